@@ -1,0 +1,29 @@
+# Each target makes its own virtual environment when there is none, so that a bare clone is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-slow check clean
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+demo: $(READY)
+	$(BIN)/torsor demo --output demo.png
+
+test: check
+	$(BIN)/python -m pytest -m "not slow" -n 2
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow -n 2
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,35 @@
+"""Torsor: exact dynamics of robots and of the human body, by the recursive Newton-Euler family.
+
+>>> import torsor
+>>> robot = torsor.library.stanford()
+>>> robot.inverse_dynamics(robot.neutral(), [0.0] * 6, [0.0] * 6).shape
+(6,)
+"""
+
+from torsor import library
+from torsor.errors import ModelError, ModelWarning
+from torsor.formats import DHLink, MDHLink
+from torsor.model import Robot
+from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
+from torsor.robot import Frame, Joint, Link, Visual
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DHLink",
+    "Frame",
+    "Joint",
+    "Link",
+    "MDHLink",
+    "ModelError",
+    "ModelWarning",
+    "Robot",
+    "Visual",
+    "__version__",
+    "assemble",
+    "from_dh",
+    "from_mdh",
+    "from_screws",
+    "library",
+    "load",
+]

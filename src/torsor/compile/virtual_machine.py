@@ -1,0 +1,91 @@
+"""A CasADi function run by CasADi's own virtual machine, with NumPy's rules for leading axes.
+
+This is the definition that every faster target is tested against.
+"""
+
+import math
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Shape", "VirtualMachine"]
+
+Array = NDArray[np.float64]
+Shape = tuple[int, ...]
+
+
+def _natural(size: tuple[int, int]) -> Shape:
+    """Return the axes that a CasADi matrix has by default: none for a scalar, one for a column, two otherwise."""
+    rows, cols = size
+    return () if size == (1, 1) else (rows,) if cols == 1 else size
+
+
+class VirtualMachine:
+    """A CasADi function as a callable on arrays: leading axes are batch and broadcast.
+
+    ``inputs`` and ``outputs`` are the shapes of one state's arrays, whose entries lie row by row in CasADi's matrices; by
+    default a scalar is no axis, a column one and a matrix two.
+
+    Example:
+        >>> x = ca.SX.sym("x", 2)
+        >>> f = VirtualMachine(ca.Function("f", [x], [x * 2], ["x"], ["y"]))
+        >>> f(np.ones((3, 2))).shape
+        (3, 2)
+    """
+
+    def __init__(
+        self, function: ca.Function, inputs: Sequence[Shape] | None = None, outputs: Sequence[Shape] | None = None
+    ):
+        self.function = function
+        self._sizes_in = [function.size_in(k) for k in range(function.n_in())]
+        self._sizes_out = [function.size_out(k) for k in range(function.n_out())]
+        self.inputs = list(inputs or map(_natural, self._sizes_in))
+        self.outputs = list(outputs or map(_natural, self._sizes_out))
+
+    def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
+        """Evaluate; one array for each input, one array (or a tuple of them) out."""
+        if len(values) != len(self.inputs):
+            raise TypeError(f"{self.function.name()}: {len(self.inputs)} arguments wanted, {len(values)} given")
+        arrays = [self._checked(k, value) for k, value in enumerate(values)]
+        batch = self._batch(arrays)
+        count = math.prod(batch)
+        columns = []
+        for array, core, (rows, cols) in zip(arrays, self.inputs, self._sizes_in, strict=True):
+            states = np.broadcast_to(array, (*batch, *core)).reshape(count, rows, cols)
+            # CasADi maps over blocks of columns: state after state.
+            columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
+        results = self._run(columns, count)
+        shaped = tuple(
+            np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))
+            for result, core, (rows, cols) in zip(results, self.outputs, self._sizes_out, strict=True)
+        )
+        return shaped[0] if len(shaped) == 1 else shaped
+
+    def _checked(self, k: int, value: ArrayLike) -> Array:
+        name, core = self.function.name_in(k), self.inputs[k]
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{self.function.name()}: {name} must be an array of numbers, not {value!r}") from None
+        if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
+            wanted = ", ".join(["...", *map(str, core)])
+            raise ValueError(f"{self.function.name()}: {name} has shape {array.shape}; allowed: ({wanted})")
+        return array
+
+    def _batch(self, arrays: Sequence[Array]) -> Shape:
+        shapes = [array.shape[: array.ndim - len(core)] for array, core in zip(arrays, self.inputs, strict=True)]
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            names = (f"{self.function.name_in(k)} {shape}" for k, shape in enumerate(shapes))
+            raise ValueError(
+                f"{self.function.name()}: leading axes do not broadcast: {', '.join(names)}; allowed: equal lengths, or 1"
+            ) from None
+
+    def _run(self, columns: Sequence[Array], count: int) -> list[Array]:
+        if count == 0:
+            return [np.zeros((rows, 0)) for rows, _ in self._sizes_out]
+        mapped = self.function if count == 1 else self.function.map(count)
+        return [np.asarray(result.full()) for result in mapped.call([ca.DM(column) for column in columns])]

@@ -1,0 +1,6 @@
+"""One algorithm, one file: pure functions of a tree and symbols, traced over CasADi SX."""
+
+from torsor.dynamics.algorithms import ALGORITHMS, Algorithm, trace
+from torsor.dynamics.tree import Body, Tree
+
+__all__ = ["ALGORITHMS", "Algorithm", "Body", "Tree", "trace"]

@@ -1,0 +1,78 @@
+"""The table of algorithms: what each takes, what it gives, and how it is traced into a CasADi function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+
+from torsor.dynamics import composite, configuration, energy, newton_euler, places
+from torsor.dynamics.tree import Tree
+from torsor.robot import Mechanism, Place
+
+__all__ = ["ALGORITHMS", "Algorithm", "trace"]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """How an algorithm is called: the function of a tree and symbols, and the names of its inputs.
+
+    ``lean`` says that only the coordinates see the result, so that ``Tree`` may regroup inertias. ``external`` says that
+    the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or frame.
+    ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for positions, "L" for links.
+    """
+
+    rule: Callable[..., ca.SX]
+    inputs: tuple[str, ...]
+    output: tuple[str | int, ...]
+    lean: bool = False
+    external: bool = False
+    at_place: bool = False
+
+    def shapes(self, mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
+        """Return the shape for one state of each input, of ``external`` and of the ``output``."""
+        sizes: dict[str | int, int] = {"n": mechanism.nv, "nq": mechanism.nq, "L": len(mechanism.links)}
+        shapes = {name: (sizes[INPUTS[name]],) for name in self.inputs}
+        output = tuple(sizes.get(axis, axis) for axis in self.output)
+        return {**shapes, "external": (sizes["L"], 6), "output": output}  # type: ignore[dict-item]
+
+
+INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "dv": "n"}
+
+_N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, ("q", "v", "a"), _N, lean=True, external=True),
+    "joint_wrenches": Algorithm(newton_euler.joint_wrenches, ("q", "v", "a"), _LINKS, external=True),
+    "bias_force": Algorithm(newton_euler.bias_force, ("q", "v"), _N, lean=True),
+    "gravity_force": Algorithm(newton_euler.gravity_force, ("q",), _N, lean=True),
+    "friction_force": Algorithm(newton_euler.friction_force, ("v",), _N),
+    "mass_matrix": Algorithm(composite.mass_matrix, ("q",), _NN, lean=True),
+    "coriolis_matrix": Algorithm(composite.coriolis_matrix, ("q", "v"), _NN, lean=True),
+    "poses": Algorithm(places.poses, ("q",), ("L", 4, 4)),
+    "velocities": Algorithm(places.velocities, ("q", "v"), _LINKS),
+    "accelerations": Algorithm(places.accelerations, ("q", "v", "a"), _LINKS),
+    "pose": Algorithm(places.pose, ("q",), (4, 4), at_place=True),
+    "velocity": Algorithm(places.velocity, ("q", "v"), _TWIST, at_place=True),
+    "acceleration": Algorithm(places.acceleration, ("q", "v", "a"), _TWIST, at_place=True),
+    "jacobian": Algorithm(places.jacobian, ("q",), (6, "n"), at_place=True),
+    "jacobian_rate": Algorithm(places.jacobian_rate, ("q", "v"), (6, "n"), at_place=True),
+    "kinetic_energy": Algorithm(energy.kinetic_energy, ("q", "v"), _SCALAR),
+    "potential_energy": Algorithm(energy.potential_energy, ("q",), _SCALAR),
+    "center_of_mass": Algorithm(energy.center_of_mass, ("q",), (3,)),
+    "momentum": Algorithm(energy.momentum, ("q", "v"), _TWIST),
+    "integrate": Algorithm(configuration.integrate, ("q", "dv"), ("nq",)),
+    "difference": Algorithm(configuration.difference, ("q", "q_end"), _N),
+}
+"""Every algorithm by the name of the robot's method."""
+
+
+def trace(mechanism: Mechanism, name: str, *, external: bool = False, place: Place | None = None) -> ca.Function:
+    """Return an algorithm for one mechanism as a CasADi function of SX, with its zeros, ones and doubles folded away."""
+    algorithm = ALGORITHMS[name]
+    tree = Tree.of(mechanism, lean=algorithm.lean)
+    shapes = algorithm.shapes(mechanism)
+    names = [*algorithm.inputs, *(["external"] if external else [])]
+    symbols = [ca.SX.sym(each, *shapes[each]) for each in names]
+    arguments = dict(zip(names, symbols, strict=True)) | ({"place": place} if algorithm.at_place else {})
+    result = ca.cse(algorithm.rule(tree, **arguments))
+    return ca.Function(name, symbols, [result], names, [name])

@@ -1,0 +1,19 @@
+"""Positions as a space: steps along it and differences in it, joint by joint."""
+
+import casadi as ca
+
+from torsor.dynamics.tree import Tree
+
+__all__ = ["difference", "integrate"]
+
+
+def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
+    """Return the positions reached from q after one unit of time at the constant velocity dv (nq x 1)."""
+    parts = [body.joint.kind.integrate(q[body.q], dv[body.v]) for body in tree.bodies if not body.joint.follows]
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts)
+
+
+def difference(tree: Tree, q: ca.SX, q_end: ca.SX) -> ca.SX:
+    """Return the velocity (nv x 1) that takes one from q to q_end in one unit of time."""
+    parts = [body.joint.kind.difference(q[body.q], q_end[body.q]) for body in tree.bodies if not body.joint.follows]
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts)

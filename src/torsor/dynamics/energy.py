@@ -1,0 +1,61 @@
+"""Sums over the bodies: energies, centre of mass, momentum."""
+
+import casadi as ca
+
+from torsor.dynamics.kinematics import moves, sx, twists, world_poses
+from torsor.dynamics.newton_euler import rotor_force
+from torsor.dynamics.tree import Body, Tree
+from torsor.spatial import cross, rotational_inertia
+
+__all__ = ["center_of_mass", "kinetic_energy", "momentum", "potential_energy"]
+
+
+def _momentum(body: Body, V: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes."""
+    J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), float(body.P[3, 3])
+    w, v = V[:3], V[3:]
+    return J @ w + cross(ms, v), m * v + cross(w, ms)
+
+
+def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return v^T M v / 2 (J): the sum of (omega . h + v . p) / 2 over the bodies, and Ia v^2 / 2 of the rotors."""
+    energy = ca.dot(v, rotor_force(tree, v))
+    for body, V in zip(tree.bodies, twists(tree, moves(tree, q), v), strict=True):
+        energy += ca.dot(V, ca.vertcat(*_momentum(body, V)))
+    return energy / 2
+
+
+def _first_moment(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return the sum of mass times position over the bodies, in base axes."""
+    total = ca.SX.zeros(3, 1)
+    for body, (R, p) in zip(tree.bodies, world_poses(tree, moves(tree, q)), strict=True):
+        total += R @ sx(body.P[:3, 3]) + float(body.P[3, 3]) * p
+    return total
+
+
+def _mass(tree: Tree) -> float:
+    return float(sum(body.P[3, 3] for body in tree.bodies))
+
+
+def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return -m g . c (J), zero with the centre of mass at the origin of the base."""
+    return -ca.dot(sx(tree.gravity), _first_moment(tree, q))
+
+
+def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return the centre of mass (3 x 1) of the moving links, in base axes."""
+    return _first_moment(tree, q) / _mass(tree)
+
+
+def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1)."""
+    moved = moves(tree, q)
+    h, p = ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
+    first = ca.SX.zeros(3, 1)
+    bodies = zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True)
+    for body, V, (R, origin) in bodies:
+        h_body, p_body = _momentum(body, V)
+        p_world = R @ p_body
+        h, p = h + R @ h_body + cross(origin, p_world), p + p_world
+        first += R @ sx(body.P[:3, 3]) + float(body.P[3, 3]) * origin
+    return ca.vertcat(h - cross(first, p) / _mass(tree), p)

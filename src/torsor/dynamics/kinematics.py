@@ -1,0 +1,128 @@
+"""The outward pass, root to tips: how each body moves. Every algorithm that needs motion calls ``motions``.
+
+    omega_j  = R^T omega_i + omega_J                                       (i = parent, R = iRj, p = origin of j in i)
+    omega'_j = R^T omega'_i + omega'_J + (R^T omega_i) x omega_J
+    U_j      = [omega'_j] + [omega_j][omega_j]
+    a_j      = R^T (a_i + U_i p) + a_J + 2 (R^T omega_i) x v_J + omega_J x v_J
+
+with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is the
+acceleration of the origin (what an accelerometer there feels); the base starts with a_0 = -g, so that gravity is felt by
+all. Luh, Walker and Paul 1980; document 003, eqs. 18-23; U after Khalil and Kleinfinger.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics.tree import Body, Tree
+from torsor.spatial import cross, skew
+
+__all__ = ["Motion", "Move", "motions", "moves", "sx", "twists", "world_poses"]
+
+
+def sx(value: Any) -> ca.SX:
+    """Return numbers or symbols as a dense CasADi SX, so that zeros and ones fold."""
+    return ca.densify(ca.SX(value))
+
+
+class Move:
+    """Where a joint puts its body: constant rotation, then the joint's; and the joint's subspace there.
+
+    The two rotations are applied one after the other: a constant one is often a permutation, which costs nothing, and
+    the joint's turns two components only.
+    """
+
+    def __init__(self, body: Body, q: ca.SX):
+        kind, pitch, position = body.joint.kind, body.joint.pitch, body.position(q)
+        R, p = kind.transform(position, pitch)
+        self._placement, self._joint = sx(body.T[:3, :3]), sx(R)
+        self._placement_T, self._joint_T = self._placement.T, self._joint.T
+        self.p = sx(body.T[:3, 3]) + self._placement @ sx(p)
+        self.S = sx(kind.subspace(position, pitch))
+        self._subspace_rate = lambda v: kind.subspace_rate(position, v, pitch)
+
+    def down(self, x: ca.SX) -> ca.SX:
+        """Return components in the body's axes of a vector (or the columns of a matrix) in the parent's axes."""
+        return self._joint_T @ (self._placement_T @ x)
+
+    def up(self, x: ca.SX) -> ca.SX:
+        """Return components in the parent's axes of a vector (or the columns of a matrix) in the body's axes."""
+        return self._placement @ (self._joint @ x)
+
+    def S_rate(self, v: ca.SX) -> ca.SX:
+        """Return the rate of S (6 x nv) in the moved axes, from the joint's velocities v."""
+        rate = self._subspace_rate(v)
+        return ca.SX.zeros(*self.S.shape) if rate is None else rate
+
+    def up_wrench(self, n: ca.SX, f: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return wrenches at the parent's origin in its axes: each column of n is a moment about the body's origin."""
+        f = self.up(f)
+        return self.up(n) + skew(self.p) @ f, f
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Angular velocity and acceleration, acceleration of the origin, and U, in the body's own axes."""
+
+    w: ca.SX
+    wd: ca.SX
+    a: ca.SX
+    U: ca.SX
+
+
+def moves(tree: Tree, q: ca.SX) -> list[Move]:
+    """Return the move of each body."""
+    return [Move(body, q) for body in tree.bodies]
+
+
+def motions(
+    tree: Tree, moved: list[Move], v: ca.SX | None, a: ca.SX | None, gravity: ca.SX | None = None
+) -> list[Motion]:
+    """Return the motion of each body, root to tips. ``None`` for v or a means zero; gravity is felt as -g at the base."""
+    zero = ca.SX.zeros(3, 1)
+    ground = Motion(zero, zero, zero if gravity is None else -gravity, ca.SX.zeros(3, 3))
+    motion: list[Motion] = []
+    for body, move, parent in _outward(tree, moved, motion, ground):
+        a_parent = parent.a + parent.U @ move.p
+        wJ = vJ = wdJ = aJ = zero
+        if v is not None:
+            rate = body.rate(v)
+            twist, rest = move.S @ rate, move.S_rate(rate) @ rate
+            wJ, vJ, wdJ, aJ = twist[:3], twist[3:], rest[:3], rest[3:]
+        if a is not None:
+            acceleration = move.S @ body.rate(a)
+            wdJ, aJ = wdJ + acceleration[:3], aJ + acceleration[3:]
+        w_parent = move.down(parent.w)
+        w = w_parent + wJ
+        wd = move.down(parent.wd) + wdJ + cross(w_parent, wJ)
+        W = skew(w)
+        acc = move.down(a_parent) + aJ + cross(w_parent, 2 * vJ) + cross(wJ, vJ)
+        motion.append(Motion(w, wd, acc, skew(wd) + W @ W))
+    return motion
+
+
+def twists(tree: Tree, moved: list[Move], v: ca.SX) -> list[ca.SX]:
+    """Return the twist (omega, v of the origin) of each body, 6 x 1 in its own axes, root to tips."""
+    twist: list[ca.SX] = []
+    for body, move, parent in _outward(tree, moved, twist, ca.SX.zeros(6, 1)):
+        w, origin = parent[:3], parent[3:]
+        carried = ca.vertcat(move.down(w), move.down(origin + cross(w, move.p)))
+        twist.append(carried + move.S @ body.rate(v))
+    return twist
+
+
+def _outward(tree: Tree, moved: list[Move], done: list[Any], ground: Any) -> Iterator[tuple[Body, Move, Any]]:
+    """Walk from the root to the tips, giving each body with what is done for its parent."""
+    for body, move in zip(tree.bodies, moved, strict=True):
+        yield body, move, done[body.parent] if body.parent >= 0 else ground
+
+
+def world_poses(tree: Tree, moved: list[Move]) -> list[tuple[ca.SX, ca.SX]]:
+    """Return (R, p) of each body's frame in the base's axes, root to tips."""
+    poses: list[tuple[ca.SX, ca.SX]] = []
+    for _, move, (R, p) in _outward(tree, moved, poses, (sx(np.eye(3)), ca.SX.zeros(3, 1))):
+        poses.append((move.down(R.T).T, p + R @ move.p))
+    return poses

@@ -1,0 +1,246 @@
+"""MJCF by MuJoCo's own compiler, so that defaults, includes and inferred inertias mean what they mean there.
+
+What is converted is the compiled model, whose numbers are final: SI units, radians, frames of bodies in their parents.
+"""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, ModelWarning, describe
+from torsor.formats.xml import parse_xml
+from torsor.robot import Frame, Joint, Link, Mechanism, Visual, assemble
+from torsor.spatial import from_quaternion, inverse_pose, make_pose
+
+__all__ = ["read_mjcf"]
+
+Array = NDArray[np.float64]
+
+# Numbers of mjtJoint, mjtTrn and mjtGeom. Other geoms (planes, height fields, ...) are not drawn.
+_FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
+_ON_JOINT = (0, 1)  # transmission to a joint, in the child's or the parent's axes
+_SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
+# MuJoCo's viewer shows these groups of geoms from the start; by custom the others are for collisions.
+_VISIBLE_GROUPS = (0, 1, 2)
+
+
+def read_mjcf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanism:
+    """Return the mechanism of an MJCF file; needs the extra ``torsor[mjcf]``.
+
+    The links are the bodies with MuJoCo's body frames, below the base ``world``; a body with several joints has a
+    massless link ``body/joint`` after each but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
+    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames. Contacts and actuators are no part of
+    a mechanism, but force limits, armature and damping of actuators go to their joints. ``base="floating"`` frees the
+    one body that is welded to the world. A ``ModelWarning`` tells what else acts in MuJoCo and is left out.
+    """
+    root = parse_xml(path)  # before MuJoCo sees it: no document types, no entities
+    if root.tag != "mujoco":
+        raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
+    reader = _Reader(path, strict)
+    links, joints = reader.parts(base == "floating")
+    frames = reader.frames({link.name for link in links})
+    for message in filter(None, [*(link.defect for link in links), reader.left_out()]):
+        warnings.warn(message, ModelWarning, stacklevel=4)
+    name = root.get("model") or path.stem
+    return assemble(name, links, joints, frames, reader.gravity, path.name, "fixed" if base == "floating" else base)
+
+
+def _compiled(path: Path) -> tuple[Any, Any]:
+    """Return the module ``mujoco`` and its model of a file."""
+    try:
+        import mujoco
+    except ImportError:
+        found = "MJCF is read by the package mujoco, which is missing"
+        raise ModelError(describe(found, where=path.name, fix="pip install torsor[mjcf]")) from None
+    try:
+        return mujoco, mujoco.MjModel.from_xml_path(str(path))
+    except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+        found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
+        raise ModelError(describe(found, where=path.name)) from None
+
+
+def _free_name(wanted: str, taken: set[str]) -> str:
+    """Return a name that is not taken yet, and take it."""
+    while wanted in taken:
+        wanted += "_"
+    taken.add(wanted)
+    return wanted
+
+
+def _pose(position: ArrayLike, wxyz: ArrayLike) -> Array:
+    """Return the pose of a position and a quaternion whose w is first, as MuJoCo's is."""
+    return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
+
+
+class _Reader:
+    """One compiled model being converted: its arrays, and the names that its parts have or get."""
+
+    def __init__(self, path: Path, strict: bool):
+        self.path, self.strict = path, strict
+        self.mujoco, self.model = _compiled(path)
+        self.bodies = self._names("body", self.model.nbody)
+        self.joints = self._names("joint", self.model.njnt)
+        self.armature, self.damping = self._per_dof("armature"), self._per_dof("damping")
+        self.gravity = np.zeros(3) if self._off("GRAVITY") else np.array(self.model.opt.gravity)
+
+    def _names(self, what: str, count: int) -> list[str]:
+        """Return the names of all objects of a kind; the nameless ones are numbered."""
+        kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what.upper()}")
+        given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+        taken = {name for name in given if name}
+        return [name or _free_name(f"{what}{i}", taken) for i, name in enumerate(given)]
+
+    def _off(self, *features: str) -> bool:
+        """Return whether <flag> disables one of these features; versions of MuJoCo differ in the flags they have."""
+        bits = (int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{feature}", 0)) for feature in features)
+        return any(bit & self.model.opt.disableflags for bit in bits)
+
+    def _gears(self, joint: int) -> list[tuple[int, float]]:
+        """Return the actuators of a joint with their gears."""
+        m = self.model
+        of_joint = np.isin(m.actuator_trntype, _ON_JOINT) & (m.actuator_trnid[:, 0] == joint)
+        # Since MuJoCo 4, gears have a row for each force of an actuator, which can have several.
+        rows = getattr(m, "actuator_outadr", np.arange(len(of_joint)))
+        return [(int(a), float(m.actuator_gear[rows[a], 0])) for a in np.flatnonzero(of_joint)]
+
+    def _per_dof(self, name: str) -> Array:
+        """Return armature or damping (nv,), with what actuators add by their gears (none in older versions)."""
+        m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
+        driving = getattr(m, f"actuator_{name}", np.zeros(len(m.actuator_trntype)))
+        for dof, joint in enumerate(m.dof_jntid):
+            total[dof] += sum(gear**2 * driving[a] for a, gear in self._gears(joint))
+        return total
+
+    def _effort_limit(self, joint: int) -> float:
+        """Return the largest force of the actuators of a joint with one degree of freedom, of both signs the larger."""
+        m, gears = self.model, self._gears(joint)
+        limits = [np.abs(m.jnt_actfrcrange[joint]).max()] if m.jnt_actfrclimited[joint] else [np.inf]
+        if gears and all(m.actuator_forcelimited[a] for a, _ in gears):
+            limits.append(sum(abs(gear) * np.abs(m.actuator_forcerange[a]).max() for a, gear in gears))
+        return float(min(limits))
+
+    def left_out(self) -> str:
+        """Return a message of what acts on bodies in MuJoCo and has no counterpart here, or an empty string."""
+        m, nonzero = self.model, self._nonzero
+        springs, limits = not self._off("SPRING", "PASSIVE"), not self._off("LIMIT", "CONSTRAINT")
+        heavy, curved = (self.armature != 0) | (m.dof_frictionloss != 0), nonzero("dof_dampingpoly")
+        heavy, curved = (np.isin(np.arange(m.njnt), m.dof_jntid[dofs]) for dofs in (heavy, curved))
+        tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
+        indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
+        found = {
+            "equality constraints": ("equality", (m.eq_active0 != 0) & (not self._off("EQUALITY", "CONSTRAINT"))),
+            "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
+            "joint springs": ("joint", nonzero("jnt_stiffness", "jnt_stiffnesspoly") & springs),
+            "damping that is not linear": ("joint", curved),
+            "armature and frictionloss of free joints": ("joint", heavy & (m.jnt_type == _FREE)),
+            "limits of ball joints": ("joint", (m.jnt_type == _BALL) & (m.jnt_limited != 0) & limits),
+            "armature and damping of actuators": ("actuator", indirect | nonzero("actuator_dampingpoly")),
+            "gravity compensation": ("body", nonzero("body_gravcomp")),
+            "mocap bodies, which are fixed here": ("body", m.body_mocapid >= 0),
+            "flexible bodies": ("flex", np.ones(m.nflex, dtype=bool)),
+            "skins": ("skin", np.ones(m.nskin, dtype=bool)),
+            "plugins of bodies": ("body", m.body_plugin >= 0),
+        }
+        lines = [f"{what} ({self._listing(kind, mask)})" for what, (kind, mask) in found.items() if mask.any()]
+        lines += ["forces of the fluid"] if m.opt.density or m.opt.viscosity else []
+        return f"{self.path.name}: left out, for a tree of rigid links has none: {'; '.join(lines)}" if lines else ""
+
+    def _nonzero(self, *names: str) -> Any:
+        """Return which rows of these arrays are not all zero; versions of MuJoCo differ in the arrays they have."""
+        masks = [np.asarray(getattr(self.model, name)) != 0 for name in names if hasattr(self.model, name)]
+        return np.any([mask if mask.ndim == 1 else mask.any(axis=1) for mask in masks], axis=0)
+
+    def _listing(self, kind: str, mask: NDArray[np.bool_], most: int = 4) -> str:
+        """Return the first names of the objects that a mask selects."""
+        names = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
+        return ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")
+
+    def parts(self, floating: bool) -> tuple[list[Link], list[Joint]]:
+        """Return the links and the joints; ``floating`` frees the one body that is welded to the world."""
+        m, joint_names, link_names = self.model, set(self.joints), set(self.bodies)
+        loose = self._loose_body() if floating else -1
+        links, joints = [self._link(0)], []
+        for body in range(1, m.nbody):
+            parent, name = self.bodies[m.body_parentid[body]], self.bodies[body]
+            rest = _pose(m.body_pos[body], m.body_quat[body])
+            own = range(start := int(m.body_jntadr[body]), start + int(m.body_jntnum[body]))
+            if not own:
+                called, kind, at = ("root", "free", np.eye(4)) if body == loose else (f"{name}/fixed", "fixed", rest)
+                joints.append(Joint(_free_name(called, joint_names), kind, parent, name, at))
+            for j in own:  # each moves the body's frame from where the joint before it has left it
+                child = name if j == own[-1] else _free_name(f"{name}/{self.joints[j]}", link_names)
+                links += [Link(child)] if child != name else []
+                joints.append(self._joint(j, parent, child, rest))
+                parent, rest = child, np.eye(4)
+            links.append(self._link(body))
+        return links, joints
+
+    def _loose_body(self) -> int:
+        """Return the body that ``base="floating"`` frees."""
+        m = self.model
+        on_world = [body for body in range(1, m.nbody) if m.body_parentid[body] == 0]
+        if len(on_world) == 1 and not m.body_jntnum[on_world[0]]:
+            return on_world[0]
+        bodies = ", ".join(f"{self.bodies[body]!r} ({m.body_jntnum[body]} joints)" for body in on_world) or "nothing"
+        found, allowed = f"the base cannot float: on the world there is {bodies}", "one body without joints"
+        raise ModelError(describe(found, where=self.path.name, allowed=allowed, fix="base='fixed' keeps free joints"))
+
+    def _link(self, body: int) -> Link:
+        """Return a body as a link in MuJoCo's body frame; its inertia is given in principal axes."""
+        m = self.model
+        R = from_quaternion(np.roll(m.body_iquat[body], -1))
+        inertia = (R * m.body_inertia[body]) @ R.T
+        solid = m.body_mass[body], m.body_ipos[body], 0.5 * (inertia + inertia.T)
+        return Link(self.bodies[body], *solid, tuple(self._visuals(body)), self.strict, self.path.name)
+
+    def _visuals(self, body: int) -> Iterator[Visual]:
+        """Yield what is to be seen of a body."""
+        m = self.model
+        for g in np.flatnonzero(m.geom_bodyid == body):
+            shape, material = _SHAPES.get(int(m.geom_type[g])), m.geom_matid[g]
+            rgba = m.geom_rgba[g] if material < 0 else m.mat_rgba[material]
+            if shape is None or m.geom_group[g] not in _VISIBLE_GROUPS or rgba[3] == 0:
+                continue
+            pose, (a, b, c), mesh, path = _pose(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist(), None, None
+            size = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c)}.get(shape, (a, 2 * b))
+            if shape == "mesh":
+                pose, size, mesh = self._mesh(int(m.geom_dataid[g]), pose)
+                path = str(self.path.parent / mesh) if (self.path.parent / mesh).is_file() else None
+            yield Visual(shape, size, pose, tuple(map(float, rgba)), mesh or None, path, m.geom(int(g)).name)
+
+    def _mesh(self, mesh: int, pose: Array) -> tuple[Array, tuple[float, ...], str]:
+        """Return the pose, scale and file of a mesh; MuJoCo keeps it in its principal axes, the file does not."""
+        m, start = self.model, int(self.model.mesh_pathadr[mesh])
+        file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
+        return pose @ inverse_pose(_pose(m.mesh_pos[mesh], m.mesh_quat[mesh])), tuple(m.mesh_scale[mesh].tolist()), file
+
+    def frames(self, taken: set[str]) -> list[Frame]:
+        """Return the sites as frames; bodies and sites may share a name in MuJoCo, links and frames may not."""
+        m, names = self.model, self._names("site", self.model.nsite)
+        reserved = taken | set(names)
+        names = [_free_name(f"{name}/site", reserved) if name in taken else name for name in names]
+        sites = zip(names, m.site_bodyid, m.site_pos, m.site_quat, strict=True)
+        return [Frame(name, self.bodies[body], _pose(position, wxyz)) for name, body, position, wxyz in sites]
+
+    def _joint(self, joint: int, parent: str, child: str, rest: Array) -> Joint:
+        """Return a joint that moves a body's frame from the pose ``rest`` in its parent."""
+        m, kind, name = self.model, int(self.model.jnt_type[joint]), self.joints[joint]
+        dofs = m.dof_jntid == joint
+        viscous = self.damping[dofs] * (not self._off("DAMPER", "PASSIVE"))
+        if kind == _FREE:
+            # The pose in the world, wherever the body was drawn; damping is angular first here, linear first there.
+            return Joint(name, "free", parent, child, viscous=np.roll(viscous, 3), source=self.path.name)
+        settings: dict[str, Any] = {"viscous": viscous, "rotor_inertia": self.armature[dofs], "source": self.path.name}
+        settings["coulomb"] = m.dof_frictionloss[dofs] * (not self._off("FRICTIONLOSS", "CONSTRAINT"))
+        if kind == _BALL:
+            return Joint(name, "spherical", parent, child, rest, point=m.jnt_pos[joint], **settings)
+        settings |= {"offset": -m.qpos0[m.jnt_qposadr[joint]], "effort_limit": self._effort_limit(joint)}
+        limited = m.jnt_limited[joint] and not self._off("LIMIT", "CONSTRAINT")
+        if limited:
+            settings |= {"lower": float(m.jnt_range[joint, 0]), "upper": float(m.jnt_range[joint, 1])}
+        moves = "prismatic" if kind == _SLIDE else "revolute" if limited else "continuous"
+        return Joint(name, moves, parent, child, rest, m.jnt_axis[joint], m.jnt_pos[joint], **settings)

@@ -1,0 +1,77 @@
+"""Screw axes and home poses: the product of exponentials of document 000."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.robot import Joint, Link, Mechanism, assemble
+from torsor.robot.parts import frozen_array
+from torsor.spatial import adjoint, inverse_pose
+
+__all__ = ["read_screws"]
+
+Array = NDArray[np.float64]
+
+
+def read_screws(
+    home: Sequence[ArrayLike],
+    screws: Sequence[ArrayLike],
+    inertias: Sequence[ArrayLike],
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+    frame: Literal["space", "body"] = "space",
+    parents: Sequence[int] | None = None,
+    name: str = "robot",
+    strict: bool = True,
+) -> Mechanism:
+    """Return the mechanism of home poses M_0i (4 x 4), screw axes S_i (6) and spatial inertias G_i (6 x 6).
+
+    The frame of link i is at its centre of mass. ``frame`` says whether the axes are given in the space frame at home or
+    in the link's own frame. An axis (omega, v) has omega of unit length, or omega = 0 and v of unit length.
+    """
+    count = len(screws)
+    if not len(home) == len(inertias) == count:
+        raise ModelError(f"{name}: {len(home)} home poses, {count} screws and {len(inertias)} inertias; allowed: as many of each")
+    parents = list(range(-1, count - 1)) if parents is None else list(parents)
+    poses = [frozen_array(M, (4, 4), f"{name}: link {i}", "home pose") for i, M in enumerate(home)]
+    links, joints = [Link("base")], []
+    for i in range(count):
+        where = f"{name}: link {i}"
+        if not -1 <= parents[i] < i:
+            raise ModelError(describe(f"parent is {parents[i]}", where=where, allowed=f"-1 to {i - 1}"))
+        placement = poses[i] if parents[i] < 0 else inverse_pose(poses[parents[i]]) @ poses[i]
+        screw = frozen_array(screws[i], (6,), where, "screw axis")
+        body_screw = screw if frame == "body" else adjoint(inverse_pose(poses[i])) @ screw
+        kind, axis, point, pitch = _axis(body_screw, where)
+        links.append(_link(f"link{i + 1}", frozen_array(inertias[i], (6, 6), where, "spatial inertia"), where, strict))
+        parent = links[parents[i] + 1].name
+        joints.append(Joint(f"joint{i + 1}", kind, parent, links[-1].name, placement, axis, point, pitch))
+    return assemble(name, links, joints, gravity=gravity)
+
+
+def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
+    """Return (type, axis, point, pitch) of a screw (omega, v): v = -omega x point + pitch omega."""
+    w, v = screw[:3], screw[3:]
+    turning, sliding = np.linalg.norm(w), np.linalg.norm(v)
+    if turning < 1e-9 and abs(sliding - 1) < 1e-6:
+        return "prismatic", v, np.zeros(3), 0.0
+    if abs(turning - 1) > 1e-6:
+        found = f"screw axis {screw.round(6).tolist()} has |omega| = {turning:.6g}"
+        raise ModelError(describe(found, where=where, allowed="1, or 0 with |v| = 1", fix="divide it by its length"))
+    pitch = float(w @ v)
+    if abs(pitch) <= 1e-12 * max(1.0, sliding):
+        return "revolute", w, np.cross(w, v), 0.0
+    return "helical", w, np.cross(w, v), pitch
+
+
+def _link(name: str, G: Array, where: str, strict: bool) -> Link:
+    """Return the link of a spatial inertia diag(I, m 1) at the centre of mass."""
+    mass = G[3, 3]
+    expected = np.zeros((6, 6))
+    expected[:3, :3], expected[3:, 3:] = G[:3, :3], mass * np.eye(3)
+    if not np.allclose(G, expected, rtol=1e-9, atol=1e-12 * max(1.0, np.abs(G).max())):
+        allowed = "[[I, 0], [0, m 1]], the form at the centre of mass"
+        raise ModelError(describe("spatial inertia has another form", where=where, allowed=allowed))
+    return Link(name, mass, np.zeros(3), G[:3, :3], strict=strict)

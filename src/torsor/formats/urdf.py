@@ -1,0 +1,289 @@
+"""URDF, as real files have it."""
+
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, ModelWarning, describe
+from torsor.formats.xml import Element, parse_xml
+from torsor.robot import Joint, Link, Mechanism, Visual, assemble
+from torsor.spatial import from_rpy, make_pose
+
+__all__ = ["read_urdf"]
+
+Array = NDArray[np.float64]
+
+_TYPES = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "floating": "free",
+    "planar": "planar",
+}
+
+
+def read_urdf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanism:
+    """Return the mechanism of a URDF file.
+
+    Joints come out depth first, children in the order of the file. ``mimic`` joints share their leader's coordinate,
+    ``dynamics`` gives viscous and Coulomb friction, fixed joints are merged. An angle that is a multiple of pi/2 to
+    1e-10 is taken to be it. Elements that say nothing about motion (gazebo, transmission, collision, ...) are passed over.
+    """
+    return _Reader(path, strict).read(base)
+
+
+class _Reader:
+    """One file being read: where messages point to, and the materials and packages that it names."""
+
+    def __init__(self, path: Path, strict: bool):
+        self.path = path
+        self.strict = strict
+        self.root = parse_xml(path)
+        self.materials: dict[str, tuple[float, ...]] = {}
+        self.packages: dict[str, Path | None] = {}
+
+    def read(self, base: str) -> Mechanism:
+        if self.root.tag != "robot":
+            raise ModelError(describe(f"root element <{self.root.tag}>", where=self.path.name, allowed="<robot>"))
+        self._refuse_xacro()
+        for material in self.root.iter("material"):
+            color = material.find("color")
+            if color is not None:
+                self.materials.setdefault(material.get("name", ""), self._color(color))
+        links = [self._link(element) for element in _elements(self.root, "link")]
+        joints = [self._joint(element) for element in _elements(self.root, "joint")]
+        joints = self._without_lost_leaders(joints)
+        name = self.root.get("name") or self.path.stem
+        return assemble(name, links, _depth_first(joints), source=self.path.name, base=base)
+
+    def _refuse_xacro(self) -> None:
+        for element in self.root.iter():
+            if "xacro" in element.tag:
+                fix = "expand it first: xacro FILE > robot.urdf"
+                raise ModelError(describe("a xacro macro, not plain URDF", where=self._where(element), fix=fix))
+
+    # Numbers and names
+
+    def _where(self, element: Any, owner: str = "") -> str:
+        line = f"{self.path.name}: line {element.line}" if isinstance(element, Element) else self.path.name
+        return f"{line}: {owner}" if owner else line
+
+    def _numbers(self, element: Any, attribute: str, count: int, default: str | None, owner: str) -> Array:
+        text = element.get(attribute, default) if element is not None else default
+        if text is None:
+            what = f"<{element.tag}> has no {attribute}"
+            raise ModelError(describe(what, where=self._where(element, owner), fix=f"add {attribute}=..."))
+        try:
+            values = np.array([float(word) for word in text.replace(",", " ").split()])
+        except ValueError:
+            values = np.zeros(0)
+        if values.shape != (count,) or np.isnan(values).any():
+            what = f"<{element.tag} {attribute}={text!r}>"
+            allowed = "a number" if count == 1 else f"{count} numbers"
+            raise ModelError(describe(what, where=self._where(element, owner), allowed=allowed))
+        return values
+
+    def _number(self, element: Any, attribute: str, default: str | None, owner: str) -> float:
+        return float(self._numbers(element, attribute, 1, default, owner)[0])
+
+    def _name(self, element: Any, owner: str = "") -> str:
+        name = element.get("name")
+        if not name:
+            raise ModelError(describe(f"<{element.tag}> without a name", where=self._where(element, owner)))
+        return str(name)
+
+    def _origin(self, element: Any, owner: str) -> Array:
+        origin = element.find("origin")
+        xyz = self._numbers(origin, "xyz", 3, "0 0 0", owner)
+        return make_pose(from_rpy(self._numbers(origin, "rpy", 3, "0 0 0", owner)), xyz)
+
+    def _color(self, element: Any) -> tuple[float, ...]:
+        return tuple(self._numbers(element, "rgba", 4, "0.7 0.7 0.7 1", "color").tolist())
+
+    # Links
+
+    def _link(self, element: Any) -> Link:
+        name = self._name(element)
+        owner = f"link {name!r}"
+        visuals = tuple(self._visuals(element, owner))
+        inertial = element.find("inertial")
+        if inertial is None:
+            return Link(name, visuals=visuals)
+        mass_element, inertia_element = inertial.find("mass"), inertial.find("inertia")
+        mass = 0.0 if mass_element is None else self._number(mass_element, "value", None, owner)
+        xx, yy, zz, xy, xz, yz = (
+            0.0 if inertia_element is None else self._number(inertia_element, key, "0", owner)
+            for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        )
+        T = self._origin(inertial, owner)
+        R = T[:3, :3]
+        I = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+        source = self._where(element)
+        link = Link(name, mass, T[:3, 3], 0.5 * (I + I.T), visuals, self.strict, source)
+        if link.defect:
+            warnings.warn(link.defect, ModelWarning, stacklevel=6)
+        return link
+
+    def _visuals(self, element: Any, owner: str) -> Iterable[Visual]:
+        for visual in element.findall("visual"):
+            geometry = visual.find("geometry")
+            shape = None if geometry is None else next(iter(geometry), None)
+            if shape is None or shape.tag not in _SIZES:
+                continue
+            size = tuple(
+                value for attribute, count, default in _SIZES[shape.tag]
+                for value in self._numbers(shape, attribute, count, default, owner).tolist()
+            )
+            mesh = shape.get("filename")
+            found = self._find(mesh) if mesh else None
+            yield Visual(
+                shape.tag,
+                size,
+                self._origin(visual, owner),
+                self._visual_color(visual),
+                mesh,
+                None if found is None else str(found),
+                visual.get("name", ""),
+            )
+
+    def _visual_color(self, visual: Any) -> tuple[float, ...] | None:
+        material = visual.find("material")
+        if material is None:
+            return None
+        color = material.find("color")
+        return self.materials.get(material.get("name", "")) if color is None else self._color(color)
+
+    def _find(self, mesh: str) -> Path | None:
+        """Return where the file of a mesh is, or None: a robot without its meshes still moves."""
+        if mesh.startswith("package://"):
+            package, _, inside = mesh.removeprefix("package://").partition("/")
+            folder = self._package(package)
+            candidate = None if folder is None else folder / inside
+        else:
+            candidate = self.path.parent / mesh.removeprefix("file://")
+        return candidate if candidate is not None and candidate.is_file() else None
+
+    def _package(self, package: str) -> Path | None:
+        """Return the folder of a ROS package: on ROS_PACKAGE_PATH, or beside or above the file."""
+        if package not in self.packages:
+            listed = [Path(each) for each in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if each]
+            places = [*listed, *self.path.resolve().parents]
+            tries = [place / package for place in places] + [place for place in places if place.name == package]
+            self.packages[package] = next((folder for folder in tries if folder.is_dir()), None)
+        return self.packages[package]
+
+    # Joints
+
+    def _joint(self, element: Any) -> Joint:
+        name = self._name(element)
+        owner = f"joint {name!r}"
+        where = self._where(element, owner)
+        found = element.get("type")
+        if found not in _TYPES:
+            raise ModelError(describe(f"unknown joint type {found!r}", where=where, allowed=", ".join(_TYPES)))
+        ends = []
+        for role in ("parent", "child"):
+            end = element.find(role)
+            if end is None or not end.get("link"):
+                fix = f'add <{role} link="..."/>'
+                raise ModelError(describe(f"no {role} link", where=where, fix=fix))
+            ends.append(end.get("link"))
+        settings: dict[str, Any] = {"source": self._where(element)}
+        if found != "fixed":
+            settings |= self._limits(element, found, owner) | self._friction(element, owner) | self._mimic(element, owner)
+        if found in ("revolute", "continuous", "prismatic", "planar"):
+            settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner)
+        return Joint(name, _TYPES[found], ends[0], ends[1], self._origin(element, owner), **settings)
+
+    def _without_lost_leaders(self, joints: list[Joint]) -> list[Joint]:
+        """Let a joint move by itself that mimics one which is not in the file, as published hands and grippers have it."""
+        names = {joint.name for joint in joints}
+        kept = []
+        for joint in joints:
+            if joint.coordinate not in names:
+                message = describe(
+                    f"it mimics {joint.coordinate!r}, which does not exist; it moves by itself instead",
+                    where=f"{joint.source}: joint {joint.name!r}",
+                    fix="correct the name in <mimic>",
+                )
+                if self.strict:
+                    raise ModelError(message)
+                warnings.warn(message, ModelWarning, stacklevel=6)
+                joint = replace(joint, coordinate="", ratio=1.0, offset=0.0)
+            kept.append(joint)
+        return kept
+
+    def _limits(self, element: Any, kind: str, owner: str) -> dict[str, Any]:
+        limit = element.find("limit")
+        if limit is None:
+            return {}
+        limits = {
+            "effort_limit": abs(self._number(limit, "effort", "inf", owner)),
+            "velocity_limit": abs(self._number(limit, "velocity", "inf", owner)),
+        }
+        if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
+            limits["lower"] = self._number(limit, "lower", "0", owner)
+            limits["upper"] = self._number(limit, "upper", "0", owner)
+        return limits
+
+    def _friction(self, element: Any, owner: str) -> dict[str, Any]:
+        dynamics = element.find("dynamics")
+        return {
+            "viscous": self._number(dynamics, "damping", "0", owner),
+            "coulomb": self._number(dynamics, "friction", "0", owner),
+        }
+
+    def _mimic(self, element: Any, owner: str) -> dict[str, Any]:
+        mimic = element.find("mimic")
+        if mimic is None:
+            return {}
+        leader = mimic.get("joint")
+        if not leader:
+            raise ModelError(describe("<mimic> without a joint", where=self._where(mimic, owner)))
+        return {
+            "coordinate": leader,
+            "ratio": self._number(mimic, "multiplier", "1", owner),
+            "offset": self._number(mimic, "offset", "0", owner),
+        }
+
+
+# For each shape: (attribute, how many numbers, default).
+_SIZES: dict[str, tuple[tuple[str, int, str | None], ...]] = {
+    "box": (("size", 3, None),),
+    "cylinder": (("radius", 1, None), ("length", 1, None)),
+    "capsule": (("radius", 1, None), ("length", 1, None)),
+    "sphere": (("radius", 1, None),),
+    "mesh": (("scale", 3, "1 1 1"),),
+}
+
+
+def _elements(root: Any, tag: str) -> Iterable[Any]:
+    """Return the children with a tag. Transmissions and extensions have elements of the same names deeper down."""
+    return (element for element in root if element.tag == tag)
+
+
+def _depth_first(joints: list[Joint]) -> list[Joint]:
+    """Return the joints depth first, children in their given order; those in no tree come last, for ``assemble`` to find."""
+    below: dict[str, list[Joint]] = defaultdict(list)
+    children = set()
+    for joint in joints:
+        below[joint.parent].append(joint)
+        children.add(joint.child)
+    waiting = [joint for joint in reversed(joints) if joint.parent not in children]
+    ordered: list[Joint] = []
+    seen: set[int] = set()
+    while waiting:
+        joint = waiting.pop()
+        if id(joint) not in seen:
+            seen.add(id(joint))
+            ordered.append(joint)
+            waiting.extend(reversed(below[joint.child]))
+    return ordered + [joint for joint in joints if id(joint) not in seen]

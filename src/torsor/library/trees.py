@@ -1,0 +1,104 @@
+"""Chains of any length, and random trees with every type of joint."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.formats import MDHLink
+from torsor.model import Robot
+from torsor.reading import assemble, from_mdh
+from torsor.robot import Joint, Link
+from torsor.spatial import from_pseudo_inertia, from_quaternion, make_pose
+
+__all__ = ["planar_chain", "random_tree"]
+
+Array = NDArray[np.float64]
+
+MOVING = ("revolute", "continuous", "prismatic", "helical", "planar", "spherical", "free")
+
+
+def planar_chain(
+    n: int, length: float = 1.0, mass: float = 1.0, gravity: ArrayLike = (0.0, -9.81, 0.0), name: str = "planar_chain"
+) -> Robot:
+    """Return n thin rods hinged end to end about z, each of the given length (m) and mass (kg).
+
+    A rod's frame is at its hinge, x along the rod. With q = 0 the chain lies along x.
+
+    Example:
+        >>> planar_chain(3).center_of_mass([0.0, 0.0, 0.0]).round(9).tolist()
+        [1.5, 0.0, 0.0]
+    """
+    slender = mass * length**2 / 12
+    rows = [
+        MDHLink(
+            i - 1,
+            d=length if i else 0.0,
+            mass=mass,
+            com=(length / 2, 0.0, 0.0),
+            inertia=np.diag([0.0, slender, slender]),
+        )
+        for i in range(n)
+    ]
+    return from_mdh(rows, gravity, name)
+
+
+def random_tree(
+    n: int, seed: int = 0, types: tuple[str, ...] = MOVING, branching: float = 0.3, extras: bool = True
+) -> Robot:
+    """Return a reproducible random tree of n moving links with the given joint types.
+
+    ``branching`` is the chance that a link does not hang on the one before it. Inertias are those of random mass points,
+    so they are real. ``extras`` adds friction, rotor inertia, joints that follow others, and joint axes away from the
+    links' origins. The first types of the list come first, so that n = len(types) has them all.
+
+    Example:
+        >>> robot = random_tree(9, seed=1)
+        >>> robot.nq - robot.nv >= 2, sorted({joint.type for joint in robot.joints})[:3]
+        (True, ['continuous', 'free', 'helical'])
+    """
+    rng = np.random.default_rng(seed)
+    kinds = [types[i] if i < len(types) else str(rng.choice(types)) for i in range(n)]
+    rng.shuffle(kinds)
+    links, joints = [Link("base")], []
+    for i, kind in enumerate(kinds):
+        parent = int(rng.integers(-1, i)) if rng.random() < branching else i - 1
+        links.append(Link(f"link{i + 1}", *_random_inertia(rng)))
+        settings = _random_extras(rng, kind, joints) if extras else {}
+        joints.append(
+            Joint(
+                f"joint{i + 1}",
+                kind,
+                links[parent + 1].name,
+                f"link{i + 1}",
+                _random_pose(rng),
+                rng.normal(size=3),
+                **settings,  # type: ignore[arg-type]
+            )
+        )
+    return assemble(f"random_tree_{n}_{seed}", links, joints, gravity=rng.normal(size=3) * 5)
+
+
+def _random_inertia(rng: np.random.Generator) -> tuple[float, Array, Array]:
+    points = rng.normal(size=(6, 3)) * 0.15 + rng.normal(size=3) * 0.2
+    masses = rng.uniform(0.1, 0.6, size=6)
+    homogeneous = np.column_stack([points, np.ones(6)])
+    return from_pseudo_inertia(homogeneous.T * masses @ homogeneous)
+
+
+def _random_pose(rng: np.random.Generator) -> Array:
+    return make_pose(from_quaternion(rng.normal(size=4)), rng.normal(size=3) * 0.4)
+
+
+def _random_extras(rng: np.random.Generator, kind: str, before: list[Joint]) -> dict[str, object]:
+    settings: dict[str, object] = {
+        "point": rng.normal(size=3) * 0.2,
+        "pitch": float(rng.normal()) * 0.1 if kind == "helical" else 0.0,
+        "viscous": float(rng.uniform(0, 0.5)),
+        "coulomb": float(rng.uniform(0, 0.5)),
+        "smooth": float(rng.choice([0.0, 0.1])),
+        "rotor_inertia": float(rng.uniform(0, 0.2)),
+    }
+    leaders = [joint.name for joint in before if joint.nv == 1 and not joint.follows]
+    if kind in ("revolute", "prismatic", "helical") and leaders and rng.random() < 0.2:
+        settings["coordinate"] = str(rng.choice(leaders))
+        settings["ratio"], settings["offset"] = float(rng.normal()), float(rng.normal())
+    return settings

@@ -1,0 +1,8 @@
+"""What a mechanism is: links, joints, coordinates, frames; frozen, and validated once."""
+
+from torsor.robot.assemble import assemble
+from torsor.robot.joints import KINDS, JointKind
+from torsor.robot.mechanism import Mechanism, Place
+from torsor.robot.parts import Frame, Joint, Link, Visual
+
+__all__ = ["KINDS", "Frame", "Joint", "JointKind", "Link", "Mechanism", "Place", "Visual", "assemble"]

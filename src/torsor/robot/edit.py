@@ -1,0 +1,187 @@
+"""Changing a mechanism by making another."""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.errors import ModelError, describe
+from torsor.robot.assemble import assemble, held
+from torsor.robot.mechanism import Mechanism
+from torsor.robot.parts import Frame, Joint, Link, frozen_array
+from torsor.spatial import composite, move_inertia
+
+__all__ = ["Editable"]
+
+
+class Editable(Mechanism):
+    """A mechanism with the methods that make another from it. None of them changes the mechanism itself."""
+
+    def _remake(self, mechanism: Mechanism) -> Self:
+        return type(self)(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
+
+    def _assembled(self, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> Self:
+        settings: dict[str, Any] = {"name": self.name, "gravity": self.gravity} | changes
+        return self._remake(assemble(links=links, joints=joints, frames=frames, **settings))
+
+    def _with_joint(self, name: str, change: Callable[[Joint], Joint]) -> Self:
+        self.joint(name)
+        joints = tuple(change(joint) if joint.name == name else joint for joint in self.joints)
+        return replace(self, joints=joints)
+
+    def with_gravity(self, gravity: ArrayLike) -> Self:
+        """Return the robot under another gravity (3,), m/s^2, in base axes.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().with_gravity([0, -9.81, 0]).gravity.tolist()
+            [0.0, -9.81, 0.0]
+        """
+        return replace(self, gravity=frozen_array(gravity, (3,), self.name, "gravity"))
+
+    def with_frame(self, name: str, link: str, pose: ArrayLike) -> Self:
+        """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
+            >>> robot.place("tip").link
+            1
+        """
+        if name in self.places:
+            raise ModelError(describe(f"there is a link or frame {name!r} already", where=self.name))
+        place = self.place(link)
+        owner = self.base.name if place.link < 0 else self.links[place.link].name
+        pose = frozen_array(pose, (4, 4), f"{self.name}: frame {name!r}", "pose")
+        return replace(self, frames=(*self.frames, Frame(name, owner, place.pose @ pose)))
+
+    def with_friction(
+        self, joint: str, coulomb: ArrayLike | None = None, viscous: ArrayLike | None = None, smooth: float | None = None
+    ) -> Self:
+        """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
+
+        What is not given stays. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's own law.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
+            >>> robot.friction_force([3.0, 0.0]).tolist()
+            [3.5, 0.0]
+        """
+        given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        return self._with_joint(joint, lambda old: replace(old, **changes))
+
+    def without_friction(self) -> Self:
+        """Return the robot with no friction anywhere, as libraries have it that leave friction out.
+
+        Example:
+            >>> import torsor
+            >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
+            False
+        """
+        return replace(self, joints=tuple(replace(joint, coulomb=0.0, viscous=0.0) for joint in self.joints))
+
+    def with_payload(self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> Self:
+        """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
+
+        ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
+            2.0
+        """
+        place = self.place(link)
+        load = Link("payload", mass, np.asarray(com), np.zeros((3, 3)) if inertia is None else np.asarray(inertia))
+        owner = self.base if place.link < 0 else self.links[place.link]
+        total = composite(owner.body, move_inertia(place.pose, *load.body))
+        loaded = Link(owner.name, *total, owner.visuals, owner.strict)
+        if place.link < 0:
+            return replace(self, base=loaded)
+        return replace(self, links=(*self.links[: place.link], loaded, *self.links[place.link + 1 :]))
+
+    def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
+        """Return the robot with a joint held at ``value``: (nq,) numbers, or one for a joint with one coordinate.
+
+        Joints that follow it are held too. The links they moved are merged into their parents and stay as frames.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().fix("joint2", 0.5)
+            >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
+            (1, ('link1',), ['link2'])
+        """
+        leader = self.joint(joint)
+        if leader.follows:
+            raise ModelError(
+                describe(f"joint {joint!r} follows {leader.coordinate!r}", where=self.name, fix="fix that one instead")
+            )
+        value = np.full(1, value) if np.ndim(value) == 0 and leader.nq == 1 else value
+        q = frozen_array(value, (leader.nq,), f"{self.name}: joint {joint!r}", "value")
+        joints = [held(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in self.joints]
+        return self._assembled([self.base, *self.links], joints, list(self.frames))
+
+    def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
+        """Return this robot carrying another one, whose base is welded to a link or frame of this one.
+
+        ``prefix`` goes before the names of the other's links, joints and frames where they would clash.
+
+        Example:
+            >>> import torsor
+            >>> arm = torsor.library.two_link()
+            >>> arm.attach(arm, at="link2", prefix="second/").joint_names
+            ('joint1', 'joint2', 'second/joint1', 'second/joint2')
+        """
+        place = self.place(at)
+        owner = self.base.name if place.link < 0 else self.links[place.link].name
+
+        def own(name: str) -> str:
+            return prefix + name
+
+        mine = {*self.places, *self.joint_names}
+        clash = sorted(mine & {own(name) for name in (*other.places, *other.joint_names)})
+        if clash:
+            fix = "give a prefix for its names, for example prefix='tool/'"
+            raise ModelError(describe(f"both robots have {', '.join(map(repr, clash[:6]))}", where=self.name, fix=fix))
+        links = [self.base, *self.links, *(replace(x, name=own(x.name)) for x in (other.base, *other.links))]
+        weld = Joint(own(f"{other.base.name}/weld"), "fixed", owner, own(other.base.name), place.pose)
+        joints = [
+            replace(x, name=own(x.name), parent=own(x.parent), child=own(x.child), coordinate=own(x.coordinate))
+            for x in other.joints
+        ]
+        frames = [*self.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
+        return self._assembled(links, [*self.joints, weld, *joints], frames)
+
+    def subtree(self, link: str) -> Self:
+        """Return the part of the robot that a moving link carries, itself and its joint included.
+
+        The base of the new robot is an empty link where the old parent was; gravity keeps its components.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.stanford().subtree("link4").joint_names
+            ('joint4', 'joint5', 'joint6')
+        """
+        place = self.place(link)
+        if place.link < 0:
+            return self
+        if link not in self.link_names:
+            fix = f"name the moving link that carries it, {self.links[place.link].name!r}"
+            raise ModelError(describe(f"{link!r} is a frame, not a moving link", where=self.name, fix=fix))
+        kept = {place.link}
+        for i, parent in enumerate(self.parents):
+            if parent in kept:
+                kept.add(i)
+        names = {self.joints[i].name for i in kept}
+        outside = [self.joints[i] for i in sorted(kept) if self.joints[i].coordinate not in names]
+        if outside:
+            found = f"joint {outside[0].name!r} follows {outside[0].coordinate!r}, which is not in the subtree"
+            raise ModelError(describe(found, where=self.name))
+        root = self.joints[place.link].parent
+        links = [Link(root), *(self.links[i] for i in sorted(kept))]
+        frames = [frame for frame in self.frames if frame.link in {self.links[i].name for i in kept}]
+        return self._assembled(links, [self.joints[i] for i in sorted(kept)], frames, name=f"{self.name}/{link}")
+

@@ -1,0 +1,252 @@
+"""The vocabulary of joints: what each kind is, seen from its own joint frame, whose z axis is the joint's axis.
+
+A joint moves a frame from its rest pose by ``transform(q)``. Seen in the moved frame's axes, at its origin, the
+relative twist is S(q) v, with S = ``subspace(q)`` (6 x nv, angular rows first), and its rate is S a + S' v.
+Everything works on numbers and on CasADi symbols. No algorithm of ``dynamics`` asks for the kind of a joint.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.spatial import (
+    Matrix,
+    Vector,
+    about_z,
+    from_quaternion,
+    inverse_left_jacobian,
+    left_jacobian,
+    log_rotation,
+    matrix,
+    quaternion_exp,
+    quaternion_product,
+    stack,
+)
+
+__all__ = ["KINDS", "JointKind"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class JointKind:
+    """A kind of joint: numbers of positions ``nq`` and velocities ``nv``, and the names of its velocities.
+
+    The base class is a joint whose positions are the integrals of its velocities; ``pitch`` is the advance (m/rad) of
+    a helical joint and zero for the others.
+    """
+
+    name: str
+    velocity_names: tuple[str, ...]
+    turns: tuple[bool, ...]  # which velocities are angular (rad/s rather than m/s)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities, and of generalised forces."""
+        return len(self.velocity_names)
+
+    @property
+    def nq(self) -> int:
+        """Number of positions."""
+        return self.nv
+
+    @property
+    def neutral(self) -> Array:
+        """Positions (nq,) of the rest pose."""
+        return np.zeros(self.nq)
+
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        """Return (R, p): rotation and origin of the moved frame in the rest frame."""
+        raise NotImplementedError
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        """Return S (6 x nv), in the moved frame."""
+        raise NotImplementedError
+
+    def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix | None:
+        """Return the rate of S (6 x nv) at the velocities v, or None where S is constant."""
+        return None
+
+    def integrate(self, q: Vector, dv: Vector) -> Vector:
+        """Return the positions after one unit of time at the constant velocity dv."""
+        return q + dv
+
+    def difference(self, start: Vector, end: Vector) -> Vector:
+        """Return the dv with integrate(start, dv) = end."""
+        return end - start
+
+    def invisible(self, P: Array) -> Array:
+        """Return the part of a pseudo-inertia that gives the same forces when the parent carries it.
+
+        It is the part that has no momentum from the joint's own motion and that the motion leaves unchanged: the
+        joint cannot tell it from inertia of the parent (Khalil's regrouping of inertial parameters).
+        """
+        return np.zeros((4, 4))
+
+    def free_shift(self, p: Array) -> Array:
+        """Return the translation, in the joint's axes, to an equivalent joint frame nearest to the parent's origin.
+
+        ``p`` is the origin of the joint frame seen from the parent's origin, in the joint's axes.
+        """
+        return np.zeros(3)
+
+
+def _part(P: Array, *entries: tuple[int, int]) -> Array:
+    """Return P with all but the named entries (and their mirror images) set to zero."""
+    kept = np.zeros_like(P)
+    for i, j in entries:
+        kept[i, j] = kept[j, i] = P[i, j]
+    return kept
+
+
+def _column(*values: Any) -> Array:
+    return np.array(values, dtype=float).reshape(6, -1)
+
+
+class _Revolute(JointKind):
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return about_z(q[0]), np.zeros(3)
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        return _column(0, 0, 1, 0, 0, 0)
+
+    def invisible(self, P: Array) -> Array:
+        # Mass on the axis does not move: m, the first moment along z, and the second moment along z.
+        return _part(P, (3, 3), (2, 3), (2, 2))
+
+    def free_shift(self, p: Array) -> Array:
+        return np.array([0.0, 0.0, -p[2]])
+
+
+class _Prismatic(JointKind):
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return np.eye(3), stack(0.0, 0.0, q[0])
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        return _column(0, 0, 0, 0, 0, 1)
+
+    def invisible(self, P: Array) -> Array:
+        # The link turns as its parent does: the rotational inertia may belong to either.
+        return _part(P, (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+    def free_shift(self, p: Array) -> Array:
+        return -p
+
+
+class _Helical(JointKind):
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return about_z(q[0]), stack(0.0, 0.0, pitch * q[0])
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        return _column(0, 0, 1, 0, 0, pitch)
+
+    def invisible(self, P: Array) -> Array:
+        return _part(P, (2, 2))
+
+    def free_shift(self, p: Array) -> Array:
+        return np.array([0.0, 0.0, -p[2]])
+
+
+class _Planar(JointKind):
+    # Positions (x, y, angle) in the rest frame, and their rates: S turns with the angle.
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return about_z(q[2]), stack(q[0], q[1], 0.0)
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        c, s = ca.cos(q[2]), ca.sin(q[2])
+        return matrix([[0, 0, 0], [0, 0, 0], [0, 0, 1], [c, s, 0], [-s, c, 0], [0, 0, 0]])
+
+    def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
+        c, s = ca.cos(q[2]) * v[2], ca.sin(q[2]) * v[2]
+        return matrix([[0, 0, 0], [0, 0, 0], [0, 0, 0], [-s, c, 0], [-c, -s, 0], [0, 0, 0]])
+
+    def invisible(self, P: Array) -> Array:
+        return _part(P, (2, 2))
+
+    def free_shift(self, p: Array) -> Array:
+        return np.array([0.0, 0.0, -p[2]])
+
+
+class _Spherical(JointKind):
+    # Positions: quaternion (x, y, z, w) of the moved frame; velocities: omega in the moved axes.
+    @property
+    def nq(self) -> int:
+        return 4
+
+    @property
+    def neutral(self) -> Array:
+        return np.array([0.0, 0.0, 0.0, 1.0])
+
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return from_quaternion(q), np.zeros(3)
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        return np.eye(6)[:, :3]
+
+    def integrate(self, q: Vector, dv: Vector) -> Vector:
+        return quaternion_product(q, quaternion_exp(dv))
+
+    def difference(self, start: Vector, end: Vector) -> Vector:
+        return log_rotation(quaternion_product(_conjugate(start), end))
+
+    def invisible(self, P: Array) -> Array:
+        return _part(P, (3, 3))
+
+
+class _Free(JointKind):
+    # Positions: (x, y, z) and quaternion (x, y, z, w); velocities: (omega, v of the origin) in the moved axes.
+    @property
+    def nq(self) -> int:
+        return 7
+
+    @property
+    def neutral(self) -> Array:
+        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return from_quaternion(q[3:]), q[:3]
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        return np.eye(6)
+
+    def integrate(self, q: Vector, dv: Vector) -> Vector:
+        step = from_quaternion(q[3:]) @ (left_jacobian(dv[:3]) @ dv[3:])
+        return stack(q[:3] + step, quaternion_product(q[3:], quaternion_exp(dv[:3])))
+
+    def difference(self, start: Vector, end: Vector) -> Vector:
+        omega = log_rotation(quaternion_product(_conjugate(start[3:]), end[3:]))
+        step = from_quaternion(start[3:]).T @ (end[:3] - start[:3])
+        return stack(omega, inverse_left_jacobian(omega) @ step)
+
+
+class _Fixed(JointKind):
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return np.eye(3), np.zeros(3)
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        return np.zeros((6, 0))
+
+
+def _conjugate(quaternion: Vector) -> Vector:
+    return stack(-quaternion[0], -quaternion[1], -quaternion[2], quaternion[3])
+
+
+_ANGULAR, _LINEAR = ("wx", "wy", "wz"), ("vx", "vy", "vz")
+
+KINDS: dict[str, JointKind] = {
+    kind.name: kind
+    for kind in (
+        _Revolute("revolute", ("",), (True,)),
+        _Revolute("continuous", ("",), (True,)),
+        _Prismatic("prismatic", ("",), (False,)),
+        _Helical("helical", ("",), (True,)),
+        _Planar("planar", ("x", "y", "angle"), (False, False, True)),
+        _Spherical("spherical", _ANGULAR, (True,) * 3),
+        _Free("free", _ANGULAR + _LINEAR, (True,) * 3 + (False,) * 3),
+        _Fixed("fixed", (), ()),
+    )
+}
+"""The joint kinds by name."""

@@ -1,0 +1,189 @@
+"""The mechanism: a base, moving links, the joints that move them, frames and gravity. Frozen; changed by making another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.robot.parts import Frame, Joint, Link, _Part, frozen_array
+
+__all__ = ["Coordinate", "Mechanism", "Place"]
+
+Array = NDArray[np.float64]
+
+
+class Place(NamedTuple):
+    """Where something is fixed: index of the link (-1 for the base) and pose in that link's axes."""
+
+    link: int
+    pose: Array
+
+
+class Coordinate(NamedTuple):
+    """Where a joint's positions and velocities lie in q and v."""
+
+    q: slice
+    v: slice
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mechanism(_Part):
+    """A tree of links: ``joints[i]`` moves ``links[i]``, and parents come before children.
+
+    Made by the readers of ``formats`` and by ``assemble``, which merge fixed joints and sort; this class only checks
+    that it was given such a tree. ``gravity`` is the acceleration (m/s^2) in the axes of the base.
+    """
+
+    name: str
+    base: Link
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    frames: tuple[Frame, ...] = ()
+    gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+
+    def __post_init__(self) -> None:
+        self._set(
+            links=tuple(self.links),
+            joints=tuple(self.joints),
+            frames=tuple(self.frames),
+            gravity=frozen_array(self.gravity, (3,), self.name, "gravity"),
+        )
+        seen = {self.base.name}
+        if len(self.links) != len(self.joints):
+            raise ModelError(f"{self.name}: {len(self.links)} moving links need as many joints, not {len(self.joints)}")
+        for link, joint in zip(self.links, self.joints, strict=True):
+            if joint.child != link.name or joint.parent not in seen or joint.is_fixed:
+                raise ModelError(f"{self.name}: joint {joint.name!r} is out of order; use torsor.assemble, which sorts")
+            seen.add(link.name)
+        for frame in self.frames:
+            if frame.link not in seen:
+                raise ModelError(f"{self.name}: frame {frame.name!r} is on the missing link {frame.link!r}")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {len(self.links)} moving links, nq={self.nq}, nv={self.nv}>"
+
+    # Sizes and names
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """Index of each moving link's parent, -1 for the base."""
+        index = {self.base.name: -1} | {link.name: i for i, link in enumerate(self.links)}
+        return tuple(index[joint.parent] for joint in self.joints)
+
+    @cached_property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """Where each joint's positions and velocities lie in q and v; joints that follow have their leader's."""
+        slices: dict[str, Coordinate] = {}
+        nq = nv = 0
+        for joint in self.joints:
+            if not joint.follows:
+                slices[joint.name] = Coordinate(slice(nq, nq + joint.nq), slice(nv, nv + joint.nv))
+                nq, nv = nq + joint.nq, nv + joint.nv
+        return tuple(slices[joint.coordinate] for joint in self.joints)
+
+    @cached_property
+    def _leaders(self) -> tuple[Joint, ...]:
+        return tuple(joint for joint in self.joints if not joint.follows)
+
+    @property
+    def nq(self) -> int:
+        """Number of positions."""
+        return sum(joint.nq for joint in self._leaders)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities, and of generalised forces."""
+        return sum(joint.nv for joint in self._leaders)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, in the order of ``links``."""
+        return tuple(joint.name for joint in self.joints)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of the moving links."""
+        return tuple(link.name for link in self.links)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the velocities and generalised forces, in the order of v."""
+        return tuple(name for joint in self._leaders for name in joint.velocity_names)
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """Names of the positions, in the order of q."""
+        return tuple(name for joint in self._leaders for name in joint.position_names)
+
+    @property
+    def mass(self) -> float:
+        """Mass (kg) of the moving links."""
+        return sum(link.mass for link in self.links)
+
+    # Limits
+
+    def _gather(self, name: str) -> Array:
+        return np.concatenate([np.zeros(0), *(getattr(joint, name) for joint in self._leaders)])
+
+    @property
+    def lower(self) -> Array:
+        """Lower position limits (nq,), -inf where there is none."""
+        return self._gather("lower")
+
+    @property
+    def upper(self) -> Array:
+        """Upper position limits (nq,), inf where there is none."""
+        return self._gather("upper")
+
+    @property
+    def velocity_limit(self) -> Array:
+        """Largest speeds (nv,), inf where there is no limit."""
+        return self._gather("velocity_limit")
+
+    @property
+    def effort_limit(self) -> Array:
+        """Largest generalised forces (nv,), inf where there is no limit."""
+        return self._gather("effort_limit")
+
+    def neutral(self) -> Array:
+        """Return the positions (nq,) with every joint at zero (quaternions at the identity)."""
+        return np.concatenate([np.zeros(0), *(joint.kind.neutral for joint in self._leaders)])
+
+    # Places
+
+    @cached_property
+    def places(self) -> Mapping[str, Place]:
+        """The base, the links and the named frames, by name."""
+        index = {self.base.name: -1} | {link.name: i for i, link in enumerate(self.links)}
+        places = {name: Place(i, np.eye(4)) for name, i in index.items()}
+        for frame in self.frames:
+            places.setdefault(frame.name, Place(index[frame.link], frame.pose))
+        return places
+
+    def place(self, name: str | int) -> Place:
+        """Return where a link (by name or index) or a named frame is."""
+        if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
+            if -len(self.links) <= name < len(self.links):
+                return Place(int(name) % len(self.links), np.eye(4))
+            raise ModelError(f"{self.name}: no link {name}; allowed: 0 to {len(self.links) - 1}")
+        if name not in self.places:
+            raise ModelError(
+                describe(f"no link or frame {name!r}", where=self.name, allowed=_listing(self.places))
+            )
+        return self.places[name]
+
+    def joint(self, name: str) -> Joint:
+        """Return a joint by name."""
+        for joint in self.joints:
+            if joint.name == name:
+                return joint
+        raise ModelError(describe(f"no joint {name!r}", where=self.name, allowed=_listing(self.joint_names)))
+
+
+def _listing(names: object, most: int = 12) -> str:
+    shown = [repr(name) for name in names]  # type: ignore[attr-defined]
+    return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")

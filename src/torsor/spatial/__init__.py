@@ -1,0 +1,63 @@
+"""Vectors, rotations, poses and inertias, over numbers (NumPy) and over symbols (CasADi SX) alike.
+
+Spatial vectors have the angular part first: twist (omega, v), wrench (moment, force).
+"""
+
+from torsor.spatial.inertia import (
+    composite,
+    from_pseudo_inertia,
+    is_physical,
+    moment,
+    move_inertia,
+    pseudo_inertia,
+    rotational_inertia,
+    second_moment,
+)
+from torsor.spatial.poses import adjoint, inverse_pose, make_pose, move_pseudo_inertia
+from torsor.spatial.rotations import (
+    about_z,
+    axis_frame,
+    from_quaternion,
+    from_rpy,
+    inverse_left_jacobian,
+    left_jacobian,
+    log_rotation,
+    quaternion_exp,
+    quaternion_product,
+    to_quaternion,
+    to_rpy,
+)
+from torsor.spatial.vectors import Matrix, Vector, axial, cross, matrix, skew, stack
+
+__all__ = [
+    "Matrix",
+    "Vector",
+    "about_z",
+    "adjoint",
+    "axial",
+    "axis_frame",
+    "composite",
+    "cross",
+    "from_pseudo_inertia",
+    "from_quaternion",
+    "from_rpy",
+    "inverse_left_jacobian",
+    "inverse_pose",
+    "is_physical",
+    "left_jacobian",
+    "log_rotation",
+    "make_pose",
+    "matrix",
+    "moment",
+    "move_inertia",
+    "move_pseudo_inertia",
+    "pseudo_inertia",
+    "quaternion_exp",
+    "quaternion_product",
+    "rotational_inertia",
+    "second_moment",
+    "skew",
+    "stack",
+    "to_quaternion",
+    "to_rpy",
+]

@@ -1,0 +1,226 @@
+"""Rotations: angles, quaternions (x, y, z, w) and rotation vectors.
+
+R = ``aRb`` takes components in axes b to components in axes a: x_a = R x_b.
+"""
+
+import math
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.spatial.vectors import Matrix, Vector, choose, cross, matrix, skew, stack
+
+__all__ = [
+    "about_z",
+    "axis_frame",
+    "from_quaternion",
+    "from_rpy",
+    "inverse_left_jacobian",
+    "left_jacobian",
+    "log_rotation",
+    "quaternion_exp",
+    "quaternion_product",
+    "to_quaternion",
+    "to_rpy",
+]
+
+Array = NDArray[np.float64]
+
+# An angle this close to a multiple of a quarter turn is one: files print pi/2 with 11 digits or so. The error that this
+# makes is below 1e-10 rad; what it buys is that zeros of the rotation are zeros, which the trace folds away.
+QUARTER_TURN_SNAP = 1e-10
+
+# Below this squared angle the series of the exponential are used; their first dropped term is then below 1e-16.
+SMALL_ANGLE_SQUARED = 1e-5
+
+
+def _cos_sin(angle: float) -> tuple[float, float]:
+    quarters = angle / (math.pi / 2)
+    if abs(quarters - round(quarters)) * (math.pi / 2) < QUARTER_TURN_SNAP:
+        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarters) % 4]
+    return math.cos(angle), math.sin(angle)
+
+
+def from_rpy(rpy: ArrayLike) -> Array:
+    """Return Rz(yaw) Ry(pitch) Rx(roll), the rotation of URDF's ``rpy``, angles in radians.
+
+    Example:
+        >>> from_rpy([0, 0, np.pi / 2]) @ np.array([1.0, 0, 0])
+        array([0., 1., 0.])
+    """
+    (cr, sr), (cp, sp), (cy, sy) = (_cos_sin(float(angle)) for angle in np.asarray(rpy, dtype=float))
+    R = [
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ]
+    return np.array(R) + 0.0  # adding zero turns -0.0 into 0.0
+
+
+def to_rpy(R: Array) -> Array:
+    """Return the angles (roll, pitch, yaw) of ``from_rpy``, with yaw 0 where roll and yaw cannot be told apart.
+
+    Example:
+        >>> to_rpy(from_rpy([0.1, 0.2, 0.3])).round(12).tolist()
+        [0.1, 0.2, 0.3]
+    """
+    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
+    if math.hypot(R[0, 0], R[1, 0]) < 1e-12:
+        return np.array([math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0])
+    return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
+
+
+def about_z(angle: Any) -> Matrix:
+    """Return the rotation by an angle (rad) about the z axis.
+
+    Example:
+        >>> about_z(np.pi / 2)[0].round(12).tolist()
+        [0.0, -1.0, 0.0]
+    """
+    c, s = ca.cos(angle), ca.sin(angle)  # these take plain numbers too
+    return matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def axis_frame(axis: ArrayLike) -> Array:
+    """Return a rotation whose third column is the unit vector along ``axis``; the first column has a zero component.
+
+    Axes along x, y and z give permutations (z gives the identity), so that no convention costs an operation.
+
+    Example:
+        >>> axis_frame([1, 0, 0]).tolist()
+        [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    z = np.asarray(axis, dtype=float)
+    z = z / np.linalg.norm(z)
+    largest = int(np.argmax(np.abs(z)))
+    if abs(z[largest]) == 1.0:
+        x = np.roll([1.0, 0.0, 0.0], largest + 1)
+    else:
+        x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+        x = x / np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z]) + 0.0
+
+
+def from_quaternion(quaternion: Any) -> Matrix:
+    """Return the rotation of a quaternion (x, y, z, w). Its length does not matter, only its direction.
+
+    Example:
+        >>> from_quaternion(np.array([0, 0, 1.0, 1.0])).round(12).tolist()
+        [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    x, y, z, w = (quaternion[k] for k in range(4))
+    s = 2 / (x * x + y * y + z * z + w * w)
+    sx, sy, sz = s * x, s * y, s * z
+    xx, yy, zz = x * sx, y * sy, z * sz
+    xy, xz, yz = x * sy, x * sz, y * sz
+    wx, wy, wz = w * sx, w * sy, w * sz
+    return matrix(
+        [[1 - (yy + zz), xy - wz, xz + wy], [xy + wz, 1 - (xx + zz), yz - wx], [xz - wy, yz + wx, 1 - (xx + yy)]]
+    )
+
+
+def to_quaternion(R: Array) -> Array:
+    """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation.
+
+    Example:
+        >>> to_quaternion(np.eye(3)).tolist()
+        [0.0, 0.0, 0.0, 1.0]
+    """
+    # Shepperd: divide by the largest of the four components, never by a small one.
+    trace = float(np.trace(R))
+    squares = np.array([R[0, 0], R[1, 1], R[2, 2], trace])
+    k = int(np.argmax(squares))
+    if k == 3:
+        quaternion = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1], 1 + trace])
+    else:
+        i, j = (k + 1) % 3, (k + 2) % 3
+        quaternion = np.empty(4)
+        quaternion[k] = 1 + 2 * R[k, k] - trace
+        quaternion[i] = R[i, k] + R[k, i]
+        quaternion[j] = R[j, k] + R[k, j]
+        quaternion[3] = R[j, i] - R[i, j]
+    quaternion = quaternion / np.linalg.norm(quaternion)
+    return (-quaternion if quaternion[3] < 0 else quaternion) + 0.0
+
+
+def quaternion_product(a: Vector, b: Vector) -> Vector:
+    """Return the quaternion (x, y, z, w) of the rotation R(a) R(b).
+
+    Example:
+        >>> quaternion_product(np.array([0, 0, 1.0, 0]), np.array([0, 0, 1.0, 0])).tolist()
+        [0.0, 0.0, 0.0, -1.0]
+    """
+    u, s, v, t = a[:3], a[3], b[:3], b[3]
+    dot = u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+    return stack(s * v + t * u + cross(u, v), s * t - dot)
+
+
+def _angle(rotation_vector: Vector) -> tuple[Any, Any, Any]:
+    """Return (angle^2, whether it is small, an angle that may be divided by)."""
+    x, y, z = (rotation_vector[k] for k in range(3))
+    squared = x * x + y * y + z * z
+    small = squared < SMALL_ANGLE_SQUARED
+    return squared, small, ca.sqrt(choose(small, 1.0, squared))
+
+
+def quaternion_exp(rotation_vector: Vector) -> Vector:
+    """Return the unit quaternion (x, y, z, w) of a rotation vector (axis times angle, rad), smooth through zero.
+
+    Example:
+        >>> quaternion_exp(np.array([0, 0, np.pi])).round(12).tolist()
+        [0.0, 0.0, 1.0, 0.0]
+    """
+    t, small, angle = _angle(rotation_vector)
+    vector = choose(small, 1 / 2 - t / 48 + t**2 / 3840 - t**3 / 645120, ca.sin(angle / 2) / angle)
+    scalar = choose(small, 1 - t / 8 + t**2 / 384 - t**3 / 46080, ca.cos(angle / 2))
+    return stack(vector * rotation_vector, scalar)
+
+
+def left_jacobian(rotation_vector: Vector) -> Matrix:
+    """Return V with exp(omega, v) = (exp(omega), V v): where a body of constant twist is after one unit of time.
+
+    Example:
+        >>> left_jacobian(np.zeros(3)).tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    t, small, angle = _angle(rotation_vector)
+    a = choose(small, 1 / 2 - t / 24 + t**2 / 720 - t**3 / 40320, (1 - ca.cos(angle)) / angle**2)
+    b = choose(small, 1 / 6 - t / 120 + t**2 / 5040 - t**3 / 362880, (angle - ca.sin(angle)) / angle**3)
+    K = skew(rotation_vector)
+    return np.eye(3) + a * K + b * (K @ K)
+
+
+def inverse_left_jacobian(rotation_vector: Vector) -> Matrix:
+    """Return the inverse of ``left_jacobian``, for angles below a full turn.
+
+    Example:
+        >>> r = np.array([0.3, -0.2, 0.5])
+        >>> (inverse_left_jacobian(r) @ left_jacobian(r)).round(12).diagonal().tolist()
+        [1.0, 1.0, 1.0]
+    """
+    t, small, angle = _angle(rotation_vector)
+    closed = (1 - angle * ca.sin(angle) / (2 * (1 - ca.cos(angle)))) / angle**2
+    c = choose(small, 1 / 12 + t / 720 + t**2 / 30240 + t**3 / 1209600, closed)
+    K = skew(rotation_vector)
+    return np.eye(3) - K / 2 + c * (K @ K)
+
+
+def log_rotation(quaternion: Vector) -> Vector:
+    """Return the rotation vector (at most half a turn) of a quaternion (x, y, z, w) of any length.
+
+    Example:
+        >>> log_rotation(np.array([0, 0, 1.0, 1.0])).round(12).tolist()
+        [0.0, 0.0, 1.570796326795]
+    """
+    x, y, z, w = (quaternion[k] for k in range(4))
+    squared = x * x + y * y + z * z
+    small = squared < 1e-6 * w * w
+    length = ca.sqrt(choose(small, 1.0, squared))
+    nearest = choose(w < 0, -1.0, 1.0)  # q and -q are the same rotation: take the short way round
+    w_safe = choose(small, w, 1.0)
+    t = squared / (w_safe * w_safe)
+    series = 2 / w_safe * (1 - t / 3 + t**2 / 5 - t**3 / 7)
+    closed = nearest * 2 * ca.atan2(length, nearest * w) / length
+    return choose(small, series, closed) * quaternion[:3]

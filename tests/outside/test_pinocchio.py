@@ -1,0 +1,139 @@
+"""Every URDF of example-robot-data, fixed and floating, against Pinocchio to 1e-9 relative."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import torsor
+
+from outside.robots import robot_file, robot_files
+
+TOLERANCE = 1e-9
+# One has no link, the other a joint whose child does not exist: Pinocchio loads neither, and they have a test of their own.
+BROKEN = {"ur3.urdf": "no link at all", "falcon.urdf": "'Z_propeller', which does not exist"}
+FILES = [path for path in robot_files() if path.name not in BROKEN]
+
+
+class Peer:
+    """Pinocchio's model of a file, and the map between its coordinates and ours.
+
+    Its joints are all free to move there: what follows another joint here has velocity G v, so forces come back by G^T.
+    """
+
+    def __init__(self, path: Path, base: str):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", torsor.ModelWarning)
+            self.robot = torsor.load(path, base=base).without_friction()
+        root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
+        self.model = pin.buildModelFromUrdf(str(path), *root)
+        self.data = self.model.createData()
+        self.model.armature[:] = 0
+        self.G = np.zeros((self.model.nv, self.robot.nv))
+        for name, theirs in zip(self.model.names[1:], self.model.joints[1:], strict=True):
+            ours = self.robot.joint("root" if name == "root_joint" else name)
+            start = self.robot.coordinates[self.robot.joints.index(ours)].v.start
+            # Pinocchio's free joint is (v, omega) where ours is (omega, v).
+            for row, column in enumerate([3, 4, 5, 0, 1, 2] if ours.nv == 6 else range(ours.nv)):
+                self.G[theirs.idx_v + row, start + column] = ours.ratio
+
+    def q(self, q: np.ndarray) -> np.ndarray:
+        """Our positions in Pinocchio's order; unlimited turning joints are (cos, sin) there."""
+        result = np.zeros(self.model.nq)
+        for name, theirs in zip(self.model.names[1:], self.model.joints[1:], strict=True):
+            ours = self.robot.joint("root" if name == "root_joint" else name)
+            value = q[self.robot.coordinates[self.robot.joints.index(ours)].q] * ours.ratio + ours.offset
+            if theirs.nq == 2 and theirs.nv == 1:
+                value = [np.cos(value[0]), np.sin(value[0])]
+            result[theirs.idx_q : theirs.idx_q + theirs.nq] = value
+        return result
+
+
+def random_state(robot: torsor.Robot, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return (
+        robot.integrate(robot.neutral(), rng.uniform(-1, 1, robot.nv)),
+        rng.uniform(-1, 1, robot.nv),
+        rng.uniform(-1, 1, robot.nv),
+    )
+
+
+def assert_close(ours: np.ndarray, theirs: np.ndarray) -> None:
+    scale = max(np.abs(theirs).max(initial=0.0), 1e-3)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE * scale)
+
+
+@pytest.fixture(
+    scope="module", params=[(f, b) for f in FILES for b in ("fixed", "floating")], ids=lambda p: f"{p[0].stem}-{p[1]}"
+)
+def peer(request: pytest.FixtureRequest) -> Peer:
+    return Peer(*request.param)
+
+
+def test_there_are_at_least_sixty_robots() -> None:
+    assert len(FILES) >= 60
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files_are_refused_by_both(name: str) -> None:
+    with pytest.raises(torsor.ModelError, match=BROKEN[name]):
+        torsor.load(robot_file(name))
+    with pytest.raises(ValueError, match="URDF"):
+        pin.buildModelFromUrdf(str(robot_file(name)))
+
+
+def test_forces_and_mass_matrix_agree(peer: Peer) -> None:
+    robot, model, data, G = peer.robot, peer.model, peer.data, peer.G
+    for seed in range(2):
+        q, v, a = random_state(robot, seed)
+        pq, pv, pa = peer.q(q), G @ v, G @ a
+        assert_close(robot.inverse_dynamics(q, v, a), G.T @ pin.rnea(model, data, pq, pv, pa))
+        assert_close(robot.gravity_force(q), G.T @ pin.computeGeneralizedGravity(model, data, pq))
+        assert_close(robot.bias_force(q, v), G.T @ pin.nonLinearEffects(model, data, pq, pv))
+        M = pin.crba(model, data, pq)
+        assert_close(robot.mass_matrix(q), G.T @ (np.triu(M) + np.triu(M, 1).T) @ G)
+
+
+def test_energies_and_centre_of_mass_agree(peer: Peer) -> None:
+    robot, model, data, G = peer.robot, peer.model, peer.data, peer.G
+    if robot.mass == 0:
+        pytest.skip("nothing moves")
+    q, v, _ = random_state(robot, 2)
+    assert_close(robot.center_of_mass(q), pin.centerOfMass(model, data, peer.q(q)))
+    assert_close(robot.kinetic_energy(q, v), pin.computeKineticEnergy(model, data, peer.q(q), G @ v))
+    assert_close(robot.potential_energy(q), pin.computePotentialEnergy(model, data, peer.q(q)))
+    momentum = pin.computeCentroidalMomentum(model, data, peer.q(q), G @ v)
+    assert_close(robot.momentum(q, v), np.r_[momentum.angular, momentum.linear])
+
+
+def test_poses_velocities_and_jacobians_agree(peer: Peer) -> None:
+    robot, model, data, G = peer.robot, peer.model, peer.data, peer.G
+    q, v, a = random_state(robot, 3)
+    pin.forwardKinematics(model, data, peer.q(q), G @ v, G @ a)
+    if robot.nv:  # Pinocchio crashes on the Jacobians of a robot that cannot move
+        pin.computeJointJacobians(model, data, peer.q(q))
+    pin.updateFramePlacements(model, data)
+    poses = robot.poses(q)
+    for i, name in enumerate(robot.link_names):
+        assert_close(poses[i], data.oMf[model.getFrameId(name, pin.BODY)].homogeneous)
+    chosen = [place for place in robot.places if model.existFrame(place, pin.BODY)]
+    for name in chosen[:: max(1, len(chosen) // 4)]:
+        frame = model.getFrameId(name, pin.BODY)
+        assert_close(robot.pose(q, name), data.oMf[frame].homogeneous)
+        if robot.nv == 0:
+            assert robot.jacobian(q, name).shape == (6, 0)
+            continue
+        J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)
+        assert_close(robot.jacobian(q, name), J[[3, 4, 5, 0, 1, 2]] @ G)
+        twist = pin.getFrameVelocity(model, data, frame, pin.LOCAL)
+        assert_close(robot.velocity(q, v, name), np.r_[twist.angular, twist.linear])
+        acceleration = pin.getFrameClassicalAcceleration(model, data, frame, pin.LOCAL)
+        assert_close(robot.acceleration(q, v, a, name), np.r_[acceleration.angular, acceleration.linear])
+
+
+def test_coriolis_forces_agree(peer: Peer) -> None:
+    robot, model, data, G = peer.robot, peer.model, peer.data, peer.G
+    q, v, _ = random_state(robot, 5)
+    C = pin.computeCoriolisMatrix(model, data, peer.q(q), G @ v)
+    assert_close(robot.coriolis_matrix(q, v) @ v, G.T @ (C @ (G @ v)))
