@@ -6,7 +6,7 @@
 (6,)
 """
 
-from torsor import library
+from torsor import library, spatial
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.model import Robot
@@ -32,4 +32,5 @@ __all__ = [
     "from_screws",
     "library",
     "load",
+    "spatial",
 ]

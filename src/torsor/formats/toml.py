@@ -23,7 +23,6 @@ __all__ = ["read_toml", "write_toml"]
 
 Array = NDArray[np.float64]
 Table = dict[str, Any]
-
 VERSION = 1
 LARGEST_FILE = 64_000_000  # bytes; published robots need less than a hundredth of it
 
@@ -54,7 +53,7 @@ _HOLDS: dict[str, tuple[Any, str]] = {
     "a row of finite numbers": ([(-1,)], "size"),
     "3 rows of 3 finite numbers": ([(3, 3)], "rotation"),
     "3 rows of 3 finite numbers, or 6: ixx, iyy, izz, ixy, ixz, iyz": ([(3, 3), (6,)], "inertia"),
-    "a number or a row of numbers": ([(), (-1,)], " ".join(_EACH)),
+    "a number or a row of numbers, infinite only in limits": ([(), (-1,)], " ".join(_EACH)),
 }
 _EXPECTED = {key: (expected, words) for words, (expected, keys) in _HOLDS.items() for key in keys.split()}
 
@@ -95,9 +94,8 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     """
     path = Path(path)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
-    content = _content(mechanism)
     try:
-        part.write_bytes(content)
+        part.write_bytes(_content(mechanism))
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -129,12 +127,13 @@ class _Reader:
         """Return the mechanism of a file's content; ``name`` is for one that states none."""
         try:
             data = tomllib.loads(content.decode("utf-8-sig"))  # some editors begin a file with the mark of UTF-8
+            repr(data)  # whole numbers too long to be shown, in hexadecimal, fail here and not in a message about them
         except (ValueError, RecursionError) as error:
             raise _error(self.source, f"not valid TOML: {error}", fix="correct it, and save it as UTF-8") from None
         if short(data.get("torsor")) != str(VERSION):  # compared as text, because 1.0 and true are equal to 1
             what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
             raise _error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
-        data = {"name": name} | _checked("file", data, self.source)
+        data = _checked("file", {"name": name} | data, self.source)
         for key, unit in _checked("units", data["units"], f"{self.source}: [units]").items():
             _one_of(_UNITS[key], unit, f"unit of {key}", f"{self.source}: [units]")
         self.degrees = data["units"]["angle"] == "deg"
@@ -186,7 +185,7 @@ class _Reader:
         """Return what a joint has for each position or velocity, angles in radians."""
         values, turning = entry[key], _turning(key, kind)
         if values.ndim and values.shape != turning.shape:
-            raise _error(where, f"{key} has {len(values)} numbers", f"1, or {len(turning)} for a {kind.name} joint")
+            raise _error(where, f"{key} has {len(values)} numbers", f"a number, or a row of {len(turning)}")
         values = np.broadcast_to(values, turning.shape)
         if not (self.degrees or entry.get("multi_turn")) and _like_degrees(key, values, kind):
             fix = 'write angle = "deg" under [units], or multi_turn = true in this joint if radians are meant'

@@ -4,6 +4,7 @@ Each part checks its own numbers when it is made, so that whatever holds a part 
 """
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -255,7 +256,7 @@ class Joint(_Part):
         """Whether the joint shares the coordinate of another joint."""
         return self.coordinate != self.name
 
-    @property
+    @cached_property
     def frame(self) -> Array:
         """Pose (4 x 4) of the joint frame, whose z is the axis, in the child's frame."""
         if self.type == "free":

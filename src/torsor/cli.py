@@ -1,0 +1,114 @@
+"""The command line: ``torsor info``, ``torsor count``, ``torsor demo``."""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+import torsor
+from torsor import library, view
+from torsor.errors import ModelError, ModelWarning
+from torsor.model import Robot
+
+__all__ = ["main"]
+
+
+def _ready_made() -> list[str]:
+    """Return the names of the robots of the library that need no argument."""
+    return [name for name in library.__all__ if not _required(name)]
+
+
+def _required(name: str) -> list[str]:
+    parameters = signature(getattr(library, name)).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+
+
+def _robot(name: str, base: str = "fixed") -> Robot:
+    """Return the robot in a file, or the robot of the library that has that name."""
+    if name in _ready_made() and not Path(name).exists():
+        robot: Robot = getattr(library, name)()
+        if base == "floating":
+            raise ModelError("the robots of the library stand on a fixed base; fix: save it as TOML and load that")
+        return robot
+    if not Path(name).exists():
+        raise ModelError(f"{name}: no such file; allowed: a robot file, or one of {', '.join(_ready_made())}")
+    return torsor.load(name, base=base)
+
+
+def _info(arguments: argparse.Namespace, console: Console) -> None:
+    robot = _robot(arguments.robot, arguments.base)
+    console.print(f"[bold]{robot.name}[/bold]: {len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}")
+    console.print(view.link_table(robot))
+    console.print(view.joint_table(robot))
+    if robot.frames:
+        console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False)
+
+
+def _count(arguments: argparse.Namespace, console: Console) -> None:
+    console.print(view.count_table(_robot(arguments.robot, arguments.base)))
+
+
+def _demo(arguments: argparse.Namespace, console: Console) -> None:
+    robot = library.six_axis_arm()
+    start, end, duration = np.array([0, 0.8, -2.4, 0, 0.5, 0]), np.array([1.2, -0.4, -0.6, 1.0, -0.6, 2.0]), 1.5
+    s = np.linspace(0, 1, 151)[:, None]
+    # A quintic: it starts and ends without speed and without acceleration.
+    q = start + (end - start) * (10 * s**3 - 15 * s**4 + 6 * s**5)
+    v = (end - start) * (30 * s**2 - 60 * s**3 + 30 * s**4) / duration
+    a = (end - start) * (60 * s - 180 * s**2 + 120 * s**3) / duration**2
+    console.print("A six-axis arm (PUMA 560), half a second into a move of 1.5 s.\n")
+    console.print(view.link_table(robot))
+    console.print(view.joint_table(robot))
+    console.print(view.state_table(robot, q[50], v[50], a[50]))
+    console.print(view.count_table(robot))
+    view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
+    console.print(f"\nThe whole move is drawn in [bold]{arguments.output}[/bold].")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="torsor", description="Exact dynamics of robots, by Newton-Euler recursion.")
+    parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, run, summary in (
+        ("info", _info, "show the links, joints and frames of a robot"),
+        ("count", _count, "count the operations of its traced algorithms"),
+    ):
+        command = commands.add_parser(name, help=summary, description=summary)
+        command.add_argument("robot", metavar="ROBOT", help=f"a .urdf, .xml or .toml file, or {', '.join(_ready_made())}")
+        command.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="how the root is held")
+        command.set_defaults(run=run)
+    demo = commands.add_parser("demo", help="show what there is, on an industrial arm, and save a plot")
+    demo.add_argument("--output", type=Path, default=Path("demo.png"), help="where the plot goes (default: demo.png)")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status: 0, or 1 after an error that is the input's.
+
+    Example:
+        >>> main(["info", "no_such_robot"])
+        1
+    """
+    arguments = _parser().parse_args(argv)
+    console, errors = Console(), Console(stderr=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        try:
+            arguments.run(arguments, console)
+            status = 0
+        except (ModelError, OSError) as error:
+            errors.print(f"[bold red]error[/bold red]: {error}", highlight=False, soft_wrap=True)
+            status = 1
+    for warning in caught:
+        errors.print(f"[yellow]warning[/yellow]: {warning.message}", highlight=False, soft_wrap=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

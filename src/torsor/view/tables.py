@@ -1,0 +1,88 @@
+"""Tables of a robot for the terminal (rich)."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rich.table import Table
+
+from torsor.model import Robot
+
+__all__ = ["count_table", "joint_table", "link_table", "state_table"]
+
+COUNTED = ("inverse_dynamics", "mass_matrix", "bias_force", "gravity_force", "coriolis_matrix", "joint_wrenches", "poses")
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right")
+    return table
+
+
+def _number(value: float) -> str:
+    return "0" if abs(value) < 1e-12 else f"{value:.4g}"
+
+
+def _numbers(values: ArrayLike) -> str:
+    return " ".join(_number(value) for value in np.atleast_1d(np.asarray(values, dtype=float)))
+
+
+def link_table(robot: Robot) -> Table:
+    """Return the masses, centres of mass and principal moments of the moving links."""
+    table = _table("Links", "link", "parent", "mass (kg)", "centre of mass (m)", "principal moments (kg m²)")
+    for link, joint in zip(robot.links, robot.joints, strict=True):
+        moments = np.linalg.eigvalsh(link.inertia)
+        table.add_row(link.name, joint.parent, _number(link.mass), _numbers(link.com), _numbers(moments))
+    table.add_section()
+    table.add_row("all moving links", "", _number(robot.mass), "", "")
+    return table
+
+
+def joint_table(robot: Robot) -> Table:
+    """Return the types, axes, limits, friction and rotor inertias of the joints; what no joint has is left out."""
+    optional = {
+        "speed": ("velocity_limit", np.inf),
+        "effort": ("effort_limit", np.inf),
+        "Coulomb": ("coulomb", 0.0),
+        "viscous": ("viscous", 0.0),
+        "rotor": ("rotor_inertia", 0.0),
+    }
+    shown = {
+        title: field
+        for title, (field, nothing) in optional.items()
+        if any(np.any(np.asarray(getattr(joint, field)) != nothing) for joint in robot.joints)
+    }
+    table = _table("Joints", "joint", "type", "axis", "range", *shown)
+    for joint in robot.joints:
+        lower, upper = np.atleast_1d(joint.lower), np.atleast_1d(joint.upper)
+        bounded = np.isfinite(lower).any() or np.isfinite(upper).any()
+        limits = f"{_numbers(lower)} .. {_numbers(upper)}" if bounded else "unlimited"
+        name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
+        axis = "" if joint.type in ("free", "spherical") else _numbers(joint.axis)
+        cells = (_numbers(np.unique(getattr(joint, field))) for field in shown.values())
+        table.add_row(name, joint.type, axis, limits, *cells)
+    return table
+
+
+def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table:
+    """Return the forces and reactions of one state, joint by joint."""
+    tau = robot.inverse_dynamics(q, v, a)
+    gravity = robot.gravity_force(q)
+    wrenches = robot.joint_wrenches(q, v, a)
+    table = _table(
+        "Inverse dynamics and joint reactions (N m and N)",
+        *("joint", "drive", "gravity", "moment on link", "force on link"),
+    )
+    for i, joint in enumerate(robot.joints):
+        entries = robot.coordinates[i].v
+        table.add_row(
+            joint.name, _numbers(tau[entries]), _numbers(gravity[entries]), _numbers(wrenches[i, :3]), _numbers(wrenches[i, 3:])
+        )
+    return table
+
+
+def count_table(robot: Robot) -> Table:
+    """Return the scalar operations of the traced algorithms, for one state."""
+    table = _table("Operations for one state", "algorithm", "multiplications", "additions", "sin and cos", "other")
+    for name in COUNTED:
+        table.add_row(name, *(str(number) for number in robot.operation_count(name)))
+    return table

@@ -1,0 +1,457 @@
+"""The TOML format: what is written reads back equal, and what is wrong is told."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torsor.errors import ModelError, ModelWarning
+from torsor.formats import toml
+from torsor.formats.toml import read_toml, write_toml
+from torsor.robot import KINDS, Frame, Joint, Link, Mechanism, Visual, assemble
+from torsor.spatial import from_quaternion, from_rpy, make_pose
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "toml.md"
+STRANGE = [
+    'say "hi"',
+    "back\\slash",
+    "two\nlines",
+    "tab\there",
+    "关节",
+    "\x7f\x00\x1f",
+    "é\u2028🤖",
+    "#=[a.b]",
+    " spaces ",
+]
+MOVING = [kind for kind in KINDS if kind != "fixed"]
+
+
+def random_pose(rng: np.random.Generator) -> np.ndarray:
+    choice = rng.integers(4)
+    if choice == 0:
+        return make_pose(p=rng.normal(size=3))
+    if choice == 1:
+        return make_pose(from_rpy(rng.uniform(-3, 3, 3).round(2)), rng.normal(size=3).round(3))
+    if choice == 2:
+        return make_pose(from_rpy(rng.integers(-2, 3, 3) * np.pi / 2))
+    return make_pose(from_quaternion(rng.normal(size=4)), rng.normal(size=3))
+
+
+def random_visual(rng: np.random.Generator, name: str) -> Visual:
+    shape = str(rng.choice(list(toml._SIZES)))
+    mesh = {"mesh": f"package://{name}.stl", "path": f"folder/{name}.stl"} if shape == "mesh" else {}
+    color = None if rng.integers(2) else tuple(rng.random(4).tolist())
+    return Visual(shape, tuple(rng.random(toml._SIZES[shape]).tolist()), random_pose(rng), color, name=name, **mesh)
+
+
+def random_link(rng: np.random.Generator, name: str) -> Link:
+    points = rng.normal(size=(5, 3))
+    inertia = sum((p @ p) * np.eye(3) - np.outer(p, p) for p in points)
+    visuals = tuple(random_visual(rng, name) for _ in range(rng.integers(3)))
+    return Link(name, rng.uniform(0.1, 5), rng.normal(size=3), 0.5 * (inertia + inertia.T), visuals)
+
+
+def random_joint(rng: np.random.Generator, name: str, kind: str, parent: str, child: str) -> Joint:
+    nq, nv = KINDS[kind].nq, KINDS[kind].nv
+    some = {
+        "axis": rng.normal(size=3),
+        "point": rng.normal(size=3),
+        "pitch": float(rng.normal()),
+        "ratio": float(rng.normal()),
+        "offset": float(rng.normal()),
+        "lower": -rng.uniform(0, 9, nq),
+        "upper": rng.choice([np.inf, 1.0, 10.0, 90.0], nq),
+        "velocity_limit": rng.uniform(0, 9, nv),
+        "effort_limit": float(rng.uniform(0, 9)),
+        "coulomb": rng.uniform(0, 1, nv),
+        "viscous": float(rng.uniform(0, 1)),
+        "smooth": 1e-5,
+        "rotor_inertia": rng.uniform(0, 1, nv),
+    }
+    chosen = {key: value for key, value in some.items() if rng.integers(2)}
+    return Joint(name, kind, parent, child, random_pose(rng), **chosen)
+
+
+def random_mechanism(seed: int) -> Mechanism:
+    rng = np.random.default_rng(seed)
+    names = ["base"] + [f"link {i} {STRANGE[i % len(STRANGE)]}" for i in range(len(MOVING) + 2)]
+    joints = []
+    for i, kind in enumerate([*rng.permutation(MOVING), "revolute", "prismatic"]):
+        joints.append(random_joint(rng, f"joint {names[i + 1]}", str(kind), names[rng.integers(i + 1)], names[i + 1]))
+    leader = next(joint for joint in joints if joint.type == "revolute")
+    follower = random_link(rng, "follower")
+    follows = Joint(
+        "follows", "helical", names[1], "follower", pitch=0.1, coordinate=leader.name, ratio=-2.5, offset=0.1
+    )
+    links = [*(random_link(rng, name) for name in names), follower]
+    frames = [Frame(f"frame {text}", names[rng.integers(len(names))], random_pose(rng)) for text in STRANGE]
+    return assemble("strange " + STRANGE[0], links, [*joints, follows], frames, gravity=rng.normal(size=3))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_round_trip(tmp_path: Path, seed: int) -> None:
+    robot = random_mechanism(seed)
+    write_toml(robot, tmp_path / "robot.toml")
+    again = read_toml(tmp_path / "robot.toml")
+    assert again == robot
+    with np.printoptions(floatmode="unique", threshold=10**6):
+        assert repr(again.links) == repr(robot.links)
+        assert repr(again.joints) == repr(robot.joints)
+        assert repr(again.frames) == repr(robot.frames)
+    write_toml(again, tmp_path / "again.toml")
+    assert (tmp_path / "again.toml").read_bytes() == (tmp_path / "robot.toml").read_bytes()
+
+
+def test_every_joint_type_is_tried() -> None:
+    assert {joint.type for joint in random_mechanism(0).joints} == set(KINDS) - {"fixed"}
+
+
+def test_subclass_and_text_path(tmp_path: Path) -> None:
+    class Special(Mechanism):
+        pass
+
+    robot = random_mechanism(0)
+    write_toml(
+        Special(robot.name, robot.base, robot.links, robot.joints, robot.frames, robot.gravity), f"{tmp_path}/a.toml"
+    )
+    assert read_toml(tmp_path / "a.toml") == robot
+
+
+def test_written_file_is_short_and_readable(tmp_path: Path) -> None:
+    arm = Link("arm", 1.0, (0, 0, 0.5), np.diag([0.1, 0.1, 0.02]))
+    hinge = Joint(
+        "hinge", "revolute", "ground", "arm", make_pose(from_rpy([0.3, 0, np.pi / 2])), axis=(0, 1, 0), upper=2
+    )
+    write_toml(assemble("pendulum", [Link("ground"), arm], [hinge]), tmp_path / "a.toml")
+    assert (tmp_path / "a.toml").read_text() == (
+        'torsor = 1\nname = "pendulum"\ngravity = [0, 0, -9.81]\n\n[units]\nangle = "rad"\nlength = "m"\n'
+        'mass = "kg"\n\n'
+        '[[links]]\nname = "ground"\n\n'
+        '[[links]]\nname = "arm"\nmass = 1\ncom = [0, 0, 0.5]\ninertia = [0.1, 0.1, 0.02, 0, 0, 0]\n\n'
+        '[[joints]]\nname = "hinge"\ntype = "revolute"\nparent = "ground"\nchild = "arm"\n'
+        "rpy = [0.3, 0, 1.5707963268]\naxis = [0, 1, 0]\nupper = 2\n"
+    )
+
+
+def test_rotation_is_written_where_angles_lose_bits(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rotations = [from_quaternion(rng.normal(size=4)) for _ in range(50)]
+    rotations += [from_rpy(rng.uniform(-1.5, 1.5, 3).round(3)) for _ in range(50)]
+    frames = [Frame(f"f{i}", "base", make_pose(R)) for i, R in enumerate(rotations)]
+    write_toml(assemble("r", [Link("base")], [], frames), tmp_path / "a.toml")
+    tables = tomllib.loads((tmp_path / "a.toml").read_text())["frames"]
+    assert any("rotation" in table for table in tables[:50])
+    assert all("rpy" in table for table in tables[50:])
+    for table, frame, R in zip(tables, read_toml(tmp_path / "a.toml").frames, rotations, strict=True):
+        assert ("rpy" in table) != ("rotation" in table)
+        assert np.array_equal(frame.pose[:3, :3], R)
+
+
+def test_asymmetric_rounding_of_inertia_is_kept(tmp_path: Path) -> None:
+    inertia = np.diag([1.0, 1.0, 1.0]) + 0.1
+    inertia[0, 1] = np.nextafter(0.1, 1)
+    robot = assemble("r", [Link("base", 1.0, inertia=inertia)], [])
+    write_toml(robot, tmp_path / "a.toml")
+    assert np.array_equal(read_toml(tmp_path / "a.toml").base.inertia, inertia)
+
+
+# Files written by hand
+
+HEAD = 'torsor = 1\n[units]\nangle = "rad"\n'
+LINKS = '[[links]]\nname = "ground"\n[[links]]\nname = "arm"\nmass = 1\n'
+JOINT = '[[joints]]\nname = "hinge"\ntype = "revolute"\nparent = "ground"\nchild = "arm"\n'
+
+
+def read_text(folder: Path, text: str | bytes, **options: object) -> Mechanism:
+    path = folder / "arm.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_toml(path, **options)  # type: ignore[arg-type]
+
+
+def test_defaults(tmp_path: Path) -> None:
+    robot = read_text(tmp_path, HEAD + LINKS + JOINT)
+    expected = assemble("arm", [Link("ground"), Link("arm", mass=1.0)], [Joint("hinge", "revolute", "ground", "arm")])
+    assert robot == expected
+    assert read_text(tmp_path, b"\xef\xbb\xbf" + (HEAD + LINKS + JOINT).encode()) == expected  # as some editors save it
+
+
+def test_floating_base(tmp_path: Path) -> None:
+    robot = read_text(tmp_path, HEAD + LINKS + JOINT, base="floating")
+    assert [joint.type for joint in robot.joints] == ["free", "revolute"]
+
+
+def test_fixed_joints_are_merged(tmp_path: Path) -> None:
+    robot = read_text(tmp_path, HEAD + LINKS + JOINT.replace("revolute", "fixed"))
+    assert robot.nv == 0
+    assert robot.base.mass == 1.0
+    assert [frame.name for frame in robot.frames] == ["arm"]
+
+
+def test_degrees_equal_radians(tmp_path: Path) -> None:
+    def text(unit: str, angle: float) -> str:
+        turn = 90 * angle
+        more = "".join(f'[[links]]\nname = "{name}"\nmass = 1\n' for name in "abcde")
+        joints = "".join(
+            f'[[joints]]\nname = "{name}"\ntype = "{kind}"\nparent = "arm"\nchild = "{name}"\n{keys}\n'
+            for name, kind, keys in (
+                ("a", "prismatic", "lower = -90\nupper = 90\nvelocity_limit = 90\noffset = 3"),
+                ("b", "planar", f"lower = [-9, -9, {-turn!r}]\nupper = inf\nvelocity_limit = [1, 1, {turn!r}]"),
+                ("c", "spherical", f"lower = -1\nupper = [1, 1, 1, 1]\nvelocity_limit = {turn!r}"),
+                ("d", "free", f"upper = 90\nvelocity_limit = [{turn!r}, {turn!r}, {turn!r}, 90, 90, 90]"),
+                ("e", "helical", f"pitch = 0.5\nfollows = 'hinge'\noffset = {turn!r}\nlower = {-turn!r}"),
+            )
+        )
+        hinge = JOINT + (
+            f"rpy = [0, {turn!r}, {20 * angle!r}]\nlower = {-170 * angle!r}\nupper = {400 * angle!r}\n"
+            f"velocity_limit = {turn!r}\nviscous = 90\ncoulomb = 90\neffort_limit = 90\nsmooth = 0.5\n"
+        )
+        frame = f'[[frames]]\nname = "f"\nlink = "a"\nrpy = [{turn!r}, 0, 0]\n'
+        return HEAD.replace("rad", unit) + LINKS + more + hinge + joints + frame
+
+    degrees, radians = (read_text(tmp_path, text(*unit)) for unit in (("deg", 1.0), ("rad", np.pi / 180)))
+    assert degrees.joint("a") == radians.joint("a")
+    for name in ("lower", "upper", "velocity_limit", "effort_limit"):
+        np.testing.assert_allclose(getattr(degrees, name), getattr(radians, name), rtol=1e-15)
+    for one, other in zip(degrees.joints, radians.joints, strict=True):
+        np.testing.assert_allclose(one.placement, other.placement, rtol=1e-15, atol=1e-15)
+        assert (one.pitch, one.viscous.tolist(), one.smooth) == (other.pitch, other.viscous.tolist(), other.smooth)
+    assert degrees.joint("hinge").upper.tolist() == [np.radians(400)]
+    assert degrees.joint("e").offset == np.pi / 2
+    assert degrees.joint("b").lower.tolist() == [-9, -9, -np.pi / 2]
+    assert np.array_equal(degrees.frames[0].pose, radians.frames[0].pose)
+
+
+def test_multi_turn_limits(tmp_path: Path) -> None:
+    assert read_text(tmp_path, HEAD + LINKS + JOINT + "lower = -12.56\nupper = 7.3\n").upper.tolist() == [7.3]
+    text = HEAD + LINKS + JOINT + "lower = -10\nupper = 100\nmulti_turn = true\n"
+    assert read_text(tmp_path, text).upper.tolist() == [100.0]
+
+
+def test_unphysical_inertia(tmp_path: Path) -> None:
+    text = HEAD + LINKS + "inertia = [1, 1, 3, 0, 0, 0]\n" + JOINT
+    with pytest.raises(ModelError, match=r"arm\.toml: link 'arm': no body has the principal moments"):
+        read_text(tmp_path, text)
+    with pytest.warns(ModelWarning, match=r"arm\.toml: link 'arm': no body has"):
+        robot = read_text(tmp_path, text, strict=False)
+    write_toml(robot, tmp_path / "again.toml")
+    with pytest.warns(ModelWarning, match="no body has"):
+        assert read_toml(tmp_path / "again.toml", strict=False) == robot
+
+
+def test_example_of_the_documentation(tmp_path: Path) -> None:
+    block = re.search(r"```toml\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    robot = read_text(tmp_path, block[1])
+    assert robot.name == "rail arm"
+    assert robot.coordinate_names == ("rail", "shoulder", "left")
+    assert robot.mass == pytest.approx(11.6)
+    assert [frame.name for frame in robot.frames] == ["hand", "grip"]
+    np.testing.assert_allclose(robot.places["grip"].pose[:3, 3], [0, 0, 0.62])
+    np.testing.assert_allclose(robot.upper, [2, np.radians(110), 0.04])
+    write_toml(robot, tmp_path / "again.toml")
+    assert read_toml(tmp_path / "again.toml") == robot
+
+
+def test_documentation_names_every_key() -> None:
+    document = DOCUMENT.read_text(encoding="utf-8")
+    keys = {key.strip("*") for keys in toml._KEYS.values() for key in keys.split()}
+    assert [key for key in sorted(keys) if not re.search(rf"`\[*(links\.)?{key}\W", document)] == []
+    assert [kind for kind in KINDS if f"`{kind}`" not in document] == []
+
+
+# What is wrong
+
+WRONG = {
+    "not TOML": ("torsor = 1\nname = \n", r"arm\.toml: not valid TOML: .*line 2.*fix: correct"),
+    "key twice": ("torsor = 1\ntorsor = 1\n", r"not valid TOML: .*line 2"),
+    "too deep": ("torsor = " + "[" * 100_000, r"not valid TOML"),
+    "not UTF-8": (b'torsor = 1\nname = "caf\xe9"\n', r"arm\.toml: .*utf-8.*byte 0xe9.*save it as UTF-8"),
+    "no version": (HEAD.replace("torsor = 1", ""), r"arm\.toml: no format version; allowed: torsor = 1; fix: write it"),
+    "empty": ("", r"no format version"),
+    "other version": (HEAD.replace("= 1", "= 2"), r"format version 2; allowed: torsor = 1"),
+    "version true": (HEAD.replace("= 1", "= true"), r"format version True; allowed: torsor = 1"),
+    "version 1.0": (HEAD.replace("= 1", "= 1.0"), r"format version 1\.0"),
+    "no units": ("torsor = 1\n" + LINKS, r"no units; fix: add units, a table with angle = \"rad\""),
+    "units no table": ('torsor = 1\nunits = "rad"\n', r"units is 'rad'; allowed: a table with angle"),
+    "no angle": ('torsor = 1\n[units]\nlength = "m"\n', r"arm\.toml: \[units\]: no angle; fix: add angle"),
+    "unit of angle": (
+        HEAD.replace("rad", "grad"),
+        r"unknown unit of angle 'grad'; allowed: rad, deg; fix: did you mean",
+    ),
+    "unit of length": (HEAD + 'length = "mm"\n', r"\[units\]: unknown unit of length 'mm'; allowed: m"),
+    "unit of mass": (HEAD + "mass = 3\n", r"unknown unit of mass 3; allowed: kg"),
+    "other unit": (HEAD + 'time = "s"\n', r"\[units\]: unknown key 'time'; allowed: angle, length, mass"),
+    "unknown key": (
+        HEAD + LINKS + JOINT + "velocty_limit = 1\n",
+        r"joint 'hinge': unknown key .*did you mean 'velocity_limit'",
+    ),
+    "unknown key on top": (
+        "torsor = 1\ngravty = [0, 0, 1]\n",
+        r"arm\.toml: unknown key 'gravty'.*did you mean 'gravity'",
+    ),
+    "unknown key of link": (HEAD + LINKS + "zzz = 1\n", r"link 'arm': unknown key 'zzz'; allowed: name, mass"),
+    "bool for number": (HEAD + LINKS.replace("= 1", "= true"), r"link 'arm': mass is True; allowed: a finite number"),
+    "string for number": (
+        HEAD + LINKS.replace("= 1", '= "1"'),
+        r"mass is '1'; allowed: a finite number; fix: remove the quotes",
+    ),
+    "row for number": (HEAD + LINKS.replace("= 1", "= [1]"), r"mass is \[1\]; allowed: a finite number"),
+    "date for number": (HEAD + LINKS.replace("= 1", "= 2020-01-01"), r"mass is datetime\.date"),
+    "table for number": (HEAD + LINKS.replace("= 1", "= {}"), r"mass is \{\}; allowed: a finite number"),
+    "huge number": (HEAD + LINKS.replace("= 1", "= 1" + "0" * 400), r"mass is 1000.*; allowed: a finite number"),
+    "huge limit": (HEAD + LINKS + JOINT + "upper = 1" + "0" * 400, r"upper is 1000.*; allowed: a number or a row"),
+    "endless number": (HEAD + LINKS.replace("= 1", "= 0x" + "f" * 5000), r"not valid TOML: .*4300 digits"),
+    "endless key": ("torsor = 1\n" + "a." * 2_000 + "a = 1\n", r"not valid TOML"),
+    "NaN": (HEAD + LINKS.replace("= 1", "= nan"), r"mass is nan; allowed: a finite number"),
+    "NaN in a row": (HEAD + LINKS + "com = [0, nan, 0]", r"com is \[0, nan, 0\]; allowed: 3 finite numbers"),
+    "NaN limit": (HEAD + LINKS + JOINT + "upper = nan", r"joint 'hinge': upper is nan; allowed: a number"),
+    "infinite mass": (HEAD + LINKS.replace("= 1", "= inf"), r"mass is inf; allowed: a finite number"),
+    "infinite friction": (
+        HEAD + LINKS + JOINT + "coulomb = inf",
+        r"coulomb is inf; allowed: .*infinite only in limits",
+    ),
+    "negative mass": (HEAD + LINKS.replace("= 1", "= -1"), r"arm\.toml: link 'arm': mass is -1\.0 kg"),
+    "bool in a row": (HEAD + LINKS + "com = [0, true, 0]", r"com is \[0, True, 0\]; allowed: 3 finite numbers"),
+    "string in a row": (HEAD + LINKS + 'com = [0, "0", 0]', r"com is \[0, '0', 0\]; allowed: 3 finite numbers"),
+    "short row": (HEAD + LINKS + "com = [0, 0]", r"link 'arm': com is \[0, 0\]; allowed: 3 finite numbers"),
+    "empty row": (HEAD + LINKS + "com = []", r"com is \[\]; allowed: 3 finite numbers"),
+    "ragged rows": (
+        HEAD + LINKS + "inertia = [[1, 0, 0], [0, 1], [0, 0, 1]]",
+        r"inertia is .*allowed: 3 rows of 3 .*ixx",
+    ),
+    "five of six": (HEAD + LINKS + "inertia = [1, 1, 1, 0, 0]", r"inertia is \[1, 1, 1, 0, 0\]; allowed: 3 rows of 3"),
+    "gravity": ("gravity = 9.81\n" + HEAD, r"arm\.toml: gravity is 9\.81; allowed: 3 finite numbers"),
+    "number for string": (HEAD + "[[links]]\nname = 5\n", r"link 1: name is 5; allowed: a string in quotes"),
+    "number for bool": (HEAD + LINKS + JOINT + "multi_turn = 1", r"multi_turn is 1; allowed: true or false"),
+    "links no tables": ("links = [1, 2]\n" + HEAD, r"links is \[1, 2\]; allowed: tables"),
+    "links one table": (HEAD + '[links]\nname = "a"\n', r"links is \{'name': 'a'\}; allowed: tables"),
+    "no links": (HEAD, r"arm\.toml: no link at all"),
+    "no name": (HEAD + LINKS + "[[links]]\nmass = 1\n", r"arm\.toml: link 3: no name; fix: add name"),
+    "empty name": (HEAD + '[[links]]\nname = ""\n', r"a link has no name"),
+    "no parent": (HEAD + LINKS + JOINT.replace('parent = "ground"', ""), r"joint 'hinge': no parent; fix: add parent"),
+    "no child": (HEAD + LINKS + JOINT.replace('child = "arm"', ""), r"joint 'hinge': no child; fix: add child"),
+    "no type": (HEAD + LINKS + JOINT.replace('type = "revolute"', ""), r"joint 'hinge': no type"),
+    "no joint name": (HEAD + LINKS + JOINT.replace('name = "hinge"', ""), r"joint 1: no name"),
+    "no frame link": (HEAD + LINKS + '[[frames]]\nname = "f"\n', r"frame 'f': no link"),
+    "type": (HEAD + LINKS + JOINT.replace("revolute", "Revolut"), r"unknown type 'Revolut'; .*did you mean 'revolute'"),
+    "missing link": (
+        HEAD + LINKS + JOINT.replace('"ground"', '"floor"'),
+        r"arm\.toml: joint 'hinge' has the parent 'floor'",
+    ),
+    "two links": (HEAD + LINKS + LINKS, r"arm\.toml: two links are named 'ground'"),
+    "two joints": (HEAD + LINKS + JOINT + JOINT, r"arm\.toml: two joints are named 'hinge'"),
+    "two frames": (
+        HEAD + LINKS + JOINT + '[[frames]]\nname = "arm"\nlink = "arm"\n',
+        r"frame 'arm' has the name of another",
+    ),
+    "both": (
+        HEAD + LINKS + JOINT + "rpy = [0, 0, 0]\nrotation = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\n",
+        r"both rpy and rotation",
+    ),
+    "rotation": (
+        HEAD + LINKS + '[[frames]]\nname = "f"\nlink = "arm"\nrotation = [[0.7, -0.7, 0], [0.7, 0.7, 0], [0, 0, 1]]\n',
+        r"arm\.toml: frame 'f': rotation is .*right-handed rotation matrix",
+    ),
+    "mirror": (HEAD + LINKS + JOINT + "rotation = [[1, 0, 0], [0, 1, 0], [0, 0, -1]]\n", r"rotation is .*right-handed"),
+    "axis": (HEAD + LINKS + JOINT + "axis = [0, 0, 0]", r"arm\.toml: joint 'hinge': axis is"),
+    "count": (
+        HEAD + LINKS + JOINT + "upper = [1, 2]",
+        r"joint 'hinge': upper has 2 numbers; allowed: a number, or a row of 1",
+    ),
+    "nested limits": (HEAD + LINKS + JOINT + "upper = [[1]]", r"upper is \[\[1\]\]; allowed: a number or a row"),
+    "limits": (HEAD + LINKS + JOINT + "lower = 1\nupper = 0", r"arm\.toml: joint 'hinge': lower limit"),
+    "rpy in degrees": (
+        HEAD + LINKS + JOINT + "rpy = [0, 0, 90]",
+        r"rpy is .* rad, more than a turn; .*angle = \"deg\"",
+    ),
+    "upper in degrees": (
+        HEAD + LINKS + JOINT + "upper = 170",
+        r"upper is \[170\.0\] rad, which looks like degrees.*\"deg\"",
+    ),
+    "lower in degrees": (
+        HEAD + LINKS + JOINT + "lower = -90.0",
+        r"lower is \[-90\.0\] rad, which looks like degrees.*multi_turn",
+    ),
+    "follows": (HEAD + LINKS + JOINT + 'follows = "nobody"', r"arm\.toml: joint 'hinge' follows 'nobody'"),
+    "shape": (
+        HEAD + LINKS + '[[links.visuals]]\nshape = "cube"\n',
+        r"link 'arm': visual 1: unknown shape 'cube'; allowed: box",
+    ),
+    "size": (
+        HEAD + LINKS + '[[links.visuals]]\nshape = "box"\nsize = [1]\n',
+        r"visual 1: size has 1 numbers; allowed: 3 for a box",
+    ),
+    "color": (HEAD + LINKS + '[[links.visuals]]\nshape = "mesh"\ncolor = [1]\n', r"color is \[1\]; allowed: 3 or 4"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_errors(tmp_path: Path, case: str) -> None:
+    text, message = WRONG[case]
+    with pytest.raises(ModelError, match=message) as caught:
+        read_text(tmp_path, text)
+    assert str(caught.value).startswith("arm.toml: ")
+    assert len(str(caught.value)) < 500
+
+
+def test_planar_angle_in_degrees(tmp_path: Path) -> None:
+    text = HEAD + LINKS + JOINT.replace("revolute", "planar")
+    assert read_text(tmp_path, text + "upper = [90, 90, 1]").upper.tolist() == [90, 90, 1]
+    with pytest.raises(ModelError, match="looks like degrees"):
+        read_text(tmp_path, text + "upper = [1, 1, 90]")
+
+
+def test_huge_file_is_refused(tmp_path: Path) -> None:
+    assert toml.LARGEST_FILE == 64_000_000
+    with (tmp_path / "arm.toml").open("wb") as file:
+        file.truncate(toml.LARGEST_FILE + 1)
+    with pytest.raises(ModelError, match=r"arm\.toml: the file is too large; allowed: 64 MB"):
+        read_toml(tmp_path / "arm.toml")
+
+
+# Writing
+
+
+def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "robot.toml"
+    write_toml(random_mechanism(0), path)
+    before = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    for method in ("replace", "write_bytes"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, method, fail)
+            with pytest.raises(OSError, match="disk full"):
+                write_toml(random_mechanism(1), path)
+        assert path.read_bytes() == before
+        assert list(tmp_path.iterdir()) == [path]
+    write_toml(random_mechanism(1), path)
+    assert read_toml(path) == random_mechanism(1)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("robot", "message"),
+    [
+        (Mechanism("two\nlines", Link("base"), (), ()), "would not read back equal"),
+        (Mechanism("half", Link("\ud800"), (), ()), "would not read back equal"),
+        (
+            Mechanism("frames", Link("base"), (), (), (Frame("base", "base"),)),
+            "'frames' as TOML: frame 'base' has the name",
+        ),
+        (Mechanism("shape", Link("base", visuals=(Visual("torus", (1.0,)),)), (), ()), "unknown shape 'torus'"),
+    ],
+)
+def test_what_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanism, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        write_toml(robot, tmp_path / "robot.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_toml(random_mechanism(0), tmp_path / "nowhere" / "robot.toml")
