@@ -79,7 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         ("count", _count, "count the operations of its traced algorithms"),
     ):
         command = commands.add_parser(name, help=summary, description=summary)
-        command.add_argument("robot", metavar="ROBOT", help=f"a .urdf, .xml or .toml file, or {', '.join(_ready_made())}")
+        command.add_argument(
+            "robot", metavar="ROBOT", help=f"a .urdf, .xml or .toml file, or {', '.join(_ready_made())}"
+        )
         command.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="how the root is held")
         command.set_defaults(run=run)
     demo = commands.add_parser("demo", help="show what there is, on an industrial arm, and save a plot")

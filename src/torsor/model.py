@@ -23,10 +23,10 @@ Array = NDArray[np.float64]
 class Robot(Editable):
     """A tree of links and joints with its dynamics.
 
-    Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws`` and ``torsor.library``. SI units, radians. Arrays have
-    any leading axes, which broadcast: ``q`` is (..., nq), ``v``, ``a`` and forces are (..., nv). Spatial vectors have the
-    angular part first. ``external`` is (..., L, 6): the wrench (moment, force) that the environment exerts on each moving
-    link, at the link's origin, in the link's axes.
+    Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws`` and ``torsor.library``. SI units, radians.
+    Arrays have any leading axes, which broadcast: ``q`` is (..., nq), ``v``, ``a`` and forces are (..., nv). Spatial
+    vectors have the angular part first. ``external`` is (..., L, 6): the wrench (moment, force) that the environment
+    exerts on each moving link, at the link's origin, in the link's axes.
 
     Example:
         >>> import torsor
@@ -113,8 +113,8 @@ class Robot(Editable):
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
-        tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion (documents 000-003).
-        Rotor inertias and friction are included.
+        tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion (documents
+        000-003). Rotor inertias and friction are included.
 
         Example:
             >>> import torsor
@@ -127,8 +127,8 @@ class Robot(Editable):
     def joint_wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return the reactions (..., L, 6): what each parent exerts on its link through the joint.
 
-        (moment, force) at the link's origin in the link's axes, in N m and N: documents 001 and 003. The component along
-        a joint's axis is what its drive, friction and rotor take together; the rest is carried by the bearings.
+        (moment, force) at the link's origin in the link's axes, in N m and N: documents 001 and 003. The component
+        along a joint's axis is what its drive, friction and rotor take together; the rest is carried by the bearings.
 
         Example:
             >>> import torsor

@@ -75,9 +75,10 @@ def from_screws(
 ) -> Robot:
     """Return the robot of home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6) (document 000).
 
-    Link frame i is at its centre of mass, so G = diag(I, m 1), angular part first. Axes (omega, v) are in the space frame
-    at home, or in the link's own frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a sliding joint, and
-    omega . v is the pitch of a helical one. ``parents`` gives a tree; by default each link hangs on the one before.
+    Link frame i is at its centre of mass, so G = diag(I, m 1), angular part first. Axes (omega, v) are in the space
+    frame at home, or in the link's own frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a
+    sliding joint, and omega . v is the pitch of a helical one. ``parents`` gives a tree; by default each link hangs on
+    the one before.
 
     Example:
         >>> import numpy as np, torsor
@@ -103,8 +104,8 @@ def assemble(
     Example:
         >>> import torsor
         >>> rod = torsor.Link("rod", mass=1.0, com=(0.5, 0, 0))
-        >>> robot = torsor.assemble("swing", [torsor.Link("ground"), rod], [torsor.Joint("pin", "revolute", "ground", "rod")])
-        >>> robot.nv
+        >>> pin = torsor.Joint("pin", "revolute", "ground", "rod")
+        >>> torsor.assemble("swing", [torsor.Link("ground"), rod], [pin]).nv
         1
     """
     return Robot.of(assemble_mechanism(name, links, joints, frames, gravity, base=base))

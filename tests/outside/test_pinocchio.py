@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-import torsor
 
+import torsor
 from outside.robots import robot_file, robot_files
 
 TOLERANCE = 1e-9
-# One has no link, the other a joint whose child does not exist: Pinocchio loads neither, and they have a test of their own.
+# One has no link, the other a joint whose child does not exist: Pinocchio loads neither.
 BROKEN = {"ur3.urdf": "no link at all", "falcon.urdf": "'Z_propeller', which does not exist"}
 FILES = [path for path in robot_files() if path.name not in BROKEN]
 

@@ -25,8 +25,8 @@ def _natural(size: tuple[int, int]) -> Shape:
 class VirtualMachine:
     """A CasADi function as a callable on arrays: leading axes are batch and broadcast.
 
-    ``inputs`` and ``outputs`` are the shapes of one state's arrays, whose entries lie row by row in CasADi's matrices; by
-    default a scalar is no axis, a column one and a matrix two.
+    ``inputs`` and ``outputs`` are the shapes of one state's arrays, whose entries lie row by row in CasADi's matrices;
+    by default a scalar is no axis, a column one and a matrix two.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -80,9 +80,8 @@ class VirtualMachine:
             return np.broadcast_shapes(*shapes)
         except ValueError:
             names = (f"{self.function.name_in(k)} {shape}" for k, shape in enumerate(shapes))
-            raise ValueError(
-                f"{self.function.name()}: leading axes do not broadcast: {', '.join(names)}; allowed: equal lengths, or 1"
-            ) from None
+            found = f"leading axes do not broadcast: {', '.join(names)}"
+            raise ValueError(f"{self.function.name()}: {found}; allowed: equal lengths, or 1") from None
 
     def _run(self, columns: Sequence[Array], count: int) -> list[Array]:
         if count == 0:

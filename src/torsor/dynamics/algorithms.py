@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from torsor.dynamics import composite, configuration, energy, newton_euler, places
+from torsor.dynamics.lean import lean
 from torsor.dynamics.tree import Tree
 from torsor.robot import Mechanism, Place
 
@@ -16,9 +17,10 @@ __all__ = ["ALGORITHMS", "Algorithm", "trace"]
 class Algorithm:
     """How an algorithm is called: the function of a tree and symbols, and the names of its inputs.
 
-    ``lean`` says that only the coordinates see the result, so that ``Tree`` may regroup inertias. ``external`` says that
-    the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or frame.
-    ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for positions, "L" for links.
+    ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
+    that the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or
+    frame. ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for positions, "L" for
+    links.
     """
 
     rule: Callable[..., ca.SX]
@@ -67,9 +69,11 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def trace(mechanism: Mechanism, name: str, *, external: bool = False, place: Place | None = None) -> ca.Function:
-    """Return an algorithm for one mechanism as a CasADi function of SX, with its zeros, ones and doubles folded away."""
+    """Return an algorithm for one mechanism as a CasADi function of SX, zeros and ones folded away."""
     algorithm = ALGORITHMS[name]
-    tree = Tree.of(mechanism, lean=algorithm.lean)
+    tree = Tree.of(mechanism)
+    if algorithm.lean:
+        tree = lean(tree)
     shapes = algorithm.shapes(mechanism)
     names = [*algorithm.inputs, *(["external"] if external else [])]
     symbols = [ca.SX.sym(each, *shapes[each]) for each in names]

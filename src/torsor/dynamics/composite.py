@@ -149,6 +149,6 @@ def _momentum_composites(tree: Tree, moved: list[Move], twist: list[ca.SX]) -> t
 
 
 def ad(V: ca.SX) -> ca.SX:
-    """Return ad(V) (6 x 6): the rate of a twist that is carried along with the twist V."""
+    """Make the 6 x 6 matrix of the Lie bracket with V: the rate of a twist that is carried along with the twist V."""
     W = skew(V[:3])
     return ca.blockcat([[W, ca.SX(3, 3)], [skew(V[3:]), W]])

@@ -5,9 +5,9 @@
     U_j      = [omega'_j] + [omega_j][omega_j]
     a_j      = R^T (a_i + U_i p) + a_J + 2 (R^T omega_i) x v_J + omega_J x v_J
 
-with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is the
-acceleration of the origin (what an accelerometer there feels); the base starts with a_0 = -g, so that gravity is felt by
-all. Luh, Walker and Paul 1980; document 003, eqs. 18-23; U after Khalil and Kleinfinger.
+with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is
+the acceleration of the origin (what an accelerometer there feels); the base starts with a_0 = -g, so that gravity is
+felt by all. Luh, Walker and Paul 1980; document 003, eqs. 18-23; U after Khalil and Kleinfinger.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Move:
         self._placement_T, self._joint_T = self._placement.T, self._joint.T
         self.p = sx(body.T[:3, 3]) + self._placement @ sx(p)
         self.S = sx(kind.subspace(position, pitch))
-        self._subspace_rate = lambda v: kind.subspace_rate(position, v, pitch)
+        self._kind, self._position, self._pitch = kind, position, pitch
 
     def down(self, x: ca.SX) -> ca.SX:
         """Return components in the body's axes of a vector (or the columns of a matrix) in the parent's axes."""
@@ -54,7 +54,7 @@ class Move:
 
     def S_rate(self, v: ca.SX) -> ca.SX:
         """Return the rate of S (6 x nv) in the moved axes, from the joint's velocities v."""
-        rate = self._subspace_rate(v)
+        rate = self._kind.subspace_rate(self._position, v, self._pitch)
         return ca.SX.zeros(*self.S.shape) if rate is None else rate
 
     def up_wrench(self, n: ca.SX, f: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -81,7 +81,7 @@ def moves(tree: Tree, q: ca.SX) -> list[Move]:
 def motions(
     tree: Tree, moved: list[Move], v: ca.SX | None, a: ca.SX | None, gravity: ca.SX | None = None
 ) -> list[Motion]:
-    """Return the motion of each body, root to tips. ``None`` for v or a means zero; gravity is felt as -g at the base."""
+    """Return the motion of each body, root to tips. No v or a means zero; gravity is felt as -g at the base."""
     zero = ca.SX.zeros(3, 1)
     ground = Motion(zero, zero, zero if gravity is None else -gravity, ca.SX.zeros(3, 3))
     motion: list[Motion] = []

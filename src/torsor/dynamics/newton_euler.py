@@ -4,8 +4,8 @@
     n_j = axial(U Sigma) + ms x a - external moment + sum over children of (R n_k + p x R f_k)
     tau_j = S^T (n_j, f_j) + Ia a + friction(v)
 
-f_j, n_j is the wrench of the parent on body j at its origin. Document 003, eqs. 24-27; the pseudo-inertia (m, ms, Sigma)
-about the origin takes fewer operations than the inertia about the centre of mass.
+f_j, n_j is the wrench of the parent on body j at its origin. Document 003, eqs. 24-27; the pseudo-inertia (m, ms,
+Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
 """
 
 from collections.abc import Iterable
@@ -27,9 +27,7 @@ def body_wrench(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
     return moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
 
 
-def wrenches(
-    tree: Tree, moved: list[Move], motion: list[Motion], external: ca.SX | None
-) -> list[tuple[ca.SX, ca.SX]]:
+def wrenches(tree: Tree, moved: list[Move], motion: list[Motion], external: ca.SX | None) -> list[tuple[ca.SX, ca.SX]]:
     """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root."""
     wrench = [body_wrench(body, m) for body, m in zip(tree.bodies, motion, strict=True)]
     for i in reversed(range(len(wrench))):

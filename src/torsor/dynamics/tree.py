@@ -1,17 +1,9 @@
 """The mechanism as the recursions see it: bodies in joint frames, whose z axis is the joint's axis.
 
-A conventions' last trace ends here: whatever the description was, a body has a constant pose in its parent's frame, a
-joint that moves it from there, and a pseudo-inertia. Frames of the user's links are kept as poses in the body's frame.
+The last trace of a convention ends here: whatever the description was, a body has a constant pose in its parent's
+frame, a joint that moves it from there, and a pseudo-inertia. Frames of the user's links are kept as poses in the
+body's frame.
 
-``Tree.lean`` is an equivalent tree for everything that is seen through the coordinates alone (generalised forces, mass
-matrix). It uses two freedoms, both exact:
-
-- a joint frame may slide along its axis (a prismatic one anywhere), so its origin goes to the point nearest to the
-  parent's origin, which makes components of the placement zero;
-- inertia that a joint cannot tell from inertia of its parent moves to the parent, from the tips to the root (Khalil's
-  regrouping), which makes three of ten inertial parameters zero at a revolute joint and six at a prismatic one.
-
-Since the trace folds zeros away, that takes a quarter off the operations of inverse dynamics.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +15,7 @@ from numpy.typing import NDArray
 from torsor.robot import Joint, Mechanism
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
 
-__all__ = ["Body", "Tree"]
+__all__ = ["ROUNDING", "Body", "Tree", "tidy", "tidy_inertia", "tidy_pose"]
 
 Array = NDArray[np.float64]
 
@@ -42,12 +34,13 @@ class Body:
     T: Array
     P: Array
     link: Array  # pose of the user's link frame in the body's frame
+    turn: float = 0.0  # what the joint has turned already in the pose T
 
     def position(self, q: ca.SX) -> ca.SX:
         """Return the joint's own positions from the robot's q."""
-        if self.joint.ratio == 1 and self.joint.offset == 0:
-            return q[self.q]
-        return self.joint.ratio * q[self.q] + self.joint.offset
+        offset = self.joint.offset + self.turn
+        position = q[self.q] if self.joint.ratio == 1 else self.joint.ratio * q[self.q]
+        return position + offset if offset else position
 
     def rate(self, v: ca.SX) -> ca.SX:
         """Return the joint's own velocities (or accelerations) from the robot's."""
@@ -64,7 +57,7 @@ class Tree:
     gravity: Array
 
     @classmethod
-    def of(cls, mechanism: Mechanism, lean: bool = False) -> "Tree":
+    def of(cls, mechanism: Mechanism) -> "Tree":
         """Return the tree of a mechanism."""
         frames = [joint.frame for joint in mechanism.joints]
         bodies = []
@@ -77,48 +70,28 @@ class Tree:
                 T = inverse_pose(frames[parent]) @ T
             P = move_pseudo_inertia(to_body, pseudo_inertia(*link.body))
             bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body))
-        if lean:
-            bodies = _regroup(_slide(bodies))
-        tidy = tuple(replace(b, T=_tidy_pose(b.T), P=_tidy_inertia(b.P), link=_tidy_pose(b.link)) for b in bodies)
-        return cls(tidy, mechanism.nq, mechanism.nv, mechanism.gravity)
+        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity)
 
 
-def _slide(bodies: list[Body]) -> list[Body]:
-    """Root to tips: move each joint frame, where its joint allows, to the point nearest to the parent's origin."""
-    slid: list[Body] = []
-    shifts: list[Array] = []
-    for body in bodies:
-        T = inverse_pose(shifts[body.parent]) @ body.T if body.parent >= 0 else body.T
-        shift = make_pose(p=body.joint.kind.free_shift(T[:3, :3].T @ T[:3, 3]))
-        back = inverse_pose(shift)
-        shifts.append(shift)
-        slid.append(replace(body, T=T @ shift, P=move_pseudo_inertia(back, body.P), link=back @ body.link))
-    return slid
+def tidy(body: Body) -> Body:
+    """Return the body with exact zeros and ones where only rounding makes them something else."""
+    return replace(body, T=tidy_pose(body.T), P=tidy_inertia(body.P), link=tidy_pose(body.link))
 
 
-def _regroup(bodies: list[Body]) -> list[Body]:
-    """Tips to root: give to each parent the inertia that the joint between cannot tell from the parent's own."""
-    P = [body.P for body in bodies]
-    for i in reversed(range(len(bodies))):
-        invisible = bodies[i].joint.kind.invisible(P[i])
-        P[i] = P[i] - invisible
-        if bodies[i].parent >= 0:
-            P[bodies[i].parent] = P[bodies[i].parent] + move_pseudo_inertia(bodies[i].T, invisible)
-    return [replace(body, P=Pi) for body, Pi in zip(bodies, P, strict=True)]
-
-
-def _tidy(values: Array, scale: float) -> Array:
+def _drop(values: Array, scale: float) -> Array:
     return np.where(np.abs(values) <= ROUNDING * scale, 0.0, values)
 
 
-def _tidy_pose(T: Array) -> Array:
-    R = _tidy(T[:3, :3], 1.0)
+def tidy_pose(T: Array) -> Array:
+    """Return a pose whose rounding errors next to 0 and 1 are gone."""
+    R = _drop(T[:3, :3], 1.0)
     units = np.abs(np.abs(R) - 1) <= ROUNDING
-    return make_pose(np.where(units, np.sign(R), R), _tidy(T[:3, 3], max(np.abs(T[:3, 3]).max(), 0.1)))
+    return make_pose(np.where(units, np.sign(R), R), _drop(T[:3, 3], max(np.abs(T[:3, 3]).max(), 0.1)))
 
 
-def _tidy_inertia(P: Array) -> Array:
-    tidy = P.copy()
+def tidy_inertia(P: Array) -> Array:
+    """Return a pseudo-inertia whose rounding errors next to 0 are gone."""
+    kept = P.copy()
     for block in (np.s_[:3, :3], np.s_[:3, 3], np.s_[3, :3]):
-        tidy[block] = _tidy(P[block], np.abs(P[block]).max())
-    return tidy
+        kept[block] = _drop(P[block], np.abs(P[block]).max())
+    return kept

@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables: the standard convention, and the modified one with Khalil and Kleinfinger's six parameters."""
+"""Denavit-Hartenberg tables: standard ones, and modified ones with Khalil and Kleinfinger's six parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -41,8 +41,8 @@ class DHLink(_TableLink):
     """A row of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
     The joint turns about, or slides along, the z axis of the frame before; the link's own frame is at its far end.
-    Lengths in m, angles in rad; the coordinate adds to theta (revolute) or d (prismatic). ``com`` and the 3 x 3 ``inertia``
-    about it are in the link's frame.
+    Lengths in m, angles in rad; the coordinate adds to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
+    ``inertia`` about it are in the link's frame.
 
     Example:
         >>> DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0)).a
@@ -59,9 +59,9 @@ class DHLink(_TableLink):
 class MDHLink(_TableLink):
     """A row of a modified table: T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r), seen from frame ``parent``.
 
-    ``parent`` is the index of the antecedent, -1 for the base. The joint turns about, or slides along, the z axis of the
-    link's own frame; ``joint`` is "revolute", "prismatic" or "fixed" (Khalil's sigma 0, 1, 2 are taken too). Lengths in m,
-    angles in rad; the coordinate adds to theta (revolute) or r (prismatic).
+    ``parent`` is the index of the antecedent, -1 for the base. The joint turns about, or slides along, the z axis of
+    the link's own frame; ``joint`` is "revolute", "prismatic" or "fixed" (Khalil's sigma 0, 1, 2 are taken too).
+    Lengths in m, angles in rad; the coordinate adds to theta (revolute) or r (prismatic).
 
     Example:
         >>> MDHLink(-1, alpha=1.5, joint="prismatic").parent
@@ -93,7 +93,14 @@ def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
 
 
 def _parts(
-    row: _TableLink, index: int, parent: str, kind: str, placement: Array, axis: ArrayLike, point: ArrayLike, strict: bool
+    row: _TableLink,
+    index: int,
+    parent: str,
+    kind: str,
+    placement: Array,
+    axis: ArrayLike,
+    point: ArrayLike,
+    strict: bool,
 ) -> tuple[Link, Joint]:
     """Return the link of a row and the joint that moves it."""
     number = index + 1

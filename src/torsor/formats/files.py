@@ -15,9 +15,9 @@ __all__ = ["read"]
 def read(path: str | Path, base: str = "fixed", strict: bool | None = None) -> Mechanism:
     """Return the mechanism in a file: URDF (.urdf, .xml), MJCF (.xml, .mjcf) or TOML (.toml).
 
-    ``base="floating"`` puts a free joint under the root. ``strict`` decides what an inertia is that no body can have: an
-    error, or a warning. By default it is a warning in URDF and MJCF, since many published files have one, and an error
-    in TOML.
+    ``base="floating"`` puts a free joint under the root. ``strict`` decides what an inertia is that no body can have:
+    an error, or a warning. By default it is a warning in URDF and MJCF, since many published files have one, and an
+    error in TOML.
     """
     path = Path(path)
     if not path.is_file():

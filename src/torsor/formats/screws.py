@@ -28,12 +28,14 @@ def read_screws(
 ) -> Mechanism:
     """Return the mechanism of home poses M_0i (4 x 4), screw axes S_i (6) and spatial inertias G_i (6 x 6).
 
-    The frame of link i is at its centre of mass. ``frame`` says whether the axes are given in the space frame at home or
-    in the link's own frame. An axis (omega, v) has omega of unit length, or omega = 0 and v of unit length.
+    The frame of link i is at its centre of mass. ``frame`` says whether the axes are given in the space frame at home
+    or in the link's own frame. An axis (omega, v) has omega of unit length, or omega = 0 and v of unit length.
     """
     count = len(screws)
     if not len(home) == len(inertias) == count:
-        raise ModelError(f"{name}: {len(home)} home poses, {count} screws and {len(inertias)} inertias; allowed: as many of each")
+        raise ModelError(
+            f"{name}: {len(home)} home poses, {count} screws and {len(inertias)} inertias; allowed: as many of each"
+        )
     parents = list(range(-1, count - 1)) if parents is None else list(parents)
     poses = [frozen_array(M, (4, 4), f"{name}: link {i}", "home pose") for i, M in enumerate(home)]
     links, joints = [Link("base")], []
@@ -61,7 +63,7 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
         found = f"screw axis {screw.round(6).tolist()} has |omega| = {turning:.6g}"
         raise ModelError(describe(found, where=where, allowed="1, or 0 with |v| = 1", fix="divide it by its length"))
     pitch = float(w @ v)
-    if abs(pitch) <= 1e-12 * max(1.0, sliding):
+    if abs(pitch) <= 1e-12 * max(1.0, float(sliding)):
         return "revolute", w, np.cross(w, v), 0.0
     return "helical", w, np.cross(w, v), pitch
 
@@ -71,7 +73,7 @@ def _link(name: str, G: Array, where: str, strict: bool) -> Link:
     mass = G[3, 3]
     expected = np.zeros((6, 6))
     expected[:3, :3], expected[3:, 3:] = G[:3, :3], mass * np.eye(3)
-    if not np.allclose(G, expected, rtol=1e-9, atol=1e-12 * max(1.0, np.abs(G).max())):
+    if not np.allclose(G, expected, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(G).max()))):
         allowed = "[[I, 0], [0, m 1]], the form at the centre of mass"
         raise ModelError(describe("spatial inertia has another form", where=where, allowed=allowed))
     return Link(name, mass, np.zeros(3), G[:3, :3], strict=strict)

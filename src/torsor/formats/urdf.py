@@ -35,7 +35,8 @@ def read_urdf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanis
 
     Joints come out depth first, children in the order of the file. ``mimic`` joints share their leader's coordinate,
     ``dynamics`` gives viscous and Coulomb friction, fixed joints are merged. An angle that is a multiple of pi/2 to
-    1e-10 is taken to be it. Elements that say nothing about motion (gazebo, transmission, collision, ...) are passed over.
+    1e-10 is taken to be it. Elements that say nothing about motion (gazebo, transmission, collision, ...) are passed
+    over.
     """
     return _Reader(path, strict).read(base)
 
@@ -125,9 +126,9 @@ class _Reader:
         )
         T = self._origin(inertial, owner)
         R = T[:3, :3]
-        I = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         source = self._where(element)
-        link = Link(name, mass, T[:3, 3], 0.5 * (I + I.T), visuals, self.strict, source)
+        link = Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T), visuals, self.strict, source)
         if link.defect:
             warnings.warn(link.defect, ModelWarning, stacklevel=6)
         return link
@@ -139,7 +140,8 @@ class _Reader:
             if shape is None or shape.tag not in _SIZES:
                 continue
             size = tuple(
-                value for attribute, count, default in _SIZES[shape.tag]
+                value
+                for attribute, count, default in _SIZES[shape.tag]
                 for value in self._numbers(shape, attribute, count, default, owner).tolist()
             )
             mesh = shape.get("filename")
@@ -198,13 +200,15 @@ class _Reader:
             ends.append(end.get("link"))
         settings: dict[str, Any] = {"source": self._where(element)}
         if found != "fixed":
-            settings |= self._limits(element, found, owner) | self._friction(element, owner) | self._mimic(element, owner)
+            settings |= (
+                self._limits(element, found, owner) | self._friction(element, owner) | self._mimic(element, owner)
+            )
         if found in ("revolute", "continuous", "prismatic", "planar"):
             settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner)
         return Joint(name, _TYPES[found], ends[0], ends[1], self._origin(element, owner), **settings)
 
     def _without_lost_leaders(self, joints: list[Joint]) -> list[Joint]:
-        """Let a joint move by itself that mimics one which is not in the file, as published hands and grippers have it."""
+        """Let a joint move by itself that mimics one which is not in the file, as some published hands have it."""
         names = {joint.name for joint in joints}
         kept = []
         for joint in joints:
@@ -271,7 +275,7 @@ def _elements(root: Any, tag: str) -> Iterable[Any]:
 
 
 def _depth_first(joints: list[Joint]) -> list[Joint]:
-    """Return the joints depth first, children in their given order; those in no tree come last, for ``assemble`` to find."""
+    """Return the joints depth first, children as listed; those in no tree come last, for ``assemble`` to find."""
     below: dict[str, list[Joint]] = defaultdict(list)
     children = set()
     for joint in joints:

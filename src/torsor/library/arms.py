@@ -30,8 +30,8 @@ def six_axis_arm() -> Robot:
 
     Geometry, inertias and rotor inertias after Armstrong, Khatib and Burdick, "The explicit dynamic model and inertial
     parameters of the PUMA 560 arm", 1986; of the first link only the moment about its joint is known, and matters. The
-    moments were measured one by one, and those of the third link are not quite those of a body. Friction is of the right
-    order.
+    moments were measured one by one, and those of the third link are not quite those of a body. Friction is of the
+    right order.
 
     Example:
         >>> six_axis_arm().gravity_force(np.zeros(6)).round(2).tolist()

@@ -12,7 +12,7 @@ __all__ = ["slide_link", "stanford", "two_link"]
 
 
 def two_link() -> Robot:
-    """Return the two-link arm of document 001, Tables 4.1 and 4.2: horizontal, so without gravity; torques up to 10 N m.
+    """Return the two-link arm of document 001, Tables 4.1 and 4.2: horizontal, so without gravity; 10 N m at most.
 
     Example:
         >>> two_link().effort_limit.tolist()

@@ -46,9 +46,9 @@ def random_tree(
 ) -> Robot:
     """Return a reproducible random tree of n moving links with the given joint types.
 
-    ``branching`` is the chance that a link does not hang on the one before it. Inertias are those of random mass points,
-    so they are real. ``extras`` adds friction, rotor inertia, joints that follow others, and joint axes away from the
-    links' origins. The first types of the list come first, so that n = len(types) has them all.
+    ``branching`` is the chance that a link does not hang on the one before it. Inertias are those of random mass
+    points, so they are real. ``extras`` adds friction, rotor inertia, joints that follow others, and joint axes away
+    from the links' origins. The first types of the list come first, so that n = len(types) has them all.
 
     Example:
         >>> robot = random_tree(9, seed=1)
@@ -58,7 +58,8 @@ def random_tree(
     rng = np.random.default_rng(seed)
     kinds = [types[i] if i < len(types) else str(rng.choice(types)) for i in range(n)]
     rng.shuffle(kinds)
-    links, joints = [Link("base")], []
+    links: list[Link] = [Link("base")]
+    joints: list[Joint] = []
     for i, kind in enumerate(kinds):
         parent = int(rng.integers(-1, i)) if rng.random() < branching else i - 1
         links.append(Link(f"link{i + 1}", *_random_inertia(rng)))

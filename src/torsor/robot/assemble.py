@@ -1,4 +1,4 @@
-"""From a heap of links and joints, in any order, to a mechanism: the graph is checked, sorted, and fixed joints merged."""
+"""From a heap of links and joints to a mechanism: the graph is checked and sorted, and fixed joints are merged."""
 
 import heapq
 import re
@@ -43,8 +43,9 @@ def assemble(
         (2.0, [0.75, 0.0, 0.0], ['tip'])
     """
     where = source or name
-    by_name = {link.name: link for link in _unique(links, "link", where)}
-    _unique(joints, "joint", where)
+    _refuse_doubles([link.name for link in links], "link", where)
+    _refuse_doubles([joint.name for joint in joints], "joint", where)
+    by_name = {link.name: link for link in links}
     if not by_name:
         raise ModelError(describe("no link at all", where=where, allowed="at least a base"))
     root = _root(by_name, joints, where)
@@ -62,14 +63,13 @@ def assemble(
     return mechanism
 
 
-def _unique(parts: Sequence[Link] | Sequence[Joint], what: str, where: str) -> Sequence[Link] | Sequence[Joint]:
+def _refuse_doubles(names: list[str], what: str, where: str) -> None:
     seen: set[str] = set()
-    for part in parts:
-        if not part.name or part.name in seen:
-            found = f"two {what}s are named {part.name!r}" if part.name else f"a {what} has no name"
+    for name in names:
+        if not name or name in seen:
+            found = f"two {what}s are named {name!r}" if name else f"a {what} has no name"
             raise ModelError(describe(found, where=where, fix="give each its own name"))
-        seen.add(part.name)
-    return parts
+        seen.add(name)
 
 
 def _free_name(wanted: str, taken: Iterable[str]) -> str:
@@ -223,10 +223,9 @@ def _warn_of_singular_leaves(mechanism: Mechanism, where: str) -> None:
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         empty = link.mass == 0 and not link.inertia.any() and not np.any(joint.rotor_inertia)
         if empty and link.name not in carriers and not joint.follows:
-            message = describe(
-                f"link {link.name!r} moves, carries nothing and has neither mass nor inertia: its joint needs no force, "
-                "and direct dynamics is singular",
-                where=where,
-                fix=f"give it a mass, or hold the joint: robot.fix({joint.name!r}, 0)",
+            found = (
+                f"link {link.name!r} moves, carries nothing and has no inertia: its joint needs no force, "
+                "and direct dynamics is singular"
             )
-            warnings.warn(message, ModelWarning, stacklevel=4)
+            fix = f"give it a mass, or hold the joint: robot.fix({joint.name!r}, 0)"
+            warnings.warn(describe(found, where=where, fix=fix), ModelWarning, stacklevel=4)

@@ -58,7 +58,11 @@ class Editable(Mechanism):
         return replace(self, frames=(*self.frames, Frame(name, owner, place.pose @ pose)))
 
     def with_friction(
-        self, joint: str, coulomb: ArrayLike | None = None, viscous: ArrayLike | None = None, smooth: float | None = None
+        self,
+        joint: str,
+        coulomb: ArrayLike | None = None,
+        viscous: ArrayLike | None = None,
+        smooth: float | None = None,
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
@@ -84,7 +88,9 @@ class Editable(Mechanism):
         """
         return replace(self, joints=tuple(replace(joint, coulomb=0.0, viscous=0.0) for joint in self.joints))
 
-    def with_payload(self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> Self:
+    def with_payload(
+        self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None
+    ) -> Self:
         """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
 
         ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
@@ -121,7 +127,9 @@ class Editable(Mechanism):
             )
         value = np.full(1, value) if np.ndim(value) == 0 and leader.nq == 1 else value
         q = frozen_array(value, (leader.nq,), f"{self.name}: joint {joint!r}", "value")
-        joints = [held(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in self.joints]
+        joints = [
+            held(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in self.joints
+        ]
         return self._assembled([self.base, *self.links], joints, list(self.frames))
 
     def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
@@ -184,4 +192,3 @@ class Editable(Mechanism):
         links = [Link(root), *(self.links[i] for i in sorted(kept))]
         frames = [frame for frame in self.frames if frame.link in {self.links[i].name for i in kept}]
         return self._assembled(links, [self.joints[i] for i in sorted(kept)], frames, name=f"{self.name}/{link}")
-

@@ -42,6 +42,7 @@ class JointKind:
     name: str
     velocity_names: tuple[str, ...]
     turns: tuple[bool, ...]  # which velocities are angular (rad/s rather than m/s)
+    absorbs_turn: bool = False  # whether a turn of the joint frame about its axis is an offset of the coordinate
 
     @property
     def nv(self) -> int:
@@ -239,8 +240,8 @@ _ANGULAR, _LINEAR = ("wx", "wy", "wz"), ("vx", "vy", "vz")
 KINDS: dict[str, JointKind] = {
     kind.name: kind
     for kind in (
-        _Revolute("revolute", ("",), (True,)),
-        _Revolute("continuous", ("",), (True,)),
+        _Revolute("revolute", ("",), (True,), absorbs_turn=True),
+        _Revolute("continuous", ("",), (True,), absorbs_turn=True),
         _Prismatic("prismatic", ("",), (False,)),
         _Helical("helical", ("",), (True,)),
         _Planar("planar", ("x", "y", "angle"), (False, False, True)),

@@ -1,4 +1,4 @@
-"""The mechanism: a base, moving links, the joints that move them, frames and gravity. Frozen; changed by making another."""
+"""The mechanism: a base, moving links and the joints that move them, frames, gravity. Frozen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -170,10 +170,8 @@ class Mechanism(_Part):
             if -len(self.links) <= name < len(self.links):
                 return Place(int(name) % len(self.links), np.eye(4))
             raise ModelError(f"{self.name}: no link {name}; allowed: 0 to {len(self.links) - 1}")
-        if name not in self.places:
-            raise ModelError(
-                describe(f"no link or frame {name!r}", where=self.name, allowed=_listing(self.places))
-            )
+        if not isinstance(name, str) or name not in self.places:
+            raise ModelError(describe(f"no link or frame {name!r}", where=self.name, allowed=_listing(self.places)))
         return self.places[name]
 
     def joint(self, name: str) -> Joint:

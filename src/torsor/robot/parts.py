@@ -72,7 +72,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class Visual(_Part):
-    """A shape for viewing: ``shape`` is box (sizes), cylinder (radius, length), sphere (radius), capsule or mesh (scale).
+    """A shape for viewing: a box (sizes), cylinder or capsule (radius, length), sphere (radius), or mesh (scale).
 
     ``pose`` is in the link's axes; ``mesh`` is the file as written in the description and ``path`` where it was found.
     """
@@ -133,9 +133,9 @@ class Link(_Part):
         positive, triangle = is_physical(self.inertia)
         if positive and triangle:
             return ""
+        moments = [float(f"{moment:.6g}") for moment in np.linalg.eigvalsh(self.inertia)]
         return describe(
-            f"no body has the principal moments of inertia {[float(f'{x:.6g}') for x in np.linalg.eigvalsh(self.inertia)]}"
-            " kg m^2",
+            f"no body has the principal moments of inertia {moments} kg m^2",
             where=self.where,
             allowed="moments of 0 or more, none larger than the sum of the other two",
             fix="check signs, units and the point that the inertia is taken about (it is the centre of mass)",
@@ -161,7 +161,8 @@ class Joint(_Part):
     joint: then it follows that one, and both move with one coordinate.
     Limits ``lower``/``upper`` have one number for each position; ``velocity_limit`` and ``effort_limit``, the friction
     ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, seen from the joint) have one for each velocity. A number
-    stands for all of them. ``smooth`` (rad/s or m/s), where not 0, replaces sign(v) of Coulomb's law by tanh(v / smooth).
+    stands for all of them. ``smooth`` (rad/s or m/s), where not 0, replaces sign(v) of Coulomb's law by tanh(v /
+    smooth).
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -213,9 +214,11 @@ class Joint(_Part):
                 describe(f"a {self.type} joint cannot follow {self.coordinate!r}", where=where, allowed="1-dof joints")
             )
         if self.ratio == 0 and not self.is_fixed:
-            raise ModelError(describe("ratio is 0", where=where, allowed="any other number", fix="make it a fixed joint"))
+            raise ModelError(
+                describe("ratio is 0", where=where, allowed="any other number", fix="make it a fixed joint")
+            )
         self._set(lower=self._limits("lower", self.nq, where), upper=self._limits("upper", self.nq, where))
-        if (self.lower > self.upper).any():  # type: ignore[operator]
+        if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
             raise ModelError(describe(f"lower limit {self.lower} is above upper limit {self.upper}", where=where))
         for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
             values = self._limits(name, self.nv, where)

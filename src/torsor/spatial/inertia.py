@@ -35,7 +35,7 @@ def second_moment(J: ArrayLike) -> Array:
         [1.0, 1.0, 1.0]
     """
     J = np.asarray(J, dtype=float)
-    return 0.5 * np.trace(J) * np.eye(3) - J
+    return np.asarray(0.5 * np.trace(J) * np.eye(3) - J)
 
 
 def rotational_inertia(Sigma: Array) -> Array:
@@ -45,7 +45,7 @@ def rotational_inertia(Sigma: Array) -> Array:
         >>> rotational_inertia(np.eye(3)).diagonal().tolist()
         [2.0, 2.0, 2.0]
     """
-    return np.trace(Sigma) * np.eye(3) - Sigma
+    return np.asarray(np.trace(Sigma) * np.eye(3) - Sigma)
 
 
 def pseudo_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
@@ -64,7 +64,7 @@ def pseudo_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
 
 
 def from_pseudo_inertia(P: Array) -> tuple[float, Array, Array]:
-    """Return (mass, centre of mass, 3 x 3 inertia about it) of a pseudo-inertia. Without mass, the centre is the origin.
+    """Return (mass, centre of mass, 3 x 3 inertia about it) of P. Without mass, the centre is the origin.
 
     Example:
         >>> mass, com, inertia = from_pseudo_inertia(pseudo_inertia(2.0, [1, 0, 0], np.eye(3)))
@@ -130,7 +130,6 @@ def moment(U: Matrix, Sigma: Matrix) -> Vector:
         >>> bool(np.allclose(moment(skew(wd) + skew(w) @ skew(w), second_moment(J)), euler))
         True
     """
-
     xy, yz, zx = (_cyclic(Sigma, *pair) for pair in ((0, 1), (1, 2), (2, 0)))
     yy, zz = _cyclic(Sigma, 1, 1), _cyclic(Sigma, 2, 2)
     return (

@@ -95,7 +95,7 @@ def axis_frame(axis: ArrayLike) -> Array:
     z = np.asarray(axis, dtype=float)
     z = z / np.linalg.norm(z)
     largest = int(np.argmax(np.abs(z)))
-    if abs(z[largest]) == 1.0:
+    if np.count_nonzero(z) == 1:
         x = np.roll([1.0, 0.0, 0.0], largest + 1)
     else:
         x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
@@ -142,7 +142,7 @@ def to_quaternion(R: Array) -> Array:
         quaternion[j] = R[j, k] + R[k, j]
         quaternion[3] = R[j, i] - R[i, j]
     quaternion = quaternion / np.linalg.norm(quaternion)
-    return (-quaternion if quaternion[3] < 0 else quaternion) + 0.0
+    return np.asarray((-quaternion if quaternion[3] < 0 else quaternion) + 0.0)
 
 
 def quaternion_product(a: Vector, b: Vector) -> Vector:

@@ -62,7 +62,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def skew(a: Vector) -> Matrix:
-    """Return [a], the 3 x 3 matrix with [a] b = a x b.
+    """Make the matrix of the cross product with a: [a] b = a x b.
 
     Example:
         >>> skew(np.array([1.0, 2.0, 3.0])) @ np.array([4.0, 5.0, 6.0])
@@ -72,7 +72,7 @@ def skew(a: Vector) -> Matrix:
 
 
 def axial(A: Matrix) -> Vector:
-    """Return the vector of A - A^T: axial([a]) = 2 a, and axial(sum of f r^T) = sum of r x f.
+    """Return the vector of A - A^T: that of [a] is 2 a, that of a sum of f r^T is the sum of r x f.
 
     Example:
         >>> axial(np.outer([0, 1.0, 0], [1.0, 0, 0]))

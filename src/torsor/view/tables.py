@@ -8,7 +8,15 @@ from torsor.model import Robot
 
 __all__ = ["count_table", "joint_table", "link_table", "state_table"]
 
-COUNTED = ("inverse_dynamics", "mass_matrix", "bias_force", "gravity_force", "coriolis_matrix", "joint_wrenches", "poses")
+COUNTED = (
+    "inverse_dynamics",
+    "mass_matrix",
+    "bias_force",
+    "gravity_force",
+    "coriolis_matrix",
+    "joint_wrenches",
+    "poses",
+)
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -75,7 +83,11 @@ def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table
     for i, joint in enumerate(robot.joints):
         entries = robot.coordinates[i].v
         table.add_row(
-            joint.name, _numbers(tau[entries]), _numbers(gravity[entries]), _numbers(wrenches[i, :3]), _numbers(wrenches[i, 3:])
+            joint.name,
+            _numbers(tau[entries]),
+            _numbers(gravity[entries]),
+            _numbers(wrenches[i, :3]),
+            _numbers(wrenches[i, 3:]),
         )
     return table
 
