@@ -92,7 +92,7 @@ class Robot(Editable):
         Example:
             >>> import torsor
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
-            1
+            2
         """
         return count_operations(self.function(name, place, external))
 

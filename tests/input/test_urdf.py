@@ -1,0 +1,466 @@
+"""URDF files that are wrong, odd or hostile: one clear error, a warning where published files need it, or the right robot."""
+
+import re
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError, ModelWarning
+from torsor.cli import main
+
+SOUND = '<inertial><mass value="2"/><inertia ixx="0.3" iyy="0.2" izz="0.4"/></inertial>'
+
+
+def link(name: str, inside: str = SOUND) -> str:
+    return f'<link name="{name}">{inside}</link>'
+
+
+def joint(name: str, parent: str, child: str, inside: str = '<axis xyz="0 0 1"/>', kind: str = "revolute") -> str:
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
+
+
+def robot(*parts: str) -> str:
+    return "\n".join(['<robot name="tested">', *parts, "</robot>"])
+
+
+def arm(hand: str = SOUND, elbow: str = '<axis xyz="0 0 1"/>', kind: str = "revolute", extra: str = "") -> str:
+    """Return a robot of one joint: its link is on line 3 and its joint on line 4."""
+    return robot('<link name="base"/>', link("hand", hand), joint("elbow", "base", "hand", elbow, kind), extra)
+
+
+def inertial(mass: str = "2", inertia: str = 'ixx="0.3" iyy="0.2" izz="0.4"', origin: str = "") -> str:
+    return f'<inertial>{origin}<mass value="{mass}"/><inertia {inertia}/></inertial>'
+
+
+def load(folder: Path, text: str | bytes, name: str = "arm.urdf", **settings) -> torsor.Robot:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return torsor.load(path, **settings)
+
+
+def mimic(inside: str) -> str:
+    return f'<axis xyz="0 0 1"/>{inside}'
+
+
+def pair(first: str = "", second: str = "", kinds: tuple[str, str] = ("revolute", "revolute")) -> str:
+    """Return a chain of two joints, with what each has inside."""
+    return robot(
+        '<link name="base"/>',
+        link("upper"),
+        link("lower"),
+        joint("shoulder", "base", "upper", '<axis xyz="0 0 1"/>' + first, kinds[0]),
+        joint("elbow", "upper", "lower", '<origin xyz="1 0 0"/><axis xyz="0 0 1"/>' + second, kinds[1]),
+    )
+
+
+# Each: the file, and what its error says.
+WRONG = {
+    "negative mass": (arm(inertial("-2")), r"line 3.*'hand'.*mass.*-2.*allowed: 0 or more"),
+    "mass is nan": (arm(inertial("nan")), r"line 3.*'hand'.*mass.*nan"),
+    "mass is infinite": (arm(inertial("inf")), r"line 3.*'hand'.*mass.*inf.*allowed: "),
+    "mass overflows": (arm(inertial("1e400")), r"line 3.*'hand'.*mass"),
+    "mass is a word": (arm(inertial("heavy")), r"line 3.*'hand'.*mass.*heavy.*allowed: a number"),
+    "mass is empty": (arm(inertial("")), r"line 3.*'hand'.*mass.*allowed: a number"),
+    "mass is two numbers": (arm(inertial("1 2")), r"line 3.*'hand'.*mass.*'1 2'.*allowed: a number"),
+    "mass with a decimal comma": (arm(inertial("1,5")), r"line 3.*'hand'.*mass.*1,5.*allowed: a number"),
+    "mass without a value": (arm("<inertial><mass/></inertial>"), r"line 3.*'hand'.*<mass> has no value.*fix: "),
+    "mass is a xacro expression": (arm(inertial("${m}")), r"line 3.*'hand'.*mass.*\$\{m\}"),
+    "inertia is a word": (arm(inertial(inertia='ixx="x"')), r"line 3.*'hand'.*ixx.*'x'.*allowed: a number"),
+    "inertia is nan": (arm(inertial(inertia='ixx="nan"')), r"line 3.*'hand'.*ixx.*nan"),
+    "inertia is infinite": (arm(inertial(inertia='ixx="inf" iyy="1" izz="1"')), r"line 3.*'hand'.*(inertia|ixx).*inf"),
+    "centre of mass is infinite": (
+        arm(inertial(origin='<origin xyz="inf 0 0"/>')),
+        r"line 3.*'hand'.*(centre of mass|origin).*inf.*allowed: ",
+    ),
+    "inertia turned infinitely": (arm(inertial(origin='<origin rpy="inf 0 0"/>')), r"line 3.*'hand'.*rpy.*inf"),
+    "inertia at two numbers": (arm(inertial(origin='<origin xyz="0 0"/>')), r"line 3.*'hand'.*xyz.*allowed: 3 numbers"),
+    "axis is zero": (arm(elbow='<axis xyz="0 0 0"/>'), r"line 4.*'elbow'.*axis.*allowed: a direction.*fix: "),
+    "axis has two numbers": (arm(elbow='<axis xyz="0 1"/>'), r"line 4.*'elbow'.*axis.*'0 1'.*allowed: 3 numbers"),
+    "axis has four numbers": (arm(elbow='<axis xyz="0 1 0 0"/>'), r"line 4.*'elbow'.*axis.*allowed: 3 numbers"),
+    "axis has words": (arm(elbow='<axis xyz="x y z"/>'), r"line 4.*'elbow'.*axis.*'x y z'.*allowed: 3 numbers"),
+    "axis is nan": (arm(elbow='<axis xyz="0 0 nan"/>'), r"line 4.*'elbow'.*axis.*nan"),
+    "axis is infinite": (arm(elbow='<axis xyz="0 0 inf"/>'), r"line 4.*'elbow'.*axis.*inf"),
+    "origin has two numbers": (arm(elbow='<origin xyz="0 1"/>'), r"line 4.*'elbow'.*origin.*allowed: 3 numbers"),
+    "origin is infinite": (arm(elbow='<origin xyz="0 1 inf"/>'), r"line 4.*'elbow'.*(origin|placement).*inf"),
+    "origin turned infinitely": (arm(elbow='<origin rpy="0 inf 0"/>'), r"line 4.*'elbow'.*rpy.*inf"),
+    "limits the wrong way round": (arm(elbow='<limit lower="1" upper="-1"/>'), r"line 4.*'elbow'.*lower.*above"),
+    "limit is a word": (arm(elbow='<limit lower="low"/>'), r"line 4.*'elbow'.*lower.*'low'.*allowed: a number"),
+    "limit is nan": (arm(elbow='<limit lower="nan" upper="1"/>'), r"line 4.*'elbow'.*lower.*nan"),
+    "damping is negative": (arm(elbow='<dynamics damping="-1"/>'), r"line 4.*'elbow'.*-1.*allowed: 0 or more"),
+    "friction is infinite": (arm(elbow='<dynamics friction="inf"/>'), r"line 4.*'elbow'.*inf.*allowed: "),
+    "type is unknown": (arm(kind="ball"), r"line 4.*'elbow'.*unknown joint type 'ball'.*allowed: revolute, "),
+    "type is missing": (robot('<joint name="elbow"/>'), r"line 2.*'elbow'.*joint type.*allowed: revolute, "),
+    "joint without a name": (robot('<joint type="fixed"/>'), r"line 2.*<joint> without a name"),
+    "link without a name": (robot("<link/>"), r"line 2.*<link> without a name"),
+    "link with an empty name": (robot('<link name=""/>'), r"line 2.*<link> without a name"),
+    "parent is missing": (
+        robot('<joint name="elbow" type="fixed"><child link="a"/></joint>'),
+        r"line 2.*'elbow'.*no parent link.*fix: add <parent",
+    ),
+    "child is missing": (
+        robot('<joint name="elbow" type="fixed"><parent link="a"/></joint>'),
+        r"line 2.*'elbow'.*no child link.*fix: add <child",
+    ),
+    "child without its link": (
+        robot('<joint name="elbow" type="fixed"><parent link="a"/><child/></joint>'),
+        r"line 2.*'elbow'.*no child link.*fix: ",
+    ),
+    "parent does not exist": (
+        robot(link("a"), joint("elbow", "b", "a")),
+        r"'elbow'.*parent 'b'.*does not exist.*allowed: .*a.*fix: ",
+    ),
+    "child does not exist": (
+        robot(link("a"), joint("elbow", "a", "b")),
+        r"'elbow'.*child 'b'.*does not exist.*allowed: .*a.*fix: ",
+    ),
+    "two links of one name": (robot(link("a"), link("a")), r"two links are named 'a'.*fix: "),
+    "two joints of one name": (
+        robot(link("a"), link("b"), link("c"), joint("j", "a", "b"), joint("j", "a", "c")),
+        r"two joints are named 'j'.*fix: ",
+    ),
+    "two parents": (
+        robot(link("a"), link("b"), link("c"), joint("i", "a", "b"), joint("j", "a", "c"), joint("k", "b", "c")),
+        r"'c' has two parents.*('k'.*'j'|'j'.*'k').*fix: ",
+    ),
+    "a cycle of all": (robot(link("a"), link("b"), joint("i", "a", "b"), joint("j", "b", "a")), r"cycle.*fix: "),
+    "a cycle beside the tree": (
+        robot(link("o"), link("a"), link("b"), joint("i", "a", "b"), joint("j", "b", "a")),
+        r"'i', 'j'.*cycle.*fix: ",
+    ),
+    "a joint from a link to itself": (robot(link("o"), link("a"), joint("i", "a", "a")), r"'i'.*cycle"),
+    "two roots": (robot(link("a"), link("b")), r"2 links have no parent: 'a', 'b'.*allowed: one root.*fix: "),
+    "no link": (robot(), r"no link"),
+    "mimic of nothing": (arm(elbow="<mimic/>"), r"line 4.*'elbow'.*<mimic> without a joint"),
+    "mimic in a circle": (pair('<mimic joint="elbow"/>', '<mimic joint="shoulder"/>'), r"shoulder.*elbow.*circle"),
+    "mimic of itself": (arm(elbow='<mimic joint="elbow" multiplier="2" offset="1"/>'), r"'elbow'.*(itself|circle)"),
+    "mimic of a floating joint": (
+        pair("", '<mimic joint="shoulder"/>', ("floating", "revolute")),
+        r"'elbow' follows the free joint 'shoulder'.*allowed: ",
+    ),
+    "mimic of a planar joint": (
+        pair("", '<mimic joint="shoulder"/>', ("planar", "revolute")),
+        r"'elbow' follows the planar joint 'shoulder'.*allowed: ",
+    ),
+    "mimic by a planar joint": (
+        pair("", '<mimic joint="shoulder"/>', ("revolute", "planar")),
+        r"'elbow'.*planar joint cannot follow 'shoulder'.*allowed: ",
+    ),
+    "mimic by nothing": (pair("", '<mimic joint="shoulder" multiplier="0"/>'), r"'elbow'.*ratio is 0.*fix: "),
+    "mimic by nan": (pair("", '<mimic joint="shoulder" multiplier="nan"/>'), r"'elbow'.*multiplier.*nan"),
+    "mimic by a word": (pair("", '<mimic joint="shoulder" offset="far"/>'), r"'elbow'.*offset.*far.*allowed: a number"),
+    "shape without a size": (
+        arm(SOUND + "<visual><geometry><box/></geometry></visual>"),
+        r"line 3.*'hand'.*<box>.*size",
+    ),
+    "shape with a wrong count": (
+        arm(SOUND + '<visual><geometry><box size="1 2"/></geometry></visual>'),
+        r"line 3.*'hand'.*size.*'1 2'.*allowed: 3 numbers",
+    ),
+    "shape turned infinitely": (
+        arm(SOUND + '<visual><origin rpy="inf 0 0"/><geometry><sphere radius="1"/></geometry></visual>'),
+        r"line 3.*'hand'.*rpy.*inf",
+    ),
+    "color with a wrong count": (arm(extra='<material name="m"><color rgba="1 0"/></material>'), r"rgba.*4 numbers"),
+    "a xacro macro": (
+        '<robot xmlns:xacro="http://ros.org/wiki/xacro" name="r">\n<xacro:macro name="x"/></robot>',
+        r"line 2.*xacro.*fix: expand it first",
+    ),
+    "an undefined entity": (robot("&lol;"), r"not well-formed XML.*line 2"),
+    "an open element": ("<robot>\n<link>\n</robot>", r"not well-formed XML.*line 3"),
+    "a file cut short": (arm()[:-9], r"not well-formed XML"),
+    "two root elements": (arm() + "<robot/>", r"not well-formed XML"),
+    "an attribute twice": ('<robot name="a" name="b"/>', r"not well-formed XML.*duplicate attribute"),
+    "an empty file": ("", r"not well-formed XML.*no element"),
+    "a blank file": ("\n \n", r"not well-formed XML.*no element"),
+    "a binary file": (bytes(range(256)) * 8, r"not well-formed XML"),
+    "a file of zeros": (bytes(4096), r"not well-formed XML"),
+    "no UTF-8": (b'<robot name="\xe9\xff"><link name="a"/></robot>', r"not well-formed XML.*line 1"),
+    "an unknown encoding": ('<?xml version="1.0" encoding="klingon"?>' + arm(), r"encoding.*klingon"),
+    "an encoding of many bytes": ('<?xml version="1.0" encoding="shift_jis"?>' + arm(), r"encoding"),
+    "an encoding that is no text": ('<?xml version="1.0" encoding="hex"?>' + arm(), r"encoding"),
+    "another root element": ("<sdf/>", r"root element <sdf>.*allowed: <robot>"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_file_gets_one_error_that_names_file_and_element(tmp_path: Path, case: str) -> None:
+    text, message = WRONG[case]
+    with pytest.raises(ModelError, match="(?s)^arm.urdf: " + f".*{message}"):
+        load(tmp_path, text)
+
+
+@pytest.mark.parametrize("strict", [None, False, True])
+@pytest.mark.parametrize("moments", ['ixx="1" iyy="1" izz="3"', 'ixx="1" iyy="1" izz="-1"', 'ixx="1" iyy="1" ixy="2"'])
+def test_an_inertia_that_no_body_has_is_a_warning_unless_strict(
+    tmp_path: Path, moments: str, strict: bool | None
+) -> None:
+    message = r"arm.urdf: line 3: link 'hand': no body has .*allowed: .*fix: "
+    if strict:
+        with pytest.raises(ModelError, match=message):
+            load(tmp_path, arm(inertial(inertia=moments)), strict=True)
+        return
+    with pytest.warns(ModelWarning, match=message):
+        made = load(tmp_path, arm(inertial(inertia=moments)), strict=strict)
+    expected = re.search('izz="(.*?)"', moments)
+    assert made.mass_matrix([0.0])[0, 0] == pytest.approx(float(expected[1]) if expected else 0.0)
+
+
+def test_a_moving_leaf_without_inertia_is_a_warning(tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match=r"arm.urdf: link 'hand' moves, .*singular; fix: .*'elbow'"):
+        made = load(tmp_path, arm(""))
+    assert made.inverse_dynamics([0.1], [0.2], [0.3]).tolist() == [0.0]
+
+
+def test_a_massless_link_between_is_legal_and_gives_the_dynamics_of_two_coincident_joints(tmp_path: Path) -> None:
+    text = robot(
+        '<link name="base"/>',
+        '<link name="cross"/>',
+        link("hand", inertial(origin='<origin xyz="0.3 0.1 0.2"/>')),
+        joint("x", "base", "cross", '<axis xyz="1 0 0"/>'),
+        joint("y", "cross", "hand", '<axis xyz="0 1 0"/>'),
+    )
+    made = load(tmp_path, text)  # without a warning: they are errors here
+    twin = torsor.assemble(
+        "twin",
+        [
+            torsor.Link("base"),
+            torsor.Link("dust", 1e-14),
+            torsor.Link("hand", 2.0, (0.3, 0.1, 0.2), np.diag([0.3, 0.2, 0.4])),
+        ],
+        [
+            torsor.Joint("x", "revolute", "base", "dust", axis=(1, 0, 0)),
+            torsor.Joint("y", "revolute", "dust", "hand", axis=(0, 1, 0)),
+        ],
+    )
+    q, v, a = np.random.default_rng(0).normal(size=(3, 2))
+    np.testing.assert_allclose(made.inverse_dynamics(q, v, a), twin.inverse_dynamics(q, v, a), rtol=1e-12)
+    # Euler's equation, by hand, at rest: the first joint feels the whole moment about x.
+    com = made.pose(q, "hand")[:3, :3] @ [0.3, 0.1, 0.2]
+    assert made.gravity_force(q)[0] == pytest.approx(np.cross(com, [0, 0, 2 * 9.81])[0])
+
+
+def test_massless_links_of_fixed_joints_are_legal(tmp_path: Path) -> None:
+    flange = '<link name="flange"/>' + joint("weld", "hand", "flange", '<origin xyz="1 0 0"/>', "fixed")
+    made = load(tmp_path, arm(extra=flange))
+    assert made.links[0] == load(tmp_path, arm()).links[0]
+    np.testing.assert_allclose(made.pose([0.0], "flange")[:3, 3], [1, 0, 0])
+
+
+BOMB = """<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">%s]><robot name="&j;"/>""" % "".join(
+    f'<!ENTITY {chr(98 + i)} "{10 * f"&{chr(97 + i)};"}">' for i in range(9)
+)
+
+
+@pytest.mark.parametrize("name", ["arm.urdf", "arm.xml"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOMB,
+        '<!DOCTYPE robot [<!ENTITY x SYSTEM "secret.txt">]><robot name="r"><link name="a">&x;</link></robot>',
+        '<!DOCTYPE robot [<!ENTITY % x SYSTEM "secret.txt">%x;]><robot name="r"><link name="a"/></robot>',
+        '<!DOCTYPE robot SYSTEM "secret.txt"><robot name="r"><link name="a"/></robot>',
+    ],
+    ids=["billion laughs", "external entity", "parameter entity", "external document type"],
+)
+def test_entities_are_refused_at_once_and_read_nothing(tmp_path: Path, text: str, name: str) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    start = time.perf_counter()
+    with pytest.raises(ModelError, match=rf"{name}: line 1: .*entity declaration.*fix: remove") as refused:
+        load(tmp_path, text, name)
+    assert time.perf_counter() - start < 1
+    assert "aaaaaaaaaa" not in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_other_encodings_are_read_by_their_mark_or_declaration(tmp_path: Path) -> None:
+    expected = load(tmp_path, arm())
+    assert load(tmp_path, arm().encode("utf-16")) == expected
+    assert load(tmp_path, ('<?xml version="1.0" encoding="utf-16"?>' + arm()).encode("utf-16")) == expected
+    assert load(tmp_path, b"\xef\xbb\xbf" + arm().encode()) == expected
+    latin = '<?xml version="1.0" encoding="iso-8859-1"?>' + arm().replace("tested", "é")
+    assert load(tmp_path, latin.encode("latin-1")).name == "é"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("arm.txt", r"arm.txt: unknown kind of file '.txt'; allowed: .urdf"),
+        ("arm", r"arm: unknown kind of file ''; allowed: .urdf"),
+        ("arm.urdf.xacro", r"arm.urdf.xacro: .*xacro"),
+    ],
+)
+def test_an_unknown_suffix_is_an_error(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        load(tmp_path, arm(), name)
+
+
+def test_the_suffix_may_be_in_capitals(tmp_path: Path) -> None:
+    assert load(tmp_path, arm(), "ARM.URDF").nv == 1
+
+
+def test_a_folder_or_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "folder.urdf").mkdir()
+    for path in (tmp_path, tmp_path / "folder.urdf"):
+        with pytest.raises(ModelError, match=r"a folder; allowed: a \.urdf"):
+            torsor.load(path)
+    for path in (tmp_path / "none.urdf", str(tmp_path / "none.urdf"), "a\0b.urdf"):
+        with pytest.raises(ModelError, match=r"no such file; allowed: a \.urdf"):
+            torsor.load(path)
+
+
+@pytest.mark.parametrize("base", ["flying", "", None, True])
+def test_an_unknown_base_is_an_error(tmp_path: Path, base: object) -> None:
+    with pytest.raises(ModelError, match="arm.urdf: base is .*allowed: 'fixed' or 'floating'"):
+        load(tmp_path, arm(), base=base)
+
+
+def test_deep_nesting_is_no_recursion(tmp_path: Path) -> None:
+    depth = 50_000
+    assert load(tmp_path, robot(link("a"), "<x>" * depth + "</x>" * depth)).nv == 0
+
+
+@pytest.mark.parametrize(("kind", "moving"), [("revolute", 5000), ("fixed", 0)])
+def test_a_chain_of_five_thousand_links_is_read(tmp_path: Path, kind: str, moving: int) -> None:
+    count = 5000
+    parts = [
+        part for i in range(count) for part in (link(f"l{i + 1}"), joint(f"j{i}", f"l{i}", f"l{i + 1}", kind=kind))
+    ]
+    made = load(tmp_path, robot('<link name="l0"/>', *reversed(parts)))
+    assert made.nv == moving
+    assert made.mass == 2.0 * moving
+    assert made.place(f"l{count}").link == moving - 1
+
+
+def test_a_chain_of_joints_that_mimic_the_one_before_is_read_in_time_that_grows_with_its_length(tmp_path: Path) -> None:
+    count = 1000
+    parts = ['<link name="l0"/>', link("l1"), joint("j1", "l0", "l1")]
+    for i in range(2, count + 1):
+        parts += [link(f"l{i}"), joint(f"j{i}", f"l{i - 1}", f"l{i}", mimic(f'<mimic joint="j{i - 1}"/>'))]
+    start = time.perf_counter()
+    made = load(tmp_path, robot(*parts))
+    assert made.nv == 1
+    assert time.perf_counter() - start < 2.5
+
+
+def test_a_mimic_of_a_missing_joint_is_a_warning_unless_strict(tmp_path: Path) -> None:
+    text = arm(elbow=mimic('<mimic joint="wrist" multiplier="3" offset="1"/>'))
+    message = r"arm.urdf: line 4: joint 'elbow': it mimics 'wrist', which does not exist"
+    with pytest.raises(ModelError, match=message):
+        load(tmp_path, text, strict=True)
+    with pytest.warns(ModelWarning, match=message):
+        made = load(tmp_path, text)
+    assert made == load(tmp_path, arm())
+
+
+def test_a_mimic_of_a_mimic_multiplies(tmp_path: Path) -> None:
+    text = robot(
+        '<link name="base"/>',
+        link("a"),
+        link("b"),
+        link("c"),
+        joint("i", "base", "a", mimic('<mimic joint="j" multiplier="2" offset="1"/>')),
+        joint("j", "a", "b", mimic('<mimic joint="k" multiplier="3" offset="-2"/>')),
+        joint("k", "b", "c"),
+    )
+    made = load(tmp_path, text)
+    assert made.coordinate_names == ("k",)
+    k = 0.7
+    j = 3 * k - 2
+    i = 2 * j + 1
+    angle = i + j + k
+    expected = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    np.testing.assert_allclose(made.pose([k], "c")[:2, :2], expected, atol=1e-14)
+
+
+def test_a_mimic_of_a_fixed_joint_stands_still_at_its_offset(tmp_path: Path) -> None:
+    made = load(tmp_path, pair("", '<mimic joint="shoulder" multiplier="5" offset="0.3"/>', ("fixed", "revolute")))
+    assert made.nv == 0
+    assert made.pose([], "lower")[1, 0] == pytest.approx(np.sin(0.3))
+
+
+ODD = ["a/b", "two words", "per%cent {brace}", "关节", "é🤖", "[bold]", "[/red]", "'", "&quot;", "-1", "0", "$x", ".."]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_are_kept_everywhere(tmp_path: Path, name: str) -> None:
+    plain = name.replace("&quot;", '"')
+    text = robot(link("base"), link(name), joint(f"{name}_joint", "base", name)).replace("tested", name)
+    made = load(tmp_path, text)
+    assert made.name == plain
+    assert made.link_names == (plain,)
+    assert made.joint_names == (f"{plain}_joint",)
+    assert made.jacobian([0.0], plain).shape == (6, 1)
+    made.save(tmp_path / "odd.toml")
+    assert torsor.load(tmp_path / "odd.toml") == made
+    with pytest.raises(ModelError, match=re.escape(f"no joint {plain!r}")):
+        made.joint(plain)
+
+
+@pytest.mark.parametrize("name", ["[/red]", "[bold]", "[link=x]"])
+def test_the_command_line_shows_odd_names_and_errors_as_they_are(tmp_path: Path, capsys, name: str) -> None:
+    (tmp_path / "good.urdf").write_text(
+        robot(link("base"), link(name), joint("j", "base", name)).replace("tested", name)
+    )
+    assert main(["info", str(tmp_path / "good.urdf")]) == 0
+    assert name in capsys.readouterr().out
+    (tmp_path / "bad.urdf").write_text(robot(link("base"), link(name)))
+    assert main(["info", str(tmp_path / "bad.urdf")]) == 1
+    assert name in capsys.readouterr().err
+
+
+def test_the_command_line_tells_every_wrong_file_in_one_line(tmp_path: Path, capsys) -> None:
+    (tmp_path / "bad.urdf").write_text(arm(inertial("-2")))
+    assert main(["info", str(tmp_path / "bad.urdf")]) == 1
+    shown = capsys.readouterr().err.strip().splitlines()
+    assert len(shown) == 1
+    assert shown[0].startswith("error: bad.urdf: line 3: link 'hand': mass is -2.0 kg")
+
+
+def test_a_robot_without_joints_is_a_robot(tmp_path: Path) -> None:
+    made = load(tmp_path, robot(link("block")))
+    assert (made.nq, made.nv, made.links, made.neutral().shape) == (0, 0, (), (0,))
+    assert made.inverse_dynamics([], [], []).shape == (0,)
+    assert made.mass_matrix(np.zeros((4, 0))).shape == (4, 0, 0)
+    assert made.poses([]).shape == (0, 4, 4)
+    assert made.pose([], "block").tolist() == np.eye(4).tolist()
+    floating = load(tmp_path, robot(link("block")), base="floating")
+    force = floating.gravity_force(floating.neutral())
+    np.testing.assert_allclose(force, [0, 0, 0, 0, 0, 2 * 9.81], atol=1e-14)
+
+
+def test_what_says_nothing_about_motion_is_passed_over(tmp_path: Path) -> None:
+    extra = """<!-- a comment --><gazebo reference="hand"><mass value="x"/></gazebo>
+    <transmission name="t"><joint name="elbow"/><link name="hand"/></transmission><unknown/><![CDATA[ text ]]>"""
+    assert load(tmp_path, '<?xml version="1.0"?><?any thing?>' + arm(extra=extra)) == load(tmp_path, arm())
+
+
+@pytest.mark.parametrize(
+    "mesh", ["x" * 5000, "package://" + "x" * 5000 + "/a.stl", "package://", "file:///", "..", "a.stl"]
+)
+def test_a_mesh_that_cannot_be_found_does_not_matter(tmp_path: Path, mesh: str) -> None:
+    made = load(tmp_path, arm(f'{SOUND}<visual><geometry><mesh filename="{mesh}"/></geometry></visual>'))
+    assert [visual.path for visual in made.links[0].visuals] == [None]
+    assert made.links[0].mass == 2.0
+
+
+@pytest.mark.parametrize("axis", ["1e200 1e200 0", "1e-5 1e-5 0", "3 3 0"])
+def test_an_axis_of_any_length_is_a_direction(tmp_path: Path, axis: str) -> None:
+    made = load(tmp_path, arm(elbow=f'<axis xyz="{axis}"/>'))
+    np.testing.assert_allclose(made.joints[0].axis, [0.5**0.5, 0.5**0.5, 0], rtol=1e-12)
+
+
+def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    expected = load(tmp_path, pair())
+    for text, _ in WRONG.values():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                load(tmp_path, text, "other.urdf")
+            except Exception:  # what it is, is tested above
+                continue
+    assert load(tmp_path, pair()) == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["arm.urdf", "other.urdf"]

@@ -1,0 +1,95 @@
+"""The repository keeps its own rules: documented exports, imports that point down, a README that runs."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import torsor
+from torsor import library
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "torsor"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# A module may import from its own layer and from those before it. ``compile`` stands alone.
+LAYERS = ["errors", "spatial", "robot", "formats", "dynamics", "model", "reading", "library", "view", "cli"]
+ALONE = {"compile": {"compile"}}
+
+# The public names that scripts and acceptance checks call, as far as this version has them.
+NAMES = ["load", "from_dh", "from_mdh", "from_screws", "DHLink", "MDHLink", "library"]
+ATTRIBUTES = ["nq", "nv", "links", "joint_names", "link_names", "coordinate_names", "lower", "upper", "velocity_limit", "effort_limit", "gravity", "neutral", "save", "with_gravity", "with_frame", "with_payload", "with_friction", "fix", "attach", "subtree", "inverse_dynamics", "mass_matrix", "bias_force", "gravity_force", "coriolis_matrix", "joint_wrenches", "poses", "jacobian", "kinetic_energy", "potential_energy", "center_of_mass", "integrate", "operation_count", "function"]
+
+
+def layer(module: str) -> str:
+    return module.split(".")[1] if "." in module else "torsor"
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" if node.module == "torsor" else node.module for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "torsor"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_down(path: Path) -> None:
+    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    if own in ("__init__", "cli"):  # the front door and the command line may see everything
+        return
+    for name in imports(path):
+        other = layer(name)
+        if own in ALONE:
+            assert other in ALONE[own], f"{own} must not know {name}"
+        else:
+            below = [*LAYERS[: LAYERS.index(own) + 1], *(["compile"] if own in ("model", "view") else [])]
+            assert other in below, f"{own} must not import {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_file_is_one_idea(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+    assert ast.get_docstring(ast.parse(path.read_text())), "each file begins with what it is about"
+
+
+def test_exports_exist_and_are_documented() -> None:
+    for name in torsor.__all__:
+        assert hasattr(torsor, name)
+        if name != "__version__":
+            assert inspect.getdoc(getattr(torsor, name))
+    for name in library.__all__:
+        assert "Example:" in (inspect.getdoc(getattr(library, name)) or ""), name
+
+
+def test_the_public_names_hold() -> None:
+    robot = torsor.library.two_link()
+    assert all(hasattr(torsor, name) for name in NAMES)
+    assert all(hasattr(robot, name) for name in ATTRIBUTES)
+
+
+def test_every_method_of_a_robot_has_an_example() -> None:
+    for name, method in inspect.getmembers(torsor.Robot, inspect.isfunction):
+        if not name.startswith("_") and method.__module__ in ("torsor.model", "torsor.robot.edit"):
+            assert ">>>" in (inspect.getdoc(method) or ""), name
+
+
+def test_the_readme_runs_and_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+        assert capsys.readouterr().out.splitlines() == re.findall(r"# -> (.*)", block)
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,49 @@
+"""Long chains: no recursion limit, and time that grows with the number of links."""
+
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import torsor
+
+
+def test_a_chain_of_four_thousand_links_does_not_hit_the_recursion_limit() -> None:
+    n = 4000
+    assert n > sys.getrecursionlimit()
+    robot = torsor.library.planar_chain(n, length=0.01, mass=0.01)
+    tau = robot.gravity_force(np.zeros(n))
+    # Hinge i carries the weight of n - i rods, half their length away.
+    rods = n - np.arange(n)
+    np.testing.assert_allclose(tau, rods * 0.01 * 9.81 * rods * 0.01 / 2, rtol=1e-10)
+
+
+@pytest.mark.slow
+def test_time_to_load_and_trace_grows_linearly() -> None:
+    def seconds(n: int) -> float:
+        best = np.inf
+        for _ in range(3):
+            start = time.perf_counter()
+            torsor.library.planar_chain(n).function("inverse_dynamics")
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    # Eight times the links in at most twelve times the time: linear, with room for a noisy machine.
+    assert seconds(2000) < 12 * seconds(250)
+
+
+def test_operations_grow_linearly() -> None:
+    counts = [torsor.library.planar_chain(n).operation_count("inverse_dynamics").arithmetic for n in (50, 100, 150)]
+    assert counts[2] - counts[1] == counts[1] - counts[0]
+
+
+def test_operations_of_real_robots_are_below_their_bars() -> None:
+    from outside.robots import robot_file
+
+    ur5 = torsor.load(robot_file("ur5_robot.urdf")).operation_count("inverse_dynamics")
+    assert ur5.arithmetic <= 290
+    assert ur5.trigonometric == 10
+    assert ur5.other == 0
+    talos = torsor.load(robot_file("talos_reduced.urdf")).operation_count("inverse_dynamics")
+    assert talos.arithmetic <= 3100
