@@ -24,9 +24,9 @@ import casadi as ca
 from torsor.dynamics.kinematics import Move, moves, sx, twists
 from torsor.dynamics.newton_euler import rotor_force
 from torsor.dynamics.tree import Tree
-from torsor.spatial import cross, skew
+from torsor.spatial import ad, cross, skew
 
-__all__ = ["ad", "coriolis_matrix", "mass_matrix"]
+__all__ = ["coriolis_matrix", "mass_matrix"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +146,3 @@ def _momentum_composites(tree: Tree, moved: list[Move], twist: list[ca.SX]) -> t
             P[parent] = P[parent] + P_up
             D[parent] = D[parent] + moved[i].up(moved[i].up(D[i]).T).T + P_up @ moved[i].p.T
     return D, P
-
-
-def ad(V: ca.SX) -> ca.SX:
-    """Make the 6 x 6 matrix of the Lie bracket with V: the rate of a twist that is carried along with the twist V."""
-    W = skew(V[:3])
-    return ca.blockcat([[W, ca.SX(3, 3)], [skew(V[3:]), W]])

@@ -9,11 +9,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.composite import ad
 from torsor.dynamics.kinematics import motions, moves, sx, twists, world_poses
 from torsor.dynamics.tree import Tree
 from torsor.robot import Place
-from torsor.spatial import cross, skew
+from torsor.spatial import ad, cross, skew
 
 __all__ = ["acceleration", "accelerations", "jacobian", "jacobian_rate", "pose", "poses", "velocities", "velocity"]
 

@@ -157,7 +157,7 @@ def held(joint: Joint, position: np.ndarray) -> Joint:
     """Return the fixed joint that a joint is when it stands at its own position (nq,)."""
     R, p = joint.kind.transform(position, joint.pitch)
     moved = joint.placement @ joint.frame @ make_pose(R, p) @ inverse_pose(joint.frame)
-    return Joint(joint.name, "fixed", joint.parent, joint.child, moved)
+    return Joint(joint.name, "fixed", joint.parent, joint.child, moved, source=joint.source)
 
 
 def _merge(
@@ -214,7 +214,7 @@ def _merged(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndar
     )
     # Each member was checked by itself; their sum is as sound as they are.
     strict = all(link.strict for link in group)
-    return Link(owner, mass, com, inertia, visuals, strict)
+    return Link(owner, mass, com, inertia, visuals, strict, group[0].source)
 
 
 def _warn_of_singular_leaves(mechanism: Mechanism, where: str) -> None:

@@ -27,14 +27,14 @@ from torsor.spatial.rotations import (
     to_quaternion,
     to_rpy,
 )
-from torsor.spatial.vectors import Matrix, Vector, axial, cross, matrix, skew, stack
+from torsor.spatial.vectors import Matrix, Vector, ad, cross, matrix, skew, stack
 
 __all__ = [
     "Matrix",
     "Vector",
     "about_z",
+    "ad",
     "adjoint",
-    "axial",
     "axis_frame",
     "composite",
     "cross",

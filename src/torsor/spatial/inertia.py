@@ -119,7 +119,7 @@ def is_physical(inertia: ArrayLike, tolerance: float = 1e-3) -> tuple[bool, bool
 
 
 def moment(U: Matrix, Sigma: Matrix) -> Vector:
-    """Return the integral of r x (U r) dm = axial(U Sigma), with the fewest operations: 15 products and 15 sums.
+    """Return the integral of r x (U r) dm, the vector of U Sigma - (U Sigma)^T, in 15 products and 15 sums.
 
     With U = [omega-dot] + [omega][omega] this is J omega-dot + omega x J omega, Euler's equation.
 

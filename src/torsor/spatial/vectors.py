@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import casadi as ca
 import numpy as np
 
-__all__ = ["Matrix", "Vector", "axial", "choose", "cross", "is_symbolic", "matrix", "skew", "stack"]
+__all__ = ["Matrix", "Vector", "ad", "choose", "cross", "is_symbolic", "matrix", "skew", "stack"]
 
 # A column of three (or six) components: a NumPy array of shape (3,) or a CasADi SX of size 3 x 1.
 Vector: TypeAlias = Any
@@ -71,11 +71,17 @@ def skew(a: Vector) -> Matrix:
     return ca.skew(a) if is_symbolic(a) else np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
 
 
-def axial(A: Matrix) -> Vector:
-    """Return the vector of A - A^T: that of [a] is 2 a, that of a sum of f r^T is the sum of r x f.
+def ad(V: Vector) -> Matrix:
+    """Make the 6 x 6 matrix of the Lie bracket with a twist V: the rate of a twist that is carried along with V.
 
     Example:
-        >>> axial(np.outer([0, 1.0, 0], [1.0, 0, 0]))
-        array([0., 0., 1.])
+        >>> (ad(np.array([0, 0, 1.0, 0, 0, 0])) @ np.array([1.0, 0, 0, 0, 0, 0])).tolist()
+        [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     """
-    return stack(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1])
+    W, zero = skew(V[:3]), np.zeros((3, 3))
+    blocks = [[W, zero], [skew(V[3:]), W]]
+    return (
+        ca.blockcat([[ca.sparsify(ca.SX(block)) for block in row] for row in blocks])
+        if is_symbolic(V)
+        else np.block(blocks)
+    )
