@@ -20,7 +20,42 @@ ALONE = {"compile": {"compile"}}
 
 # The public names that scripts and acceptance checks call, as far as this version has them.
 NAMES = ["load", "from_dh", "from_mdh", "from_screws", "DHLink", "MDHLink", "library"]
-ATTRIBUTES = ["nq", "nv", "links", "joint_names", "link_names", "coordinate_names", "lower", "upper", "velocity_limit", "effort_limit", "gravity", "neutral", "save", "with_gravity", "with_frame", "with_payload", "with_friction", "fix", "attach", "subtree", "inverse_dynamics", "mass_matrix", "bias_force", "gravity_force", "coriolis_matrix", "joint_wrenches", "poses", "jacobian", "kinetic_energy", "potential_energy", "center_of_mass", "integrate", "operation_count", "function"]
+ATTRIBUTES = [
+    "nq",
+    "nv",
+    "links",
+    "joint_names",
+    "link_names",
+    "coordinate_names",
+    "lower",
+    "upper",
+    "velocity_limit",
+    "effort_limit",
+    "gravity",
+    "neutral",
+    "save",
+    "with_gravity",
+    "with_frame",
+    "with_payload",
+    "with_friction",
+    "fix",
+    "attach",
+    "subtree",
+    "inverse_dynamics",
+    "mass_matrix",
+    "bias_force",
+    "gravity_force",
+    "coriolis_matrix",
+    "joint_wrenches",
+    "poses",
+    "jacobian",
+    "kinetic_energy",
+    "potential_energy",
+    "center_of_mass",
+    "integrate",
+    "operation_count",
+    "function",
+]
 
 
 def layer(module: str) -> str:

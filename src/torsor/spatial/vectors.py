@@ -78,10 +78,5 @@ def ad(V: Vector) -> Matrix:
         >>> (ad(np.array([0, 0, 1.0, 0, 0, 0])) @ np.array([1.0, 0, 0, 0, 0, 0])).tolist()
         [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     """
-    W, zero = skew(V[:3]), np.zeros((3, 3))
-    blocks = [[W, zero], [skew(V[3:]), W]]
-    return (
-        ca.blockcat([[ca.sparsify(ca.SX(block)) for block in row] for row in blocks])
-        if is_symbolic(V)
-        else np.block(blocks)
-    )
+    W, X = skew(V[:3]), skew(V[3:])
+    return ca.blockcat([[W, ca.SX(3, 3)], [X, W]]) if is_symbolic(V) else np.block([[W, 0 * W], [X, W]])
