@@ -11,7 +11,7 @@ from pathlib import Path
 import casadi as ca
 
 import torsor
-from torsor.compile import count_operations
+from torsor.compiler import count_operations
 from torsor.dynamics import ALGORITHMS, Tree
 
 ROBOTS = {

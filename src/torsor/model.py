@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compile import OperationCount, VirtualMachine, count_operations
+from torsor.compiler import OperationCount, VirtualMachine, count_operations
 from torsor.dynamics import ALGORITHMS, Algorithm, trace
 from torsor.errors import ModelError, describe
 from torsor.formats.toml import write_toml

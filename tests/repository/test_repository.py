@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "torsor"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
-# A module may import from its own layer and from those before it. ``compile`` stands alone.
+# A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = ["errors", "spatial", "robot", "formats", "dynamics", "model", "reading", "library", "view", "cli"]
-ALONE = {"compile": {"compile"}}
+ALONE = {"compiler": {"compiler"}}
 
 # The public names that scripts and acceptance checks call, as far as this version has them.
 NAMES = ["load", "from_dh", "from_mdh", "from_screws", "DHLink", "MDHLink", "library"]
@@ -82,7 +82,7 @@ def test_imports_point_down(path: Path) -> None:
         if own in ALONE:
             assert other in ALONE[own], f"{own} must not know {name}"
         else:
-            below = [*LAYERS[: LAYERS.index(own) + 1], *(["compile"] if own in ("model", "view") else [])]
+            below = [*LAYERS[: LAYERS.index(own) + 1], *(["compiler"] if own in ("model", "view") else [])]
             assert other in below, f"{own} must not import {name}"
 
 
