@@ -7,6 +7,7 @@
 """
 
 from torsor import library, spatial
+from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.model import Robot
@@ -27,6 +28,8 @@ __all__ = [
     "Visual",
     "__version__",
     "assemble",
+    "cache",
+    "compile",
     "from_dh",
     "from_mdh",
     "from_screws",

@@ -1,15 +1,16 @@
 """The robot: a mechanism that computes. Each method is an algorithm of ``dynamics``, traced once and kept."""
 
-from dataclasses import fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler import OperationCount, VirtualMachine, count_operations
-from torsor.dynamics import ALGORITHMS, Algorithm, trace
+from torsor.compiler import DEVICES, DTYPES, Kernel, OperationCount, compile, count_operations
+from torsor.dynamics import ALGORITHMS, trace
 from torsor.errors import ModelError, describe
 from torsor.formats.toml import write_toml
 from torsor.robot import Mechanism
@@ -20,6 +21,16 @@ __all__ = ["Robot"]
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Target:
+    """Where a robot's methods compute: type of number, kind of machine, and how many threads."""
+
+    dtype: str = "float64"
+    device: str = "cpu"
+    threads: int = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Robot(Editable):
     """A tree of links and joints with its dynamics.
 
@@ -35,26 +46,50 @@ class Robot(Editable):
         [1.129562, 0.643878]
     """
 
+    target: Target = field(default=Target(), compare=False)
+
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Robot":
         """Return the robot of a mechanism."""
         return cls(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
+    def to(self, dtype: str | None = None, device: str | None = None, threads: int | None = None) -> Self:
+        """Return the same robot whose methods compute elsewhere; what is not given stays.
+
+        ``dtype`` is float64 or float32, ``threads`` the number of threads that large batches are shared among,
+        ``device`` is cpu (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state
+        takes far longer).
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
+            dtype('float32')
+        """
+        old = self.target
+        target = Target(dtype or old.dtype, device or old.device, old.threads if threads is None else threads)
+        for name, value, allowed in (("dtype", target.dtype, DTYPES), ("device", target.device, DEVICES)):
+            if value not in allowed:
+                raise ModelError(describe(f"{name} is {value!r}", where=self.name, allowed=", ".join(allowed)))
+        return replace(self, target=target)
+
     @cached_property
-    def _kernels(self) -> dict[tuple[str, bool, str | int | None], VirtualMachine]:
+    def _functions(self) -> dict[tuple[str, bool, str | int | None], ca.Function]:
         return {}
 
-    def _kernel(self, name: str, external: bool = False, place: str | int | None = None) -> VirtualMachine:
+    @cached_property
+    def _kernels(self) -> dict[tuple[str, bool, str | int | None], Kernel]:
+        return {}
+
+    def _kernel(self, name: str, external: bool = False, place: str | int | None = None) -> Kernel:
         key = (name, external, place)
         if key not in self._kernels:
-            algorithm = self._algorithm(name, external, place)
-            shapes = algorithm.shapes(self)
-            function = trace(self, name, external=external, place=None if place is None else self.place(place))
+            function = self.function(name, place, external)
+            shapes = ALGORITHMS[name].shapes(self)
             inputs = [shapes[each] for each in function.name_in()]
-            self._kernels[key] = VirtualMachine(function, inputs, [shapes["output"]])
+            self._kernels[key] = compile(function, **vars(self.target), inputs=inputs, outputs=[shapes["output"]])
         return self._kernels[key]
 
-    def _algorithm(self, name: str, external: bool, place: str | int | None) -> Algorithm:
+    def _check(self, name: str, external: bool, place: str | int | None) -> None:
         if name not in ALGORITHMS:
             raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(ALGORITHMS)))
         algorithm = ALGORITHMS[name]
@@ -63,16 +98,13 @@ class Robot(Editable):
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
             raise ModelError(describe(found, where=self.name))
-        return algorithm
 
     def _call(
         self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
     ) -> Array:
         if external is not None:
             values = (*values, external)
-        result = self._kernel(name, external is not None, place)(*values)
-        assert isinstance(result, np.ndarray)
-        return result
+        return self._kernel(name, external is not None, place)(*values)  # type: ignore[no-any-return]
 
     # The functions themselves
 
@@ -84,7 +116,12 @@ class Robot(Editable):
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
-        return self._kernel(name, external, place).function
+        key = (name, external, place)
+        if key not in self._functions:
+            self._check(name, external, place)
+            at = None if place is None else self.place(place)
+            self._functions[key] = trace(self, name, external=external, place=at)
+        return self._functions[key]
 
     def operation_count(self, name: str, place: str | int | None = None, external: bool = False) -> OperationCount:
         """Return the scalar operations that a method takes for one state.

@@ -25,7 +25,7 @@ class Peer:
     def __init__(self, path: Path, base: str):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", torsor.ModelWarning)
-            self.robot = torsor.load(path, base=base).without_friction()
+            self.robot = torsor.load(path, base=base).without_friction().to(device="casadi")
         root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
         self.model = pin.buildModelFromUrdf(str(path), *root)
         self.data = self.model.createData()

@@ -1,6 +1,21 @@
-"""CasADi functions as NumPy callables. Knows nothing of robots: any CasADi function of SX will do."""
+"""CasADi functions as machine code behind NumPy's gufuncs. Knows nothing of robots."""
 
+from torsor.compiler import cache
 from torsor.compiler.count import OperationCount, count_operations
+from torsor.compiler.kernel import DEVICES, DTYPES, Kernel, compile
+from torsor.compiler.program import Operation, Program, read_program
 from torsor.compiler.virtual_machine import VirtualMachine
 
-__all__ = ["OperationCount", "VirtualMachine", "count_operations"]
+__all__ = [
+    "DEVICES",
+    "DTYPES",
+    "Kernel",
+    "Operation",
+    "OperationCount",
+    "Program",
+    "VirtualMachine",
+    "cache",
+    "compile",
+    "count_operations",
+    "read_program",
+]

@@ -41,40 +41,39 @@ class VirtualMachine:
         self.function = function
         self._sizes_in = [function.size_in(k) for k in range(function.n_in())]
         self._sizes_out = [function.size_out(k) for k in range(function.n_out())]
+        self.sizes = self._sizes_in, self._sizes_out
         self.inputs = list(inputs or map(_natural, self._sizes_in))
         self.outputs = list(outputs or map(_natural, self._sizes_out))
 
     def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
         """Evaluate; one array for each input, one array (or a tuple of them) out."""
+        arrays = self.check(*values)
+        results = self.results(arrays, self.batch(arrays))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def check(self, *values: ArrayLike) -> list[Array]:
+        """Return the inputs as arrays, or raise an error that says which of them is wrong and what is allowed."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.function.name()}: {len(self.inputs)} arguments wanted, {len(values)} given")
         arrays = [self._checked(k, value) for k, value in enumerate(values)]
-        batch = self._batch(arrays)
-        count = math.prod(batch)
-        columns = []
-        for array, core, (rows, cols) in zip(arrays, self.inputs, self._sizes_in, strict=True):
-            states = np.broadcast_to(array, (*batch, *core)).reshape(count, rows, cols)
-            # CasADi maps over blocks of columns: state after state.
-            columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
-        results = self._run(columns, count)
-        shaped = tuple(
-            np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))
-            for result, core, (rows, cols) in zip(results, self.outputs, self._sizes_out, strict=True)
-        )
-        return shaped[0] if len(shaped) == 1 else shaped
+        self.batch(arrays)
+        return arrays
 
     def _checked(self, k: int, value: ArrayLike) -> Array:
-        name, core = self.function.name_in(k), self.inputs[k]
+        name, core = f"{self.function.name()}: {self.function.name_in(k)}", self.inputs[k]
         try:
-            array = np.asarray(value, dtype=float)
+            array = np.asarray(value)
         except (TypeError, ValueError):
-            raise ValueError(f"{self.function.name()}: {name} must be an array of numbers, not {value!r}") from None
+            array = np.empty(0, dtype=object)
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{name} must be an array of real numbers, not {value!r}")
         if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
             wanted = ", ".join(["...", *map(str, core)])
-            raise ValueError(f"{self.function.name()}: {name} has shape {array.shape}; allowed: ({wanted})")
+            raise ValueError(f"{name} has shape {array.shape}; allowed: ({wanted})")
         return array
 
-    def _batch(self, arrays: Sequence[Array]) -> Shape:
+    def batch(self, arrays: Sequence[Array]) -> Shape:
+        """Return the leading axes that the inputs have together."""
         shapes = [array.shape[: array.ndim - len(core)] for array, core in zip(arrays, self.inputs, strict=True)]
         try:
             return np.broadcast_shapes(*shapes)
@@ -82,6 +81,19 @@ class VirtualMachine:
             names = (f"{self.function.name_in(k)} {shape}" for k, shape in enumerate(shapes))
             found = f"leading axes do not broadcast: {', '.join(names)}"
             raise ValueError(f"{self.function.name()}: {found}; allowed: equal lengths, or 1") from None
+
+    def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
+        """Return the outputs for inputs that have been checked."""
+        count = math.prod(batch)
+        columns = []
+        for array, core, (rows, cols) in zip(arrays, self.inputs, self._sizes_in, strict=True):
+            states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
+            # CasADi maps over blocks of columns: state after state.
+            columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
+        return [
+            np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))
+            for result, core, (rows, cols) in zip(self._run(columns, count), self.outputs, self._sizes_out, strict=True)
+        ]
 
     def _run(self, columns: Sequence[Array], count: int) -> list[Array]:
         if count == 0:

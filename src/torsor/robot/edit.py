@@ -20,7 +20,8 @@ class Editable(Mechanism):
     """A mechanism with the methods that make another from it. None of them changes the mechanism itself."""
 
     def _remake(self, mechanism: Mechanism) -> Self:
-        return type(self)(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
+        # What this object has beside the mechanism, such as where it computes, stays.
+        return replace(self, **{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
     def _assembled(self, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> Self:
         settings: dict[str, Any] = {"name": self.name, "gravity": self.gravity} | changes

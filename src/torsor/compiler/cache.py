@@ -1,0 +1,175 @@
+"""Compiled code on disk, so that a kernel is compiled once on a machine.
+
+A file holds the object code of one kernel behind a checksum of it; its name is the hash of everything that the code
+depends on. Files are written beside their place and moved into it in one step, so that processes that start together
+cannot see half a file; a file that is damaged is thrown away and made again. Nothing is read from a folder or file that
+another user could have written, since it would be run.
+
+``TORSOR_CACHE`` names another folder, or is ``off``; ``TORSOR_CACHE_MB`` is the largest size of the folder.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["CacheInfo", "clear", "info", "load", "location", "store"]
+
+_MAGIC = b"torsor object code 1\n"
+_SUFFIX = ".kernel"
+_DEFAULT_MB = 512
+
+
+class CacheInfo(NamedTuple):
+    """Where the cache is (None if it is off), how many kernels it holds, and their size in bytes."""
+
+    path: Path | None
+    kernels: int
+    bytes: int
+
+
+def location() -> Path | None:
+    """Return the folder of the cache, or None where it is switched off.
+
+    Example:
+        >>> path = location()
+        >>> path is None or isinstance(path, Path)
+        True
+    """
+    chosen = os.environ.get("TORSOR_CACHE")
+    if chosen is not None:
+        return None if chosen.lower() in ("", "0", "off", "no", "none") else Path(chosen).expanduser()
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "torsor" / "cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "torsor"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "torsor"
+
+
+def info() -> CacheInfo:
+    """Return the state of the cache.
+
+    Example:
+        >>> info().kernels >= 0
+        True
+    """
+    path = location()
+    files = [] if path is None else _files(path)
+    return CacheInfo(path, len(files), sum(status.st_size for _, status in files))
+
+
+def clear() -> int:
+    """Remove every kernel from the cache and return how many there were."""
+    path = location()
+    removed = 0
+    for file, _ in [] if path is None else _files(path):
+        file.unlink(missing_ok=True)
+        removed += 1
+    return removed
+
+
+def load(key: str) -> list[bytes] | None:
+    """Return the object code under a key, or None where there is none that can be trusted."""
+    folder = location()
+    if folder is None or not _private(folder):
+        return None
+    file = folder / (key + _SUFFIX)
+    try:
+        if not _private(file):
+            return None
+        content = file.read_bytes()
+    except OSError:
+        return None
+    objects = _unpacked(content)
+    try:
+        if objects is None:
+            file.unlink(missing_ok=True)
+        else:
+            os.utime(file)  # the least recently used files go first
+    except OSError:
+        pass  # a cache that can only be read still serves
+    return objects
+
+
+def store(key: str, objects: Sequence[bytes]) -> None:
+    """Keep object code under a key. A cache that cannot be written is no error: compiling again is slow, not wrong."""
+    folder = location()
+    if folder is None:
+        return
+    temporary = folder / f".{key}.{os.getpid()}.{secrets.token_hex(4)}.part"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _private(folder):
+            return
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(_packed(objects))
+        temporary.replace(folder / (key + _SUFFIX))
+        _prune(folder)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _packed(objects: Sequence[bytes]) -> bytes:
+    body = struct.pack("<I", len(objects)) + b"".join(struct.pack("<Q", len(each)) + each for each in objects)
+    return _MAGIC + hashlib.sha256(body).digest() + body
+
+
+def _unpacked(content: bytes) -> list[bytes] | None:
+    """Return the object code in a file's content, or None if a single bit is wrong."""
+    start = len(_MAGIC) + 32
+    body = content[start:]
+    if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != content[len(_MAGIC) : start]:
+        return None
+    (count,), offset, objects = struct.unpack_from("<I", body), 4, []
+    for _ in range(count):
+        (length,) = struct.unpack_from("<Q", body, offset)
+        objects.append(body[offset + 8 : offset + 8 + length])
+        offset += 8 + length
+    return objects
+
+
+def _private(path: Path) -> bool:
+    """Whether only this user can have written a folder or file."""
+    if sys.platform == "win32":
+        return True  # folders below the user's profile are private there
+    try:
+        status = path.lstat() if path.name.endswith(_SUFFIX) else path.stat()
+    except OSError:
+        return False
+    safe = not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
+    return safe and status.st_uid in (os.geteuid(), 0)
+
+
+def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
+    found = []
+    with contextlib.suppress(OSError):  # no folder yet
+        for file in folder.glob("*" + _SUFFIX):
+            with contextlib.suppress(OSError):  # another process may be pruning
+                found.append((file, file.stat()))
+    return found
+
+
+def _prune(folder: Path) -> None:
+    """Remove the least recently used kernels beyond the size limit, and what killed processes left behind."""
+    for leftover in folder.glob(".*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > 3600:
+                leftover.unlink()
+    limit = float(os.environ.get("TORSOR_CACHE_MB", _DEFAULT_MB)) * 1e6
+    total = 0.0
+    for file, status in sorted(_files(folder), key=lambda entry: -entry[1].st_mtime):
+        total += status.st_size
+        if total > limit:
+            file.unlink(missing_ok=True)

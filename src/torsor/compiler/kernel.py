@@ -1,0 +1,198 @@
+"""``compile``: a CasADi function becomes a callable with NumPy's rules, as machine code."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache as memo
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.compiler import cache, native
+from torsor.compiler.gufunc import make_gufunc
+from torsor.compiler.llvm_code import write_llvm
+from torsor.compiler.program import Program, read_program
+from torsor.compiler.virtual_machine import Shape, VirtualMachine
+
+__all__ = ["Kernel", "compile"]
+
+DTYPES = ("float64", "float32")
+DEVICES = ("cpu", "casadi")
+# Below this many states a second thread costs more than it brings.
+SMALLEST_SHARE = 256
+
+
+def compile(
+    function: ca.Function,
+    dtype: str = "float64",
+    device: str = "cpu",
+    threads: int = 1,
+    *,
+    inputs: Sequence[Shape] | None = None,
+    outputs: Sequence[Shape] | None = None,
+    width: int | None = None,
+) -> "Kernel":
+    """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
+
+    Leading axes are batch and broadcast; ``out=``, any strides and read-only inputs are taken as by every gufunc of
+    NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and leaves the work to CasADi's
+    virtual machine, which starts at once and is much slower. ``threads`` shares large batches among as many threads,
+    with the same result to the last bit. ``inputs`` and ``outputs`` are the shapes of one state's arrays where they
+    are not those of CasADi's matrices. ``width`` is the number of states that are computed side by side; by default
+    what the machine's vectors hold.
+
+    Example:
+        >>> x = ca.SX.sym("x", 2)
+        >>> f = compile(ca.Function("norm", [x], [ca.sqrt(ca.sumsqr(x))]))
+        >>> f(np.array([[3.0, 4.0], [5.0, 12.0]])).tolist()
+        [5.0, 13.0]
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
+    if device not in DEVICES:
+        raise ValueError(f"device is {device!r}; allowed: {', '.join(map(repr, DEVICES))}")
+    if not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
+    return Kernel(function, dtype, device, threads, inputs, outputs, width)
+
+
+class Kernel:
+    """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code."""
+
+    def __init__(
+        self,
+        function: ca.Function,
+        dtype: str,
+        device: str,
+        threads: int,
+        inputs: Sequence[Shape] | None,
+        outputs: Sequence[Shape] | None,
+        width: int | None,
+    ):
+        self.function, self.dtype, self.threads = function, dtype, threads
+        self.ufunc: Any = None
+        self._virtual_machine = VirtualMachine(function, inputs, outputs)
+        self.inputs, self.outputs = self._virtual_machine.inputs, self._virtual_machine.outputs
+        sizes_in, sizes_out = self._virtual_machine.sizes
+        # NumPy sees no more than two axes; an array with more is the same numbers in another shape.
+        self._core_in = [_flat(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
+        self._core_out = [_flat(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
+        # NumPy knows no axes of length 0 in signatures; there is next to nothing to compute for them.
+        if device == "cpu" and sizes_out and all(math.prod(size) for size in (*sizes_in, *sizes_out)):
+            self.ufunc, self._kept = _machine_code(
+                read_program(function), self._core_in, self._core_out, dtype, width or native.vector_width(dtype)
+            )
+        reshaped = self._core_in != self.inputs or self._core_out != self.outputs
+        self._plain = self.ufunc is not None and dtype == "float64" and threads == 1 and not reshaped
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.function.name()}: {self.dtype}, threads={self.threads}>"
+
+    def __call__(self, *values: ArrayLike, out: Any = None) -> Any:
+        """Evaluate: one array for each input, one array (or a tuple of them) out."""
+        if self._plain:
+            try:
+                return self.ufunc(*values) if out is None else self.ufunc(*values, out=out)
+            except (ValueError, TypeError):
+                self._virtual_machine.check(*values)  # says what is wrong with the inputs, if it is they
+                raise
+        return self._careful(values, out)
+
+    def _careful(self, values: Sequence[ArrayLike], out: Any) -> Any:
+        """Evaluate where NumPy cannot do it all: several threads, another type, arrays in another shape."""
+        arrays = self._virtual_machine.check(*values)
+        batch = self._virtual_machine.batch(arrays)
+        given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
+        for array, shape in zip(given, self.outputs, strict=True):
+            if array is not None and array.shape != (*batch, *shape):
+                raise ValueError(f"{self.function.name()}: out has shape {array.shape}; allowed: {(*batch, *shape)}")
+        if self.ufunc is None:
+            results = [result.astype(self.dtype, copy=False) for result in self._virtual_machine.results(arrays, batch)]
+        else:
+            flat = [
+                array.astype(self.dtype, copy=False).reshape(*array.shape[: array.ndim - len(shape)], *core)
+                for array, shape, core in zip(arrays, self.inputs, self._core_in, strict=True)
+            ]
+            results = [np.empty((*batch, *core), dtype=self.dtype) for core in self._core_out]
+            self._share(flat, results, batch)
+            results = [r.reshape(*batch, *shape) for r, shape in zip(results, self.outputs, strict=True)]
+        for k, array in enumerate(given):
+            if array is not None:
+                np.copyto(array, results[k], casting="same_kind")
+                results[k] = array
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _share(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
+        """Evaluate into ``results``, shared among the threads along the longest axis of the batch."""
+        axis = int(np.argmax(batch)) if batch else 0
+        shares = min(self.threads, batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_SHARE))
+        if shares <= 1:
+            self.ufunc(*arrays, out=tuple(results))
+            return
+        back = len(batch) - axis  # counted from the last batch axis: inputs may have fewer axes
+        bounds = np.linspace(0, batch[axis], shares + 1).astype(int)
+
+        def part(array: NDArray[Any], core: int, first: int, last: int) -> NDArray[Any]:
+            index = array.ndim - core - back
+            if index < 0 or array.shape[index] == 1:
+                return array
+            return array[(slice(None),) * index + (slice(first, last),)]
+
+        def work(first: int, last: int) -> None:
+            inputs = [part(a, len(c), first, last) for a, c in zip(arrays, self._core_in, strict=True)]
+            outputs = [part(r, len(c), first, last) for r, c in zip(results, self._core_out, strict=True)]
+            self.ufunc(*inputs, out=tuple(outputs))
+
+        list(_pool(self.threads).map(work, bounds[:-1], bounds[1:]))
+
+
+def _flat(shape: Shape, size: tuple[int, int]) -> Shape:
+    return shape if len(shape) <= 2 else size
+
+
+@memo
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="torsor")
+
+
+def _machine_code(
+    program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int
+) -> tuple[np.ufunc, Any]:
+    axes = tuple(len(shape) for shape in (*inputs, *outputs))
+    key = _key(program, axes, dtype, width)
+    objects = cache.load(key)
+    if objects is None:
+        objects = native.emit(write_llvm(program, axes, dtype, width).modules)
+        cache.store(key, objects)
+    address, engine = native.link(objects, "loop")
+    signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
+    ufunc, strings = make_gufunc(address, program.name, signature, dtype)
+    return ufunc, (engine, strings)
+
+
+def _key(program: Program, axes: tuple[int, ...], dtype: str, width: int) -> str:
+    """Return the name under which code is kept: a hash of all that it depends on."""
+    digest = hashlib.sha256(_own_source())
+    digest.update(repr((axes, dtype, width, program.inputs, program.outputs, native.target_description())).encode())
+    codes = [operation.code for operation in program.operations]
+    arguments = [
+        argument for operation in program.operations for argument in (len(operation.arguments), *operation.arguments)
+    ]
+    results = [-1 if index is None else index for output in program.results for index in output]
+    for part in (codes, arguments, results):
+        digest.update(np.array(part, dtype=np.int64).tobytes())
+    digest.update(np.array([operation.number for operation in program.operations]).tobytes())
+    return digest.hexdigest()
+
+
+@memo
+def _own_source() -> bytes:
+    """Return the source that writes the code: another version of it must not find what this one kept."""
+    return b"".join(
+        (Path(__file__).with_name(f"{name}.py")).read_bytes()
+        for name in ("llvm_rules", "llvm_code", "llvm_loop", "native")
+    )

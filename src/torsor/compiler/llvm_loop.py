@@ -1,0 +1,316 @@
+"""The loop that NumPy calls, in LLVM's language: W states are packed into blocks, computed, and unpacked.
+
+NumPy gives, for each array, a pointer, the distance in bytes between states, and the distances between rows and between
+columns; all of them are free. Where the entries of a state lie one after another, four of them at a time are loaded for
+W states and transposed in registers; otherwise they are fetched one by one.
+"""
+
+from torsor.compiler.llvm_rules import Scalar
+
+__all__ = ["write_loop"]
+
+# Entries that are transposed at a time.
+TILE = 4
+# Scratch memory above this many bytes is not taken from the stack, of which threads have little.
+STACK = 65536
+
+
+def write_loop(
+    inputs: tuple[tuple[int, int], ...],
+    outputs: tuple[tuple[int, int], ...],
+    axes: tuple[int, ...],
+    scalar: Scalar,
+    width: int,
+    pieces: int,
+    scratch: int,
+) -> str:
+    """Return the module with the function ``loop``.
+
+    ``axes`` says for each array, inputs first, how many axes it has for one state: that is how many distances NumPy
+    gives.
+    """
+    block = width * scalar.size
+    calls = "\n".join(f"  call void @piece.{k}(ptr %in, ptr %out, ptr %scratch)" for k in range(pieces))
+    declarations = "\n".join(f"declare void @piece.{k}(ptr, ptr, ptr)" for k in range(pieces))
+    sizes = [*inputs, *outputs]
+    count_in = sum(rows * columns for rows, columns in inputs)
+    count_out = sum(rows * columns for rows, columns in outputs)
+    heads: list[str] = []
+    moves: dict[str, list[str]] = {"pack": [], "unpack": []}
+    first_step, first_entry = len(sizes), 0
+    for k, (rows, columns) in enumerate(sizes):
+        if k == len(inputs):
+            first_entry = 0
+        heads.append(_array(k, rows, columns, axes[k], first_step, scalar))
+        first_step += axes[k]
+        buffer, move = ("%in", "pack") if k < len(inputs) else ("%out", "unpack")
+        moves[move].append(_move(k, move, buffer, first_entry * block, rows, columns))
+        first_entry += rows * columns
+    large = scratch * block > STACK
+    take = (
+        f"call ptr @aligned_alloc(i64 64, i64 {-(-scratch * block // 64) * 64})"
+        if large
+        else f"alloca i8, i64 {max(scratch * block, 1)}, align 64"
+    )
+    give = "  call void @free(ptr %scratch)\n" if large else ""
+    return f"""
+{declarations}
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+declare i32 @feclearexcept(i32)
+{_pack_one_by_one(scalar, width)}
+{_unpack_one_by_one(scalar, width)}
+{_pack_tiles(scalar, width)}
+{_unpack_tiles(scalar, width)}
+define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
+entry:
+  %in = alloca i8, i64 {max(count_in * block, 1)}, align 64
+  %out = alloca i8, i64 {max(count_out * block, 1)}, align 64
+  %scratch = {take}
+  %states = load i64, ptr %lengths
+{"".join(heads)}
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %done ]
+  %left = sub i64 %states, %i
+  %more = icmp sgt i64 %left, 0
+  br i1 %more, label %full, label %end
+full:
+  %whole = icmp sge i64 %left, {width}
+  %lanes = select i1 %whole, i64 {width}, i64 %left
+{"".join(moves["pack"])}
+{calls}
+{"".join(moves["unpack"])}
+  br label %done
+done:
+  %next = add i64 %i, {width}
+  br label %head
+end:
+{give}  %cleared = call i32 @feclearexcept(i32 63)
+  ret void
+}}
+"""
+
+
+def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: Scalar) -> str:
+    """Return what is read once for an array: its pointer, its distances, and whether its entries are contiguous."""
+
+    def step(index: int, name: str) -> str:
+        return f"""  %{name}p.{k} = getelementptr i64, ptr %steps, i64 {index}
+  %{name}.{k} = load i64, ptr %{name}p.{k}
+"""
+
+    text = f"""  %base.p.{k} = getelementptr ptr, ptr %arrays, i64 {k}
+  %base.{k} = load ptr, ptr %base.p.{k}
+""" + step(k, "state")
+    # A scalar has no distances, a vector one; the missing ones do not matter.
+    text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
+    text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
+    wanted_row = scalar.size * columns
+    text += f"  %dense.row.{k} = icmp eq i64 %row.{k}, {wanted_row}\n"
+    text += (
+        f"  %dense.column.{k} = icmp eq i64 %column.{k}, {scalar.size}\n"
+        if columns > 1
+        else f"  %dense.column.{k} = icmp eq i64 0, 0\n"
+    )
+    text += f"  %long.{k} = icmp sge i64 {rows * columns}, {TILE}\n"
+    text += f"  %dense.a.{k} = and i1 %dense.row.{k}, %dense.column.{k}\n"
+    return text + f"  %dense.{k} = and i1 %dense.a.{k}, %long.{k}\n"
+
+
+def _move(k: int, move: str, buffer: str, offset: int, rows: int, columns: int) -> str:
+    """Return the call that packs or unpacks an array. An input that is the same for all states is packed once."""
+    once = (
+        f"""  %fixed.{k} = icmp eq i64 %state.{k}, 0
+  %later.{k} = icmp ne i64 %i, 0
+  %skip.{k} = and i1 %fixed.{k}, %later.{k}
+"""
+        if move == "pack"
+        else f"  %skip.{k} = icmp ne i64 0, 0\n"
+    )
+    distances = f"ptr %from.{k}, i64 %state.{k}, i64 {rows}, i64 %row.{k}, i64 {columns}, i64 %column.{k}"
+    return f"""{once}  br i1 %skip.{k}, label %moved.{k}, label %move.{k}
+move.{k}:
+  %at.{k} = mul i64 %i, %state.{k}
+  %from.{k} = getelementptr i8, ptr %base.{k}, i64 %at.{k}
+  %block.{k} = getelementptr i8, ptr {buffer}, i64 {offset}
+  %fast.{k} = and i1 %dense.{k}, %whole
+  br i1 %fast.{k}, label %tiles.{k}, label %singles.{k}
+tiles.{k}:
+  call void @{move}.tiles(ptr %from.{k}, i64 %state.{k}, i64 {rows * columns}, ptr %block.{k})
+  br label %moved.{k}
+singles.{k}:
+  call void @{move}.singles({distances}, ptr %block.{k}, i64 %lanes)
+  br label %moved.{k}
+moved.{k}:
+"""
+
+
+_OVER_ENTRIES = """entry:
+{before}  %none = icmp eq i64 %count, 0
+  br i1 %none, label %end, label %body
+body:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %after ]
+  %c = phi i64 [ 0, %entry ], [ %c.next, %after ]
+  %e = phi i64 [ 0, %entry ], [ %e.next, %after ]
+  %down = mul i64 %r, %row
+  %across = mul i64 %c, %column
+  %offset = add i64 %down, %across
+  %p = getelementptr i8, ptr %array, i64 %offset
+  %b.offset = mul i64 %e, {block}
+  %b = getelementptr i8, ptr %block, i64 %b.offset
+{body}
+after:
+  %e.next = add i64 %e, 1
+  %c.plus = add i64 %c, 1
+  %wrap = icmp eq i64 %c.plus, %columns
+  %c.next = select i1 %wrap, i64 0, i64 %c.plus
+  %r.plus = add i64 %r, 1
+  %r.next = select i1 %wrap, i64 %r.plus, i64 %r
+  %last = icmp eq i64 %e.next, %count
+  br i1 %last, label %end, label %body
+end:
+  ret void
+"""
+_SINGLES = "(ptr %array, i64 %state, i64 %rows, i64 %row, i64 %columns, i64 %column, ptr %block, i64 %lanes)"
+
+
+def _pack_one_by_one(scalar: Scalar, width: int) -> str:
+    vector = f"<{width} x {scalar.name}>"
+    before = "  %count = mul i64 %rows, %columns\n  %top = sub i64 %lanes, 1\n"
+    for lane in range(width):
+        # Lanes beyond the last state repeat it.
+        before += (
+            f"  %in.{lane} = icmp slt i64 {lane}, %lanes\n  %l.{lane} = select i1 %in.{lane}, i64 {lane}, i64 %top\n"
+        )
+        before += f"  %o.{lane} = mul i64 %l.{lane}, %state\n"
+    body, value = "", "poison"
+    for lane in range(width):
+        body += f"  %p.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}\n"
+        body += f"  %x.{lane} = load {scalar.name}, ptr %p.{lane}, align 1\n"
+        body += f"  %v.{lane} = insertelement {vector} {value}, {scalar.name} %x.{lane}, i64 {lane}\n"
+        value = f"%v.{lane}"
+    body += f"  store {vector} {value}, ptr %b, align {width * scalar.size}\n  br label %after"
+    text = _OVER_ENTRIES.format(before=before, block=width * scalar.size, body=body)
+    return f"define internal void @pack.singles{_SINGLES} noinline {{\n{text}}}"
+
+
+def _unpack_one_by_one(scalar: Scalar, width: int) -> str:
+    body = f"""  br label %lane
+lane:
+  %l = phi i64 [ 0, %body ], [ %l.next, %lane ]
+  %o = mul i64 %l, %state
+  %q = getelementptr i8, ptr %p, i64 %o
+  %s = getelementptr {scalar.name}, ptr %b, i64 %l
+  %x = load {scalar.name}, ptr %s
+  store {scalar.name} %x, ptr %q, align 1
+  %l.next = add i64 %l, 1
+  %l.more = icmp slt i64 %l.next, %lanes
+  br i1 %l.more, label %lane, label %after"""
+    before = "  %count = mul i64 %rows, %columns\n"
+    text = _OVER_ENTRIES.format(before=before, block=width * scalar.size, body=body)
+    return f"define internal void @unpack.singles{_SINGLES} noinline {{\n{text}}}"
+
+
+_OVER_TILES = """entry:
+  %final = sub i64 %count, {tile}
+  br label %body
+body:
+  %e = phi i64 [ 0, %entry ], [ %e.next, %body ]
+  %offset = mul i64 %e, {size}
+  %p = getelementptr i8, ptr %array, i64 %offset
+  %b.offset = mul i64 %e, {block}
+  %b = getelementptr i8, ptr %block, i64 %b.offset
+{body}
+  %e.plus = add i64 %e, {tile}
+  %over = icmp sgt i64 %e.plus, %final
+  ; the last tile ends with the last entry, and does some of the one before again
+  %e.next = select i1 %over, i64 %final, i64 %e.plus
+  %last = icmp eq i64 %e, %final
+  br i1 %last, label %end, label %body
+end:
+  ret void
+"""
+
+
+class _Shuffles:
+    """Writes shuffles of vectors, each known by its name and length."""
+
+    def __init__(self, scalar: Scalar):
+        self.scalar, self._next = scalar, 0
+        self.lines: list[str] = []
+
+    def shuffle(self, a: str, b: str, length: int, picks: list[int]) -> str:
+        """Return entries of a (0 .. length - 1) and b (length ..) in the given order."""
+        self._next += 1
+        mask = ", ".join(f"i32 {pick}" for pick in picks)
+        kind = f"<{length} x {self.scalar.name}>"
+        self.lines.append(f"  %s{self._next} = shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{mask}>")
+        return f"%s{self._next}"
+
+
+def _pack_tiles(scalar: Scalar, width: int) -> str:
+    s = _Shuffles(scalar)
+    row = f"<{TILE} x {scalar.name}>"
+    rows = []
+    for lane in range(width):
+        s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
+        s.lines.append(f"  %p.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
+        s.lines.append(f"  %r.{lane} = load {row}, ptr %p.{lane}, align {scalar.size}")
+        rows.append(f"%r.{lane}")
+    # groups[i][j]: entries j * held ... of the states i * g ..., entry after entry, g states each.
+    groups, g, held = [[name] for name in rows], 1, TILE
+    while g < width:
+        keep = min(held, max(1, width // (2 * g)))
+        merged = []
+        for a, b in zip(groups[::2], groups[1::2], strict=True):
+            parts = []
+            for x, y in zip(a, b, strict=True):
+                for start in range(0, held, keep):
+                    picks = [
+                        entry * g + state + (held * g if second else 0)
+                        for entry in range(start, start + keep)
+                        for second in (False, True)
+                        for state in range(g)
+                    ]
+                    parts.append(s.shuffle(x, y, held * g, picks))
+            merged.append(parts)
+        groups, g, held = merged, 2 * g, keep
+    body = list(s.lines)
+    align = width * scalar.size
+    for entry, name in enumerate(groups[0]):
+        body.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
+        body.append(f"  store <{width} x {scalar.name}> {name}, ptr %b.{entry}, align {align}")
+    text = _OVER_TILES.format(tile=TILE, size=scalar.size, block=align, body="\n".join(body))
+    return f"define internal void @pack.tiles(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"
+
+
+def _unpack_tiles(scalar: Scalar, width: int) -> str:
+    s = _Shuffles(scalar)
+    align = width * scalar.size
+    vector = f"<{width} x {scalar.name}>"
+    names = []
+    for entry in range(TILE):
+        s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
+        s.lines.append(f"  %v.{entry} = load {vector}, ptr %b.{entry}, align {align}")
+        names.append(f"%v.{entry}")
+    # Two entries of each state side by side, in halves of the states; then four.
+    half = width // 2 if width > 1 else 1
+    pairs = [
+        [
+            s.shuffle(names[k], names[k + 1], width, [i + o for i in range(h, h + half) for o in (0, width)])
+            for h in range(0, width, half)
+        ]
+        for k in (0, 2)
+    ]
+    for h in range(width // half):
+        for state in range(half):
+            row = s.shuffle(
+                pairs[0][h], pairs[1][h], width, [2 * state, 2 * state + 1, width + 2 * state, width + 2 * state + 1]
+            )
+            lane = h * half + state
+            s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
+            s.lines.append(f"  %q.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
+            s.lines.append(f"  store <{TILE} x {scalar.name}> {row}, ptr %q.{lane}, align {scalar.size}")
+    text = _OVER_TILES.format(tile=TILE, size=scalar.size, block=align, body="\n".join(s.lines))
+    return f"define internal void @unpack.tiles(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"

@@ -1,0 +1,285 @@
+"""One rule for each CasADi operation: its LLVM instructions on vectors, W states side by side.
+
+A rule is a function of the ``Emitter`` and the names of the argument values; it returns the name of the result. The
+CasADi virtual machine is the definition of every operation. Elementary functions other than sin and cos are those of
+the C library, called lane by lane, so they give what the virtual machine gives.
+"""
+
+import struct
+from collections.abc import Callable
+
+import casadi as ca
+
+__all__ = ["RULES", "Emitter", "Scalar"]
+
+
+class Scalar:
+    """A floating-point type and what depends on it: names, bits, and the constants of sin and cos."""
+
+    def __init__(self, dtype: str):
+        self.dtype = dtype
+        double = dtype == "float64"
+        self.name, self.size = ("double", 8) if double else ("float", 4)
+        self.integer = f"i{8 * self.size}"
+        # Adding 1.5 * 2^(digits - 1) to a number rounds it to a whole one, whose low bits are those of the sum.
+        self.rounder = 1.5 * 2.0**52 if double else 1.5 * 2.0**23
+        # pi/2 in three parts, each the rest of the ones before rounded to the type: Cody and Waite's reduction. With
+        # fused products the first difference is exact, so the reduced angle is right to its last digits up to the
+        # limit.
+        self.half_pi = (
+            (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+            if double
+            else (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+        )
+        self.largest_angle = 2.0**30 if double else 2.0**17
+        # Minimax coefficients of (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4 in r^2, |r| < pi/4, highest first.
+        self.sin_terms = (
+            (
+                1.5896795700834133e-10,
+                -2.5050758116225594e-08,
+                2.755731369192518e-06,
+                -0.00019841269829807833,
+                0.008333333333322414,
+                -0.16666666666666632,
+            )
+            if double
+            else (2.71830425895e-6, -0.000198393340866, 0.00833332938359, -0.166666666416)
+        )
+        self.cos_terms = (
+            (
+                -1.135964779612939e-11,
+                2.087572327309241e-09,
+                -2.7557314352331837e-07,
+                2.480158728948218e-05,
+                -0.0013888888888874124,
+                0.0416666666666666,
+            )
+            if double
+            else (2.4438379648e-5, -0.00138873669117, 0.0416666468546)
+        )
+
+    def literal(self, number: float) -> str:
+        """Return a number as LLVM writes it: the bits of the double nearest to the type's value."""
+        if self.dtype == "float32":
+            number = struct.unpack("f", struct.pack("f", _to_float32(number)))[0]
+        return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+
+
+def _to_float32(number: float) -> float:
+    """Return a number that packs as float32: too large ones are infinite, as a conversion would make them."""
+    return float("inf") * (1 if number > 0 else -1) if abs(number) > 3.4028235677973366e38 else number
+
+
+class Emitter:
+    """Writes instructions of one function; values are vectors of W numbers of one type."""
+
+    def __init__(self, scalar: Scalar, width: int):
+        self.scalar, self.width = scalar, width
+        self.vector = f"<{width} x {scalar.name}>"
+        self.integers = f"<{width} x {scalar.integer}>"
+        self.bits = f"<{width} x i1>"
+        self.suffix = f"v{width}f{8 * scalar.size}"
+        self.lines: list[str] = []
+        self.block = "entry"
+        self.masks: dict[str, str] = {}  # comparisons as bits, beside their value 0 or 1
+        self.called: set[tuple[str, int]] = set()  # functions of the C library, with their numbers of arguments
+        self._next = 0
+
+    def new(self) -> str:
+        """Return a fresh name."""
+        self._next += 1
+        return f"%t{self._next}"
+
+    def put(self, instruction: str) -> str:
+        """Write ``name = instruction`` and return the name."""
+        name = self.new()
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def constant(self, number: float) -> str:
+        """Return a vector of one number."""
+        return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
+
+    def integer(self, number: int) -> str:
+        """Return a vector of one whole number."""
+        return f"splat ({self.scalar.integer} {number})"
+
+    def call(self, intrinsic: str, *arguments: str) -> str:
+        """Call an LLVM intrinsic on vectors."""
+        typed = ", ".join(f"{self.vector} {argument}" for argument in arguments)
+        return self.put(f"call {self.vector} @llvm.{intrinsic}.{self.suffix}({typed})")
+
+    def arithmetic(self, operation: str, *arguments: str) -> str:
+        """Add, subtract, multiply or divide; products and sums may be fused."""
+        return self.put(f"{operation} contract {self.vector} {', '.join(arguments)}")
+
+    def exact(self, operation: str, a: str, b: str) -> str:
+        """Do arithmetic that must not be fused with its neighbours."""
+        return self.put(f"{operation} {self.vector} {a}, {b}")
+
+    def compare(self, condition: str, a: str, b: str) -> str:
+        """Compare, as bits."""
+        return self.put(f"fcmp {condition} {self.vector} {a}, {b}")
+
+    def select(self, mask: str, a: str, b: str) -> str:
+        """Return a where the bit is set and b elsewhere."""
+        return self.put(f"select {self.bits} {mask}, {self.vector} {a}, {self.vector} {b}")
+
+    def mask(self, value: str) -> str:
+        """Return which lanes are true, that is, not 0."""
+        if value not in self.masks:
+            self.masks[value] = self.compare("une", value, "zeroinitializer")
+        return self.masks[value]
+
+    def truth(self, mask: str) -> str:
+        """Return bits as numbers 0 and 1."""
+        value = self.put(f"uitofp {self.bits} {mask} to {self.vector}")
+        self.masks[value] = mask
+        return value
+
+    def polynomial(self, x: str, terms: tuple[float, ...]) -> str:
+        """Return the polynomial with these terms, highest first (Horner)."""
+        value = self.constant(terms[0])
+        for term in terms[1:]:
+            value = self.call("fma", value, x, self.constant(term))
+        return value
+
+    def sin_cos(self, x: str) -> tuple[str, str]:
+        """Return sin and cos: reduction to an eighth of a turn, two polynomials, and the C library where x is huge."""
+        s = self.scalar
+        turned = self.call("fma", x, self.constant(0.6366197723675814), self.constant(s.rounder))
+        quarter = self.put(f"bitcast {self.vector} {turned} to {self.integers}")
+        backwards = self.exact("fsub", self.constant(s.rounder), turned)
+        r = x
+        for part in s.half_pi:
+            r = self.call("fma", backwards, self.constant(part), r)
+        z = self.exact("fmul", r, r)
+        cubic = self.call("fma", self.exact("fmul", z, r), self.polynomial(z, s.sin_terms), r)
+        sin_r = self.select(self.compare("oeq", z, "zeroinitializer"), r, cubic)  # keeps -0.0 and tiny angles
+        cos_r = self.call("fma", z, self.constant(-0.5), self.constant(1.0))
+        cos_r = self.call("fma", self.exact("fmul", z, z), self.polynomial(z, s.cos_terms), cos_r)
+        odd = self.put(f"trunc {self.integers} {quarter} to {self.bits}")
+        sin = self._signed(self.select(odd, cos_r, sin_r), quarter)
+        after = self.put(f"add {self.integers} {quarter}, {self.integer(1)}")
+        cos = self._signed(self.select(odd, sin_r, cos_r), after)
+        return self._unless_huge(x, sin, cos)
+
+    def _signed(self, value: str, quarter: str) -> str:
+        """Change the sign in the third and fourth quarter of a turn."""
+        second = self.put(f"and {self.integers} {quarter}, {self.integer(2)}")
+        sign = self.put(f"shl {self.integers} {second}, {self.integer(8 * self.scalar.size - 2)}")
+        bits = self.put(f"bitcast {self.vector} {value} to {self.integers}")
+        flipped = self.put(f"xor {self.integers} {bits}, {sign}")
+        return self.put(f"bitcast {self.integers} {flipped} to {self.vector}")
+
+    def _unless_huge(self, x: str, sin: str, cos: str) -> tuple[str, str]:
+        huge = self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
+        any_huge = self.put(f"call i1 @llvm.vector.reduce.or.v{self.width}i1({self.bits} {huge})")
+        label, before = self.new()[1:], self.block
+        self.lines.append(f"  br i1 {any_huge}, label %slow.{label}, label %done.{label}, !prof !0")
+        self.lines.append(f"slow.{label}:")
+        # Only the huge lanes change: what a state gives must not depend on its neighbours.
+        slow_sin = self.select(huge, self.library("sin", x), sin)
+        slow_cos = self.select(huge, self.library("cos", x), cos)
+        self.lines.append(f"  br label %done.{label}")
+        self.lines.append(f"done.{label}:")
+        self.block = f"done.{label}"
+        either_sin = self.put(f"phi {self.vector} [ {sin}, %{before} ], [ {slow_sin}, %slow.{label} ]")
+        either_cos = self.put(f"phi {self.vector} [ {cos}, %{before} ], [ {slow_cos}, %slow.{label} ]")
+        return either_sin, either_cos
+
+    def library(self, name: str, *arguments: str) -> str:
+        """Call a function of the C library for each lane."""
+        self.called.add((name, len(arguments)))
+        typed = ", ".join(f"{self.vector} {argument}" for argument in arguments)
+        return self.put(f"call {self.vector} @lanes.{name}({typed})")
+
+
+Rule = Callable[..., str]
+
+
+def _arithmetic(operation: str) -> Rule:
+    return lambda e, a, b: e.arithmetic(operation, a, b)
+
+
+def _compared(condition: str) -> Rule:
+    return lambda e, a, b: e.truth(e.compare(condition, a, b))
+
+
+def _logic(operation: str) -> Rule:
+    return lambda e, a, b: e.truth(e.put(f"{operation} {e.bits} {e.mask(a)}, {e.mask(b)}"))
+
+
+def _intrinsic(name: str) -> Rule:
+    return lambda e, *arguments: e.call(name, *arguments)
+
+
+def _library(name: str) -> Rule:
+    return lambda e, *arguments: e.library(name, *arguments)
+
+
+def _not(e: Emitter, a: str) -> str:
+    return e.truth(e.put(f"xor {e.bits} {e.mask(a)}, splat (i1 true)"))
+
+
+def _sign(e: Emitter, a: str) -> str:
+    # -1 or 1 with the sign of a, but zeros and NaN stay what they are.
+    signed = e.call("copysign", e.constant(1.0), a)
+    return e.select(e.compare("one", a, "zeroinitializer"), signed, a)
+
+
+def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
+    return e.select(e.mask(condition), a, "zeroinitializer")
+
+
+# sin and cos are not here: they come in pairs, and ``llvm_code`` asks the emitter for both at once.
+RULES: dict[int, Rule] = {
+    ca.OP_ASSIGN: lambda e, a: a,
+    ca.OP_LIFT: lambda e, a, b: a,
+    ca.OP_ADD: _arithmetic("fadd"),
+    ca.OP_SUB: _arithmetic("fsub"),
+    ca.OP_MUL: _arithmetic("fmul"),
+    ca.OP_DIV: _arithmetic("fdiv"),
+    ca.OP_NEG: lambda e, a: e.put(f"fneg {e.vector} {a}"),
+    ca.OP_SQ: lambda e, a: e.arithmetic("fmul", a, a),
+    ca.OP_TWICE: lambda e, a: e.arithmetic("fadd", a, a),
+    ca.OP_INV: lambda e, a: e.arithmetic("fdiv", e.constant(1.0), a),
+    ca.OP_SQRT: _intrinsic("sqrt"),
+    ca.OP_FABS: _intrinsic("fabs"),
+    ca.OP_FLOOR: _intrinsic("floor"),
+    ca.OP_CEIL: _intrinsic("ceil"),
+    ca.OP_COPYSIGN: _intrinsic("copysign"),
+    ca.OP_SIGN: _sign,
+    ca.OP_LT: _compared("olt"),
+    ca.OP_LE: _compared("ole"),
+    ca.OP_EQ: _compared("oeq"),
+    ca.OP_NE: _compared("une"),
+    ca.OP_NOT: _not,
+    ca.OP_AND: _logic("and"),
+    ca.OP_OR: _logic("or"),
+    ca.OP_IF_ELSE_ZERO: _if_else_zero,
+    ca.OP_FMIN: _library("fmin"),
+    ca.OP_FMAX: _library("fmax"),
+    ca.OP_POW: _library("pow"),
+    ca.OP_CONSTPOW: _library("pow"),
+    ca.OP_FMOD: _library("fmod"),
+    ca.OP_REMAINDER: _library("remainder"),
+    ca.OP_ATAN2: _library("atan2"),
+    ca.OP_HYPOT: _library("hypot"),
+    ca.OP_EXP: _library("exp"),
+    ca.OP_EXPM1: _library("expm1"),
+    ca.OP_LOG: _library("log"),
+    ca.OP_LOG1P: _library("log1p"),
+    ca.OP_TAN: _library("tan"),
+    ca.OP_ASIN: _library("asin"),
+    ca.OP_ACOS: _library("acos"),
+    ca.OP_ATAN: _library("atan"),
+    ca.OP_SINH: _library("sinh"),
+    ca.OP_COSH: _library("cosh"),
+    ca.OP_TANH: _library("tanh"),
+    ca.OP_ASINH: _library("asinh"),
+    ca.OP_ACOSH: _library("acosh"),
+    ca.OP_ATANH: _library("atanh"),
+    ca.OP_ERF: _library("erf"),
+}
+"""The rule of each CasADi operation."""
