@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 
 import torsor
 from torsor import library, view
@@ -42,11 +43,13 @@ def _robot(name: str, base: str = "fixed") -> Robot:
 
 def _info(arguments: argparse.Namespace, console: Console) -> None:
     robot = _robot(arguments.robot, arguments.base)
-    console.print(f"[bold]{robot.name}[/bold]: {len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}")
+    console.print(
+        f"[bold]{escape(robot.name)}[/bold]: {len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}"
+    )
     console.print(view.link_table(robot))
     console.print(view.joint_table(robot))
     if robot.frames:
-        console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False)
+        console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
 
 
 def _count(arguments: argparse.Namespace, console: Console) -> None:
@@ -67,7 +70,7 @@ def _demo(arguments: argparse.Namespace, console: Console) -> None:
     console.print(view.state_table(robot, q[50], v[50], a[50]))
     console.print(view.count_table(robot))
     view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
-    console.print(f"\nThe whole move is drawn in [bold]{arguments.output}[/bold].")
+    console.print(f"\nThe whole move is drawn in [bold]{escape(str(arguments.output))}[/bold].")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -105,10 +108,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.run(arguments, console)
             status = 0
         except (ModelError, OSError) as error:
-            errors.print(f"[bold red]error[/bold red]: {error}", highlight=False, soft_wrap=True)
+            errors.print(f"[bold red]error[/bold red]: {escape(str(error))}", highlight=False, soft_wrap=True)
             status = 1
     for warning in caught:
-        errors.print(f"[yellow]warning[/yellow]: {warning.message}", highlight=False, soft_wrap=True)
+        errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}", highlight=False, soft_wrap=True)
     return status
 
 

@@ -1,5 +1,6 @@
 """The robot: a mechanism that computes. Each method is an algorithm of ``dynamics``, traced once and kept."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,10 @@ from torsor.robot.edit import Editable
 __all__ = ["Robot"]
 
 Array = NDArray[np.float64]
+
+
+# Algorithm, whether it takes external wrenches, and the name of the link or frame.
+_Key = tuple[str, bool, str | None]
 
 
 @dataclass(frozen=True)
@@ -73,23 +78,19 @@ class Robot(Editable):
         return replace(self, target=target)
 
     @cached_property
-    def _functions(self) -> dict[tuple[str, bool, str | int | None], ca.Function]:
+    def _functions(self) -> dict[_Key, ca.Function]:
         return {}
 
     @cached_property
-    def _kernels(self) -> dict[tuple[str, bool, str | int | None], Kernel]:
+    def _kernels(self) -> dict[_Key, Kernel]:
         return {}
 
-    def _kernel(self, name: str, external: bool = False, place: str | int | None = None) -> Kernel:
-        key = (name, external, place)
-        if key not in self._kernels:
-            function = self.function(name, place, external)
-            shapes = ALGORITHMS[name].shapes(self)
-            inputs = [shapes[each] for each in function.name_in()]
-            self._kernels[key] = compile(function, **vars(self.target), inputs=inputs, outputs=[shapes["output"]])
-        return self._kernels[key]
+    @cached_property
+    def _ready(self) -> dict[str, Callable[..., Array]]:
+        return {}
 
-    def _check(self, name: str, external: bool, place: str | int | None) -> None:
+    def _key(self, name: str, external: bool, place: str | int | None) -> _Key:
+        """Return what a function is kept under, with the place by its name; refuse what there is not."""
         if name not in ALGORITHMS:
             raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(ALGORITHMS)))
         algorithm = ALGORITHMS[name]
@@ -98,13 +99,33 @@ class Robot(Editable):
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
             raise ModelError(describe(found, where=self.name))
+        if place is not None and not isinstance(place, str):
+            place = self.links[self.place(place).link].name
+        return name, external, place
+
+    def _kernel(self, name: str, external: bool = False, place: str | int | None = None) -> Kernel:
+        key = self._key(name, external, place)
+        if key not in self._kernels:
+            function = self.function(name, place, external)
+            shapes = ALGORITHMS[name].shapes(self)
+            inputs = [shapes[each] for each in function.name_in()]
+            self._kernels[key] = compile(function, **vars(self.target), inputs=inputs, outputs=[shapes["output"]])
+        return self._kernels[key]
 
     def _call(
         self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
     ) -> Array:
+        if place is not None:
+            return self._kernel(name, False, place)(*values)  # type: ignore[no-any-return]
         if external is not None:
-            values = (*values, external)
-        return self._kernel(name, external is not None, place)(*values)  # type: ignore[no-any-return]
+            return self._kernel(name, True)(*values, external)  # type: ignore[no-any-return]
+        try:
+            return self._ready[name](*values)
+        except KeyError:
+            self._ready[name] = self._kernel(name).direct
+        except (TypeError, ValueError):
+            pass  # the kernel says what is wrong with the inputs
+        return self._kernel(name)(*values)  # type: ignore[no-any-return]
 
     # The functions themselves
 
@@ -116,9 +137,8 @@ class Robot(Editable):
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
-        key = (name, external, place)
+        key = self._key(name, external, place)
         if key not in self._functions:
-            self._check(name, external, place)
             at = None if place is None else self.place(place)
             self._functions[key] = trace(self, name, external=external, place=at)
         return self._functions[key]

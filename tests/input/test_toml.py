@@ -70,7 +70,8 @@ def random_joint(rng: np.random.Generator, name: str, kind: str, parent: str, ch
         "smooth": 1e-5,
         "rotor_inertia": rng.uniform(0, 1, nv),
     }
-    chosen = {key: value for key, value in some.items() if rng.integers(2)}
+    single = ("ratio", "offset")  # only for joints with one position
+    chosen = {key: value for key, value in some.items() if rng.integers(2) and (nq == nv == 1 or key not in single)}
     return Joint(name, kind, parent, child, random_pose(rng), **chosen)
 
 
@@ -329,7 +330,7 @@ WRONG = {
     "links one table": (HEAD + '[links]\nname = "a"\n', r"links is \{'name': 'a'\}; allowed: tables"),
     "no links": (HEAD, r"arm\.toml: no link at all"),
     "no name": (HEAD + LINKS + "[[links]]\nmass = 1\n", r"arm\.toml: link 3: no name; fix: add name"),
-    "empty name": (HEAD + '[[links]]\nname = ""\n', r"a link has no name"),
+    "empty name": (HEAD + '[[links]]\nname = ""\n', r"the name of a link is ''"),
     "no parent": (HEAD + LINKS + JOINT.replace('parent = "ground"', ""), r"joint 'hinge': no parent; fix: add parent"),
     "no child": (HEAD + LINKS + JOINT.replace('child = "arm"', ""), r"joint 'hinge': no child; fix: add child"),
     "no type": (HEAD + LINKS + JOINT.replace('type = "revolute"', ""), r"joint 'hinge': no type"),
@@ -439,11 +440,6 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
     [
         (Mechanism("two\nlines", Link("base"), (), ()), "would not read back equal"),
         (Mechanism("half", Link("\ud800"), (), ()), "would not read back equal"),
-        (
-            Mechanism("frames", Link("base"), (), (), (Frame("base", "base"),)),
-            "'frames' as TOML: frame 'base' has the name",
-        ),
-        (Mechanism("shape", Link("base", visuals=(Visual("torus", (1.0,)),)), (), ()), "unknown shape 'torus'"),
     ],
 )
 def test_what_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanism, message: str) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache as memo
 from pathlib import Path
@@ -88,6 +88,11 @@ class Kernel:
             )
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
         self._plain = self.ufunc is not None and dtype == "float64" and threads == 1 and not reshaped
+
+    @property
+    def direct(self) -> Callable[..., Any]:
+        """The machine code itself where it takes the arrays as they are, which saves a call; otherwise this kernel."""
+        return self.ufunc if self._plain else self
 
     def __repr__(self) -> str:
         return f"<Kernel {self.function.name()}: {self.dtype}, threads={self.threads}>"

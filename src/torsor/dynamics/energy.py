@@ -44,11 +44,15 @@ def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
 
 def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the centre of mass (3 x 1) of the moving links, in base axes."""
-    return _first_moment(tree, q) / _mass(tree)
+    mass = _mass(tree)
+    return _first_moment(tree, q) / mass if mass else ca.SX.nan(3, 1)  # nothing has no centre
 
 
 def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1)."""
+    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1).
+
+    Of links without any mass, the angular momentum is the same about every point.
+    """
     moved = moves(tree, q)
     h, p = ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
     first = ca.SX.zeros(3, 1)
@@ -58,4 +62,5 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
         p_world = R @ p_body
         h, p = h + R @ h_body + cross(origin, p_world), p + p_world
         first += R @ sx(body.P[:3, 3]) + float(body.P[3, 3]) * origin
-    return ca.vertcat(h - cross(first, p) / _mass(tree), p)
+    mass = _mass(tree)
+    return ca.vertcat(h - cross(first, p) / mass if mass else h, p)

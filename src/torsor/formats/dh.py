@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.robot import Joint, Link, Mechanism, assemble
+from torsor.robot.parts import frozen_array
 from torsor.spatial import from_rpy, make_pose
 
 __all__ = ["DHLink", "MDHLink", "read_dh", "read_mdh"]
@@ -85,8 +86,16 @@ def _screw_x(angle: float, advance: float) -> Array:
     return make_pose(from_rpy([angle, 0.0, 0.0]), [advance, 0.0, 0.0])
 
 
+def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> list[float]:
+    """Return the geometric parameters of a row, or raise an error that says which of them is no number."""
+    if not isinstance(row, kind):
+        found = f"a {type(row).__name__}"
+        raise ModelError(describe(found, where=where, allowed=f"a torsor.{kind.__name__}"))
+    return [float(frozen_array(getattr(row, name), (), where, name)) for name in names]
+
+
 def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
-    found = _SIGMA.get(row.joint, "") if isinstance(row.joint, int) else row.joint
+    found = _SIGMA.get(int(row.joint), "") if isinstance(row.joint, (int, np.integer)) else row.joint
     if found not in allowed:
         raise ModelError(describe(f"joint type {row.joint!r}", where=where, allowed=", ".join(allowed)))
     return found
@@ -105,7 +114,7 @@ def _parts(
     """Return the link of a row and the joint that moves it."""
     number = index + 1
     name = row.name or f"link{number}"
-    link = Link(name, row.mass, np.asarray(row.com), np.asarray(row.inertia), strict=strict)
+    link = Link(name, row.mass, row.com, row.inertia, strict=strict)  # type: ignore[arg-type]  # converted there
     joint = Joint(
         f"joint{number}" if row.name is None else f"{row.name}_joint",
         kind,
@@ -127,10 +136,12 @@ def read_dh(
     """Return the serial mechanism of a standard Denavit-Hartenberg table."""
     made, joints = [Link("base")], []
     for index, row in enumerate(links):
-        kind = _joint_type(row, f"{name}: row {index}", ("revolute", "prismatic"))
-        placement = _screw_z(row.theta, row.d) @ _screw_x(row.alpha, row.a)
+        where = f"{name}: row {index}"
+        theta, d, a, alpha = _numbers(row, DHLink, ("theta", "d", "a", "alpha"), where)
+        kind = _joint_type(row, where, ("revolute", "prismatic"))
+        placement = _screw_z(theta, d) @ _screw_x(alpha, a)
         # Seen from the link's frame, the axis is the z of the frame before: turned back by alpha, a behind.
-        axis, point = _screw_x(row.alpha, 0.0)[2, :3], (-row.a, 0.0, 0.0)
+        axis, point = _screw_x(alpha, 0.0)[2, :3], (-a, 0.0, 0.0)
         link, joint = _parts(row, index, made[-1].name, kind, placement, axis, point, strict)
         made.append(link)
         joints.append(joint)
@@ -144,11 +155,12 @@ def read_mdh(
     made, joints = [Link("base")], []
     for index, row in enumerate(links):
         where = f"{name}: row {index}"
+        gamma, b, alpha, d, theta, r = _numbers(row, MDHLink, ("gamma", "b", "alpha", "d", "theta", "r"), where)
         kind = _joint_type(row, where, ("revolute", "prismatic", "fixed"))
         if not isinstance(row.parent, (int, np.integer)) or not -1 <= row.parent < index:
             fix = "number the links so that each comes after its antecedent"
             raise ModelError(describe(f"parent is {row.parent!r}", where=where, allowed=f"-1 to {index - 1}", fix=fix))
-        placement = _screw_z(row.gamma, row.b) @ _screw_x(row.alpha, row.d) @ _screw_z(row.theta, row.r)
+        placement = _screw_z(gamma, b) @ _screw_x(alpha, d) @ _screw_z(theta, r)
         parent = made[row.parent + 1].name
         link, joint = _parts(row, index, parent, kind, placement, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), strict)
         made.append(link)

@@ -20,8 +20,12 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None) -> M
     error in TOML.
     """
     path = Path(path)
-    if not path.is_file():
-        found = "a folder" if path.is_dir() else "no such file"
+    try:
+        there, folder = path.is_file(), path.is_dir()
+    except (OSError, ValueError):  # no file can have such a name
+        there = folder = False
+    if not there:
+        found = "a folder" if folder else "no such file"
         raise ModelError(describe(found, where=str(path), allowed="a .urdf, .xml or .toml file"))
     suffix = path.suffix.lower()
     if suffix == ".toml":

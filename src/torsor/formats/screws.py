@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.robot import Joint, Link, Mechanism, assemble
-from torsor.robot.parts import frozen_array
+from torsor.robot.parts import frozen_array, frozen_pose
 from torsor.spatial import adjoint, inverse_pose
 
 __all__ = ["read_screws"]
@@ -36,13 +36,17 @@ def read_screws(
         raise ModelError(
             f"{name}: {len(home)} home poses, {count} screws and {len(inertias)} inertias; allowed: as many of each"
         )
+    if frame not in ("space", "body"):
+        raise ModelError(describe(f"frame is {frame!r}", where=name, allowed="'space' or 'body'"))
     parents = list(range(-1, count - 1)) if parents is None else list(parents)
-    poses = [frozen_array(M, (4, 4), f"{name}: link {i}", "home pose") for i, M in enumerate(home)]
+    if len(parents) != count:
+        raise ModelError(describe(f"{len(parents)} parents", where=name, allowed=f"{count}, one for each link"))
+    poses = [frozen_pose(M, f"{name}: link {i}", "home pose") for i, M in enumerate(home)]
     links, joints = [Link("base")], []
     for i in range(count):
         where = f"{name}: link {i}"
-        if not -1 <= parents[i] < i:
-            raise ModelError(describe(f"parent is {parents[i]}", where=where, allowed=f"-1 to {i - 1}"))
+        if not isinstance(parents[i], (int, np.integer)) or not -1 <= parents[i] < i:
+            raise ModelError(describe(f"parent is {parents[i]!r}", where=where, allowed=f"-1 to {i - 1}"))
         placement = poses[i] if parents[i] < 0 else inverse_pose(poses[parents[i]]) @ poses[i]
         screw = frozen_array(screws[i], (6,), where, "screw axis")
         body_screw = screw if frame == "body" else adjoint(inverse_pose(poses[i])) @ screw

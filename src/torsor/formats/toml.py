@@ -93,6 +93,8 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
         True
     """
     path = Path(path)
+    if path.suffix.lower() != ".toml":
+        raise _error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
     try:
         part.write_bytes(_content(mechanism))

@@ -77,7 +77,9 @@ class _Reader:
         line = f"{self.path.name}: line {element.line}" if isinstance(element, Element) else self.path.name
         return f"{line}: {owner}" if owner else line
 
-    def _numbers(self, element: Any, attribute: str, count: int, default: str | None, owner: str) -> Array:
+    def _numbers(
+        self, element: Any, attribute: str, count: int, default: str | None, owner: str, infinite: bool = False
+    ) -> Array:
         text = element.get(attribute, default) if element is not None else default
         if text is None:
             what = f"<{element.tag}> has no {attribute}"
@@ -86,14 +88,15 @@ class _Reader:
             values = np.array([float(word) for word in text.replace(",", " ").split()])
         except ValueError:
             values = np.zeros(0)
-        if values.shape != (count,) or np.isnan(values).any():
+        bad = np.isnan(values) if infinite else ~np.isfinite(values)
+        if values.shape != (count,) or bad.any():
             what = f"<{element.tag} {attribute}={text!r}>"
-            allowed = "a number" if count == 1 else f"{count} numbers"
+            allowed = "a number" if count == 1 else f"{count} finite numbers"
             raise ModelError(describe(what, where=self._where(element, owner), allowed=allowed))
         return values
 
-    def _number(self, element: Any, attribute: str, default: str | None, owner: str) -> float:
-        return float(self._numbers(element, attribute, 1, default, owner)[0])
+    def _number(self, element: Any, attribute: str, default: str | None, owner: str, infinite: bool = False) -> float:
+        return float(self._numbers(element, attribute, 1, default, owner, infinite)[0])
 
     def _name(self, element: Any, owner: str = "") -> str:
         name = element.get("name")
@@ -165,13 +168,16 @@ class _Reader:
 
     def _find(self, mesh: str) -> Path | None:
         """Return where the file of a mesh is, or None: a robot without its meshes still moves."""
-        if mesh.startswith("package://"):
-            package, _, inside = mesh.removeprefix("package://").partition("/")
-            folder = self._package(package)
-            candidate = None if folder is None else folder / inside
-        else:
-            candidate = self.path.parent / mesh.removeprefix("file://")
-        return candidate if candidate is not None and candidate.is_file() else None
+        try:
+            if mesh.startswith("package://"):
+                package, _, inside = mesh.removeprefix("package://").partition("/")
+                folder = self._package(package)
+                candidate = None if folder is None else folder / inside
+            else:
+                candidate = self.path.parent / mesh.removeprefix("file://")
+            return candidate if candidate is not None and candidate.is_file() else None
+        except (OSError, ValueError):  # no file can have such a name
+            return None
 
     def _package(self, package: str) -> Path | None:
         """Return the folder of a ROS package: on ROS_PACKAGE_PATH, or beside or above the file."""
@@ -230,12 +236,12 @@ class _Reader:
         if limit is None:
             return {}
         limits = {
-            "effort_limit": abs(self._number(limit, "effort", "inf", owner)),
-            "velocity_limit": abs(self._number(limit, "velocity", "inf", owner)),
+            "effort_limit": abs(self._number(limit, "effort", "inf", owner, infinite=True)),
+            "velocity_limit": abs(self._number(limit, "velocity", "inf", owner, infinite=True)),
         }
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
-            limits["lower"] = self._number(limit, "lower", "0", owner)
-            limits["upper"] = self._number(limit, "upper", "0", owner)
+            limits["lower"] = self._number(limit, "lower", "0", owner, infinite=True)
+            limits["upper"] = self._number(limit, "upper", "0", owner, infinite=True)
         return limits
 
     def _friction(self, element: Any, owner: str) -> dict[str, Any]:
@@ -250,8 +256,9 @@ class _Reader:
         if mimic is None:
             return {}
         leader = mimic.get("joint")
-        if not leader:
-            raise ModelError(describe("<mimic> without a joint", where=self._where(mimic, owner)))
+        if not leader or leader == element.get("name"):
+            found = "<mimic> of itself" if leader else "<mimic> without a joint"
+            raise ModelError(describe(found, where=self._where(mimic, owner), fix="name the joint that leads"))
         return {
             "coordinate": leader,
             "ratio": self._number(mimic, "multiplier", "1", owner),

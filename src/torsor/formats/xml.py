@@ -47,7 +47,12 @@ def parse_xml(path: Path, text: bytes | None = None) -> Element:
     try:
         parser.Parse(content, True)
         root = builder.close()
+    except ModelError:
+        raise
     except expat.ExpatError as error:
         raise ModelError(describe(f"not well-formed XML ({error})", where=path.name, fix="correct that line")) from None
+    except (LookupError, ValueError) as error:
+        fix = "save it as UTF-8"
+        raise ModelError(describe(f"its encoding cannot be read ({error})", where=path.name, fix=fix)) from None
     assert isinstance(root, Element)
     return root

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from torsor.errors import ModelError, ModelWarning, describe
 from torsor.robot.mechanism import Mechanism
-from torsor.robot.parts import Frame, Joint, Link
+from torsor.robot.parts import Frame, Joint, Link, checked_name
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
-__all__ = ["assemble", "held"]
+__all__ = ["assemble", "free_name", "held"]
 
 
 def assemble(
@@ -42,7 +42,8 @@ def assemble(
         >>> robot.links[0].mass, robot.links[0].com.tolist(), [frame.name for frame in robot.frames]
         (2.0, [0.75, 0.0, 0.0], ['tip'])
     """
-    where = source or name
+    where = source or checked_name(name, "robot")
+    links, joints = list(links), list(joints)
     _refuse_doubles([link.name for link in links], "link", where)
     _refuse_doubles([joint.name for joint in joints], "joint", where)
     by_name = {link.name: link for link in links}
@@ -50,9 +51,9 @@ def assemble(
         raise ModelError(describe("no link at all", where=where, allowed="at least a base"))
     root = _root(by_name, joints, where)
     if base == "floating":
-        ground = _free_name("world", by_name)
+        ground = free_name("world", by_name)
         by_name = {ground: Link(ground)} | by_name
-        floating = Joint(_free_name("root", {joint.name for joint in joints}), "free", ground, root)
+        floating = Joint(free_name("root", {joint.name for joint in joints}), "free", ground, root)
         joints, root = [floating, *joints], ground
     elif base != "fixed":
         raise ModelError(describe(f"base is {base!r}", where=where, allowed="'fixed' or 'floating'"))
@@ -72,7 +73,8 @@ def _refuse_doubles(names: list[str], what: str, where: str) -> None:
         seen.add(name)
 
 
-def _free_name(wanted: str, taken: Iterable[str]) -> str:
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """Return a name that is not taken: the wanted one, with as many underscores behind it as it needs."""
     taken = set(taken)
     while wanted in taken:
         wanted += "_"
@@ -127,30 +129,34 @@ def _sorted(links: dict[str, Link], root: str, joints: Sequence[Joint], where: s
 def _follow(joints: list[Joint], where: str) -> list[Joint]:
     """Resolve joints that follow joints that follow: each names its leader, with the ratios multiplied."""
     by_name = {joint.name: joint for joint in joints}
-    resolved = []
+    known: dict[str, tuple[Joint, float, float]] = {}  # of each joint: its leader, and position = ratio q + offset
     for joint in joints:
-        leader, ratio, offset, passed = joint, 1.0, 0.0, [joint.name]
-        while leader.follows:
-            if leader.coordinate not in by_name:
+        chain: dict[str, Joint] = {}
+        while joint.follows and joint.name not in known:
+            if joint.coordinate not in by_name:
                 fix = "name a joint of the same mechanism"
-                found = f"joint {leader.name!r} follows {leader.coordinate!r}, which does not exist"
+                found = f"joint {joint.name!r} follows {joint.coordinate!r}, which does not exist"
                 raise ModelError(describe(found, where=where, fix=fix))
-            ratio, offset = ratio * leader.ratio, offset + ratio * leader.offset
-            leader = by_name[leader.coordinate]
-            if leader.name in passed:
-                raise ModelError(describe(f"joints {', '.join(passed)} follow each other in a circle", where=where))
-            passed.append(leader.name)
-        if leader is joint:
-            resolved.append(joint)
-            continue
-        if leader.nv != 1 and not leader.is_fixed:
-            found = f"joint {joint.name!r} follows the {leader.type} joint {leader.name!r}"
+            chain[joint.name] = joint
+            joint = by_name[joint.coordinate]
+            if joint.name in chain:
+                raise ModelError(describe(f"joints {', '.join(chain)} follow each other in a circle", where=where))
+        leader, ratio, offset = known.setdefault(joint.name, (joint, 1.0, 0.0))
+        if chain and leader.nv != 1 and not leader.is_fixed:
+            found = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
             raise ModelError(describe(found, where=where, allowed="leaders with one degree of freedom"))
-        if leader.is_fixed:  # it stands still where its leader does
-            resolved.append(held(joint, np.array([offset])))
-        else:
-            resolved.append(replace(joint, coordinate=leader.name, ratio=ratio, offset=offset))
-    return resolved
+        for follower in reversed(chain.values()):
+            ratio, offset = follower.ratio * ratio, follower.ratio * offset + follower.offset
+            known[follower.name] = leader, ratio, offset
+    return [_resolved(joint, *known[joint.name]) for joint in joints]
+
+
+def _resolved(joint: Joint, leader: Joint, ratio: float, offset: float) -> Joint:
+    if leader is joint:
+        return joint
+    if leader.is_fixed:  # it stands still where its leader does
+        return held(joint, np.array([offset]))
+    return replace(joint, coordinate=leader.name, ratio=ratio, offset=offset)
 
 
 def held(joint: Joint, position: np.ndarray) -> Joint:
@@ -201,7 +207,7 @@ def _merge(
         tuple(merged[joint.child] for joint in moving),
         tuple(moving),
         tuple(named),
-        np.asarray(gravity, dtype=float),
+        gravity,  # type: ignore[arg-type]  # checked and converted there
     )
 
 

@@ -1,5 +1,6 @@
 """Changing a mechanism by making another."""
 
+import reprlib
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, Self
@@ -8,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.errors import ModelError, describe
-from torsor.robot.assemble import assemble, held
+from torsor.robot.assemble import assemble, free_name, held
 from torsor.robot.mechanism import Mechanism
-from torsor.robot.parts import Frame, Joint, Link, frozen_array
+from torsor.robot.parts import Frame, Joint, Link, checked_name, frozen_array
 from torsor.spatial import composite, move_inertia
 
 __all__ = ["Editable"]
@@ -51,7 +52,7 @@ class Editable(Mechanism):
             >>> robot.place("tip").link
             1
         """
-        if name in self.places:
+        if checked_name(name, "frame", self.name) in self.places:
             raise ModelError(describe(f"there is a link or frame {name!r} already", where=self.name))
         place = self.place(link)
         owner = self.base.name if place.link < 0 else self.links[place.link].name
@@ -102,7 +103,7 @@ class Editable(Mechanism):
             2.0
         """
         place = self.place(link)
-        load = Link("payload", mass, np.asarray(com), np.zeros((3, 3)) if inertia is None else np.asarray(inertia))
+        load = Link("payload", mass, com, np.zeros((3, 3)) if inertia is None else inertia)  # type: ignore[arg-type]
         owner = self.base if place.link < 0 else self.links[place.link]
         total = composite(owner.body, move_inertia(place.pose, *load.body))
         loaded = Link(owner.name, *total, owner.visuals, owner.strict)
@@ -126,8 +127,13 @@ class Editable(Mechanism):
             raise ModelError(
                 describe(f"joint {joint!r} follows {leader.coordinate!r}", where=self.name, fix="fix that one instead")
             )
-        value = np.full(1, value) if np.ndim(value) == 0 and leader.nq == 1 else value
-        q = frozen_array(value, (leader.nq,), f"{self.name}: joint {joint!r}", "value")
+        where = f"{self.name}: joint {joint!r}"
+        single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
+        q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
+        if leader.nq > leader.nv and not np.any(q[-4:]):
+            raise ModelError(
+                describe("the quaternion is 0", where=where, allowed="any other", fix="0 0 0 1 is no turn")
+            )
         joints = [
             held(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in self.joints
         ]
@@ -144,6 +150,8 @@ class Editable(Mechanism):
             >>> arm.attach(arm, at="link2", prefix="second/").joint_names
             ('joint1', 'joint2', 'second/joint1', 'second/joint2')
         """
+        if not isinstance(other, Mechanism):
+            raise ModelError(describe(f"{reprlib.repr(other)} is attached", where=self.name, allowed="a robot"))
         place = self.place(at)
         owner = self.base.name if place.link < 0 else self.links[place.link].name
 
@@ -156,7 +164,13 @@ class Editable(Mechanism):
             fix = "give a prefix for its names, for example prefix='tool/'"
             raise ModelError(describe(f"both robots have {', '.join(map(repr, clash[:6]))}", where=self.name, fix=fix))
         links = [self.base, *self.links, *(replace(x, name=own(x.name)) for x in (other.base, *other.links))]
-        weld = Joint(own(f"{other.base.name}/weld"), "fixed", owner, own(other.base.name), place.pose)
+        weld = Joint(
+            free_name(own(f"{other.base.name}/weld"), {*self.joint_names, *map(own, other.joint_names)}),
+            "fixed",
+            owner,
+            own(other.base.name),
+            place.pose,
+        )
         joints = [
             replace(x, name=own(x.name), parent=own(x.parent), child=own(x.child), coordinate=own(x.coordinate))
             for x in other.joints
@@ -164,7 +178,7 @@ class Editable(Mechanism):
         frames = [*self.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
         return self._assembled(links, [*self.joints, weld, *joints], frames)
 
-    def subtree(self, link: str) -> Self:
+    def subtree(self, link: str | int) -> Self:
         """Return the part of the robot that a moving link carries, itself and its joint included.
 
         The base of the new robot is an empty link where the old parent was; gravity keeps its components.
@@ -175,21 +189,24 @@ class Editable(Mechanism):
             ('joint4', 'joint5', 'joint6')
         """
         place = self.place(link)
-        if place.link < 0:
+        if link == self.base.name:
             return self
-        if link not in self.link_names:
-            fix = f"name the moving link that carries it, {self.links[place.link].name!r}"
+        if isinstance(link, str) and link not in self.link_names:
+            carrier = self.base if place.link < 0 else self.links[place.link]
+            fix = f"name the link that carries it, {carrier.name!r}"
             raise ModelError(describe(f"{link!r} is a frame, not a moving link", where=self.name, fix=fix))
         kept = {place.link}
         for i, parent in enumerate(self.parents):
             if parent in kept:
                 kept.add(i)
         names = {self.joints[i].name for i in kept}
-        outside = [self.joints[i] for i in sorted(kept) if self.joints[i].coordinate not in names]
-        if outside:
-            found = f"joint {outside[0].name!r} follows {outside[0].coordinate!r}, which is not in the subtree"
-            raise ModelError(describe(found, where=self.name))
+        for joint in self.joints:
+            if (joint.name in names) != (joint.coordinate in names):
+                found = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
+                raise ModelError(describe(found, where=self.name, fix="hold it first: robot.fix(...)"))
         root = self.joints[place.link].parent
         links = [Link(root), *(self.links[i] for i in sorted(kept))]
         frames = [frame for frame in self.frames if frame.link in {self.links[i].name for i in kept}]
-        return self._assembled(links, [self.joints[i] for i in sorted(kept)], frames, name=f"{self.name}/{link}")
+        return self._assembled(
+            links, [self.joints[i] for i in sorted(kept)], frames, name=f"{self.name}/{self.links[place.link].name}"
+        )

@@ -3,17 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.robot.parts import Frame, Joint, Link, _Part, frozen_array
+from torsor.robot.parts import Frame, Joint, Link, _Part, checked_name, frozen_array
 
 __all__ = ["Coordinate", "Mechanism", "Place"]
 
 Array = NDArray[np.float64]
+
+
+_HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
 
 class Place(NamedTuple):
@@ -46,12 +50,14 @@ class Mechanism(_Part):
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
 
     def __post_init__(self) -> None:
+        checked_name(self.name, "robot")
         self._set(
             links=tuple(self.links),
             joints=tuple(self.joints),
             frames=tuple(self.frames),
             gravity=frozen_array(self.gravity, (3,), self.name, "gravity"),
         )
+        self._check_names()
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
             raise ModelError(f"{self.name}: {len(self.links)} moving links need as many joints, not {len(self.joints)}")
@@ -62,6 +68,20 @@ class Mechanism(_Part):
         for frame in self.frames:
             if frame.link not in seen:
                 raise ModelError(f"{self.name}: frame {frame.name!r} is on the missing link {frame.link!r}")
+
+    def _check_names(self) -> None:
+        """Refuse names that are not unique and joints that follow no joint of the mechanism."""
+        joints = [joint.name for joint in self.joints]
+        places = [self.base.name, *(link.name for link in self.links), *(frame.name for frame in self.frames)]
+        for what, names in (("joints", joints), ("links or frames", places)):
+            if len(set(names)) < len(names):
+                double = next(name for name in names if names.count(name) > 1)
+                raise ModelError(f"{self.name}: two {what} are named {double!r}; fix: give each its own name")
+        leaders = {joint.name for joint in self.joints if not joint.follows}
+        for joint in self.joints:
+            if joint.coordinate not in leaders:
+                found = f"joint {joint.name!r} follows {joint.coordinate!r}, which is not a joint with a coordinate"
+                raise ModelError(f"{self.name}: {found}; fix: use torsor.assemble, which resolves chains")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.links)} moving links, nq={self.nq}, nv={self.nv}>"
@@ -159,16 +179,15 @@ class Mechanism(_Part):
     def places(self) -> Mapping[str, Place]:
         """The base, the links and the named frames, by name."""
         index = {self.base.name: -1} | {link.name: i for i, link in enumerate(self.links)}
-        places = {name: Place(i, np.eye(4)) for name, i in index.items()}
-        for frame in self.frames:
-            places.setdefault(frame.name, Place(index[frame.link], frame.pose))
-        return places
+        places = {name: Place(i, _HERE) for name, i in index.items()}
+        places |= {frame.name: Place(index[frame.link], frame.pose) for frame in self.frames}
+        return MappingProxyType(places)
 
     def place(self, name: str | int) -> Place:
         """Return where a link (by name or index) or a named frame is."""
         if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
             if -len(self.links) <= name < len(self.links):
-                return Place(int(name) % len(self.links), np.eye(4))
+                return Place(int(name) % len(self.links), _HERE)
             raise ModelError(f"{self.name}: no link {name}; allowed: 0 to {len(self.links) - 1}")
         if not isinstance(name, str) or name not in self.places:
             raise ModelError(describe(f"no link or frame {name!r}", where=self.name, allowed=_listing(self.places)))

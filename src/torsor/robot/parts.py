@@ -3,6 +3,7 @@
 Each part checks its own numbers when it is made, so that whatever holds a part holds a sound one.
 """
 
+import reprlib
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from torsor.errors import ModelError, describe
 from torsor.robot.joints import KINDS, JointKind
 from torsor.spatial import axis_frame, is_physical, make_pose
 
-__all__ = ["Frame", "Joint", "Link", "Visual", "frozen_array"]
+__all__ = ["Frame", "Joint", "Link", "Visual", "checked_name", "frozen_array", "frozen_pose"]
 
 Array = NDArray[np.float64]
 
@@ -22,12 +23,19 @@ Array = NDArray[np.float64]
 ROTATION_TOLERANCE = 1e-6
 
 
+# How many numbers give the size of each shape.
+VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}
+
+
 def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True) -> Array:
     """Return ``value`` as a read-only float array of the given shape, or raise an error that says what is wrong."""
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="numbers")) from None
+        given = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        given = np.asarray(None)
+    if given.dtype.kind not in "biuf":  # complex numbers would lose a part, and text is no number
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="real numbers"))
+    array = np.array(given, dtype=float)
     if array.shape != shape:
         allowed = f"an array of shape {shape}" if shape else "one number"
         raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
@@ -38,7 +46,8 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str
     return array
 
 
-def _frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
+def frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
+    """Return ``value`` as a read-only pose (4 x 4), or raise an error that says what is wrong."""
     T = frozen_array(value, (4, 4), where, what)
     R = T[:3, :3]
     error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
@@ -53,6 +62,14 @@ def _frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
     return T
 
 
+def checked_name(name: object, what: str, where: str = "") -> str:
+    """Return a name, or raise an error if it is none: other things could be mistaken for indices."""
+    if not isinstance(name, str) or not name:
+        found = f"the name of a {what} is {name!r}"
+        raise ModelError(describe(found, where=where, allowed="a string that is not empty"))
+    return name
+
+
 class _Part:
     """Equality by value, arrays included: dataclasses compare arrays in a way that has no truth value."""
 
@@ -64,6 +81,10 @@ class _Part:
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, getattr(self, "name", None)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was computed and kept stays behind when a part is copied or sent to another process.
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -86,7 +107,11 @@ class Visual(_Part):
     name: str = ""
 
     def __post_init__(self) -> None:
-        self._set(pose=_frozen_pose(self.pose, f"visual {self.name!r}", "pose"))
+        where = f"visual {self.name!r}"
+        if self.shape not in VISUAL_SIZES:
+            raise ModelError(describe(f"shape is {self.shape!r}", where=where, allowed=", ".join(VISUAL_SIZES)))
+        size = frozen_array(self.size, (VISUAL_SIZES[self.shape],), where, f"size of a {self.shape}")
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +135,7 @@ class Link(_Part):
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        checked_name(self.name, "link", self.source)
         where = self.where
         mass = float(frozen_array(self.mass, (), where, "mass"))
         if mass < 0:
@@ -191,10 +217,13 @@ class Joint(_Part):
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        checked_name(self.name, "joint", self.source)
         where = f"{self.source}: joint {self.name!r}" if self.source else f"joint {self.name!r}"
-        if self.type not in KINDS:
+        if not isinstance(self.type, str) or self.type not in KINDS:
             raise ModelError(describe(f"unknown joint type {self.type!r}", where=where, allowed=", ".join(KINDS)))
         axis = np.array(frozen_array(self.axis, (3,), where, "axis"))
+        largest = float(np.abs(axis).max())
+        axis = axis / largest if largest > 1e9 else axis  # squares of larger numbers could overflow
         length = float(np.linalg.norm(axis))
         if length < 1e-9:
             fix = "give the direction of the axis, for example [0, 0, 1]"
@@ -202,7 +231,7 @@ class Joint(_Part):
         if abs(length - 1) > 1e-15:  # a unit vector is left as it is, so that a file that is read back is equal
             axis = axis / length
         self._set(
-            placement=_frozen_pose(self.placement, where, "placement"),
+            placement=frozen_pose(self.placement, where, "placement"),
             axis=frozen_array(axis, (3,), where, "axis"),
             point=frozen_array(self.point, (3,), where, "point"),
             coordinate=self.coordinate or self.name,
@@ -213,6 +242,9 @@ class Joint(_Part):
             raise ModelError(
                 describe(f"a {self.type} joint cannot follow {self.coordinate!r}", where=where, allowed="1-dof joints")
             )
+        if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
+            found = f"offset {self.offset} and ratio {self.ratio} of a {self.type} joint"
+            raise ModelError(describe(found, where=where, allowed="0 and 1, except for joints with one position"))
         if self.ratio == 0 and not self.is_fixed:
             raise ModelError(
                 describe("ratio is 0", where=where, allowed="any other number", fix="make it a fixed joint")
@@ -229,9 +261,9 @@ class Joint(_Part):
             raise ModelError(describe(f"smooth is {self.smooth}", where=where, allowed="0 or more"))
 
     def _limits(self, name: str, count: int, where: str) -> Array:
-        value = getattr(self, name)
-        value = np.full(count, value) if np.ndim(value) == 0 else value
-        infinite = name in ("lower", "upper", "velocity_limit", "effort_limit")
+        value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
+        if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            value = np.full(count, frozen_array(value, (), where, name, finite=not infinite))
         return frozen_array(value, (count,), where, name, finite=not infinite)
 
     @property
@@ -262,11 +294,10 @@ class Joint(_Part):
     @cached_property
     def frame(self) -> Array:
         """Pose (4 x 4) of the joint frame, whose z is the axis, in the child's frame."""
-        if self.type == "free":
-            return np.eye(4)
-        if self.type == "spherical":
-            return make_pose(p=self.point)
-        return make_pose(axis_frame(self.axis), self.point)
+        R = None if self.type in ("free", "spherical") else axis_frame(self.axis)
+        T = make_pose(R, None if self.type == "free" else self.point)
+        T.setflags(write=False)
+        return T
 
     @property
     def position_names(self) -> tuple[str, ...]:
@@ -292,4 +323,5 @@ class Frame(_Part):
     pose: Array = field(default_factory=lambda: np.eye(4))
 
     def __post_init__(self) -> None:
-        self._set(pose=_frozen_pose(self.pose, f"frame {self.name!r}", "pose"))
+        checked_name(self.name, "frame")
+        self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose"))

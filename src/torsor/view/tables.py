@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rich.markup import escape
 from rich.table import Table
 
 from torsor.model import Robot
@@ -39,7 +40,9 @@ def link_table(robot: Robot) -> Table:
     table = _table("Links", "link", "parent", "mass (kg)", "centre of mass (m)", "principal moments (kg m²)")
     for link, joint in zip(robot.links, robot.joints, strict=True):
         moments = np.linalg.eigvalsh(link.inertia)
-        table.add_row(link.name, joint.parent, _number(link.mass), _numbers(link.com), _numbers(moments))
+        table.add_row(
+            escape(link.name), escape(joint.parent), _number(link.mass), _numbers(link.com), _numbers(moments)
+        )
     table.add_section()
     table.add_row("all moving links", "", _number(robot.mass), "", "")
     return table
@@ -67,7 +70,7 @@ def joint_table(robot: Robot) -> Table:
         name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
         axis = "" if joint.type in ("free", "spherical") else _numbers(joint.axis)
         cells = (_numbers(np.unique(getattr(joint, field))) for field in shown.values())
-        table.add_row(name, joint.type, axis, limits, *cells)
+        table.add_row(escape(name), joint.type, axis, limits, *cells)
     return table
 
 
@@ -83,7 +86,7 @@ def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table
     for i, joint in enumerate(robot.joints):
         entries = robot.coordinates[i].v
         table.add_row(
-            joint.name,
+            escape(joint.name),
             _numbers(tau[entries]),
             _numbers(gravity[entries]),
             _numbers(wrenches[i, :3]),

@@ -1,0 +1,308 @@
+"""What the methods take as arrays: shapes are checked, numbers are never lost, and inputs are left alone."""
+
+import copy
+import pickle
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError
+from torsor.dynamics import ALGORITHMS
+
+PLACED = [name for name, algorithm in ALGORITHMS.items() if algorithm.at_place]
+WITH_EXTERNAL = [name for name, algorithm in ALGORITHMS.items() if algorithm.external]
+METHODS = [name for name in ALGORITHMS if hasattr(torsor.Robot, name)]
+
+
+@pytest.fixture(scope="module")
+def robot() -> torsor.Robot:
+    """Return a tree with every type of joint, so that nq differs from nv, and results depend on each coordinate."""
+    return torsor.library.random_tree(8, seed=4)
+
+
+def sizes(robot: torsor.Robot, name: str) -> dict[str, int]:
+    length = {"q": robot.nq, "q_end": robot.nq, "v": robot.nv, "a": robot.nv, "dv": robot.nv}
+    return {each: length[each] for each in ALGORITHMS[name].inputs}
+
+
+def state(robot: torsor.Robot, name: str, batch: tuple[int, ...] = (), seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(*batch, length)) for length in sizes(robot, name).values()]
+
+
+def call(robot: torsor.Robot, name: str, values: list, **settings) -> np.ndarray:
+    if name in PLACED:
+        values = [*values, robot.link_names[-1]]
+    return getattr(robot, name)(*values, **settings)
+
+
+def test_every_method_is_tried() -> None:
+    assert len(METHODS) >= 20
+    assert set(PLACED) <= set(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_wrong_length_names_the_argument_and_what_is_allowed(robot: torsor.Robot, name: str) -> None:
+    values = state(robot, name)
+    for k, (argument, length) in enumerate(sizes(robot, name).items()):
+        for wrong in (np.zeros(length + 1), np.zeros(length - 1), np.zeros((length, 2)), np.zeros(0), 0.0):
+            message = re.escape(f"{name}: {argument} has shape {np.shape(wrong)}; allowed: (..., {length})")
+            with pytest.raises(ValueError, match=message):
+                call(robot, name, [*values[:k], wrong, *values[k + 1 :]])
+
+
+@pytest.mark.parametrize("name", WITH_EXTERNAL)
+def test_a_wrong_shape_of_external_names_what_is_allowed(robot: torsor.Robot, name: str) -> None:
+    links = len(robot.links)
+    for wrong in (
+        np.zeros(6),
+        np.zeros((links + 1, 6)),
+        np.zeros((6, links)),
+        np.zeros((links, 3)),
+        np.zeros(6 * links),
+    ):
+        with pytest.raises(
+            ValueError, match=re.escape(f"{name}: external has shape {wrong.shape}; allowed: (..., {links}, 6)")
+        ):
+            call(robot, name, state(robot, name), external=wrong)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_leading_axes_that_do_not_broadcast_are_an_error(robot: torsor.Robot, name: str) -> None:
+    values = state(robot, name)
+    if len(values) > 1:
+        wrong = [np.zeros((3, values[0].size)), np.zeros((4, values[1].size)), *values[2:]]
+        with pytest.raises(
+            ValueError, match=rf"{name}: leading axes do not broadcast: \w+ \(3,\), \w+ \(4,\).*allowed: "
+        ):
+            call(robot, name, wrong)
+
+
+def ragged(length: int) -> list:
+    return [[0.0] * length, [0.0] * (length - 1)]
+
+
+NOT_NUMBERS: dict[str, Callable[[int], object]] = {
+    "none": lambda length: None,
+    "none inside": lambda length: [None] * length,
+    "a word": lambda length: "abc",
+    "words": lambda length: ["a"] * length,
+    "numbers in quotes": lambda length: ["1.0"] * length,
+    "an array of text": lambda length: np.array(["1.0"] * length),
+    "bytes": lambda length: b"abc",
+    "a dictionary": lambda length: {"q": 1.0},
+    "rows of different lengths": ragged,
+    "complex numbers": lambda length: [1j] * length,
+    "a complex array": lambda length: np.full(length, 1 + 2j),
+    "a complex array of real numbers": lambda length: np.ones(length, dtype=complex),
+    "single complex": lambda length: np.full(length, 1 + 2j, dtype=np.complex64),
+    "complex objects": lambda length: np.array([1j] * length, dtype=object),
+    "dates": lambda length: np.zeros(length, dtype="M8[s]"),
+    "times": lambda length: np.zeros(length, dtype="m8[s]"),
+    "records": lambda length: np.zeros(length, dtype=[("x", float)]),
+    "whole numbers beyond floating point": lambda length: [10**400] * length,
+}
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # what is not raised must still not pass
+@pytest.mark.parametrize("case", NOT_NUMBERS)
+def test_what_is_not_real_numbers_is_refused(robot: torsor.Robot, case: str) -> None:
+    for name in ("inverse_dynamics", "mass_matrix", "jacobian", "integrate"):
+        values = state(robot, name)
+        for k, length in enumerate(sizes(robot, name).values()):
+            with pytest.raises(ValueError, match=rf"^{name}: "):
+                call(robot, name, [*values[:k], NOT_NUMBERS[case](length), *values[k + 1 :]])
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_complex_external_wrenches_are_refused(robot: torsor.Robot) -> None:
+    values = state(robot, "inverse_dynamics")
+    with pytest.raises(ValueError, match="inverse_dynamics: external"):
+        robot.inverse_dynamics(*values, external=np.full((len(robot.links), 6), 1j))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_layout_and_type_of_the_numbers_do_not_matter(robot: torsor.Robot, name: str) -> None:
+    whole = [np.round(3 * each).astype(int) for each in state(robot, name, (4, 3))]
+    expected = call(robot, name, [each.astype(float) for each in whole])
+    layouts: list[Callable[[np.ndarray], object]] = [
+        lambda x: x,
+        lambda x: x.astype(np.int8),
+        lambda x: x.astype(np.float32),
+        lambda x: x.astype(">f8"),
+        lambda x: np.asfortranarray(x.astype(float)),
+        lambda x: np.repeat(x.astype(float), 2, axis=-1)[..., ::2],
+        lambda x: x.astype(float)[::-1, :, ::-1].copy()[::-1, :, ::-1],
+        lambda x: x.tolist(),
+        lambda x: tuple(map(tuple, x.tolist())),
+    ]
+    for layout in layouts:
+        np.testing.assert_array_equal(call(robot, name, [layout(each) for each in whole]), expected)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_inputs_may_be_read_only_and_are_never_changed(robot: torsor.Robot, name: str) -> None:
+    values = state(robot, name)
+    kept = copy.deepcopy(values)
+    for value in values:
+        value.setflags(write=False)
+    result = call(robot, name, values)
+    for value, before in zip(values, kept, strict=True):
+        np.testing.assert_array_equal(value, before)
+        assert not np.shares_memory(result, value)
+    if isinstance(result, np.ndarray):
+        result[...] = np.nan  # a result is the caller's own
+    assert np.isfinite(call(robot, name, values)).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_batch_is_its_states_one_by_one(robot: torsor.Robot, name: str) -> None:
+    values = state(robot, name, (2, 3))
+    together = call(robot, name, values)
+    for index in np.ndindex(2, 3):
+        np.testing.assert_array_equal(together[index], call(robot, name, [value[index] for value in values]))
+    first = [values[0][:, :1], *(value[0] for value in values[1:])]
+    spread = [np.broadcast_to(value, (2, 3, value.shape[-1])) for value in first]
+    expected = call(robot, name, spread) if len(values) > 1 else call(robot, name, first)
+    np.testing.assert_array_equal(call(robot, name, first), expected)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_empty_batch_gives_an_empty_batch(robot: torsor.Robot, name: str) -> None:
+    one = call(robot, name, state(robot, name))
+    assert call(robot, name, state(robot, name, (0,))).shape == (0, *one.shape)
+    assert call(robot, name, state(robot, name, (2, 0, 3))).shape == (2, 0, 3, *one.shape)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nan_gives_nan_in_every_result_that_depends_on_it(robot: torsor.Robot, name: str, bad: float) -> None:
+    function = robot.function(name, robot.link_names[-1] if name in PLACED else None)
+    values = state(robot, name)
+    for k, value in enumerate(values):
+        depends = np.array(function.jac_sparsity(0, k).T.row()), np.array(function.jac_sparsity(0, k).T.get_col())
+        for i in range(value.size):
+            changed = value.copy()
+            changed[i] = bad
+            result = call(robot, name, [*values[:k], changed, *values[k + 1 :]])
+            reshaped = result.reshape(function.size_out(0)).ravel(order="F")
+            reached = depends[1][depends[0] == i]
+            if np.isnan(bad):
+                assert np.isnan(reshaped[reached]).all()
+            others = np.setdiff1d(np.arange(reshaped.size), reached)
+            assert np.isfinite(reshaped[others]).all()
+
+
+def test_nan_in_one_state_of_a_batch_stays_there(robot: torsor.Robot) -> None:
+    q, v, a = state(robot, "inverse_dynamics", (5,))
+    expected = robot.inverse_dynamics(q, v, a)
+    q[2] = np.nan
+    result = robot.inverse_dynamics(q, v, a)
+    assert np.isnan(result[2]).any()
+    np.testing.assert_array_equal(np.delete(result, 2, axis=0), np.delete(expected, 2, axis=0))
+
+
+def test_a_quaternion_of_no_length_gives_nan() -> None:
+    ball = torsor.Link("ball", 1.0, (0.3, 0.2, 0.1), np.eye(3))
+    made = torsor.assemble("ball", [torsor.Link("ground"), ball], [torsor.Joint("b", "spherical", "ground", "ball")])
+    assert np.isnan(made.gravity_force(np.zeros(4))).all()
+
+
+@pytest.mark.parametrize("place", ["nowhere", "", None, 8, -9, 1.0, True, ("link1",), ["link1"], b"link1"])
+@pytest.mark.parametrize("name", PLACED)
+def test_an_unknown_place_is_an_error_that_lists_the_known_ones(robot: torsor.Robot, name: str, place: object) -> None:
+    values = state(robot, name)
+    getattr(robot, name)(*values, 1)  # what was computed before must not change the answer
+    with pytest.raises(ModelError, match=r"^random_tree_8_4: "):
+        getattr(robot, name)(*values, place)
+
+
+def test_places_by_index_and_by_name_agree(robot: torsor.Robot) -> None:
+    q = state(robot, "poses")[0]
+    for i, name in enumerate(robot.link_names):
+        for index in (i, i - len(robot.links), np.int64(i)):
+            np.testing.assert_array_equal(robot.pose(q, index), robot.pose(q, name))
+
+
+def test_an_unknown_algorithm_is_an_error_that_lists_the_known_ones(robot: torsor.Robot) -> None:
+    for ask in (robot.function, robot.operation_count):
+        with pytest.raises(ModelError, match=r"no algorithm 'dynamics'; allowed: .*inverse_dynamics"):
+            ask("dynamics")
+        with pytest.raises(ModelError, match="jacobian needs the name of a link or frame"):
+            ask("jacobian")
+        with pytest.raises(ModelError, match="mass_matrix takes no link or frame"):
+            ask("mass_matrix", "link1")
+        with pytest.raises(ModelError, match="mass_matrix takes no external wrenches"):
+            ask("mass_matrix", external=True)
+        with pytest.raises(ModelError, match="no link or frame 'nowhere'"):
+            ask("jacobian", "nowhere")
+
+
+def test_the_robot_is_immutable(robot: torsor.Robot) -> None:
+    link, joint = robot.links[0], robot.joints[0]
+    for part, name in ((robot, "gravity"), (robot, "links"), (link, "mass"), (joint, "axis")):
+        with pytest.raises(AttributeError):
+            setattr(part, name, 0.0)
+    with pytest.raises(TypeError):
+        robot.links[0] = link
+    arrays = [robot.gravity, link.com, link.inertia, joint.placement, joint.axis, joint.point, joint.lower, joint.upper]
+    arrays += [joint.velocity_limit, joint.effort_limit, joint.coulomb, joint.viscous, joint.rotor_inertia]
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 1.0
+
+
+def test_places_and_joint_frames_are_immutable() -> None:
+    robot = torsor.library.two_link()
+    expected = robot.pose([0.1, 0.2], "link2")
+    with pytest.raises(ValueError, match="read-only"):
+        robot.place("link2").pose[0, 3] = 5.0
+    with pytest.raises(ValueError, match="read-only"):
+        robot.joints[1].frame[0, 3] = 5.0
+    with pytest.raises(TypeError):
+        robot.places["elsewhere"] = robot.place("link1")
+    np.testing.assert_array_equal(robot.velocities([0.1, 0.2], [0.0, 0.0]), np.zeros((2, 6)))
+    np.testing.assert_array_equal(robot.pose([0.1, 0.2], "link2"), expected)
+
+
+def test_limits_and_neutral_are_copies(robot: torsor.Robot) -> None:
+    for give in (lambda: robot.lower, lambda: robot.velocity_limit, robot.neutral, lambda: robot.effort_limit):
+        before = give().copy()
+        values = give()
+        if values.flags.writeable:
+            values[...] = 7.0
+        np.testing.assert_array_equal(give(), before)
+
+
+def test_arrays_given_to_parts_may_change_afterwards() -> None:
+    com, inertia, placement = np.array([0.1, 0.2, 0.3]), np.eye(3), np.eye(4)
+    link = torsor.Link("a", 1.0, com, inertia)
+    joint = torsor.Joint("j", "revolute", "g", "a", placement)
+    for array in (com, inertia, placement):
+        array[...] = np.nan
+    assert link.com.tolist() == [0.1, 0.2, 0.3]
+    assert link.inertia.tolist() == np.eye(3).tolist()
+    assert joint.placement.tolist() == np.eye(4).tolist()
+
+
+def test_copies_are_equal_and_compute_the_same(robot: torsor.Robot) -> None:
+    values = state(robot, "inverse_dynamics")
+    expected = robot.inverse_dynamics(*values)
+    for twin in (copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))):
+        assert twin == robot
+        np.testing.assert_array_equal(twin.inverse_dynamics(*values), expected)
+
+
+@pytest.mark.parametrize("massless", [True, False])
+def test_without_mass_there_is_no_centre_of_mass_and_no_momentum(massless: bool) -> None:
+    wheel = torsor.Link("wheel", inertia=np.eye(3))
+    spin = torsor.Joint("spin", "revolute", "ground", "wheel")
+    links, joints = ([torsor.Link("ground"), wheel], [spin]) if massless else ([torsor.Link("ground")], [])
+    robot = torsor.assemble("empty", links, joints)
+    state = np.zeros(robot.nv)
+    assert np.isnan(robot.center_of_mass(state)).all()
+    momentum = robot.momentum(state, state + 2.0)
+    assert momentum.tolist() == [0.0, 0.0, 2.0 * robot.nv, 0.0, 0.0, 0.0]
