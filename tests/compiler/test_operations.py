@@ -22,7 +22,7 @@ BITS = {"float64": np.uint64, "float32": np.uint32}
 BY_HAND = {ca.OP_ASSIGN: (0,), ca.OP_LIFT: (0, 1)}
 BINARY = {
     getattr(ca, f"OP_{name}")
-    for name in "ADD SUB MUL DIV POW CONSTPOW LT LE EQ NE AND OR FMOD REMAINDER COPYSIGN FMIN FMAX ATAN2 HYPOT".split()
+    for name in "ADD SUB MUL DIV POW LT LE EQ NE AND OR FMOD REMAINDER COPYSIGN FMIN FMAX ATAN2 HYPOT".split()
 } | {ca.OP_IF_ELSE_ZERO}
 UNARY = {
     getattr(ca, f"OP_{name}")
@@ -30,6 +30,8 @@ UNARY = {
     ASINH ACOSH ATANH ERF SIN COS""".split()
 }
 TRIGONOMETRIC = {ca.OP_SIN, ca.OP_COS}
+# CasADi makes OP_CONSTPOW of a power with a constant exponent only.
+EXPONENTS = (2.5, -1.5, 1 / 3, 3.0, -7.0)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -44,7 +46,8 @@ def every_operation() -> tuple[ca.Function, list[int]]:
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     unary, binary = sorted(UNARY), sorted(BINARY)
     results = [ca.SX.unary(code, x) for code in unary] + [ca.SX.binary(code, x, y) for code in binary]
-    return ca.Function("every", [x, y], results), unary + binary
+    results += [x**exponent for exponent in EXPONENTS]
+    return ca.Function("every", [x, y], results), unary + binary + [ca.OP_CONSTPOW] * len(EXPONENTS)
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -76,7 +79,7 @@ def defined(function: ca.Function, x: np.ndarray, y: np.ndarray) -> list[np.ndar
 
 def test_the_function_of_every_operation_uses_exactly_the_operations_in_the_table():
     function, codes = every_operation()
-    used = {function.instruction_id(k) for k in range(function.n_instructions())} - {ca.OP_INPUT, ca.OP_OUTPUT}
+    used = {function.instruction_id(k) for k in range(function.n_instructions())} - {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST}
     assert used == set(codes)
     assert used | set(BY_HAND) == set(RULES) | TRIGONOMETRIC
     assert not used & set(BY_HAND)
@@ -94,7 +97,10 @@ def test_every_operation_but_sin_and_cos_has_the_bits_of_the_virtual_machine(dty
     for code, ours, theirs in zip(codes, found, defined(function, x, y), strict=True):
         assert ours.dtype == dtype
         if code not in TRIGONOMETRIC:
-            wrong = np.flatnonzero(~same_bits(ours, theirs))
+            right = same_bits(ours, theirs)
+            if code in (ca.OP_FMIN, ca.OP_FMAX):
+                right |= (x == 0) & (y == 0) & (ours == 0)  # C leaves open which of two zeros is the smaller one
+            wrong = np.flatnonzero(~right)
             shown = [(x[k], y[k], ours[k], theirs[k]) for k in wrong[:5]]
             assert not len(wrong), f"operation {code}: x, y, found, defined: {shown}"
 
@@ -123,7 +129,10 @@ def test_an_operation_without_a_rule_is_refused():
         compile(ca.Function("inverse", [x], [ca.erfinv(x)]))
 
 
-@pytest.mark.parametrize("number", [1e39, -1e39, 3.4028235677973366e38, 3.4028235e38, 1e-46, 1e-320, -0.0, math.inf, math.nan])
+NUMBERS = [1e39, -1e39, 3.4028235677973366e38, 3.4028235e38, 1e-46, 1e-320, math.inf, math.nan]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_constant_is_the_nearest_number_of_the_type(dtype, number):
     x = ca.SX.sym("x")

@@ -12,7 +12,7 @@ from decimal import Decimal
 import casadi as ca
 import numpy as np
 
-__all__ = ["C_RULES", "HELPERS", "CScalar", "Names"]
+__all__ = ["C_RULES", "HELPERS", "CScalar", "Names", "in_scalars"]
 
 # Numbers whose decimal digits are exact and as few as these are written so; all others are written in base 16.
 _FEW_DIGITS = 12
@@ -179,6 +179,24 @@ static {real} torsor_erfinv({real} x)
 
 HELPERS: dict[int, Callable[[CScalar], str]] = {ca.OP_ERFINV: _erfinv}
 """The C functions that libm does not have, by the operation that calls them."""
+
+
+def in_scalars(title: str, function: ca.Function) -> ca.Function:
+    """Return a function in scalar operations, or raise an error if there is one without a rule."""
+    if function.has_free():
+        found = ", ".join(map(str, function.get_free()))
+        raise ValueError(f"{title}: free variables {found}; allowed: none; fix: make them inputs of the function")
+    try:
+        function = function if function.is_a("SXFunction") else function.expand()
+    except RuntimeError as error:
+        found = "does not expand to scalar operations; allowed: functions of SX, or that expand to SX"
+        raise ValueError(f"{title}: {found}; fix: build it from SX") from error
+    allowed = {*C_RULES, ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT}
+    for code in sorted({function.instruction_id(k) for k in range(function.n_instructions())} - allowed):
+        known = [each for each in dir(ca) if each.startswith("OP_") and getattr(ca, each) == code]
+        raise ValueError(f"{title}: no rule for {known[0] if known else code}; allowed: the operations in C_RULES")
+    return function
+
 
 # What no name may be: the words of C and C++, and what the C library, a compiler or the exported source declares.
 _MATH = """

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.compiler.c_rules import C_RULES, HELPERS, CScalar, Names
+from torsor.compiler.c_rules import C_RULES, HELPERS, CScalar, Names, in_scalars
 from torsor.compiler.count import count_operations
 from torsor.compiler.program import Operation, Program, read_program
 
@@ -24,7 +24,6 @@ __all__ = ["export_c"]
 DTYPES = ("float64", "float32")
 PIECE = 1500  # the longest piece, in operations
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
-_KNOWN = {*C_RULES, *_FREE, ca.OP_OUTPUT}
 _MARK = "Written by Torsor"
 _TARGETS = {"all", "clean", "depend", "help", "install", "m", "package", "test"}  # CMake has its own meaning for these
 
@@ -57,12 +56,8 @@ def export_c(
         raise ValueError(f"name is {name!r}; allowed: letters, digits and _, a letter first, none of {taken}")
     names = Names({name.upper() + "_H"})
     kernels = [_Kernel(names.new(title), title, each, CScalar(dtype)) for title, each in _named(functions)]
-    texts = {
-        f"{name}.h": _header(name, kernels, names),
-        f"{name}.c": _source(name, kernels, names),
-        "CMakeLists.txt": _CMAKE.replace("NAME", name),
-    }
-    return _write_all(Path(path), texts)
+    texts = {f"{name}.h": _header(name, kernels, names), f"{name}.c": _source(name, kernels, names)}
+    return _write_all(Path(path), texts | {"CMakeLists.txt": _CMAKE.replace("NAME", name)})
 
 
 def _named(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
@@ -98,22 +93,6 @@ class _Array(NamedTuple):
         """Return the parameter; C has no arrays without elements."""
         kind, length = scalar.name if self.output else f"const {scalar.name}", math.prod(self.size)
         return f"{kind} {self.name}[{qualifier}{length}]" if length else f"{kind} *{qualifier}{self.name}"
-
-
-def _scalar_function(title: str, function: ca.Function) -> ca.Function:
-    """Return the function in scalar operations, or raise an error if it has some that C cannot have."""
-    if function.has_free():
-        found = ", ".join(map(str, function.get_free()))
-        raise ValueError(f"{title}: free variables {found}; allowed: none; fix: make them inputs of the function")
-    try:
-        function = function if function.is_a("SXFunction") else function.expand()
-    except RuntimeError as error:
-        found = "does not expand to scalar operations; allowed: functions of SX, or that expand to SX"
-        raise ValueError(f"{title}: {found}; fix: build it from SX") from error
-    for code in sorted({function.instruction_id(k) for k in range(function.n_instructions())} - _KNOWN):
-        known = [each for each in dir(ca) if each.startswith("OP_") and getattr(ca, each) == code]
-        raise ValueError(f"{title}: no rule for {known[0] if known else code}; allowed: the operations in C_RULES")
-    return function
 
 
 def _used(operation: Operation) -> tuple[int, ...]:
@@ -154,7 +133,7 @@ class _Kernel:
 
     def __init__(self, name: str, title: str, function: ca.Function, scalar: CScalar):
         self.name, self.title, self.scalar = name, title, scalar
-        function = _scalar_function(title, function)
+        function = in_scalars(title, function)
         self.program = program = read_program(function)
         self.counts = ", ".join(f"{count} {kind}" for kind, count in count_operations(function)._asdict().items())
         self.touched: set[str] = set()

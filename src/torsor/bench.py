@@ -1,0 +1,250 @@
+"""``torsor bench``: Torsor beside its peers, in one process, best of several repeats, ratios first.
+
+Peers are used where they are installed: Pinocchio (``rneaInParallel`` with one thread, and single calls), MuJoCo, and
+CasADi's own virtual machine. Robots come from the wheel example-robot-data.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, files, version
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import torsor
+from torsor.compiler import count_operations
+from torsor.compiler.llvm_code import write_llvm
+from torsor.compiler.native import emit, vector_width
+from torsor.compiler.program import read_program
+
+__all__ = ["Row", "run_benchmarks"]
+
+STATES = 4096
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: what was measured, Torsor's time and its peer's (seconds), and their ratio (larger is better)."""
+
+    figure: str
+    torsor: float
+    peer: float | None = None
+    peer_name: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times faster than the peer."""
+        return None if self.peer is None else self.peer / self.torsor
+
+
+def best(call: Callable[[], Any], seconds: float = 1.0, least: int = 5) -> float:
+    """Return the shortest time of a call, over repeats that last about the given time together."""
+    call()
+    shortest, repeats, stop = np.inf, 0, time.perf_counter() + seconds
+    while repeats < least or time.perf_counter() < stop:
+        start = time.perf_counter()
+        call()
+        shortest = min(shortest, time.perf_counter() - start)
+        repeats += 1
+    return shortest
+
+
+def best_small(call: Callable[[], Any], calls: int = 2000) -> float:
+    """Return the shortest mean time of a call that takes microseconds."""
+
+    def many() -> None:
+        for _ in range(calls):
+            call()
+
+    return best(many) / calls
+
+
+def robot_file(name: str) -> Path | None:
+    """Return the path of a robot of the wheel example-robot-data, or None if it is not installed."""
+    try:
+        listed = files("example-robot-data") or []
+    except PackageNotFoundError:
+        return None
+    return next((Path(str(each.locate())) for each in listed if each.name == name), None)
+
+
+class _Peer:
+    """Pinocchio's model of the same file, with random states that fit both; its joints may be in another order."""
+
+    def __init__(self, path: Path, base: str):
+        import pinocchio
+
+        self.pin: Any = pinocchio
+        root = (pinocchio.JointModelFreeFlyer(),) if base == "floating" else ()
+        self.model = pinocchio.buildModelFromUrdf(str(path), *root)
+        self.data = self.model.createData()
+        self.pool = pinocchio.ModelPool(self.model, 1)
+        rng = np.random.default_rng(0)
+        self.model.lowerPositionLimit, self.model.upperPositionLimit = (
+            np.full(self.model.nq, -1.0),
+            np.full(self.model.nq, 1.0),
+        )
+        self.q = np.asfortranarray(np.array([pinocchio.randomConfiguration(self.model) for _ in range(STATES)]).T)
+        self.v, self.a = (np.asfortranarray(rng.normal(size=(self.model.nv, STATES))) for _ in range(2))
+
+    def batch(self) -> float:
+        """Return the time of inverse dynamics of all states, in C++ on one thread."""
+        return best(lambda: self.pin.rneaInParallel(1, self.pool, self.q, self.v, self.a))
+
+    def single(self) -> float:
+        """Return the time of one call of inverse dynamics from Python."""
+        q, v, a = (np.ascontiguousarray(array[:, 0]) for array in (self.q, self.v, self.a))
+        return best_small(lambda: self.pin.rnea(self.model, self.data, q, v, a))
+
+    def mass_matrix(self) -> float:
+        """Return the time of one call of the mass matrix from Python."""
+        q = np.ascontiguousarray(self.q[:, 0])
+        return best_small(lambda: self.pin.crba(self.model, self.data, q))
+
+
+def _states(robot: torsor.Robot, count: int = STATES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    q = robot.integrate(robot.neutral(), rng.uniform(-1, 1, (count, robot.nv)))
+    return q, rng.normal(size=(count, robot.nv)), rng.normal(size=(count, robot.nv))
+
+
+def _has(module: str) -> bool:
+    try:
+        version({"pinocchio": "pin"}.get(module, module))
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _robots() -> list[tuple[str, Path | None, str]]:
+    named = [
+        ("UR5", "ur5_robot.urdf", "fixed"),
+        ("Panda", "panda.urdf", "fixed"),
+        ("Talos, 32 dof", "talos_reduced.urdf", "fixed"),
+        ("Solo12 floating", "solo12.urdf", "floating"),
+        ("Talos floating", "talos_reduced.urdf", "floating"),
+    ]
+    return [(title, robot_file(name), base) for title, name, base in named]
+
+
+def _dynamics() -> list[Row]:
+    rows = []
+    for title, path, base in _robots():
+        if path is None:
+            continue
+        robot = torsor.load(path, base=base).without_friction()
+        q, v, a = _states(robot)
+        ours, matrix = best(lambda: robot.inverse_dynamics(q, v, a)), best(lambda: robot.mass_matrix(q))
+        peer = _Peer(path, base) if _has("pinocchio") else None
+        batch = None if peer is None else peer.batch() / STATES
+        rows.append(Row(f"inverse dynamics, batch, {title}", ours / STATES, batch, "pin.rneaInParallel, 1 thread"))
+        single = None if peer is None else peer.mass_matrix()
+        rows.append(Row(f"mass matrix, batch, {title}", matrix / STATES, single, "pin.crba, one call"))
+        one = best_small(lambda: robot.inverse_dynamics(q[0], v[0], a[0]))
+        rows.append(Row(f"inverse dynamics, one call, {title}", one, None if peer is None else peer.single(), "pin.rnea"))
+        slow = robot.to(device="casadi")
+        machine = best(lambda: slow.inverse_dynamics(q, v, a), least=3) / STATES
+        rows.append(Row(f"inverse dynamics, batch, {title}", ours / STATES, machine, "CasADi's virtual machine"))
+    chain = torsor.library.planar_chain(100)
+    q, v, a = _states(chain)
+    ours = best(lambda: chain.inverse_dynamics(q, v, a)) / STATES
+    slow = chain.to(device="casadi")
+    machine = best(lambda: slow.inverse_dynamics(q, v, a), least=3) / STATES
+    return [*rows, Row("inverse dynamics, batch, chain of 100 links", ours, machine, "CasADi's virtual machine")]
+
+
+def _threads() -> list[Row]:
+    robot = torsor.library.seven_axis_arm()
+    q, v, a = _states(robot, 16 * STATES)
+    two = robot.to(threads=2)
+    one, shared = best(lambda: robot.mass_matrix(q)), best(lambda: two.mass_matrix(q))
+    return [Row("two threads, mass matrix of 65536 states, seven axes", shared, one, "one thread")]
+
+
+def _compile_time() -> list[Row]:
+    """Return the time for 10,000 operations of a large function: a Jacobian by CasADi's own differentiation."""
+    robot = torsor.library.random_tree(24, seed=3, types=("revolute",), extras=False)
+    q, v, a = (ca.SX.sym(name, robot.nv) for name in "qva")
+    tau = robot.function("inverse_dynamics")(q, v, a)
+    function = ca.Function("jacobian", [q, v, a], [ca.cse(ca.jacobian(tau, ca.vertcat(q, v)))])
+    program = read_program(function)
+    start = time.perf_counter()
+    emit(write_llvm(program, (1, 1, 1, 2), "float64", vector_width("float64")).modules)
+    seconds = time.perf_counter() - start
+    operations = sum(count_operations(function))
+    return [Row(f"compile time for 10,000 operations (of {operations})", seconds * 1e4 / operations)]
+
+
+_FIRST = """
+import sys, time
+start = time.perf_counter()
+import torsor
+imported = time.perf_counter()
+robot = torsor.load(sys.argv[1])
+robot.inverse_dynamics([0.1] * robot.nq, [0.2] * robot.nv, [0.3] * robot.nv)
+end = time.perf_counter()
+print(end - start, end - imported)
+"""
+
+
+def _first_calls() -> list[Row]:
+    """Return the time from import to the first result in a new process, with an empty and with a warm cache."""
+    path = robot_file("ur5_robot.urdf")
+    if path is None:
+        return []
+    cold, warm = [], []
+    for _ in range(5):
+        with tempfile.TemporaryDirectory() as folder:
+            command, environment = [sys.executable, "-c", _FIRST, str(path)], os.environ | {"TORSOR_CACHE": folder}
+            for times in (cold, warm):
+                output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+                times.append([float(word) for word in output.split()])
+    return [
+        Row("first ever call, UR5: import to result", min(total for total, _ in cold)),
+        Row("first call, warm cache, UR5: beyond imports", min(beyond for _, beyond in warm)),
+    ]
+
+
+def _shown(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    for scale, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
+        if seconds * scale < 1000:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def run_benchmarks(output: Path | None = None, console: Console | None = None) -> list[Row]:
+    """Run all benchmarks, print the table and, if asked, write it as JSON."""
+    console = console or Console()
+    rows: list[Row] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", torsor.ModelWarning)
+        for part in (_dynamics, _threads, _compile_time, _first_calls):
+            with console.status(part.__name__.strip("_").replace("_", " ")):
+                rows += part()
+    table = Table(title=f"Torsor {torsor.__version__}, {vector_width('float64')} numbers a vector", title_justify="left")
+    for column in ("ratio", "figure", "torsor", "peer", ""):
+        table.add_column(column, justify="left" if column in ("figure", "") else "right")
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{row.ratio:.3g}x"
+        table.add_row(ratio, row.figure, _shown(row.torsor), _shown(row.peer), row.peer_name if row.peer else "")
+    console.print(table)
+    if output is not None:
+        machine = {"machine": platform.machine(), "python": platform.python_version(), "torsor": torsor.__version__}
+        packages = {name: version(name) for name in ("numpy", "casadi", "llvmlite")}
+        figures = [asdict(row) | {"ratio": row.ratio} for row in rows]
+        output.write_text(json.dumps(machine | packages | {"figures": figures}, indent=1) + "\n")
+    return rows
