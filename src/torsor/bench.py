@@ -139,38 +139,43 @@ def _robots() -> list[tuple[str, Path | None, str]]:
     return [(title, robot_file(name), base) for title, name, base in named]
 
 
+def _robot_rows(title: str, robot: torsor.Robot, peer: "_Peer | None") -> list[Row]:
+    """Return the figures of one robot, beside Pinocchio where it is there and beside CasADi's virtual machine."""
+    q, v, a = _states(robot)
+    out_tau, out_matrix = np.empty((STATES, robot.nv)), np.empty((STATES, robot.nv, robot.nv))
+    forces, matrix = (torsor.compile(robot.function(name)) for name in ("inverse_dynamics", "mass_matrix"))
+    batch = best(lambda: forces(q, v, a, out=out_tau)) / STATES
+    batch_matrix = best(lambda: matrix(q, out=out_matrix)) / STATES
+    machine = robot.to(device="casadi")
+    virtual = best(lambda: machine.inverse_dynamics(q, v, a), least=3) / STATES
+    rows = [Row(f"inverse dynamics, batch, {title}", batch, virtual, "CasADi's virtual machine")]
+    if peer is not None:
+        one = best_small(lambda: robot.inverse_dynamics(q[0], v[0], a[0]))
+        rows = [
+            Row(f"inverse dynamics, batch, {title}", batch, peer.batch() / STATES, "pin.rneaInParallel, 1 thread"),
+            *rows,
+            Row(f"mass matrix, batch, {title}", batch_matrix, peer.mass_matrix(), "pin.crba, one call"),
+            Row(f"inverse dynamics, one call, {title}", one, peer.single(), "pin.rnea, one call"),
+        ]
+    return rows
+
+
 def _dynamics() -> list[Row]:
     rows = []
     for title, path, base in _robots():
-        if path is None:
-            continue
-        robot = torsor.load(path, base=base).without_friction()
-        q, v, a = _states(robot)
-        ours, matrix = best(lambda: robot.inverse_dynamics(q, v, a)), best(lambda: robot.mass_matrix(q))
-        peer = _Peer(path, base) if _has("pinocchio") else None
-        batch = None if peer is None else peer.batch() / STATES
-        rows.append(Row(f"inverse dynamics, batch, {title}", ours / STATES, batch, "pin.rneaInParallel, 1 thread"))
-        single = None if peer is None else peer.mass_matrix()
-        rows.append(Row(f"mass matrix, batch, {title}", matrix / STATES, single, "pin.crba, one call"))
-        one = best_small(lambda: robot.inverse_dynamics(q[0], v[0], a[0]))
-        rows.append(Row(f"inverse dynamics, one call, {title}", one, None if peer is None else peer.single(), "pin.rnea"))
-        slow = robot.to(device="casadi")
-        machine = best(lambda: slow.inverse_dynamics(q, v, a), least=3) / STATES
-        rows.append(Row(f"inverse dynamics, batch, {title}", ours / STATES, machine, "CasADi's virtual machine"))
-    chain = torsor.library.planar_chain(100)
-    q, v, a = _states(chain)
-    ours = best(lambda: chain.inverse_dynamics(q, v, a)) / STATES
-    slow = chain.to(device="casadi")
-    machine = best(lambda: slow.inverse_dynamics(q, v, a), least=3) / STATES
-    return [*rows, Row("inverse dynamics, batch, chain of 100 links", ours, machine, "CasADi's virtual machine")]
+        if path is not None:
+            peer = _Peer(path, base) if _has("pinocchio") else None
+            rows += _robot_rows(title, torsor.load(path, base=base).without_friction(), peer)
+    return rows + _robot_rows("chain of 100 links", torsor.library.planar_chain(100), None)
 
 
 def _threads() -> list[Row]:
     robot = torsor.library.seven_axis_arm()
-    q, v, a = _states(robot, 16 * STATES)
-    two = robot.to(threads=2)
-    one, shared = best(lambda: robot.mass_matrix(q)), best(lambda: two.mass_matrix(q))
-    return [Row("two threads, mass matrix of 65536 states, seven axes", shared, one, "one thread")]
+    q, _, _ = _states(robot, 16 * STATES)
+    function, out = robot.function("coriolis_matrix"), np.empty((len(q), robot.nv, robot.nv))
+    one, two = (torsor.compile(function, threads=threads) for threads in (1, 2))
+    alone, shared = best(lambda: one(q, q, out=out)), best(lambda: two(q, q, out=out))
+    return [Row("two threads, Coriolis matrix of 65536 states, seven axes", shared, alone, "one thread")]
 
 
 def _compile_time() -> list[Row]:
@@ -204,7 +209,8 @@ def _first_calls() -> list[Row]:
     path = robot_file("ur5_robot.urdf")
     if path is None:
         return []
-    cold, warm = [], []
+    cold: list[list[float]] = []
+    warm: list[list[float]] = []
     for _ in range(5):
         with tempfile.TemporaryDirectory() as folder:
             command, environment = [sys.executable, "-c", _FIRST, str(path)], os.environ | {"TORSOR_CACHE": folder}
@@ -235,7 +241,9 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
         for part in (_dynamics, _threads, _compile_time, _first_calls):
             with console.status(part.__name__.strip("_").replace("_", " ")):
                 rows += part()
-    table = Table(title=f"Torsor {torsor.__version__}, {vector_width('float64')} numbers a vector", title_justify="left")
+    table = Table(
+        title=f"Torsor {torsor.__version__}, {vector_width('float64')} numbers a vector", title_justify="left"
+    )
     for column in ("ratio", "figure", "torsor", "peer", ""):
         table.add_column(column, justify="left" if column in ("figure", "") else "right")
     for row in rows:

@@ -4,14 +4,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler import DEVICES, DTYPES, Kernel, OperationCount, compile, count_operations
-from torsor.dynamics import ALGORITHMS, trace
+from torsor.compiler import (
+    DEVICES,
+    DTYPES,
+    Kernel,
+    OperationCount,
+    compile,
+    compiler_fingerprint,
+    count_operations,
+    recall,
+)
+from torsor.dynamics import ALGORITHMS, fingerprint, trace
 from torsor.errors import ModelError, describe
 from torsor.formats.toml import write_toml
 from torsor.robot import Mechanism
@@ -106,11 +115,31 @@ class Robot(Editable):
     def _kernel(self, name: str, external: bool = False, place: str | int | None = None) -> Kernel:
         key = self._key(name, external, place)
         if key not in self._kernels:
-            function = self.function(name, place, external)
             shapes = ALGORITHMS[name].shapes(self)
-            inputs = [shapes[each] for each in function.name_in()]
-            self._kernels[key] = compile(function, **vars(self.target), inputs=inputs, outputs=[shapes["output"]])
+            names = [*ALGORITHMS[name].inputs, *(["external"] if external else [])]
+            settings: dict[str, Any] = vars(self.target) | {
+                "inputs": [shapes[each] for each in names],
+                "outputs": [shapes["output"]],
+            }
+            self._kernels[key] = self._recalled(key, settings) or compile(
+                self.function(name, place, external), **settings, key=self._cache_key(key)
+            )
         return self._kernels[key]
+
+    def _cache_key(self, key: _Key) -> str:
+        """Return the name of a kernel in the cache, which is known without tracing its function."""
+        name, external, place = key
+        at = None if place is None else (self.place(place).link, self.place(place).pose.tobytes())
+        return fingerprint(self, name, external, at, self.target.dtype, compiler_fingerprint())
+
+    def _recalled(self, key: _Key, settings: dict[str, Any]) -> Kernel | None:
+        """Return a kernel from the cache, and with it its function, which then need not be traced."""
+        kept = recall(self._cache_key(key)) if self.target.device == "cpu" else None
+        if kept is None:
+            return None
+        function, code = kept
+        self._functions.setdefault(key, function)
+        return Kernel(function, **settings, code=code)
 
     def _call(
         self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None

@@ -3,6 +3,7 @@
 from torsor.compiler import cache
 from torsor.compiler.count import OperationCount, count_operations
 from torsor.compiler.kernel import DEVICES, DTYPES, Kernel, compile
+from torsor.compiler.machine import compiler_fingerprint, recall
 from torsor.compiler.program import Operation, Program, read_program
 from torsor.compiler.virtual_machine import VirtualMachine
 
@@ -16,6 +17,8 @@ __all__ = [
     "VirtualMachine",
     "cache",
     "compile",
+    "compiler_fingerprint",
     "count_operations",
     "read_program",
+    "recall",
 ]

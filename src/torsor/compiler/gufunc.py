@@ -15,16 +15,21 @@ _core = importlib.import_module(
     "numpy._core._multiarray_umath" if np.__version__ >= "2" else "numpy.core._multiarray_umath"
 )
 
-__all__ = ["make_gufunc"]
+__all__ = ["make_gufunc", "numpy_api"]
 
 _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
 _NO_IDENTITY = -1
 
 
-def _constructor() -> Any:
+def numpy_api(name: str) -> Any:
+    """Return one of the arrays of addresses in which NumPy publishes its C interface."""
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(get_pointer(_core._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.cast(get_pointer(getattr(_core, name), None), ctypes.POINTER(ctypes.c_void_p))
+
+
+def _constructor() -> Any:
+    table = numpy_api("_UFUNC_API")
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object,
         ctypes.c_void_p,
@@ -39,10 +44,36 @@ def _constructor() -> Any:
     return prototype(table[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
 
 
-def make_gufunc(address: int, name: str, signature: str, dtype: str, doc: str = "") -> tuple[np.ufunc, Any]:
-    """Return the gufunc whose inner loop is at an address, and what must be kept as long as it is used.
+class _Head(ctypes.Structure):
+    """The beginning of NumPy's ``PyUFuncObject``, as its documentation gives it."""
 
-    NumPy keeps pointers to the strings and arrays that it is given here, so they have to live on.
+    _fields_ = [
+        ("head", ctypes.c_byte * object.__basicsize__),
+        ("counts", ctypes.c_int * 4),
+        ("functions", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("ntypes", ctypes.c_int),
+        ("reserved", ctypes.c_int),
+        ("name", ctypes.c_void_p),
+        ("types", ctypes.c_void_p),
+        ("doc", ctypes.c_void_p),
+        ("ptr", ctypes.c_void_p),
+        ("obj", ctypes.c_void_p),
+    ]
+
+
+def _own(ufunc: np.ufunc, kept: list[Any]) -> None:
+    """Let a ufunc own what its pointers point to: it drops its reference ``obj`` when it ends."""
+    head = _Head.from_address(id(ufunc))
+    assert head.obj is None, "NumPy uses this field of a new gufunc itself"
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    head.obj = id(kept)
+
+
+def make_gufunc(address: int, name: str, signature: str, dtype: str, kept: list[Any], doc: str = "") -> np.ufunc:
+    """Return the gufunc whose inner loop is at an address; it keeps the list ``kept`` alive, which may still grow.
+
+    NumPy keeps pointers to the strings and arrays that it is given here, so they live on with it too.
     """
     inputs, outputs = (part.count("(") for part in signature.split("->"))
     kinds = bytes([np.dtype(dtype).num]) * (inputs + outputs)
@@ -61,4 +92,6 @@ def make_gufunc(address: int, name: str, signature: str, dtype: str, doc: str = 
         0,
         strings[2],
     )
-    return made, (loops, data, types, strings)
+    kept += [loops, data, types, strings]
+    _own(made, kept)
+    return made  # type: ignore[no-any-return]

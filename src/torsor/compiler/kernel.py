@@ -1,21 +1,17 @@
 """``compile``: a CasADi function becomes a callable with NumPy's rules, as machine code."""
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache as memo
-from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler import cache, native
-from torsor.compiler.gufunc import make_gufunc
-from torsor.compiler.llvm_code import write_llvm
-from torsor.compiler.program import Program, read_program
+from torsor.compiler import native
+from torsor.compiler.machine import has_machine_code, load_code, make_code
 from torsor.compiler.virtual_machine import Shape, VirtualMachine
 
 __all__ = ["Kernel", "compile"]
@@ -35,6 +31,7 @@ def compile(
     inputs: Sequence[Shape] | None = None,
     outputs: Sequence[Shape] | None = None,
     width: int | None = None,
+    key: str | None = None,
 ) -> "Kernel":
     """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
 
@@ -57,7 +54,7 @@ def compile(
         raise ValueError(f"device is {device!r}; allowed: {', '.join(map(repr, DEVICES))}")
     if not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
-    return Kernel(function, dtype, device, threads, inputs, outputs, width)
+    return Kernel(function, dtype, device, threads, inputs, outputs, width, key)
 
 
 class Kernel:
@@ -71,7 +68,9 @@ class Kernel:
         threads: int,
         inputs: Sequence[Shape] | None,
         outputs: Sequence[Shape] | None,
-        width: int | None,
+        width: int | None = None,
+        key: str | None = None,
+        code: list[bytes] | None = None,
     ):
         self.function, self.dtype, self.threads = function, dtype, threads
         self.ufunc: Any = None
@@ -81,18 +80,18 @@ class Kernel:
         # NumPy sees no more than two axes; an array with more is the same numbers in another shape.
         self._core_in = [_flat(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
         self._core_out = [_flat(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
-        # NumPy knows no axes of length 0 in signatures; there is next to nothing to compute for them.
-        if device == "cpu" and sizes_out and all(math.prod(size) for size in (*sizes_in, *sizes_out)):
-            self.ufunc, self._kept = _machine_code(
-                read_program(function), self._core_in, self._core_out, dtype, width or native.vector_width(dtype)
-            )
+        if device == "cpu" and has_machine_code(sizes_in, sizes_out):
+            shapes = self._core_in, self._core_out
+            if code is None:
+                code = make_code(function, *shapes, dtype, width or native.vector_width(dtype), key)
+            self.ufunc, self._direct = load_code(code, function.name(), *shapes, dtype)
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
         self._plain = self.ufunc is not None and dtype == "float64" and threads == 1 and not reshaped
 
     @property
     def direct(self) -> Callable[..., Any]:
         """The machine code itself where it takes the arrays as they are, which saves a call; otherwise this kernel."""
-        return self.ufunc if self._plain else self
+        return self._direct if self._plain else self
 
     def __repr__(self) -> str:
         return f"<Kernel {self.function.name()}: {self.dtype}, threads={self.threads}>"
@@ -101,7 +100,7 @@ class Kernel:
         """Evaluate: one array for each input, one array (or a tuple of them) out."""
         if self._plain:
             try:
-                return self.ufunc(*values) if out is None else self.ufunc(*values, out=out)
+                return self._direct(*values) if out is None else self.ufunc(*values, out=out)
             except (ValueError, TypeError):
                 self._virtual_machine.check(*values)  # says what is wrong with the inputs, if it is they
                 raise
@@ -162,42 +161,3 @@ def _flat(shape: Shape, size: tuple[int, int]) -> Shape:
 @memo
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="torsor")
-
-
-def _machine_code(
-    program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int
-) -> tuple[np.ufunc, Any]:
-    axes = tuple(len(shape) for shape in (*inputs, *outputs))
-    key = _key(program, axes, dtype, width)
-    objects = cache.load(key)
-    if objects is None:
-        objects = native.emit(write_llvm(program, axes, dtype, width).modules)
-        cache.store(key, objects)
-    address, engine = native.link(objects, "loop")
-    signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
-    ufunc, strings = make_gufunc(address, program.name, signature, dtype)
-    return ufunc, (engine, strings)
-
-
-def _key(program: Program, axes: tuple[int, ...], dtype: str, width: int) -> str:
-    """Return the name under which code is kept: a hash of all that it depends on."""
-    digest = hashlib.sha256(_own_source())
-    digest.update(repr((axes, dtype, width, program.inputs, program.outputs, native.target_description())).encode())
-    codes = [operation.code for operation in program.operations]
-    arguments = [
-        argument for operation in program.operations for argument in (len(operation.arguments), *operation.arguments)
-    ]
-    results = [-1 if index is None else index for output in program.results for index in output]
-    for part in (codes, arguments, results):
-        digest.update(np.array(part, dtype=np.int64).tobytes())
-    digest.update(np.array([operation.number for operation in program.operations]).tobytes())
-    return digest.hexdigest()
-
-
-@memo
-def _own_source() -> bytes:
-    """Return the source that writes the code: another version of it must not find what this one kept."""
-    return b"".join(
-        (Path(__file__).with_name(f"{name}.py")).read_bytes()
-        for name in ("llvm_rules", "llvm_code", "llvm_loop", "native")
-    )

@@ -32,14 +32,17 @@ class Code:
     modules: tuple[str, ...]
 
 
-def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int) -> Code:
-    """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``."""
+def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "") -> Code:
+    """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
+
+    ``call`` is text that goes beside the loop.
+    """
     scalar = Scalar(dtype)
     pieces = _cut(program)
     slots, count = _slots(program, pieces)
     modules = [_piece(program, scalar, width, number, piece, slots) for number, piece in enumerate(pieces)]
     loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), count)
-    return Code((loop, *modules))
+    return Code((loop + call, *modules))
 
 
 def _cut(program: Program) -> list[range]:

@@ -26,12 +26,12 @@ def _ready() -> llvm.Target:
 
 def _provide_c_library() -> None:
     """Tell LLVM where the functions of the C library are, since not every platform lets it look them up."""
-    libraries = [ctypes.CDLL(None)] + [ctypes.CDLL(name) for name in [ctypes.util.find_library("m")] if name]
+    library = ctypes.CDLL(None)
+    if not all(hasattr(library, function) for function in _C_FUNCTIONS):
+        library = ctypes.CDLL(ctypes.util.find_library("m"))  # this one starts a process, so it comes second
     for function in _C_FUNCTIONS:
-        for library in libraries:
-            if hasattr(library, function):
-                llvm.add_symbol(function, ctypes.cast(getattr(library, function), ctypes.c_void_p).value)
-                break
+        if hasattr(library, function):
+            llvm.add_symbol(function, ctypes.cast(getattr(library, function), ctypes.c_void_p).value)
 
 
 _C_FUNCTIONS = (
@@ -89,8 +89,8 @@ def emit(modules: Sequence[str], workers: int = 2) -> list[bytes]:
         return list(pool.map(one, modules))
 
 
-def link(objects: Sequence[bytes], symbol: str) -> tuple[int, Any]:
-    """Return the address of a function in object code, and what must be kept as long as it is called."""
+def link(objects: Sequence[bytes]) -> Any:
+    """Return an engine with object code made ready to run: it knows the addresses, and must live as long as they do."""
     _ready()
     with _LINKING:
         empty = llvm.parse_assembly("")
@@ -98,4 +98,4 @@ def link(objects: Sequence[bytes], symbol: str) -> tuple[int, Any]:
         for content in objects:
             engine.add_object_file(llvm.ObjectFileRef.from_data(content))
         engine.finalize_object()
-        return engine.get_function_address(symbol), engine
+        return engine

@@ -1,6 +1,7 @@
 """One algorithm, one file: pure functions of a tree and symbols, traced over CasADi SX."""
 
 from torsor.dynamics.algorithms import ALGORITHMS, Algorithm, trace
+from torsor.dynamics.fingerprint import fingerprint
 from torsor.dynamics.tree import Body, Tree
 
-__all__ = ["ALGORITHMS", "Algorithm", "Body", "Tree", "trace"]
+__all__ = ["ALGORITHMS", "Algorithm", "Body", "Tree", "fingerprint", "trace"]

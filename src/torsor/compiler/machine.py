@@ -1,0 +1,96 @@
+"""The machine code of a CasADi function: taken from the cache, or written, compiled and kept there."""
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from functools import cache as memo
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from torsor.compiler import cache, native
+from torsor.compiler.gufunc import make_gufunc
+from torsor.compiler.llvm_call import write_call
+from torsor.compiler.llvm_code import write_llvm
+from torsor.compiler.llvm_rules import Scalar
+from torsor.compiler.program import Program, read_program
+from torsor.compiler.pycall import can_call_directly, make_callable
+
+__all__ = ["MachineCode", "compiler_fingerprint", "has_machine_code", "load_code", "make_code", "recall"]
+
+Shape = tuple[int, ...]
+
+
+class MachineCode(NamedTuple):
+    """A gufunc, and a callable that is faster for single states and gives all else to the gufunc."""
+
+    ufunc: np.ufunc
+    direct: Callable[..., Any]
+
+
+def has_machine_code(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
+    """Whether there is something to compile: NumPy knows no axes of length 0 in the signature of a gufunc."""
+    return bool(outputs) and all(math.prod(shape) for shape in (*inputs, *outputs))
+
+
+def recall(key: str) -> tuple[ca.Function, list[bytes]] | None:
+    """Return the function and the object code that are kept under a key, if there are."""
+    kept = cache.load(key)
+    return None if kept is None else (ca.Function.deserialize(kept[0].decode()), kept[1:])
+
+
+def make_code(
+    function: ca.Function, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int, key: str | None
+) -> list[bytes]:
+    """Return the object code of a function, from the cache if it is there; ``key`` is another name to keep it under."""
+    program = read_program(function)
+    key = key or _key(program, inputs, outputs, dtype, width)
+    kept = recall(key)
+    if kept is not None:
+        return kept[1]
+    axes = tuple(len(shape) for shape in (*inputs, *outputs))
+    scalar, call = Scalar(dtype), ""
+    if len(outputs) == 1 and inputs:
+        call = write_call(inputs, outputs[0], scalar, np.dtype(dtype).num, object.__basicsize__)
+    objects = native.emit(write_llvm(program, axes, dtype, width, call).modules)
+    cache.store(key, [function.serialize().encode(), *objects])
+    return objects
+
+
+def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str) -> MachineCode:
+    """Return object code as callables. Whichever of them lives longest keeps the code."""
+    engine = native.link(objects)
+    signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
+    kept: list[Any] = [engine]
+    ufunc = make_gufunc(engine.get_function_address("loop"), name, signature, dtype, kept)
+    if len(outputs) != 1 or not inputs or not can_call_directly():
+        return MachineCode(ufunc, ufunc)
+    addresses = engine.get_function_address("call"), engine.get_global_value_address("addresses")
+    direct, definition = make_callable(ufunc, name, dtype, *addresses)
+    kept.append(definition)
+    return MachineCode(ufunc, direct)
+
+
+def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:
+    """Return the name under which code is kept: a hash of all that it depends on."""
+    digest = hashlib.sha256(compiler_fingerprint())
+    digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())
+    codes = [operation.code for operation in program.operations]
+    arguments = [
+        argument for operation in program.operations for argument in (len(operation.arguments), *operation.arguments)
+    ]
+    results = [-1 if index is None else index for output in program.results for index in output]
+    for part in (codes, arguments, results):
+        digest.update(np.array(part, dtype=np.int64).tobytes())
+    digest.update(np.array([operation.number for operation in program.operations]).tobytes())
+    return digest.hexdigest()
+
+
+@memo
+def compiler_fingerprint() -> bytes:
+    """Return what all code depends on: the source of this package, the machine, and the versions of what it uses."""
+    source = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    versions = f"{native.target_description()}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
+    return hashlib.sha256(source + versions.encode()).digest()

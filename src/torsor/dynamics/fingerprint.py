@@ -1,0 +1,35 @@
+"""A short name for a mechanism's dynamics: equal names, equal functions."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from torsor.robot import Mechanism
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(mechanism: Mechanism, *more: object) -> str:
+    """Return a hash of all that the traced functions of a mechanism depend on, and of ``more`` (by its repr).
+
+    The source that traces them is part of it: another version of Torsor must not find what this one kept.
+    """
+    digest = hashlib.sha256(_source())
+    digest.update(repr((mechanism.parents, mechanism.coordinates, more)).encode())
+    digest.update(mechanism.gravity.tobytes())
+    for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
+        numbers = (joint.pitch, joint.ratio, joint.offset, joint.smooth, link.mass)
+        digest.update(f"{joint.type} {joint.follows} {numbers!r}".encode())
+        arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
+        for array in (*arrays, link.com, link.inertia):
+            digest.update(np.asarray(array).tobytes())
+    return digest.hexdigest()
+
+
+@cache
+def _source() -> bytes:
+    package = Path(__file__).parents[1]
+    folders = ("spatial", "robot", "dynamics")
+    return b"".join(path.read_bytes() for folder in folders for path in sorted((package / folder).glob("*.py")))

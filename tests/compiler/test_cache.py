@@ -1,0 +1,373 @@
+"""The cache of compiled code: shared by processes, healed when damaged, never trusted where others can write.
+
+Root may write and read everything, so nothing here expects an error from permissions: the tests look at what is used and
+at what is left on disk, which is the same for every user.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from torsor.compiler import cache, native
+from torsor.compiler.kernel import compile
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
+
+# Compiles one function and checks its results; says whether the code was compiled or found.
+PROGRAM = """
+import sys
+import casadi as ca
+import numpy as np
+from torsor.compiler import native
+from torsor.compiler.kernel import compile
+
+emit, compiled = native.emit, []
+def watched(*arguments, **options):
+    compiled.append(True)
+    if "forbidden" in sys.argv:
+        raise AssertionError("compiled again")
+    return emit(*arguments, **options)
+native.emit = watched
+x = ca.SX.sym("x", 4)
+kernel = compile(ca.Function("f", [x], [ca.sin(x) + 2 * x, ca.sumsqr(x)]))
+given = np.linspace(-3, 3, 44).reshape(11, 4)
+first, second = kernel(given)
+assert np.allclose(first, np.sin(given) + 2 * given, rtol=1e-14, atol=1e-14)
+assert np.allclose(second, (given**2).sum(1), rtol=1e-14)
+print("compiled" if compiled else "found")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """An empty cache, for this process and those that it starts."""
+    path = tmp_path / "cache"
+    monkeypatch.setenv("TORSOR_CACHE", str(path))
+    monkeypatch.delenv("TORSOR_CACHE_MB", raising=False)
+    return path
+
+
+def function(factor: float = 2.0) -> ca.Function:
+    x = ca.SX.sym("x", 3)
+    return ca.Function("f", [x], [factor * x])
+
+
+def start(*arguments: str, program: str = PROGRAM, **environment: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen) -> str:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out.strip()
+
+
+class Compiler:
+    """Counts how often code is compiled rather than found."""
+
+    def __init__(self, monkeypatch):
+        self.count, emit = 0, native.emit
+
+        def counted(*arguments, **options):
+            self.count += 1
+            return emit(*arguments, **options)
+
+        monkeypatch.setattr(native, "emit", counted)
+
+    def compiles(self, factor: float = 2.0) -> bool:
+        """Compile a function, check it, and say whether it had to be compiled."""
+        before = self.count
+        given = np.arange(21.0).reshape(7, 3)
+        assert np.array_equal(compile(function(factor))(given), factor * given)
+        return self.count > before
+
+
+@pytest.fixture
+def compiler(folder, monkeypatch) -> Compiler:
+    return Compiler(monkeypatch)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def only_file(folder: Path) -> Path:
+    (name,) = names(folder)
+    assert name.endswith(".kernel")
+    return folder / name
+
+
+def test_a_second_process_finds_what_the_first_compiled(folder):
+    assert finish(start()) == "compiled"
+    assert finish(start("forbidden")) == "found"
+    assert only_file(folder).stat().st_mode & 0o077 == 0
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_many_processes_at_once_leave_one_file_and_no_leftovers(folder):
+    processes = [start() for _ in range(8)]
+    said = [finish(process) for process in processes]
+    assert "compiled" in said
+    assert set(said) <= {"compiled", "found"}
+    assert only_file(folder).stat().st_size > 100
+    assert finish(start("forbidden")) == "found"
+
+
+def test_the_same_function_is_compiled_once_and_another_one_again(compiler, folder):
+    assert compiler.compiles(2.0)
+    assert not compiler.compiles(2.0)
+    assert compiler.compiles(3.0)
+    assert len(names(folder)) == 2
+
+
+def test_type_and_width_and_shape_have_their_own_code(compiler, folder):
+    compile(function())
+    compile(function(), dtype="float32")
+    compile(function(), width=2)
+    compile(function(), outputs=[(3, 1)])
+    assert compiler.count == len(names(folder)) == 4
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    return content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :]
+
+
+DAMAGE = {
+    "empty": lambda content: b"",
+    "one byte": lambda content: content[:1],
+    "only the head": lambda content: content[:21],
+    "half a checksum": lambda content: content[:40],
+    "without a body": lambda content: content[:53],
+    "truncated": lambda content: content[: len(content) // 2],
+    "one byte short": lambda content: content[:-1],
+    "one byte long": lambda content: content + b"\0",
+    "bit of the head": lambda content: flipped(content, 3),
+    "bit of the checksum": lambda content: flipped(content, 30),
+    "bit of the count": lambda content: flipped(content, 54),
+    "bit of the code": lambda content: flipped(content, len(content) // 2),
+    "last bit": lambda content: flipped(content, len(content) - 1),
+    "garbage": lambda content: np.random.default_rng(0).bytes(len(content)),
+    "text": lambda content: b"hello\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_compiled_again_and_healed(compiler, folder, damage):
+    assert compiler.compiles()
+    file = only_file(folder)
+    sound = file.read_bytes()
+    file.write_bytes(DAMAGE[damage](sound))
+    assert compiler.compiles()
+    assert only_file(folder).read_bytes()[:21] == sound[:21]
+    assert len(only_file(folder).read_bytes()) == len(sound)
+    assert not compiler.compiles()
+
+
+def test_code_of_another_machine_is_not_used(compiler, folder, monkeypatch):
+    assert compiler.compiles()
+    described = native.target_description()
+    monkeypatch.setattr(native, "target_description", lambda: described.replace("x86_64", "riscv64") + "|other")
+    assert compiler.compiles()
+    assert len(names(folder)) == 2
+    monkeypatch.setattr(native, "target_description", lambda: described)
+    assert not compiler.compiles()
+
+
+@pytest.mark.parametrize("word", ["off", "OFF", "0", "no", "none", ""])
+def test_a_cache_that_is_off_writes_nothing(compiler, folder, monkeypatch, tmp_path, word):
+    monkeypatch.setenv("TORSOR_CACHE", word)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert cache.location() is None
+    assert compiler.compiles()
+    assert compiler.compiles()
+    assert list(tmp_path.iterdir()) == []
+    assert cache.info() == (None, 0, 0)
+    assert cache.clear() == 0
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(compiler, folder, monkeypatch):
+    folder.write_text("a file, not a folder")
+    for path in (folder, folder / "below"):
+        monkeypatch.setenv("TORSOR_CACHE", str(path))
+        assert compiler.compiles()
+        assert cache.info().kernels == 0
+        assert cache.clear() == 0
+    assert folder.read_text() == "a file, not a folder"
+
+
+def test_a_read_only_folder_is_no_error_and_serves_what_it_holds(compiler, folder):
+    assert compiler.compiles(2.0)
+    folder.chmod(0o500)
+    try:
+        assert not compiler.compiles(2.0)
+        assert compiler.compiles(3.0)
+        assert compiler.compiles(3.0) == (len(names(folder)) == 1)  # root can write nevertheless
+    finally:
+        folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o722, 0o1777])
+def test_nothing_is_used_from_a_folder_that_others_can_write(compiler, folder, mode):
+    assert compiler.compiles()
+    folder.chmod(mode)
+    assert compiler.compiles()
+    assert compiler.compiles(3.0)
+    assert compiler.compiles(3.0)
+    assert len(names(folder)) == 1, "nor is anything put there"
+    folder.chmod(0o700)
+    assert not compiler.compiles()
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o660, 0o622])
+def test_a_file_that_others_can_write_is_not_used_and_replaced(compiler, folder, mode):
+    assert compiler.compiles()
+    only_file(folder).chmod(mode)
+    assert compiler.compiles()
+    assert only_file(folder).stat().st_mode & 0o077 == 0
+    assert not compiler.compiles()
+
+
+def test_a_link_is_not_followed(compiler, folder, tmp_path):
+    assert compiler.compiles()
+    file = only_file(folder)
+    elsewhere = tmp_path / "elsewhere.kernel"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    assert compiler.compiles()
+    assert not only_file(folder).is_symlink()
+    assert not compiler.compiles()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_what_belongs_to_another_user_is_not_used(compiler, folder, what):
+    assert compiler.compiles()
+    given_away = folder if what == "folder" else only_file(folder)
+    os.chown(given_away, 12345, 12345)
+    assert compiler.compiles()
+
+
+def test_a_process_killed_while_writing_leaves_a_cache_that_works(folder):
+    slow = """
+import os, sys, time
+real = os.fdopen
+class Slow:
+    def __init__(self, file): self.file = file
+    def __enter__(self): return self
+    def __exit__(self, *how): self.file.close()
+    def write(self, content):
+        self.file.write(content[: len(content) // 2]); self.file.flush()
+        print("half", flush=True)
+        time.sleep(60)
+os.fdopen = lambda handle, mode="r", *rest, **more: Slow(real(handle, mode)) if mode == "wb" else real(handle, mode, *rest, **more)
+"""
+    process = start(program=slow + PROGRAM)
+    assert process.stdout.readline().strip() == "half"
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+    assert not any(name.endswith(".kernel") for name in names(folder))
+    assert finish(start()) == "compiled"
+    assert finish(start("forbidden")) == "found"
+    assert cache.info().kernels == 1
+
+
+def leftover(folder: Path, age: float) -> Path:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    file = folder / f".{'0' * 64}.1.abcdef.part"
+    file.write_bytes(b"half of a kernel")
+    os.utime(file, (time.time() - age,) * 2)
+    return file
+
+
+def test_leftovers_of_killed_processes_are_removed_when_they_are_old(compiler, folder):
+    old = leftover(folder, age=30 * 86400.0)
+    assert compiler.compiles()
+    assert not old.exists()
+
+
+def test_what_another_process_is_writing_is_left_alone(compiler, folder):
+    young = leftover(folder, age=0.0)
+    assert compiler.compiles()
+    assert young.exists()
+
+
+def test_clear_removes_leftovers_too(compiler, folder):
+    leftover(folder, age=30 * 86400.0)
+    assert cache.clear() == 0
+    assert names(folder) == []
+
+
+def test_the_least_recently_used_kernels_go_when_the_cache_is_full(compiler, folder, monkeypatch):
+    now = time.time()
+    for k in range(5):
+        assert compiler.compiles(2.0 + k)
+        for file in folder.iterdir():
+            if file.stat().st_mtime > now - 500:
+                os.utime(file, (now - 10000 + 1000 * k,) * 2)
+    size = cache.info().bytes / 5
+    assert not compiler.compiles(2.0)  # the oldest is used again, and becomes the youngest
+    monkeypatch.setenv("TORSOR_CACHE_MB", str(3.5 * size / 1e6))
+    assert compiler.compiles(99.0)
+    assert cache.info().kernels == 3
+    assert cache.info().bytes <= 3.5 * size
+    assert [compiler.compiles(factor) for factor in (99.0, 2.0, 6.0)] == [False, False, False]
+    assert compiler.compiles(3.0)
+
+
+def test_a_kernel_larger_than_the_cache_is_not_kept(compiler, folder, monkeypatch):
+    monkeypatch.setenv("TORSOR_CACHE_MB", "0")
+    assert compiler.compiles()
+    assert names(folder) == []
+    assert compiler.compiles()
+
+
+@pytest.mark.parametrize("wrong", ["much", "", "nan", "-1"])
+def test_a_size_limit_that_is_no_number_does_not_stop_a_kernel(compiler, folder, monkeypatch, wrong):
+    """Either the default holds, or an error names the setting; never the bare error of a conversion."""
+    monkeypatch.setenv("TORSOR_CACHE_MB", wrong)
+    try:
+        assert compiler.compiles()
+    except ValueError as error:
+        assert "TORSOR_CACHE_MB" in str(error)  # noqa: PT017
+
+
+def test_info_and_clear_and_location_agree(compiler, folder):
+    assert cache.location() == folder
+    assert cache.info() == (folder, 0, 0)
+    assert cache.clear() == 0
+    for factor in (2.0, 3.0, 4.0):
+        compiler.compiles(factor)
+    (folder / "notes.txt").write_text("not a kernel")
+    held = cache.info()
+    assert (held.path, held.kernels) == (folder, 3)
+    assert held.bytes == sum(file.stat().st_size for file in folder.glob("*.kernel"))
+    assert cache.clear() == 3
+    assert names(folder) == ["notes.txt"]
+    assert cache.info() == (folder, 0, 0)
+    assert compiler.compiles()
+
+
+def test_the_default_location_is_below_the_home_of_the_user(monkeypatch, tmp_path):
+    monkeypatch.delenv("TORSOR_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.location().is_relative_to(tmp_path)
+    assert cache.location().name == "torsor"
+    monkeypatch.setenv("TORSOR_CACHE", "~/kernels")
+    assert cache.location() == tmp_path / "kernels"
