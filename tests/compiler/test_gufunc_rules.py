@@ -50,7 +50,9 @@ def bits(array: np.ndarray) -> np.ndarray:
 def same(a, b) -> bool:
     """Whether two results have the same shapes and the same bits."""
     a, b = (each if isinstance(each, tuple) else (each,) for each in (a, b))
-    return len(a) == len(b) and all(x.shape == y.shape and (bits(x) == bits(y)).all() for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(
+        x.shape == y.shape and (bits(x) == bits(y)).all() for x, y in zip(a, b, strict=True)
+    )
 
 
 def run_python(text: str, **environment: str) -> subprocess.CompletedProcess:
@@ -220,7 +222,9 @@ def test_the_result_of_a_state_depends_on_neither_its_place_nor_the_size_of_the_
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [(1, 1), (1, 2), (2, 1), (3, 1), (1, 5), (4, 1), (2, 2), (5, 3), (3, 7), (16, 1), (1, 17), (33, 2)])
+@pytest.mark.parametrize(
+    "size", [(1, 1), (1, 2), (2, 1), (3, 1), (1, 5), (4, 1), (2, 2), (5, 3), (3, 7), (16, 1), (1, 17), (33, 2)]
+)
 def test_matrices_of_any_shape_come_through_entry_by_entry(dtype, size):
     X = ca.SX.sym("X", *size)
     scale = np.arange(1.0, size[0] * size[1] + 1).reshape(size)
@@ -251,6 +255,96 @@ def test_arrays_of_length_zero_are_taken_and_given(dtype):
     assert twice.shape == (4, 2)
     assert none.shape == (4, 0)
     assert twice.dtype == none.dtype == dtype
+
+
+# Single states: they take another way where there is one output
+
+
+def single(dtype: str = "float64"):
+    M, v, a = ca.SX.sym("M", 3, 5), ca.SX.sym("v", 5), ca.SX.sym("a")
+    function = ca.Function("single", [M, v, a], [ca.mtimes(M, ca.sin(v)) / a], list("Mva"), ["x"])
+    return compile(function, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_single_state_has_the_bits_that_it_has_in_a_batch_in_every_layout(dtype):
+    kernel, (M, v, a) = single(dtype), states(19, dtype)
+    wanted = kernel(M, v, a)
+    for call in (kernel, kernel.direct):
+        for k in range(19):
+            assert same(call(M[k], v[k], np.asarray(a[k])), wanted[k])
+            assert same(call(M[k], v[k], float(a[k])), wanted[k])
+        for one in layouts(M[:1], 2).values():
+            assert same(call(one[0], v[0], np.asarray(a[0])), wanted[0])
+        for one in layouts(v[:1], 1).values():
+            assert same(call(M[0], one[0], np.asarray(a[0])), wanted[0])
+        assert same(call(M[0].view(np.matrix), v[0], a[0]), wanted[0])
+        assert same(call(M[0].tolist(), v[0].tolist(), a[0].tolist()), wanted[0])
+        assert call(M[0], v[0], np.asarray(a[0])).dtype == dtype
+
+
+def test_a_number_comes_out_as_the_same_type_whatever_goes_in():
+    x = ca.SX.sym("x", 2)
+    for dtype in DTYPES:
+        kernel = compile(ca.Function("norm", [x], [ca.sqrt(ca.sumsqr(x))]), dtype=dtype)
+        kinds = {type(kernel(given)) for given in (np.array([3.0, 4.0], dtype), [3.0, 4.0], np.array([3, 4]))}
+        assert len(kinds) == 1, kinds
+
+
+def test_wrong_arguments_of_a_single_state_are_refused_with_the_name_of_the_argument():
+    kernel, M, v, a = single(), np.ones((3, 5)), np.ones(5), np.ones(())
+    with pytest.raises(ValueError, match=r"single: M has shape \(5, 3\); allowed: \(\.\.\., 3, 5\)"):
+        kernel(np.ones((5, 3)), v, a)
+    with pytest.raises(ValueError, match=r"single: v has shape \(4,\); allowed: \(\.\.\., 5\)"):
+        kernel(M, np.ones(4), a)
+    with pytest.raises(ValueError, match=r"single: v must be an array of real numbers"):
+        kernel(M, np.ones(5, complex), a)
+    for given in ([], [M], [M, v], [M, v, a, a]):
+        with pytest.raises(TypeError, match=f"single: 3 arguments wanted, {len(given)} given"):
+            kernel(*given)
+
+
+def test_a_single_state_leaves_no_references_behind():
+    kernel, given = single(), [np.ones((3, 5)), np.ones(5), np.ones(())]
+    before = [sys.getrefcount(array) for array in (*given, np.dtype("float64"), np.ndarray)]
+    results = [kernel(*given) for _ in range(1000)]
+    assert {sys.getrefcount(result) for result in results} == {4}  # the list, the set, the loop, the argument
+    del results
+    for wrong in range(1000):
+        with pytest.raises(ValueError, match="single: v has shape"):
+            kernel(given[0], np.ones(wrong % 5), given[2])
+    after = [sys.getrefcount(array) for array in (*given, np.dtype("float64"), np.ndarray)]
+    assert all(abs(b - a) < 50 for a, b in zip(before, after, strict=True))
+    assert after[:3] == before[:3]
+
+
+def test_no_warning_and_no_error_comes_of_a_single_state():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    kernel = compile(ca.Function("f", [x, y], [ca.vertcat(x / y, ca.log(x), x * x * y, ca.sin(x))]))
+    bad = [np.asarray(value) for value in (0.0, -1.0, np.inf, np.nan, 1e300, 5e-324)]
+    with np.errstate(all="raise"):
+        for a in bad:
+            for b in bad:
+                assert kernel(a, b).shape == (4,)
+                assert np.sqrt(np.array([4.0]))[0] == 2
+                assert np.array([2.0]).astype(np.float32)[0] == 2
+                assert np.array([2.5]).astype(int)[0] == 2
+
+
+def test_the_direct_callable_lives_longer_than_its_kernel():
+    found = run_python("""
+x = ca.SX.sym("x", 3)
+taken = [compile(ca.Function(f"f{k}", [x], [x * k])).direct for k in range(30)]
+import gc; gc.collect()
+others = [compile(ca.Function("g", [x], [x - k])) for k in range(30)]
+for k, call in enumerate(taken):
+    assert (call(np.ones((9, 3))) == k).all()
+    assert (call(np.ones(3)) == k).all()
+    assert call.__name__ == f"f{k}"
+del taken, call; gc.collect()
+print("right")
+""")
+    assert (found.returncode, found.stdout) == (0, "right\n"), found.stderr[-500:]
 
 
 # Types and messages
@@ -292,7 +386,9 @@ def test_out_of_another_floating_type_is_filled_with_rounded_results(kernel):
         kernel(*given, out=(None, whole, None))
 
 
-@pytest.mark.parametrize("wrong", [1j, np.ones(5, complex), "abc", ["a"] * 5, None, np.array([None] * 5), {}, [[1, 2], [3]]])
+@pytest.mark.parametrize(
+    "wrong", [1j, np.ones(5, complex), "abc", ["a"] * 5, None, np.array([None] * 5), {}, [[1, 2], [3]]]
+)
 def test_what_is_no_real_number_is_refused_with_the_name_of_the_argument(kernel, wrong):
     with pytest.raises(ValueError, match="mixed: v must be an array of real numbers"):
         kernel(np.ones((3, 5)), wrong, 1.0)
@@ -330,7 +426,11 @@ def test_a_wrong_out_is_refused(kernel):
 def test_wrong_settings_are_refused_with_what_is_allowed():
     x = ca.SX.sym("x", 3)
     function = ca.Function("f", [x], [x])
-    for name, wrong in {"dtype": ["int", "float16", None], "device": ["tpu", None], "threads": [0, -1, 1.5, "2"]}.items():
+    for name, wrong in {
+        "dtype": ["int", "float16", None],
+        "device": ["tpu", None],
+        "threads": [0, -1, 1.5, "2"],
+    }.items():
         for value in wrong:
             with pytest.raises(ValueError, match=f"{name} is .*; allowed: "):
                 compile(function, **{name: value})
@@ -374,7 +474,10 @@ def test_a_row_may_be_a_vector_with_any_stride(dtype):
     assert (place[:, 1::2] == 0).all()
 
 
-@pytest.mark.parametrize("shapes", [{"inputs": [(4,)]}, {"inputs": [(6, 1)]}, {"outputs": [(2, 2)]}, {"outputs": [()]}, {"inputs": [(5,), ()]}])
+@pytest.mark.parametrize(
+    "shapes",
+    [{"inputs": [(4,)]}, {"inputs": [(6, 1)]}, {"outputs": [(2, 2)]}, {"outputs": [()]}, {"inputs": [(5,), ()]}],
+)
 def test_shapes_that_hold_another_number_of_entries_are_refused(shapes):
     x = ca.SX.sym("x", 5)
     with pytest.raises(ValueError, match=r"f: .*; allowed: "):
@@ -444,6 +547,17 @@ def grows_by(kernel, calls: int) -> int:
 @LINUX
 def test_memory_does_not_grow_with_a_hundred_thousand_calls():
     assert grows_by(compile(mixed()), 100_000) < 3e6
+
+
+@LINUX
+def test_memory_does_not_grow_with_a_hundred_thousand_calls_of_a_single_state():
+    kernel, given = single(), [np.ones((3, 5)), np.ones(5), np.ones(())]
+    for _ in range(1000):
+        kernel(*given)
+    before = memory()
+    for _ in range(100_000):
+        kernel(*given)
+    assert memory() - before < 1e6
 
 
 @LINUX

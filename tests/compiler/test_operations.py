@@ -79,7 +79,11 @@ def defined(function: ca.Function, x: np.ndarray, y: np.ndarray) -> list[np.ndar
 
 def test_the_function_of_every_operation_uses_exactly_the_operations_in_the_table():
     function, codes = every_operation()
-    used = {function.instruction_id(k) for k in range(function.n_instructions())} - {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST}
+    used = {function.instruction_id(k) for k in range(function.n_instructions())} - {
+        ca.OP_INPUT,
+        ca.OP_OUTPUT,
+        ca.OP_CONST,
+    }
     assert used == set(codes)
     assert used | set(BY_HAND) == set(RULES) | TRIGONOMETRIC
     assert not used & set(BY_HAND)

@@ -172,7 +172,11 @@ def compare(function: ca.Function, arrays: list[np.ndarray], dtype: str) -> tupl
         open_ = np.isinf(bound)
         with np.errstate(all="ignore"):
             right = np.abs(ours.astype(float) - theirs) <= bound
-        assert (right | open_).all(), (ours[~(right | open_)][:4], theirs[~(right | open_)][:4], bound[~(right | open_)][:4])
+        assert (right | open_).all(), (
+            ours[~(right | open_)][:4],
+            theirs[~(right | open_)][:4],
+            bound[~(right | open_)][:4],
+        )
         checked, total = checked + int((~open_).sum()), total + bound.size
     return checked, total
 
@@ -184,7 +188,9 @@ def functions(draw) -> ca.Function:
     for k in range(draw(st.integers(1, 4))):
         rows, columns = draw(st.sampled_from([(1, 1), (3, 1), (4, 1), (5, 1), (2, 3), (1, 4), (3, 3), (7, 2)]))
         if draw(st.integers(0, 3)) == 0:
-            full = ca.Sparsity.lower(rows) if rows == columns else ca.Sparsity.triplet(rows, columns, [0], [columns - 1])
+            full = (
+                ca.Sparsity.lower(rows) if rows == columns else ca.Sparsity.triplet(rows, columns, [0], [columns - 1])
+            )
             inputs.append(ca.SX.sym(f"x{k}", full))
         else:
             inputs.append(ca.SX.sym(f"x{k}", rows, columns))
@@ -280,7 +286,9 @@ def test_a_graph_of_twenty_thousand_operations_in_many_pieces_gives_what_the_vir
     assert len(program.operations) > 18_000
     modules = write_llvm(program, (1, 1, 1), dtype, 4).modules
     assert len(modules) > 18_000 // PIECE
-    assert sum("ptr %scratch" in line and "getelementptr" in line for text in modules for line in text.split("\n")) > 100
+    assert (
+        sum("ptr %scratch" in line and "getelementptr" in line for text in modules for line in text.split("\n")) > 100
+    )
     checked, total = compare(function, [np.random.default_rng(2).uniform(-1, 1, (37, 9))], dtype)
     assert checked == total
 

@@ -97,7 +97,7 @@ def test_one_kernel_called_from_many_threads_gives_right_results(dtype, threads)
 
 def test_a_kernel_with_much_scratch_memory_can_be_called_from_many_threads():
     x = ca.SX.sym("x", 4)
-    early = [ca.sin(k * x[k % 4]) * x[(k + 1) % 4] for k in range(1, 1500)]
+    early = [ca.sin(k * x[k % 4]) * x[(k + 1) % 4] for k in range(1, 700)]
     late = 0
     for k, value in enumerate(early[::-1]):
         late = 0.5 * late + value * x[k % 4]
@@ -161,8 +161,9 @@ from torsor.compiler.kernel import compile
 warnings.simplefilter("ignore")
 x = ca.SX.sym("x", 3)
 kernel = compile(ca.Function("f", [x], [2 * x]), threads=2)
-ones = np.ones((5000, 3))
-assert (kernel(ones) == 2).all()
+ones = np.ones((300_000, 3))
+for _ in range(5):  # until all threads are there
+    assert (kernel(ones) == 2).all()
 child = os.fork()
 if child == 0:
     os._exit(0 if (kernel(ones) == 2).all() else 1)

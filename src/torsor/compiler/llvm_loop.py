@@ -9,7 +9,7 @@ from torsor.compiler.llvm_rules import Scalar
 
 __all__ = ["write_loop"]
 
-# Entries that are transposed at a time.
+# Entries that are transposed at a time, at least.
 TILE = 4
 # Scratch memory above this many bytes is not taken from the stack, of which threads have little.
 STACK = 65536
@@ -44,7 +44,9 @@ def write_loop(
         heads.append(_array(k, rows, columns, axes[k], first_step, scalar))
         first_step += axes[k]
         buffer, move = ("%in", "pack") if k < len(inputs) else ("%out", "unpack")
-        moves[move].append(_move(k, move, buffer, first_entry * block, rows, columns))
+        # Results are written in the longest runs that there are: whole cache lines, if vectors are as long.
+        tile = "" if move == "pack" else f".{width if rows * columns >= width > TILE else TILE}"
+        moves[move].append(_move(k, move, tile, buffer, first_entry * block, rows, columns))
         first_entry += rows * columns
     large = scratch * block > STACK
     take = (
@@ -61,7 +63,8 @@ declare i32 @feclearexcept(i32)
 {_pack_one_by_one(scalar, width)}
 {_unpack_one_by_one(scalar, width)}
 {_pack_tiles(scalar, width)}
-{_unpack_tiles(scalar, width)}
+{_unpack_tiles(scalar, width, TILE)}
+{_unpack_tiles(scalar, width, width) if width > TILE else ""}
 define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
   call void @run(ptr %arrays, ptr %lengths, ptr %steps)
   ; NumPy would warn of flags that were raised in a branch that was not taken
@@ -123,7 +126,7 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     return text + f"  %dense.{k} = and i1 %dense.a.{k}, %long.{k}\n"
 
 
-def _move(k: int, move: str, buffer: str, offset: int, rows: int, columns: int) -> str:
+def _move(k: int, move: str, tile: str, buffer: str, offset: int, rows: int, columns: int) -> str:
     """Return the call that packs or unpacks an array. An input that is the same for all states is packed once."""
     once = (
         f"""  %fixed.{k} = icmp eq i64 %state.{k}, 0
@@ -142,7 +145,7 @@ move.{k}:
   %fast.{k} = and i1 %dense.{k}, %whole
   br i1 %fast.{k}, label %tiles.{k}, label %singles.{k}
 tiles.{k}:
-  call void @{move}.tiles(ptr %from.{k}, i64 %state.{k}, i64 {rows * columns}, ptr %block.{k})
+  call void @{move}.tiles{tile}(ptr %from.{k}, i64 %state.{k}, i64 {rows * columns}, ptr %block.{k})
   br label %moved.{k}
 singles.{k}:
   call void @{move}.singles({distances}, ptr %block.{k}, i64 %lanes)
@@ -254,68 +257,64 @@ class _Shuffles:
         return f"%s{self._next}"
 
 
+def _transposed(s: _Shuffles, rows: list[str], length: int) -> list[str]:
+    """Return the columns of a matrix given by its rows, each of the given length, by shuffles of pairs.
+
+    At first each vector holds one row. Merging neighbours makes vectors that hold two rows, then four, and so on, entry
+    after entry, and fewer entries of them, so that no vector is longer than a column.
+    """
+    count = len(rows)
+    groups, merged_rows, entries = [[row] for row in rows], 1, length
+    while merged_rows < count:
+        keep = min(entries, max(1, count // (2 * merged_rows)))
+        merged = []
+        for first, second in zip(groups[::2], groups[1::2], strict=True):
+            parts = []
+            for a, b in zip(first, second, strict=True):
+                for start in range(0, entries, keep):
+                    picks = [
+                        entry * merged_rows + row + other
+                        for entry in range(start, start + keep)
+                        for other in (0, entries * merged_rows)
+                        for row in range(merged_rows)
+                    ]
+                    parts.append(s.shuffle(a, b, entries * merged_rows, picks))
+            merged.append(parts)
+        groups, merged_rows, entries = merged, 2 * merged_rows, keep
+    return groups[0]
+
+
 def _pack_tiles(scalar: Scalar, width: int) -> str:
     s = _Shuffles(scalar)
-    row = f"<{TILE} x {scalar.name}>"
     rows = []
     for lane in range(width):
         s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
         s.lines.append(f"  %p.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
-        s.lines.append(f"  %r.{lane} = load {row}, ptr %p.{lane}, align {scalar.size}")
+        s.lines.append(f"  %r.{lane} = load <{TILE} x {scalar.name}>, ptr %p.{lane}, align {scalar.size}")
         rows.append(f"%r.{lane}")
-    # groups[i][j]: entries j * held ... of the states i * g ..., entry after entry, g states each.
-    groups, g, held = [[name] for name in rows], 1, TILE
-    while g < width:
-        keep = min(held, max(1, width // (2 * g)))
-        merged = []
-        for a, b in zip(groups[::2], groups[1::2], strict=True):
-            parts = []
-            for x, y in zip(a, b, strict=True):
-                for start in range(0, held, keep):
-                    picks = [
-                        entry * g + state + (held * g if second else 0)
-                        for entry in range(start, start + keep)
-                        for second in (False, True)
-                        for state in range(g)
-                    ]
-                    parts.append(s.shuffle(x, y, held * g, picks))
-            merged.append(parts)
-        groups, g, held = merged, 2 * g, keep
-    body = list(s.lines)
     align = width * scalar.size
-    for entry, name in enumerate(groups[0]):
-        body.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
-        body.append(f"  store <{width} x {scalar.name}> {name}, ptr %b.{entry}, align {align}")
-    text = _OVER_TILES.format(tile=TILE, size=scalar.size, block=align, body="\n".join(body))
-    return f"define internal void @pack.tiles(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"
+    for entry, name in enumerate(_transposed(s, rows, TILE)):
+        s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
+        s.lines.append(f"  store <{width} x {scalar.name}> {name}, ptr %b.{entry}, align {align}")
+    return _over_tiles("pack.tiles", scalar, width, TILE, s)
 
 
-def _unpack_tiles(scalar: Scalar, width: int) -> str:
+def _unpack_tiles(scalar: Scalar, width: int, tile: int) -> str:
     s = _Shuffles(scalar)
     align = width * scalar.size
-    vector = f"<{width} x {scalar.name}>"
-    names = []
-    for entry in range(TILE):
+    entries = []
+    for entry in range(tile):
         s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
-        s.lines.append(f"  %v.{entry} = load {vector}, ptr %b.{entry}, align {align}")
-        names.append(f"%v.{entry}")
-    # Two entries of each state side by side, in halves of the states; then four.
-    half = width // 2 if width > 1 else 1
-    pairs = [
-        [
-            s.shuffle(names[k], names[k + 1], width, [i + o for i in range(h, h + half) for o in (0, width)])
-            for h in range(0, width, half)
-        ]
-        for k in (0, 2)
-    ]
-    for h in range(width // half):
-        for state in range(half):
-            row = s.shuffle(
-                pairs[0][h], pairs[1][h], width, [2 * state, 2 * state + 1, width + 2 * state, width + 2 * state + 1]
-            )
-            lane = h * half + state
-            s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
-            s.lines.append(f"  %q.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
-            s.lines.append(f"  store <{TILE} x {scalar.name}> {row}, ptr %q.{lane}, align {scalar.size}")
-    text = _OVER_TILES.format(tile=TILE, size=scalar.size, block=align, body="\n".join(s.lines))
-    return f"define internal void @unpack.tiles(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"
+        s.lines.append(f"  %v.{entry} = load <{width} x {scalar.name}>, ptr %b.{entry}, align {align}")
+        entries.append(f"%v.{entry}")
+    for lane, row in enumerate(_transposed(s, entries, width)):
+        s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
+        s.lines.append(f"  %q.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
+        s.lines.append(f"  store <{tile} x {scalar.name}> {row}, ptr %q.{lane}, align {scalar.size}")
+    return _over_tiles(f"unpack.tiles.{tile}", scalar, width, tile, s)
+
+
+def _over_tiles(name: str, scalar: Scalar, width: int, tile: int, s: _Shuffles) -> str:
+    body = "\n".join(s.lines)
+    text = _OVER_TILES.format(tile=tile, size=scalar.size, block=width * scalar.size, body=body)
+    return f"define internal void @{name}(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"
