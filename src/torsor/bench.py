@@ -7,6 +7,7 @@ CasADi's own virtual machine. Robots come from the wheel example-robot-data.
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from rich.table import Table
 import torsor
 from torsor.compiler import count_operations
 from torsor.compiler.llvm_code import write_llvm
-from torsor.compiler.native import emit, vector_width
+from torsor.compiler.native import assembly, emit, vector_width
 from torsor.compiler.program import read_program
 
 __all__ = ["Row", "run_benchmarks"]
@@ -47,6 +48,22 @@ class Row:
     def ratio(self) -> float | None:
         """How many times faster than the peer."""
         return None if self.peer is None else self.peer / self.torsor
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How far inverse dynamics of a robot is from the machine's limit.
+
+    ``operations`` is the additions and multiplications of one state, ``instructions`` what a block of W states takes in
+    all and ``arithmetic`` how many of them are vector arithmetic (sin and cos included); ``reached`` is their rate as a
+    share of the rate of a kernel that does nothing but fused products and sums.
+    """
+
+    robot: str
+    operations: int
+    instructions: int
+    arithmetic: int
+    reached: float
 
 
 def best(call: Callable[[], Any], seconds: float = 1.0, least: int = 5) -> float:
@@ -192,6 +209,53 @@ def _compile_time() -> list[Row]:
     return [Row(f"compile time for 10,000 operations (of {operations})", seconds * 1e4 / operations)]
 
 
+def _instructions(function: ca.Function) -> tuple[int, int]:
+    """Return how many instructions a block of states takes in all, and how many of them are vector arithmetic.
+
+    The code of a body has no loops, so that counting it is counting what is run, whatever else the machine does.
+    """
+    program, width = read_program(function), vector_width("float64")
+    axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
+    lines = [
+        line.split()[0]
+        for module in write_llvm(program, axes, "float64", width).modules[1:]
+        for line in assembly(module).splitlines()
+        if line.startswith("\t") and not line.startswith("\t.")
+    ]
+    return len(lines), sum(bool(_ARITHMETIC.match(line)) for line in lines)
+
+
+_ARITHMETIC = re.compile(r"v?(f?n?m?(add|sub|mul|div|fma|sqrt))")
+
+
+def _limits() -> list[Limit]:
+    """Return how near the code comes to the rate at which this machine does nothing but fused products and sums."""
+    a, b = ca.SX.sym("a"), ca.SX.sym("b")
+    # Short chains, many of them: none has to wait for another.
+    chains = [a + k for k in range(250)]
+    for _ in range(10):
+        chains = [chain * b + a for chain in chains]
+    peak = ca.Function("peak", [a, b], [sum(chains)])
+    x, y, out = np.full(STATES, 0.5), np.full(STATES, 0.9), np.empty(STATES)
+    kernel = torsor.compile(peak)
+    rate = _instructions(peak)[1] / (best(lambda: kernel(x, y, out=out)) / STATES * vector_width("float64"))
+    limits = []
+    for title, path, base in _robots():
+        if path is not None and base == "fixed":
+            robot = torsor.load(path).without_friction()
+            function = robot.function("inverse_dynamics")
+            (q, v, a_), tau = _states(robot), np.empty((STATES, robot.nv))
+            seconds = _best_batch(torsor.compile(function), (q, v, a_), tau) * vector_width("float64")
+            total, arithmetic = _instructions(function)
+            counted = count_operations(function).arithmetic
+            limits.append(Limit(title, counted, total, arithmetic, arithmetic / seconds / rate))
+    return limits
+
+
+def _best_batch(kernel: Any, inputs: tuple[np.ndarray, ...], out: np.ndarray) -> float:
+    return best(lambda: kernel(*inputs, out=out)) / STATES
+
+
 _FIRST = """
 import sys, time
 start = time.perf_counter()
@@ -250,9 +314,19 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
         ratio = "" if row.ratio is None else f"{row.ratio:.3g}x"
         table.add_row(ratio, row.figure, _shown(row.torsor), _shown(row.peer), row.peer_name if row.peer else "")
     console.print(table)
+    with console.status("limits"):
+        limits = _limits()
+    table = Table(title="Distance to the machine's limit, inverse dynamics in batches", title_justify="left")
+    for column in ("robot", "operations a state", "instructions a block", "of them arithmetic", "of the peak rate"):
+        table.add_column(column, justify="right")
+    for limit in limits:
+        counts = (limit.operations, limit.instructions, limit.arithmetic)
+        table.add_row(limit.robot, *map(str, counts), f"{limit.reached:.0%}")
+    console.print(table)
     if output is not None:
         machine = {"machine": platform.machine(), "python": platform.python_version(), "torsor": torsor.__version__}
         packages = {name: version(name) for name in ("numpy", "casadi", "llvmlite")}
         figures = [asdict(row) | {"ratio": row.ratio} for row in rows]
-        output.write_text(json.dumps(machine | packages | {"figures": figures}, indent=1) + "\n")
+        everything = machine | packages | {"figures": figures, "limits": [asdict(limit) for limit in limits]}
+        output.write_text(json.dumps(everything, indent=1) + "\n")
     return rows

@@ -1,4 +1,4 @@
-"""The command line: ``torsor info``, ``torsor count``, ``torsor demo``."""
+"""The command line: ``torsor info``, ``count``, ``export``, ``bench``, ``cache`` and ``demo``."""
 
 import argparse
 import sys
@@ -13,6 +13,8 @@ from rich.markup import escape
 
 import torsor
 from torsor import library, view
+from torsor.bench import run_benchmarks
+from torsor.compiler import DTYPES
 from torsor.errors import ModelError, ModelWarning
 from torsor.model import Robot
 
@@ -73,13 +75,35 @@ def _demo(arguments: argparse.Namespace, console: Console) -> None:
     console.print(f"\nThe whole move is drawn in [bold]{escape(str(arguments.output))}[/bold].")
 
 
+def _bench(arguments: argparse.Namespace, console: Console) -> None:
+    run_benchmarks(arguments.json, console)
+
+
+def _cache(arguments: argparse.Namespace, console: Console) -> None:
+    if arguments.clear:
+        console.print(f"{torsor.cache.clear()} kernels removed")
+    found = torsor.cache.info()
+    place = "off" if found.path is None else escape(str(found.path))
+    console.print(
+        f"cache: {place}, {found.kernels} kernels, {found.bytes / 1e6:.1f} MB", highlight=False, soft_wrap=True
+    )
+
+
+def _export(arguments: argparse.Namespace, console: Console) -> None:
+    robot = _robot(arguments.robot, arguments.base)
+    for path in robot.export_c(arguments.folder, arguments.names, dtype=arguments.dtype):
+        console.print(escape(str(path)), highlight=False, soft_wrap=True)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="torsor", description="Exact dynamics of robots, by Newton-Euler recursion.")
     parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    made = {}
     for name, run, summary in (
         ("info", _info, "show the links, joints and frames of a robot"),
         ("count", _count, "count the operations of its traced algorithms"),
+        ("export", _export, "write its algorithms as C source for controllers"),
     ):
         command = commands.add_parser(name, help=summary, description=summary)
         command.add_argument(
@@ -87,6 +111,18 @@ def _parser() -> argparse.ArgumentParser:
         )
         command.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="how the root is held")
         command.set_defaults(run=run)
+        made[name] = command
+    made["export"].add_argument("folder", metavar="FOLDER", type=Path, help="where the C files go")
+    made["export"].add_argument(
+        "--names", nargs="+", default=["inverse_dynamics"], help="algorithms (name or name:link)"
+    )
+    made["export"].add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
+    bench = commands.add_parser("bench", help="measure Torsor beside its peers")
+    bench.add_argument("--json", type=Path, help="also write the figures to this file")
+    bench.set_defaults(run=_bench)
+    store = commands.add_parser("cache", help="show or clear the compiled kernels on disk")
+    store.add_argument("--clear", action="store_true", help="remove them")
+    store.set_defaults(run=_cache)
     demo = commands.add_parser("demo", help="show what there is, on an industrial arm, and save a plot")
     demo.add_argument("--output", type=Path, default=Path("demo.png"), help="where the plot goes (default: demo.png)")
     demo.set_defaults(run=_demo)
@@ -107,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             arguments.run(arguments, console)
             status = 0
-        except (ModelError, OSError) as error:
+        except (ValueError, OSError) as error:
             errors.print(f"[bold red]error[/bold red]: {escape(str(error))}", highlight=False, soft_wrap=True)
             status = 1
     for warning in caught:

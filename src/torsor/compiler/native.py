@@ -11,7 +11,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-__all__ = ["emit", "link", "target_description", "vector_width"]
+__all__ = ["assembly", "emit", "link", "target_description", "vector_width"]
 
 _LINKING = threading.Lock()
 
@@ -87,6 +87,12 @@ def emit(modules: Sequence[str], workers: int = 2) -> list[bytes]:
         return [one(module) for module in modules]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(one, modules))
+
+
+def assembly(module: str) -> str:
+    """Return the assembly text of an LLVM module, in which instructions can be counted."""
+    _ready()
+    return str(_machine().emit_assembly(llvm.parse_assembly(module)))
 
 
 def link(objects: Sequence[bytes]) -> Any:
