@@ -1,51 +1,16 @@
-"""The robot: a mechanism that computes. Each method is an algorithm of ``dynamics``, traced once and kept."""
+"""The robot: a mechanism that computes. Each method is an algorithm of ``dynamics``."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any, Self
-
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler import (
-    DEVICES,
-    DTYPES,
-    Kernel,
-    OperationCount,
-    compile,
-    compiler_fingerprint,
-    count_operations,
-    recall,
-)
-from torsor.dynamics import ALGORITHMS, fingerprint, trace
-from torsor.errors import ModelError, describe
-from torsor.formats.toml import write_toml
-from torsor.robot import Mechanism
-from torsor.robot.edit import Editable
+from torsor.computing import Computing
 
 __all__ = ["Robot"]
 
 Array = NDArray[np.float64]
 
 
-# Algorithm, whether it takes external wrenches, and the name of the link or frame.
-_Key = tuple[str, bool, str | None]
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where a robot's methods compute: type of number, kind of machine, and how many threads."""
-
-    dtype: str = "float64"
-    device: str = "cpu"
-    threads: int = 1
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Robot(Editable):
+class Robot(Computing):
     """A tree of links and joints with its dynamics.
 
     Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws`` and ``torsor.library``. SI units, radians.
@@ -59,140 +24,6 @@ class Robot(Editable):
         >>> robot.inverse_dynamics([0.3, -1.2], [1.1, -0.7], [2.0, 3.5]).round(6).tolist()
         [1.129562, 0.643878]
     """
-
-    target: Target = field(default=Target(), compare=False)
-
-    @classmethod
-    def of(cls, mechanism: Mechanism) -> "Robot":
-        """Return the robot of a mechanism."""
-        return cls(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
-
-    def to(self, dtype: str | None = None, device: str | None = None, threads: int | None = None) -> Self:
-        """Return the same robot whose methods compute elsewhere; what is not given stays.
-
-        ``dtype`` is float64 or float32, ``threads`` the number of threads that large batches are shared among,
-        ``device`` is cpu (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state
-        takes far longer).
-
-        Example:
-            >>> import torsor
-            >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
-            dtype('float32')
-        """
-        old = self.target
-        target = Target(dtype or old.dtype, device or old.device, old.threads if threads is None else threads)
-        for name, value, allowed in (("dtype", target.dtype, DTYPES), ("device", target.device, DEVICES)):
-            if value not in allowed:
-                raise ModelError(describe(f"{name} is {value!r}", where=self.name, allowed=", ".join(allowed)))
-        return replace(self, target=target)
-
-    @cached_property
-    def _functions(self) -> dict[_Key, ca.Function]:
-        return {}
-
-    @cached_property
-    def _kernels(self) -> dict[_Key, Kernel]:
-        return {}
-
-    @cached_property
-    def _ready(self) -> dict[str, Callable[..., Array]]:
-        return {}
-
-    def _key(self, name: str, external: bool, place: str | int | None) -> _Key:
-        """Return what a function is kept under, with the place by its name; refuse what there is not."""
-        if name not in ALGORITHMS:
-            raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(ALGORITHMS)))
-        algorithm = ALGORITHMS[name]
-        if external and not algorithm.external:
-            raise ModelError(describe(f"{name} takes no external wrenches", where=self.name))
-        if algorithm.at_place != (place is not None):
-            found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
-            raise ModelError(describe(found, where=self.name))
-        if place is not None and not isinstance(place, str):
-            place = self.links[self.place(place).link].name
-        return name, external, place
-
-    def _kernel(self, name: str, external: bool = False, place: str | int | None = None) -> Kernel:
-        key = self._key(name, external, place)
-        if key not in self._kernels:
-            shapes = ALGORITHMS[name].shapes(self)
-            names = [*ALGORITHMS[name].inputs, *(["external"] if external else [])]
-            settings: dict[str, Any] = vars(self.target) | {
-                "inputs": [shapes[each] for each in names],
-                "outputs": [shapes["output"]],
-            }
-            self._kernels[key] = self._recalled(key, settings) or compile(
-                self.function(name, place, external), **settings, key=self._cache_key(key)
-            )
-        return self._kernels[key]
-
-    def _cache_key(self, key: _Key) -> str:
-        """Return the name of a kernel in the cache, which is known without tracing its function."""
-        name, external, place = key
-        at = None if place is None else (self.place(place).link, self.place(place).pose.tobytes())
-        return fingerprint(self, name, external, at, self.target.dtype, compiler_fingerprint())
-
-    def _recalled(self, key: _Key, settings: dict[str, Any]) -> Kernel | None:
-        """Return a kernel from the cache, and with it its function, which then need not be traced."""
-        kept = recall(self._cache_key(key)) if self.target.device == "cpu" else None
-        if kept is None:
-            return None
-        function, code = kept
-        self._functions.setdefault(key, function)
-        return Kernel(function, **settings, code=code)
-
-    def _call(
-        self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
-    ) -> Array:
-        if place is not None:
-            return self._kernel(name, False, place)(*values)  # type: ignore[no-any-return]
-        if external is not None:
-            return self._kernel(name, True)(*values, external)  # type: ignore[no-any-return]
-        try:
-            return self._ready[name](*values)
-        except KeyError:
-            self._ready[name] = self._kernel(name).direct
-        except (TypeError, ValueError):
-            pass  # the kernel says what is wrong with the inputs
-        return self._kernel(name)(*values)  # type: ignore[no-any-return]
-
-    # The functions themselves
-
-    def function(self, name: str, place: str | int | None = None, external: bool = False) -> ca.Function:
-        """Return the CasADi function behind a method; ``place`` for those of one link or frame.
-
-        Example:
-            >>> import torsor
-            >>> torsor.library.two_link().function("inverse_dynamics")
-            Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
-        """
-        key = self._key(name, external, place)
-        if key not in self._functions:
-            at = None if place is None else self.place(place)
-            self._functions[key] = trace(self, name, external=external, place=at)
-        return self._functions[key]
-
-    def operation_count(self, name: str, place: str | int | None = None, external: bool = False) -> OperationCount:
-        """Return the scalar operations that a method takes for one state.
-
-        Example:
-            >>> import torsor
-            >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
-            2
-        """
-        return count_operations(self.function(name, place, external))
-
-    def save(self, path: str | Path) -> None:
-        """Write the robot as TOML, which ``torsor.load`` reads back equal.
-
-        Example:
-            >>> import tempfile, torsor
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     torsor.library.two_link().save(folder + "/arm.toml")
-            ...     torsor.load(folder + "/arm.toml") == torsor.library.two_link()
-            True
-        """
-        write_toml(self, path)
 
     # Forces
 

@@ -1,7 +1,7 @@
 """The cache of compiled code: shared by processes, healed when damaged, never trusted where others can write.
 
-Root may write and read everything, so nothing here expects an error from permissions: the tests look at what is used and
-at what is left on disk, which is the same for every user.
+Root may write and read everything, so nothing here expects an error from permissions: the tests look at what is used
+and at what is left on disk, which is the same for every user.
 """
 
 import os
@@ -277,7 +277,10 @@ class Slow:
         self.file.write(content[: len(content) // 2]); self.file.flush()
         print("half", flush=True)
         time.sleep(60)
-os.fdopen = lambda handle, mode="r", *rest, **more: Slow(real(handle, mode)) if mode == "wb" else real(handle, mode, *rest, **more)
+def slow(handle, mode="r", *rest, **more):
+    file = real(handle, mode, *rest, **more)
+    return Slow(file) if mode == "wb" else file
+os.fdopen = slow
 """
     process = start(program=slow + PROGRAM)
     assert process.stdout.readline().strip() == "half"

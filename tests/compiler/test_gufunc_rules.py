@@ -1,4 +1,4 @@
-"""Compiled kernels obey the rules of NumPy's generalised universal functions: shapes, strides, types, flags and memory."""
+"""Compiled kernels obey the rules of NumPy's generalised universal functions: shapes, strides, types, flags, memory."""
 
 import gc
 import os
@@ -136,6 +136,40 @@ def test_what_lies_between_the_entries_of_out_is_not_touched(kernel):
         assert (around == 7.25).all()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pages are guarded with mprotect")
+def test_nothing_is_read_or_written_beyond_the_arrays():
+    found = run_python("""
+import ctypes, mmap
+page = mmap.PAGESIZE
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+def guarded(shape, dtype):
+    # Memory between two pages that cannot be touched: one array begins after the first, one ends before the second.
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    inner = -(-size // page) * page
+    memory = mmap.mmap(-1, inner + 2 * page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for edge in (start, start + page + inner):
+        assert libc.mprotect(edge, page, 0) == 0
+    return [np.frombuffer(memory, dtype, size // np.dtype(dtype).itemsize, at).reshape(shape)
+            for at in (page, page + inner - size)]
+for dtype in ("float64", "float32"):
+    for entries in (1, 3, 4, 5, 7):
+        x = ca.SX.sym("x", entries)
+        kernel = compile(ca.Function("f", [x], [2 * x]), dtype=dtype)
+        shape = () if entries == 1 else (entries,)
+        for count in (1, 2, 7, 8, 15, 16, 17, 33):
+            for array, place in zip(guarded((count, *shape), dtype), guarded((count, *shape), dtype)):
+                array[...] = np.arange(array.size).reshape(array.shape)
+                for a, b in ((array, place), (array[::-1], place), (array, place[::-1])):
+                    kernel.ufunc(a, out=b)
+                    assert np.array_equal(b, 2 * a)
+print("right", flush=True)
+os._exit(0)
+""")
+    assert (found.returncode, found.stdout) == (0, "right\n"), found.stderr[-500:]
+
+
 def test_out_may_be_one_of_the_inputs():
     for dtype in DTYPES:
         x, y = ca.SX.sym("x", 6), ca.SX.sym("y", 6)
@@ -260,6 +294,10 @@ def test_arrays_of_length_zero_are_taken_and_given(dtype):
 # Single states: they take another way where there is one output
 
 
+class Marked(np.ndarray):
+    """Arrays of another class."""
+
+
 def single(dtype: str = "float64"):
     M, v, a = ca.SX.sym("M", 3, 5), ca.SX.sym("v", 5), ca.SX.sym("a")
     function = ca.Function("single", [M, v, a], [ca.mtimes(M, ca.sin(v)) / a], list("Mva"), ["x"])
@@ -278,7 +316,7 @@ def test_a_single_state_has_the_bits_that_it_has_in_a_batch_in_every_layout(dtyp
             assert same(call(one[0], v[0], np.asarray(a[0])), wanted[0])
         for one in layouts(v[:1], 1).values():
             assert same(call(M[0], one[0], np.asarray(a[0])), wanted[0])
-        assert same(call(M[0].view(np.matrix), v[0], a[0]), wanted[0])
+        assert same(np.asarray(call(M[0].view(Marked), v[0], a[0])), wanted[0])
         assert same(call(M[0].tolist(), v[0].tolist(), a[0].tolist()), wanted[0])
         assert call(M[0], v[0], np.asarray(a[0])).dtype == dtype
 
@@ -306,16 +344,19 @@ def test_wrong_arguments_of_a_single_state_are_refused_with_the_name_of_the_argu
 
 def test_a_single_state_leaves_no_references_behind():
     kernel, given = single(), [np.ones((3, 5)), np.ones(5), np.ones(())]
-    before = [sys.getrefcount(array) for array in (*given, np.dtype("float64"), np.ndarray)]
+    everything = (*given, np.dtype("float64"), np.ndarray)
+    kernel(*given)
+    before = [sys.getrefcount(each) for each in everything]
     results = [kernel(*given) for _ in range(1000)]
-    assert {sys.getrefcount(result) for result in results} == {4}  # the list, the set, the loop, the argument
+    usual = [np.empty(3) for _ in range(3)]
+    assert {sys.getrefcount(result) for result in results} == {sys.getrefcount(result) for result in usual}
     del results
+    assert all(abs(sys.getrefcount(each) - count) < 50 for each, count in zip(everything, before, strict=True))
+    # NumPy's own gufuncs lose a reference to the type when shapes are wrong, so only the arrays are counted here.
     for wrong in range(1000):
         with pytest.raises(ValueError, match="single: v has shape"):
             kernel(given[0], np.ones(wrong % 5), given[2])
-    after = [sys.getrefcount(array) for array in (*given, np.dtype("float64"), np.ndarray)]
-    assert all(abs(b - a) < 50 for a, b in zip(before, after, strict=True))
-    assert after[:3] == before[:3]
+    assert [sys.getrefcount(array) for array in given] == before[:3]
 
 
 def test_no_warning_and_no_error_comes_of_a_single_state():
@@ -369,11 +410,6 @@ def test_the_result_has_the_type_of_the_kernel_whatever_the_inputs_have(kernel):
         assert same(found, kernel(*(array.astype(kernel.dtype) for array in given)))
 
 
-def test_long_doubles_are_rounded_as_other_real_numbers_are(kernel):
-    given = states(3, kernel.dtype)
-    assert same(kernel(*(array.astype(np.longdouble) for array in given)), kernel(*given))
-
-
 def test_out_of_another_floating_type_is_filled_with_rounded_results(kernel):
     given = states(9, kernel.dtype)
     wanted = kernel(*given)
@@ -419,7 +455,7 @@ def test_a_wrong_out_is_refused(kernel):
         with pytest.raises(ValueError, match=r"."):
             kernel(*given, out=out)
     for out in [np.zeros((4, 3)), (None, None), (None, [0.0] * 4, None)]:
-        with pytest.raises((TypeError, ValueError), match="out|return arrays"):
+        with pytest.raises((TypeError, ValueError), match=r"out|return arrays"):
             kernel(*given, out=out)
 
 

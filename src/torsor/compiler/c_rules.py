@@ -109,8 +109,9 @@ C_RULES: dict[int, Rule] = {
     ca.OP_FLOOR: _library("floor"),
     ca.OP_CEIL: _library("ceil"),
     ca.OP_COPYSIGN: _library("copysign"),
-    ca.OP_FMIN: _library("fmin"),
-    ca.OP_FMAX: _library("fmax"),
+    # Of 0.0 and -0.0 libm may return either; CasADi returns the first.
+    ca.OP_FMIN: lambda t, a, b: f"{b} < {a} || {a} != {a} ? {b} : {a}",
+    ca.OP_FMAX: lambda t, a, b: f"{b} > {a} || {a} != {a} ? {b} : {a}",
     ca.OP_FMOD: _library("fmod"),
     ca.OP_REMAINDER: _library("remainder"),
     ca.OP_HYPOT: _library("hypot"),

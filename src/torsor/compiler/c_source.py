@@ -96,10 +96,8 @@ class _Array(NamedTuple):
 
 
 def _used(operation: Operation) -> tuple[int, ...]:
-    """Return the values that an operation needs; ``lift`` has a second argument that it does not read."""
-    if operation.code in _FREE:
-        return ()
-    return operation.arguments[:1] if operation.code == ca.OP_LIFT else operation.arguments
+    """Return the values that an operation needs."""
+    return () if operation.code in _FREE else operation.arguments
 
 
 def _pieces(program: Program) -> list[list[int]]:
@@ -190,7 +188,6 @@ class _Kernel:
         for index in piece:
             operation = self.program.operations[index]
             arguments = [f"w{places[a]}" if a in places else self._value(a) for a in _used(operation)]
-            arguments += [""] * (len(operation.arguments) - len(arguments))
             expression = C_RULES[operation.code](self.scalar, *arguments)
             if index in places:
                 kind = "" if places[index] in declared else f"{self.scalar.name} "

@@ -72,11 +72,10 @@ def info() -> CacheInfo:
 def clear() -> int:
     """Remove every kernel from the cache and return how many there were."""
     path = location()
-    removed = 0
-    for file, _ in [] if path is None else _files(path):
+    files = [] if path is None else _files(path)
+    for file in [*(file for file, _ in files), *([] if path is None else path.glob(".*.part"))]:
         file.unlink(missing_ok=True)
-        removed += 1
-    return removed
+    return len(files)
 
 
 def load(key: str) -> list[bytes] | None:
@@ -167,7 +166,10 @@ def _prune(folder: Path) -> None:
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > 3600:
                 leftover.unlink()
-    limit = float(os.environ.get("TORSOR_CACHE_MB", _DEFAULT_MB)) * 1e6
+    try:
+        limit = float(os.environ.get("TORSOR_CACHE_MB", _DEFAULT_MB)) * 1e6
+    except ValueError:
+        limit = _DEFAULT_MB * 1e6
     total = 0.0
     for file, status in sorted(_files(folder), key=lambda entry: -entry[1].st_mtime):
         total += status.st_size

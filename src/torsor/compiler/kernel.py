@@ -1,6 +1,7 @@
 """``compile``: a CasADi function becomes a callable with NumPy's rules, as machine code."""
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache as memo
@@ -12,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.compiler import native
 from torsor.compiler.machine import has_machine_code, load_code, make_code
-from torsor.compiler.virtual_machine import Shape, VirtualMachine
+from torsor.compiler.virtual_machine import Shape, VirtualMachine, natural_shape
 
 __all__ = ["Kernel", "compile"]
 
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")
+WIDTHS = (2, 4, 8, 16)
 # Below this many states a second thread costs more than it brings.
 SMALLEST_SHARE = 256
 
@@ -52,7 +54,9 @@ def compile(
         raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
     if device not in DEVICES:
         raise ValueError(f"device is {device!r}; allowed: {', '.join(map(repr, DEVICES))}")
-    if not isinstance(threads, int) or threads < 1:
+    if width is not None and (type(width) is not int or width not in WIDTHS):
+        raise ValueError(f"width is {width!r}; allowed: {', '.join(map(str, WIDTHS))}, or None")
+    if type(threads) is not int or threads < 1:
         raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
     return Kernel(function, dtype, device, threads, inputs, outputs, width, key)
 
@@ -77,9 +81,9 @@ class Kernel:
         self._virtual_machine = VirtualMachine(function, inputs, outputs)
         self.inputs, self.outputs = self._virtual_machine.inputs, self._virtual_machine.outputs
         sizes_in, sizes_out = self._virtual_machine.sizes
-        # NumPy sees no more than two axes; an array with more is the same numbers in another shape.
-        self._core_in = [_flat(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
-        self._core_out = [_flat(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
+        # An array with other axes than CasADi's matrix is the same numbers in another shape.
+        self._core_in = [_core(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
+        self._core_out = [_core(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
         if device == "cpu" and has_machine_code(sizes_in, sizes_out):
             shapes = self._core_in, self._core_out
             if code is None:
@@ -110,25 +114,39 @@ class Kernel:
         """Evaluate where NumPy cannot do it all: several threads, another type, arrays in another shape."""
         arrays = self._virtual_machine.check(*values)
         batch = self._virtual_machine.batch(arrays)
-        given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
-        for array, shape in zip(given, self.outputs, strict=True):
-            if array is not None and array.shape != (*batch, *shape):
-                raise ValueError(f"{self.function.name()}: out has shape {array.shape}; allowed: {(*batch, *shape)}")
+        given = self._checked_out(out, batch)
         if self.ufunc is None:
             results = [result.astype(self.dtype, copy=False) for result in self._virtual_machine.results(arrays, batch)]
         else:
             flat = [
-                array.astype(self.dtype, copy=False).reshape(*array.shape[: array.ndim - len(shape)], *core)
+                self._cast(array).reshape((*array.shape[: array.ndim - len(shape)], *core))
                 for array, shape, core in zip(arrays, self.inputs, self._core_in, strict=True)
             ]
             results = [np.empty((*batch, *core), dtype=self.dtype) for core in self._core_out]
             self._share(flat, results, batch)
-            results = [r.reshape(*batch, *shape) for r, shape in zip(results, self.outputs, strict=True)]
+            results = [r.reshape((*batch, *shape)) for r, shape in zip(results, self.outputs, strict=True)]
+        results = [r if r.ndim else r[()] for r in results]  # as NumPy does: what has no axes is a number
         for k, array in enumerate(given):
             if array is not None:
                 np.copyto(array, results[k], casting="same_kind")
                 results[k] = array
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _cast(self, array: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(over="ignore"):  # too large for float32 is infinite
+            return array.astype(self.dtype, copy=False)
+
+    def _checked_out(self, out: Any, batch: Shape) -> list[NDArray[Any] | None]:
+        """Return the arrays for the results, None where there is none, or raise an error that says what is wrong."""
+        given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
+        wanted = [(*batch, *shape) for shape in self.outputs]
+        if len(given) != len(wanted):
+            raise ValueError(f"{self.function.name()}: {len(given)} arrays in out; allowed: {len(wanted)}")
+        for array, shape in zip(given, wanted, strict=True):
+            if array is not None and (not isinstance(array, np.ndarray) or array.shape != shape):
+                found = f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
+                raise ValueError(f"{self.function.name()}: out is {found}; allowed: an array of shape {shape}")
+        return given
 
     def _share(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
         """Evaluate into ``results``, shared among the threads along the longest axis of the batch."""
@@ -154,10 +172,17 @@ class Kernel:
         list(_pool(self.threads).map(work, bounds[:-1], bounds[1:]))
 
 
-def _flat(shape: Shape, size: tuple[int, int]) -> Shape:
-    return shape if len(shape) <= 2 else size
+def _core(shape: Shape, size: tuple[int, int]) -> Shape:
+    """Return the shape that the machine code sees: the array's own, if its axes are those of CasADi's matrix."""
+    rows, columns = size
+    same = shape in (size, natural_shape(size)) or (columns == 1 and shape == (rows,))
+    return shape if same else natural_shape(size)
 
 
 @memo
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="torsor")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not follow into a forked process

@@ -11,7 +11,7 @@ __all__ = ["write_loop"]
 
 # Entries that are transposed at a time, at least.
 TILE = 4
-# Scratch memory above this many bytes is not taken from the stack, of which threads have little.
+# Memory above this many bytes is not taken from the stack, of which threads have little.
 STACK = 65536
 
 
@@ -48,17 +48,14 @@ def write_loop(
         tile = "" if move == "pack" else f".{width if rows * columns >= width > TILE else TILE}"
         moves[move].append(_move(k, move, tile, buffer, first_entry * block, rows, columns))
         first_entry += rows * columns
-    large = scratch * block > STACK
-    take = (
-        f"call ptr @aligned_alloc(i64 64, i64 {-(-scratch * block // 64) * 64})"
-        if large
-        else f"alloca i8, i64 {max(scratch * block, 1)}, align 64"
-    )
-    give = "  call void @free(ptr %scratch)\n" if large else ""
+    align = max(64, block)
+    sizes_of = [-(-count * block // align) * align for count in (count_in, count_out, scratch)]
+    take, give = _memory(sum(sizes_of), align)
     return f"""
 {declarations}
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
+declare void @llvm.trap()
 declare i32 @feclearexcept(i32)
 {_pack_one_by_one(scalar, width)}
 {_unpack_one_by_one(scalar, width)}
@@ -73,14 +70,14 @@ define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
 }}
 define void @run(ptr %arrays, ptr %lengths, ptr %steps) {{
 entry:
-  %in = alloca i8, i64 {max(count_in * block, 1)}, align 64
-  %out = alloca i8, i64 {max(count_out * block, 1)}, align 64
-  %scratch = {take}
+{take}
+  %out = getelementptr i8, ptr %in, i64 {sizes_of[0]}
+  %scratch = getelementptr i8, ptr %out, i64 {sizes_of[1]}
   %states = load i64, ptr %lengths
 {"".join(heads)}
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %next, %done ]
+  %i = phi i64 [ 0, %ready ], [ %next, %done ]
   %left = sub i64 %states, %i
   %more = icmp sgt i64 %left, 0
   br i1 %more, label %full, label %end
@@ -98,6 +95,20 @@ end:
 {give}  ret void
 }}
 """
+
+
+def _memory(size: int, align: int) -> tuple[str, str]:
+    """Return how the memory of the blocks is taken and given back: from the stack, if it is little."""
+    if size <= STACK:
+        return f"  %in = alloca i8, i64 {max(size, 1)}, align {align}\n  br label %ready\nready:", ""
+    take = f"""  %in = call ptr @aligned_alloc(i64 {align}, i64 {size})
+  %exhausted = icmp eq ptr %in, null
+  br i1 %exhausted, label %abort, label %ready
+abort:
+  call void @llvm.trap() ; there is no memory, and no way to say so
+  unreachable
+ready:"""
+    return take, "  call void @free(ptr %in)\n"
 
 
 def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: Scalar) -> str:

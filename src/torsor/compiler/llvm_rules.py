@@ -155,7 +155,7 @@ class Emitter:
             r = self.call("fma", backwards, self.constant(part), r)
         z = self.exact("fmul", r, r)
         cubic = self.call("fma", self.exact("fmul", z, r), self.polynomial(z, s.sin_terms), r)
-        sin_r = self.select(self.compare("oeq", z, "zeroinitializer"), r, cubic)  # keeps -0.0 and tiny angles
+        sin_r = self.select(self.compare("oeq", z, "zeroinitializer"), x, cubic)  # keeps -0.0 and tiny angles
         cos_r = self.call("fma", z, self.constant(-0.5), self.constant(1.0))
         cos_r = self.call("fma", self.exact("fmul", z, z), self.polynomial(z, s.cos_terms), cos_r)
         odd = self.put(f"trunc {self.integers} {quarter} to {self.bits}")
@@ -228,6 +228,50 @@ def _sign(e: Emitter, a: str) -> str:
     return e.select(e.compare("one", a, "zeroinitializer"), signed, a)
 
 
+def _extreme(condition: str) -> Rule:
+    """Return the smaller or larger: the first of equal ones, and the other one if one is NaN."""
+
+    def rule(e: Emitter, a: str, b: str) -> str:
+        first = e.put(f"or {e.bits} {e.compare(condition, a, b)}, {e.compare('uno', b, b)}")
+        return e.select(first, a, b)
+
+    return rule
+
+
+def _erfinv(e: Emitter, x: str) -> str:
+    """Return CasADi's inverse of erf: a rational function of x or of its distance from -1 or 1, then Newton steps."""
+    one, two = e.constant(1.0), e.constant(2.0)
+
+    def rational(z: str, above: tuple[float, ...], below: tuple[float, ...]) -> str:
+        def horner(terms: tuple[float, ...]) -> str:
+            value = e.constant(terms[0])
+            for term in terms[1:]:
+                value = e.exact("fadd", e.exact("fmul", value, z), e.constant(term))
+            return value
+
+        return e.exact("fdiv", horner(above), horner(below))
+
+    def tail(sign: str) -> str:
+        half = e.exact("fdiv", e.exact(sign, one, x), two)
+        z = e.call("sqrt", e.put(f"fneg {e.vector} {e.library('log', half)}"))
+        terms = (1.641345311, 3.429567803, -1.624906493, -1.970840454), (1.637067800, 3.543889200, 1.0)
+        return rational(z, *terms)
+
+    low = e.put(f"fneg {e.vector} {tail('fadd')}")
+    above = (-0.140543331, 0.914624893, -1.645349621, 0.886226899)
+    below = (-0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)
+    middle = e.exact("fmul", x, rational(e.exact("fmul", x, x), above, below))
+    y = e.select(e.compare("olt", x, e.constant(0.7)), middle, tail("fsub"))
+    for _ in range(2):
+        minus_square = e.exact("fmul", e.put(f"fneg {e.vector} {y}"), y)
+        slope = e.exact("fmul", e.constant(1.1283791670955126), e.library("exp", minus_square))
+        y = e.exact("fsub", y, e.exact("fdiv", e.exact("fsub", e.library("erf", y), x), slope))
+    y = e.select(e.compare("olt", x, e.constant(-0.7)), low, y)
+    size = e.call("fabs", x)
+    y = e.select(e.compare("oeq", size, one), e.call("copysign", e.constant(float("inf")), x), y)
+    return e.select(e.compare("ogt", size, one), e.constant(float("nan")), y)
+
+
 def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
@@ -258,8 +302,8 @@ RULES: dict[int, Rule] = {
     ca.OP_AND: _logic("and"),
     ca.OP_OR: _logic("or"),
     ca.OP_IF_ELSE_ZERO: _if_else_zero,
-    ca.OP_FMIN: _library("fmin"),
-    ca.OP_FMAX: _library("fmax"),
+    ca.OP_FMIN: _extreme("ole"),
+    ca.OP_FMAX: _extreme("oge"),
     ca.OP_POW: _library("pow"),
     ca.OP_CONSTPOW: _library("pow"),
     ca.OP_FMOD: _library("fmod"),
@@ -281,5 +325,6 @@ RULES: dict[int, Rule] = {
     ca.OP_ACOSH: _library("acosh"),
     ca.OP_ATANH: _library("atanh"),
     ca.OP_ERF: _library("erf"),
+    ca.OP_ERFINV: _erfinv,
 }
 """The rule of each CasADi operation."""

@@ -52,7 +52,7 @@ def make_code(
         return kept[1]
     axes = tuple(len(shape) for shape in (*inputs, *outputs))
     scalar, call = Scalar(dtype), ""
-    if len(outputs) == 1 and inputs:
+    if _has_call(inputs, outputs):
         call = write_call(inputs, outputs[0], scalar, np.dtype(dtype).num, object.__basicsize__)
     objects = native.emit(write_llvm(program, axes, dtype, width, call).modules)
     cache.store(key, [function.serialize().encode(), *objects])
@@ -65,12 +65,17 @@ def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: lis
     signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
     kept: list[Any] = [engine]
     ufunc = make_gufunc(engine.get_function_address("loop"), name, signature, dtype, kept)
-    if len(outputs) != 1 or not inputs or not can_call_directly():
+    if not _has_call(inputs, outputs) or not can_call_directly():
         return MachineCode(ufunc, ufunc)
     addresses = engine.get_function_address("call"), engine.get_global_value_address("addresses")
     direct, definition = make_callable(ufunc, name, dtype, *addresses)
     kept.append(definition)
     return MachineCode(ufunc, direct)
+
+
+def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
+    """Whether there is a direct call: for one result, which is an array, since NumPy makes numbers of the others."""
+    return bool(inputs) and len(outputs) == 1 and len(outputs[0]) > 0
 
 
 def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:

@@ -2,6 +2,10 @@
 
 import ctypes
 import ctypes.util
+import os
+import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +18,8 @@ import llvmlite.binding as llvm
 __all__ = ["assembly", "emit", "link", "target_description", "vector_width"]
 
 _LINKING = threading.Lock()
+# Characters of LLVM text from which other processes are worth their start: about a second of work.
+LARGE = 400_000
 
 
 @cache
@@ -36,7 +42,7 @@ def _provide_c_library() -> None:
 
 _C_FUNCTIONS = (
     *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    *("exp", "expm1", "log", "log1p", "pow", "fmod", "remainder", "hypot", "erf", "fmin", "fmax"),
+    *("exp", "expm1", "log", "log1p", "pow", "fmod", "remainder", "hypot", "erf"),
     *("aligned_alloc", "free", "feclearexcept"),
 )
 
@@ -73,20 +79,38 @@ def target_description() -> str:
     return "|".join([llvm.get_default_triple(), llvm.get_host_cpu_name(), _features(), version, llvmlite.__version__])
 
 
-def emit(modules: Sequence[str], workers: int = 2) -> list[bytes]:
-    """Return the object code of LLVM modules, several compiled at a time."""
-    _ready()
+def emit(modules: Sequence[str]) -> list[bytes]:
+    """Return the object code of LLVM modules; if they are large, all cores of the machine compile.
 
-    def one(text: str) -> bytes:
-        machine = _machine()
-        module = llvm.parse_assembly(text)
-        module.triple = machine.triple
-        return bytes(machine.emit_object(module))
-
-    if len(modules) == 1 or workers == 1:
-        return [one(module) for module in modules]
+    llvmlite lets one thread of a process into LLVM at a time, so the others are processes, which run this file.
+    """
+    workers = min(os.cpu_count() or 1, len(modules))
+    if sum(map(len, modules)) < LARGE or workers < 2 or not sys.executable:
+        return [_emit_one(module) for module in modules]
+    shares = [list(range(len(modules)))[k::workers] for k in range(workers)]
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(one, modules))
+        others = [pool.submit(_emit_elsewhere, [modules[k] for k in share]) for share in shares[1:]]
+        objects = dict(zip(shares[0], [_emit_one(modules[k]) for k in shares[0]], strict=True))
+        for share, other in zip(shares[1:], others, strict=True):
+            objects |= dict(zip(share, other.result(), strict=True))
+    return [objects[k] for k in range(len(modules))]
+
+
+def _emit_one(text: str) -> bytes:
+    machine = _machine()
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    return bytes(machine.emit_object(module))
+
+
+def _emit_elsewhere(modules: list[str]) -> list[bytes]:
+    """Compile in another process; if it fails for any reason, here."""
+    try:
+        done = subprocess.run([sys.executable, __file__], input=pickle.dumps(modules), capture_output=True, check=True)
+        objects: list[bytes] = pickle.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, pickle.PickleError, EOFError):
+        return [_emit_one(module) for module in modules]
+    return objects
 
 
 def assembly(module: str) -> str:
@@ -105,3 +129,7 @@ def link(objects: Sequence[bytes]) -> Any:
             engine.add_object_file(llvm.ObjectFileRef.from_data(content))
         engine.finalize_object()
         return engine
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(pickle.dumps([_emit_one(module) for module in pickle.load(sys.stdin.buffer)]))

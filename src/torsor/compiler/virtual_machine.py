@@ -10,13 +10,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Shape", "VirtualMachine"]
+__all__ = ["Shape", "VirtualMachine", "natural_shape"]
 
 Array = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 
-def _natural(size: tuple[int, int]) -> Shape:
+def natural_shape(size: tuple[int, int]) -> Shape:
     """Return the axes that a CasADi matrix has by default: none for a scalar, one for a column, two otherwise."""
     rows, cols = size
     return () if size == (1, 1) else (rows,) if cols == 1 else size
@@ -42,8 +42,18 @@ class VirtualMachine:
         self._sizes_in = [function.size_in(k) for k in range(function.n_in())]
         self._sizes_out = [function.size_out(k) for k in range(function.n_out())]
         self.sizes = self._sizes_in, self._sizes_out
-        self.inputs = list(inputs or map(_natural, self._sizes_in))
-        self.outputs = list(outputs or map(_natural, self._sizes_out))
+        self.inputs = self._shapes("inputs", inputs, self._sizes_in)
+        self.outputs = self._shapes("outputs", outputs, self._sizes_out)
+
+    def _shapes(self, what: str, shapes: Sequence[Shape] | None, sizes: list[tuple[int, int]]) -> list[Shape]:
+        """Return the shapes of one state's arrays, or raise an error if they cannot hold the matrices."""
+        if shapes is None:
+            return [natural_shape(size) for size in sizes]
+        given = [tuple(shape) for shape in shapes]
+        if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
+            allowed = f"as many, with as many entries as the matrices {sizes}"
+            raise ValueError(f"{self.function.name()}: {what} is {given}; allowed: {allowed}")
+        return given
 
     def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
         """Evaluate; one array for each input, one array (or a tuple of them) out."""
