@@ -25,6 +25,7 @@ UNARY = {
     *(ca.OP_NEG, ca.OP_SQ, ca.OP_TWICE, ca.OP_INV, ca.OP_SQRT, ca.OP_FABS, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_SIGN),
     *(ca.OP_NOT, ca.OP_EXP, ca.OP_EXPM1, ca.OP_LOG, ca.OP_LOG1P, ca.OP_SIN, ca.OP_COS, ca.OP_TAN, ca.OP_ASIN),
     *(ca.OP_ACOS, ca.OP_ATAN, ca.OP_SINH, ca.OP_COSH, ca.OP_TANH, ca.OP_ASINH, ca.OP_ACOSH, ca.OP_ATANH, ca.OP_ERF),
+    ca.OP_ERFINV,
 }
 TRIGONOMETRIC = {ca.OP_SIN, ca.OP_COS}
 # CasADi makes OP_CONSTPOW of a power with a constant exponent only.
@@ -99,8 +100,8 @@ def test_every_operation_but_sin_and_cos_has_the_bits_of_the_virtual_machine(dty
         assert ours.dtype == dtype
         if code not in TRIGONOMETRIC:
             right = same_bits(ours, theirs)
-            if code in (ca.OP_FMIN, ca.OP_FMAX):
-                right |= (x == 0) & (y == 0) & (ours == 0)  # C leaves open which of two zeros is the smaller one
+            if code == ca.OP_ERFINV:  # CasADi's own approximation, in a handful of operations that each round
+                right |= np.isclose(ours, theirs, rtol=64 * np.finfo(dtype).eps, atol=0)
             wrong = np.flatnonzero(~right)
             shown = [(x[k], y[k], ours[k], theirs[k]) for k in wrong[:5]]
             assert not len(wrong), f"operation {code}: x, y, found, defined: {shown}"
@@ -116,8 +117,8 @@ def test_assign_and_lift_give_their_first_argument(dtype):
 
 def test_an_operation_without_a_rule_is_refused():
     x = ca.SX.sym("x")
-    with pytest.raises(NotImplementedError, match="inverse: no rule for CasADi's operation"):
-        compile(ca.Function("inverse", [x], [ca.erfinv(x)]))
+    with pytest.raises(NotImplementedError, match="shown: no rule for CasADi's operation"):
+        compile(ca.Function("shown", [x], [ca.SX.binary(ca.OP_PRINTME, x, x)]))
 
 
 NUMBERS = [1e39, -1e39, 3.4028235677973366e38, 3.4028235e38, 1e-46, 1e-320, math.inf, math.nan]
