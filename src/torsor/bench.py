@@ -167,7 +167,8 @@ def _robot_rows(title: str, robot: torsor.Robot, peer: "_Peer | None") -> list[R
     virtual = best(lambda: machine.inverse_dynamics(q, v, a), least=3) / STATES
     rows = [Row(f"inverse dynamics, batch, {title}", batch, virtual, "CasADi's virtual machine")]
     if peer is not None:
-        one = best_small(lambda: robot.inverse_dynamics(q[0], v[0], a[0]))
+        q_one, v_one, a_one = q[0].copy(), v[0].copy(), a[0].copy()
+        one = best_small(lambda: robot.inverse_dynamics(q_one, v_one, a_one))
         rows = [
             Row(f"inverse dynamics, batch, {title}", batch, peer.batch() / STATES, "pin.rneaInParallel, 1 thread"),
             *rows,
@@ -187,12 +188,12 @@ def _dynamics() -> list[Row]:
 
 
 def _threads() -> list[Row]:
-    robot = torsor.library.seven_axis_arm()
-    q, _, _ = _states(robot, 16 * STATES)
-    function, out = robot.function("coriolis_matrix"), np.empty((len(q), robot.nv, robot.nv))
+    robot = torsor.library.random_tree(30, seed=1, types=("revolute",), extras=False)
+    states, out = _states(robot, 8 * STATES), np.empty((8 * STATES, robot.nv))
+    function = robot.function("inverse_dynamics")
     one, two = (torsor.compile(function, threads=threads) for threads in (1, 2))
-    alone, shared = best(lambda: one(q, q, out=out)), best(lambda: two(q, q, out=out))
-    return [Row("two threads, Coriolis matrix of 65536 states, seven axes", shared, alone, "one thread")]
+    alone, shared = best(lambda: one(*states, out=out)), best(lambda: two(*states, out=out))
+    return [Row(f"two threads, inverse dynamics of {8 * STATES} states, 30 dof", shared, alone, "one thread")]
 
 
 def _compile_time() -> list[Row]:

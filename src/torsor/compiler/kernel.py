@@ -122,12 +122,24 @@ class Kernel:
                 self._cast(array).reshape((*array.shape[: array.ndim - len(shape)], *core))
                 for array, shape, core in zip(arrays, self.inputs, self._core_in, strict=True)
             ]
-            results = [np.empty((*batch, *core), dtype=self.dtype) for core in self._core_out]
+            results = [
+                array
+                if array is not None
+                and core == shape
+                and array.dtype == self.dtype
+                # NumPy's overlap rules are for one call, not for several threads
+                and not any(np.may_share_memory(array, each) for each in flat)
+                else np.empty((*batch, *core), dtype=self.dtype)
+                for array, core, shape in zip(given, self._core_out, self.outputs, strict=True)
+            ]
             self._share(flat, results, batch)
-            results = [r.reshape((*batch, *shape)) for r, shape in zip(results, self.outputs, strict=True)]
+            results = [
+                r if core == shape else r.reshape((*batch, *shape))
+                for r, core, shape in zip(results, self._core_out, self.outputs, strict=True)
+            ]
         results = [r if r.ndim else r[()] for r in results]  # as NumPy does: what has no axes is a number
         for k, array in enumerate(given):
-            if array is not None:
+            if array is not None and array is not results[k]:
                 np.copyto(array, results[k], casting="same_kind")
                 results[k] = array
         return results[0] if len(results) == 1 else tuple(results)

@@ -42,7 +42,7 @@ def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, 
     slots, count = _slots(program, pieces)
     modules = [_piece(program, scalar, width, number, piece, slots) for number, piece in enumerate(pieces)]
     loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), count)
-    return Code((loop + call, *modules))
+    return Code((loop + call + _constants(program, scalar, width), *modules))
 
 
 def _cut(program: Program) -> list[range]:
@@ -154,15 +154,24 @@ def _piece(program: Program, scalar: Scalar, width: int, number: int, piece: ran
         if program.operations[index].code not in _FREE:
             for entry in wanted.get(index, ()):
                 body.store(body.names[index], "%out", entry)
-    if number == 0:  # what no operation computes: zeros, and outputs that are inputs or constants
+    if number == 0:  # outputs that are inputs belong to no operation
         for index, entries in wanted.items():
-            if index == _ZERO or program.operations[index].code in _FREE:
-                value = "zeroinitializer" if index == _ZERO else body.value(index)
+            if index != _ZERO and program.operations[index].code == ca.OP_INPUT:
                 for entry in entries:
-                    body.store(value, "%out", entry)
+                    body.store(body.value(index), "%out", entry)
     head = [f"define void @piece.{number}(ptr noalias %in, ptr noalias %out, ptr noalias %scratch) {{", "entry:"]
     weights = '!0 = !{!"branch_weights", i32 1, i32 100000}'
     return "\n".join([_declarations(body.emitter), *head, *body.emitter.lines, "  ret void", "}", weights, ""])
+
+
+def _constants(program: Program, scalar: Scalar, width: int) -> str:
+    """Return the function that writes what is the same for all states, zeros above all: once, not for each block."""
+    body = _Body(program, scalar, width, {})
+    for index, entries in _wanted(program).items():
+        if index == _ZERO or program.operations[index].code == ca.OP_CONST:
+            for entry in entries:
+                body.store("zeroinitializer" if index == _ZERO else body.value(index), "%out", entry)
+    return "\n".join(["define void @constants(ptr %out) {", *body.emitter.lines, "  ret void", "}", ""])
 
 
 def _wanted(program: Program) -> dict[int, list[int]]:

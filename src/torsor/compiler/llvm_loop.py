@@ -75,6 +75,7 @@ entry:
   %scratch = getelementptr i8, ptr %out, i64 {sizes_of[1]}
   %states = load i64, ptr %lengths
 {"".join(heads)}
+  call void @constants(ptr %out)
   br label %head
 head:
   %i = phi i64 [ 0, %ready ], [ %next, %done ]
@@ -233,6 +234,15 @@ lane:
 
 _OVER_TILES = """entry:
   %final = sub i64 %count, {tile}
+  ; the second tile begins where a cache line does: stores that cross lines take twice as long
+  %address = ptrtoint ptr %array to i64
+  %gap = sub i64 0, %address
+  %gap.bytes = and i64 %gap, 63
+  %gap.entries = udiv i64 %gap.bytes, {size}
+  %far = icmp ugt i64 %gap.entries, {tile}
+  %aligned = icmp eq i64 %gap.entries, 0
+  %plain = or i1 %far, %aligned
+  %second = select i1 %plain, i64 {tile}, i64 %gap.entries
   br label %body
 body:
   %e = phi i64 [ 0, %entry ], [ %e.next, %body ]
@@ -241,7 +251,9 @@ body:
   %b.offset = mul i64 %e, {block}
   %b = getelementptr i8, ptr %block, i64 %b.offset
 {body}
-  %e.plus = add i64 %e, {tile}
+  %e.step = add i64 %e, {tile}
+  %at.first = icmp eq i64 %e, 0
+  %e.plus = select i1 %at.first, i64 %second, i64 %e.step
   %over = icmp sgt i64 %e.plus, %final
   ; the last tile ends with the last entry, and does some of the one before again
   %e.next = select i1 %over, i64 %final, i64 %e.plus
