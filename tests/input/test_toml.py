@@ -451,3 +451,15 @@ def test_what_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanis
 def test_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_toml(random_mechanism(0), tmp_path / "nowhere" / "robot.toml")
+
+
+def test_an_inertia_that_is_known_to_be_no_body_reads_back(tmp_path: Path) -> None:
+    links = [Link("base"), Link("arm", 1.0, inertia=np.diag([1.0, 1.0, 3.0]), strict=False)]
+    robot = assemble("odd", links, [Joint("hinge", "revolute", "base", "arm")])
+    write_toml(robot, tmp_path / "odd.toml")
+    assert "unphysical = true" in (tmp_path / "odd.toml").read_text()
+    assert read_toml(tmp_path / "odd.toml") == robot
+    declared = (tmp_path / "odd.toml").read_text().replace("unphysical = true\n", "")
+    (tmp_path / "odd.toml").write_text(declared)
+    with pytest.raises(ModelError, match="no body has the principal moments"):
+        read_toml(tmp_path / "odd.toml")

@@ -42,7 +42,8 @@ def compile(
     virtual machine, which starts at once and is much slower. ``threads`` shares large batches among as many threads,
     with the same result to the last bit. ``inputs`` and ``outputs`` are the shapes of one state's arrays where they
     are not those of CasADi's matrices. ``width`` is the number of states that are computed side by side; by default
-    what the machine's vectors hold.
+    what the machine's vectors hold. ``key`` names the code in the cache where the caller knows a quicker name than the
+    hash of all operations.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -123,14 +124,8 @@ class Kernel:
                 for array, shape, core in zip(arrays, self.inputs, self._core_in, strict=True)
             ]
             results = [
-                array
-                if array is not None
-                and core == shape
-                and array.dtype == self.dtype
-                # NumPy's overlap rules are for one call, not for several threads
-                and not any(np.may_share_memory(array, each) for each in flat)
-                else np.empty((*batch, *core), dtype=self.dtype)
-                for array, core, shape in zip(given, self._core_out, self.outputs, strict=True)
+                array if array is not None and self._fits(array, k, flat) else np.empty((*batch, *core), self.dtype)
+                for k, (array, core) in enumerate(zip(given, self._core_out, strict=True))
             ]
             self._share(flat, results, batch)
             results = [
@@ -143,6 +138,11 @@ class Kernel:
                 np.copyto(array, results[k], casting="same_kind")
                 results[k] = array
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _fits(self, array: NDArray[Any], k: int, inputs: list[NDArray[Any]]) -> bool:
+        """Whether result k can be written to an array as it is; one that overlaps an input would spoil it."""
+        same = self._core_out[k] == self.outputs[k] and array.dtype == self.dtype
+        return same and not any(np.may_share_memory(array, each) for each in inputs)
 
     def _cast(self, array: NDArray[Any]) -> NDArray[Any]:
         with np.errstate(over="ignore"):  # too large for float32 is infinite

@@ -34,7 +34,7 @@ _EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 _KEYS = {
     "file": "torsor name gravity units* links joints frames",
     "units": "angle* length mass",
-    "link": "name* mass com inertia visuals",
+    "link": "name* mass com inertia unphysical visuals",
     "visual": "shape* name size position rpy rotation color mesh path",
     "joint": " ".join(["name* type* parent* child* position rpy rotation follows multi_turn", *_ONCE, *_EACH]),
     "frame": "name* link* position rpy rotation",
@@ -46,7 +46,7 @@ _HOLDS: dict[str, tuple[Any, str]] = {
     "a string in quotes": (str, "name angle link type parent child follows shape mesh path"),
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
     "tables": (list, "links joints frames visuals"),
-    "true or false": (bool, "multi_turn"),
+    "true or false": (bool, "multi_turn unphysical"),
     "a finite number": ([()], "mass pitch ratio offset smooth"),
     "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
     "3 or 4 finite numbers": ([(3,), (4,)], "color"),
@@ -162,8 +162,10 @@ class _Reader:
         inertia = inertia[[[0, 3, 4], [3, 1, 5], [4, 5, 2]]] if inertia.ndim == 1 else inertia
         visuals = tuple(self._visual(*visual) for visual in _entries("visual", entry, where))
         settings = _some(entry, "name", "mass", "com")
-        link = Link(inertia=inertia, visuals=visuals, strict=self.strict, source=self.source, **settings)
-        if link.defect:
+        known = entry.get("unphysical", False)  # whoever wrote the file knows that no body has this inertia
+        strict = self.strict and not known
+        link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, **settings)
+        if link.defect and not known:
             warnings.warn(link.defect, ModelWarning, stacklevel=6)
         return link
 
@@ -260,7 +262,8 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
     for link in (mechanism.base, *mechanism.links):
         symmetric = np.array_equal(link.inertia, link.inertia.T)  # or it is so but for rounding, which six would lose
         inertia = link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] if symmetric else link.inertia
-        yield "[[links]]\n", {"name": link.name, **_unless(0.0, mass=link.mass, com=link.com, inertia=inertia)}
+        known = {"unphysical": True} if link.defect else {}
+        yield "[[links]]\n", {"name": link.name, **_unless(0.0, mass=link.mass, com=link.com, inertia=inertia)} | known
         for look in link.visuals:
             table: Table = {"shape": look.shape, "size": look.size} | _place(look.pose) | _unless("", name=look.name)
             yield "[[links.visuals]]\n", table | _unless(None, color=look.color, mesh=look.mesh, path=look.path)

@@ -1,0 +1,79 @@
+"""The command line does what its help says, and fails with a message and status 1."""
+
+from pathlib import Path
+
+import pytest
+
+import torsor
+from torsor.cli import main
+
+
+def test_info_shows_links_joints_and_frames(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["info", "stanford"]) == 0
+    shown = capsys.readouterr().out
+    assert "6 moving links, nq = 6, nv = 6" in shown
+    assert "prismatic" in shown
+    scara = torsor.library.scara().with_frame(
+        "[bold]gripper", "tool", [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0.1], [0, 0, 0, 1]]
+    )
+    scara.save(tmp_path / "scara.toml")
+    assert main(["info", str(tmp_path / "scara.toml"), "--base", "floating"]) == 0
+    shown = capsys.readouterr().out
+    assert "nq = 11, nv = 10" in shown
+    assert "[bold]gripper" in shown
+
+
+def test_count_shows_the_operations(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["count", "two_link"]) == 0
+    shown = capsys.readouterr().out
+    count = torsor.library.two_link().operation_count("inverse_dynamics")
+    row = next(line for line in shown.splitlines() if "inverse_dynamics" in line)
+    assert [int(word) for word in row.replace("│", " ").split()[1:]] == list(count)
+
+
+def test_export_writes_c(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["export", "two_link", str(tmp_path / "c"), "--names", "inverse_dynamics", "jacobian:link2"]) == 0
+    assert "void jacobian_link2(" in (tmp_path / "c" / "torsor_kernels.h").read_text()
+    assert main(["export", "two_link", str(tmp_path / "d"), "--names", "dance"]) == 1
+    assert "no algorithm 'dance'" in capsys.readouterr().err
+
+
+def test_cache_is_shown_and_cleared(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORSOR_CACHE", str(tmp_path / "cache"))
+    torsor.library.two_link().mass_matrix([0.1, 0.2])
+    assert main(["cache"]) == 0
+    assert "1 kernels" in capsys.readouterr().out
+    assert main(["cache", "--clear"]) == 0
+    assert "0 kernels" in capsys.readouterr().out
+
+
+def test_demo_prints_tables_and_saves_a_plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["demo", "--output", str(tmp_path / "demo.png")]) == 0
+    shown = capsys.readouterr().out
+    for title in ("Links", "Joints", "Inverse dynamics and joint reactions", "Operations for one state"):
+        assert title in shown
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "nothing"], "no such file; allowed: a robot file, or one of"),
+        (["info", "two_link", "--base", "floating"], "fixed base"),
+        (["demo", "--output", "no/such/folder/demo.png"], "No such file"),
+    ],
+)
+def test_a_mistake_is_said_in_one_line(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 1
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.startswith("error: ")
