@@ -87,7 +87,7 @@ WRONG_JOINTS: dict[str, tuple[dict, str]] = {
     ),
     "spherical with an offset": ({"type": "spherical", "offset": 1.0}, r"offset"),
     "free with an offset": ({"type": "free", "offset": 1.0}, r"offset"),
-    "spherical with a ratio": ({"type": "spherical", "offset 0.0 and ratio": 2.0}, r"offset 0.0 and ratio"),
+    "spherical with a ratio": ({"type": "spherical", "ratio": 2.0}, r"offset 0.0 and ratio 2.0"),
 }
 
 

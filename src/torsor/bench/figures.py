@@ -1,7 +1,7 @@
-"""``torsor bench``: Torsor beside its peers, in one process, best of several repeats, ratios first.
+"""The figures: best of several repeats in one process, ratios first.
 
-Peers are used where they are installed: Pinocchio (``rneaInParallel`` with one thread, and single calls), MuJoCo, and
-CasADi's own virtual machine. Robots come from the wheel example-robot-data.
+Peers are used where they are installed: Pinocchio (``rneaInParallel`` with one thread, and single calls), MuJoCo,
+CasADi's own virtual machine and its C code compiled by gcc. Robots come from the wheel example-robot-data.
 """
 
 import json
@@ -25,12 +25,13 @@ from rich.console import Console
 from rich.table import Table
 
 import torsor
+from torsor.bench.peers import Pinocchio, casadi_in_c, mujoco_call
 from torsor.compiler import count_operations
 from torsor.compiler.llvm_code import write_llvm
 from torsor.compiler.native import assembly, emit, vector_width
 from torsor.compiler.program import read_program
 
-__all__ = ["Row", "run_benchmarks"]
+__all__ = ["Limit", "Row", "run_benchmarks"]
 
 STATES = 4096
 
@@ -97,49 +98,15 @@ def robot_file(name: str) -> Path | None:
     return next((Path(str(each.locate())) for each in listed if each.name == name), None)
 
 
-class _Peer:
-    """Pinocchio's model of the same file, with random states that fit both; its joints may be in another order."""
-
-    def __init__(self, path: Path, base: str):
-        import pinocchio
-
-        self.pin: Any = pinocchio
-        root = (pinocchio.JointModelFreeFlyer(),) if base == "floating" else ()
-        self.model = pinocchio.buildModelFromUrdf(str(path), *root)
-        self.data = self.model.createData()
-        self.pool = pinocchio.ModelPool(self.model, 1)
-        rng = np.random.default_rng(0)
-        self.model.lowerPositionLimit, self.model.upperPositionLimit = (
-            np.full(self.model.nq, -1.0),
-            np.full(self.model.nq, 1.0),
-        )
-        self.q = np.asfortranarray(np.array([pinocchio.randomConfiguration(self.model) for _ in range(STATES)]).T)
-        self.v, self.a = (np.asfortranarray(rng.normal(size=(self.model.nv, STATES))) for _ in range(2))
-
-    def batch(self) -> float:
-        """Return the time of inverse dynamics of all states, in C++ on one thread."""
-        return best(lambda: self.pin.rneaInParallel(1, self.pool, self.q, self.v, self.a))
-
-    def single(self) -> float:
-        """Return the time of one call of inverse dynamics from Python."""
-        q, v, a = (np.ascontiguousarray(array[:, 0]) for array in (self.q, self.v, self.a))
-        return best_small(lambda: self.pin.rnea(self.model, self.data, q, v, a))
-
-    def mass_matrix(self) -> float:
-        """Return the time of one call of the mass matrix from Python."""
-        q = np.ascontiguousarray(self.q[:, 0])
-        return best_small(lambda: self.pin.crba(self.model, self.data, q))
-
-
 def _states(robot: torsor.Robot, count: int = STATES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     q = robot.integrate(robot.neutral(), rng.uniform(-1, 1, (count, robot.nv)))
     return q, rng.normal(size=(count, robot.nv)), rng.normal(size=(count, robot.nv))
 
 
-def _has(module: str) -> bool:
+def _has(package: str) -> bool:
     try:
-        version({"pinocchio": "pin"}.get(module, module))
+        version(package)
     except PackageNotFoundError:
         return False
     return True
@@ -156,35 +123,41 @@ def _robots() -> list[tuple[str, Path | None, str]]:
     return [(title, robot_file(name), base) for title, name, base in named]
 
 
-def _robot_rows(title: str, robot: torsor.Robot, peer: "_Peer | None") -> list[Row]:
-    """Return the figures of one robot, beside Pinocchio where it is there and beside CasADi's virtual machine."""
+def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -> list[Row]:
+    """Return the figures of one robot beside its peers."""
     q, v, a = _states(robot)
     out_tau, out_matrix = np.empty((STATES, robot.nv)), np.empty((STATES, robot.nv, robot.nv))
-    forces, matrix = (torsor.compile(robot.function(name)) for name in ("inverse_dynamics", "mass_matrix"))
+    function = robot.function("inverse_dynamics")
+    forces, matrix = torsor.compile(function), torsor.compile(robot.function("mass_matrix"))
     batch = best(lambda: forces(q, v, a, out=out_tau)) / STATES
     batch_matrix = best(lambda: matrix(q, out=out_matrix)) / STATES
+    q_one, v_one, a_one = q[0].copy(), v[0].copy(), a[0].copy()
+    one = best_small(lambda: robot.inverse_dynamics(q_one, v_one, a_one))
+    in_batch, in_one_call = f"inverse dynamics, batch, {title}", f"inverse dynamics, one call, {title}"
+    rows = []
+    if path is not None and _has("pin"):
+        peer = Pinocchio(path, base, STATES)
+        rows += [
+            Row(in_batch, batch, best(peer.batch) / STATES, "pin.rneaInParallel, 1 thread"),
+            Row(f"mass matrix, batch, {title}", batch_matrix, best_small(peer.mass_matrix), "pin.crba, one call"),
+            Row(in_one_call, one, best_small(peer.single), "pin.rnea, one call"),
+        ]
+    if _has("mujoco") and not any(joint.follows for joint in robot.joints):
+        rows.append(Row(in_one_call, one, best_small(mujoco_call(robot)), "mj_rne, one call"))
+    generated = casadi_in_c(function, (q, v, a))
+    if generated is not None:
+        rows.append(Row(in_batch, batch, best(generated, least=3) / STATES, "CasADi's C, gcc -O3"))
     machine = robot.to(device="casadi")
     virtual = best(lambda: machine.inverse_dynamics(q, v, a), least=3) / STATES
-    rows = [Row(f"inverse dynamics, batch, {title}", batch, virtual, "CasADi's virtual machine")]
-    if peer is not None:
-        q_one, v_one, a_one = q[0].copy(), v[0].copy(), a[0].copy()
-        one = best_small(lambda: robot.inverse_dynamics(q_one, v_one, a_one))
-        rows = [
-            Row(f"inverse dynamics, batch, {title}", batch, peer.batch() / STATES, "pin.rneaInParallel, 1 thread"),
-            *rows,
-            Row(f"mass matrix, batch, {title}", batch_matrix, peer.mass_matrix(), "pin.crba, one call"),
-            Row(f"inverse dynamics, one call, {title}", one, peer.single(), "pin.rnea, one call"),
-        ]
-    return rows
+    return [*rows, Row(in_batch, batch, virtual, "CasADi's virtual machine")]
 
 
 def _dynamics() -> list[Row]:
     rows = []
     for title, path, base in _robots():
         if path is not None:
-            peer = _Peer(path, base) if _has("pinocchio") else None
-            rows += _robot_rows(title, torsor.load(path, base=base).without_friction(), peer)
-    return rows + _robot_rows("chain of 100 links", torsor.library.planar_chain(100), None)
+            rows += _robot_rows(title, torsor.load(path, base=base).without_friction(), path, base)
+    return rows + _robot_rows("chain of 100 links", torsor.library.planar_chain(100), None, "fixed")
 
 
 def _threads() -> list[Row]:

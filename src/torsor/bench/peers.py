@@ -1,0 +1,111 @@
+"""The peers of the benchmark: the same robots in Pinocchio and MuJoCo, the same function as CasADi's own C."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.model import Robot
+from torsor.spatial import to_quaternion
+
+__all__ = ["Pinocchio", "casadi_in_c", "mujoco_call"]
+
+Array = NDArray[np.float64]
+
+
+class Pinocchio:
+    """Pinocchio's model of a file, with random states that fit it; its joints may be in another order."""
+
+    def __init__(self, path: Path, base: str, states: int):
+        import pinocchio
+
+        self._pin: Any = pinocchio
+        root = (pinocchio.JointModelFreeFlyer(),) if base == "floating" else ()
+        self._model = pinocchio.buildModelFromUrdf(str(path), *root)
+        self._data, self._pool = self._model.createData(), pinocchio.ModelPool(self._model, 1)
+        self._model.lowerPositionLimit, self._model.upperPositionLimit = (
+            np.full(self._model.nq, -1.0),
+            np.full(self._model.nq, 1.0),
+        )
+        rng = np.random.default_rng(0)
+        self._q = np.asfortranarray(np.array([pinocchio.randomConfiguration(self._model) for _ in range(states)]).T)
+        self._v, self._a = (np.asfortranarray(rng.normal(size=(self._model.nv, states))) for _ in range(2))
+        self._one = [np.ascontiguousarray(array[:, 0]) for array in (self._q, self._v, self._a)]
+
+    def batch(self) -> None:
+        """Compute inverse dynamics of all states, in C++ on one thread."""
+        self._pin.rneaInParallel(1, self._pool, self._q, self._v, self._a)
+
+    def single(self) -> None:
+        """Compute inverse dynamics of one state."""
+        self._pin.rnea(self._model, self._data, *self._one)
+
+    def mass_matrix(self) -> None:
+        """Compute the mass matrix of one state."""
+        self._pin.crba(self._model, self._data, self._one[0])
+
+
+def mujoco_call(robot: Robot) -> Callable[[], None]:
+    """Return a call of MuJoCo's inverse dynamics of one state: kinematics, and ``mj_rne`` with accelerations."""
+    import mujoco
+
+    model: Any = mujoco.MjModel.from_xml_string(_mjcf(robot))
+    data, result = mujoco.MjData(model), np.zeros(model.nv)
+    rng = np.random.default_rng(0)
+    v, a = rng.normal(size=(2, model.nv))
+
+    def call() -> None:
+        data.qvel[:], data.qacc[:] = v, a
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_rne(model, data, 1, result)
+
+    return call
+
+
+def _mjcf(robot: Robot) -> str:
+    """Return a robot of revolute, prismatic and free joints as MJCF."""
+    below: dict[int, list[int]] = {}
+    for i, parent in enumerate(robot.parents):
+        below.setdefault(parent, []).append(i)
+    kinds = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "free": "free"}
+
+    def text(values: Any) -> str:
+        return " ".join(f"{value:.17g}" for value in np.ravel(values))
+
+    def body(i: int) -> str:
+        link, joint = robot.links[i], robot.joints[i]
+        w_first = np.roll(to_quaternion(joint.placement[:3, :3]), 1)
+        inertia = link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] + [1e-9] * 3 + [0.0] * 3
+        axis = "" if joint.type == "free" else f' axis="{text(joint.axis)}" pos="{text(joint.point)}"'
+        return (
+            f'<body pos="{text(joint.placement[:3, 3])}" quat="{text(w_first)}">'
+            f'<inertial pos="{text(link.com)}" mass="{max(link.mass, 1e-9):.17g}" fullinertia="{text(inertia)}"/>'
+            f'<joint type="{kinds[joint.type]}"{axis}/>{"".join(map(body, below.get(i, [])))}</body>'
+        )
+
+    bodies = "".join(map(body, below.get(-1, [])))
+    return f'<mujoco><compiler angle="radian" balanceinertia="true"/><worldbody>{bodies}</worldbody></mujoco>'
+
+
+def casadi_in_c(function: ca.Function, inputs: tuple[Array, ...]) -> Callable[[], Any] | None:
+    """Return a call of CasADi's own C code over a batch, compiled by gcc for this machine, or None without gcc."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        return None
+    folder = Path(tempfile.mkdtemp(prefix="torsor-bench-"))
+    function.generate("generated.c", {"with_header": False})
+    source, library = folder / "generated.c", folder / "generated.so"
+    shutil.move("generated.c", source)
+    options = ["-O3", "-march=native", "-ffp-contract=fast", "-fPIC", "-shared"]
+    subprocess.run([compiler, *options, str(source), "-o", str(library), "-lm"], check=True)
+    mapped = ca.external(function.name(), str(library)).map(len(inputs[0]))
+    columns = [ca.DM(array.T) for array in inputs]
+    return lambda: mapped.call(columns)
