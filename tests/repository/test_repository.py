@@ -129,12 +129,13 @@ def test_every_method_of_a_robot_has_an_example() -> None:
             assert ">>>" in (inspect.getdoc(method) or ""), name
 
 
-def test_the_readme_runs_and_prints_what_it_says(
+def test_readme_and_docs_run_and_print_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert blocks
+    pages = [ROOT / "README.md", ROOT / "docs" / "compiler.md"]
+    blocks = [b for p in pages for b in re.findall(r"```python\n(.*?)```", p.read_text(), flags=re.DOTALL)]
+    assert len(blocks) >= 2
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
         assert capsys.readouterr().out.splitlines() == re.findall(r"# -> (.*)", block)

@@ -83,7 +83,7 @@ def _mjcf(robot: Robot) -> str:
     def body(i: int) -> str:
         link, joint = robot.links[i], robot.joints[i]
         w_first = np.roll(to_quaternion(joint.placement[:3, :3]), 1)
-        inertia = link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] + [1e-9] * 3 + [0.0] * 3
+        inertia = (link.inertia + 1e-9 * np.eye(3))[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
         axis = "" if joint.type == "free" else f' axis="{text(joint.axis)}" pos="{text(joint.point)}"'
         return (
             f'<body pos="{text(joint.placement[:3, 3])}" quat="{text(w_first)}">'
