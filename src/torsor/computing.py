@@ -31,8 +31,8 @@ __all__ = ["Computing", "Target"]
 
 Array = NDArray[np.float64]
 
-# Algorithm, whether it takes external wrenches, and the name of the link or frame.
-_Key = tuple[str, bool, str | None]
+# Algorithm, whether it takes external wrenches, the name of the link or frame, and the coordinates driven by force.
+_Key = tuple[str, bool, str | None, frozenset[int] | None]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Computing(Editable):
     def _ready(self) -> dict[str, Callable[..., Array]]:
         return {}
 
-    def _key(self, name: str, external: bool, place: str | int | None) -> _Key:
+    def _key(self, name: str, external: bool, place: str | int | None, forced: Sequence[str] | None) -> _Key:
         """Return what a function is kept under, with the place by its name; refuse what there is not."""
         if name not in ALGORITHMS:
             raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(ALGORITHMS)))
@@ -98,27 +98,53 @@ class Computing(Editable):
             raise ModelError(describe(found, where=self.name))
         if place is not None and not isinstance(place, str):
             place = self.links[self.place(place).link].name
-        return name, external, place
+        if algorithm.hybrid != (forced is not None):
+            found = f"{name} needs the names in forced" if forced is None else f"{name} takes no forced coordinates"
+            raise ModelError(describe(found, where=self.name))
+        return name, external, place, None if forced is None else self._indices(forced)
 
-    def _kernel(self, name: str, external: bool = False, place: str | int | None = None) -> Kernel:
-        key = self._key(name, external, place)
+    def _indices(self, names: Sequence[str]) -> frozenset[int]:
+        """Return the indices of coordinates; the name of a joint stands for all of its own."""
+        if isinstance(names, str):
+            names = [names]
+        of_joints = {joint.name: slices.v for joint, slices in zip(self.joints, self.coordinates, strict=True)}
+        found: set[int] = set()
+        for name in names:
+            if name in self.coordinate_names:
+                found.add(self.coordinate_names.index(name))
+            elif name in of_joints:
+                found.update(range(of_joints[name].start, of_joints[name].stop))
+            else:
+                allowed = ", ".join(self.coordinate_names[:12])
+                raise ModelError(describe(f"no coordinate {name!r}", where=self.name, allowed=allowed))
+        return frozenset(found)
+
+    def _kernel(
+        self,
+        name: str,
+        external: bool = False,
+        place: str | int | None = None,
+        forced: Sequence[str] | None = None,
+    ) -> Kernel:
+        key = self._key(name, external, place, forced)
         if key not in self._kernels:
             shapes = ALGORITHMS[name].shapes(self)
             names = [*ALGORITHMS[name].inputs, *(["external"] if external else [])]
             settings: dict[str, Any] = vars(self.target) | {
                 "inputs": [shapes[each] for each in names],
-                "outputs": [shapes["output"]],
+                "outputs": [shapes["output"]] * (2 if ALGORITHMS[name].hybrid else 1),
             }
             self._kernels[key] = self._recalled(key, settings) or compile(
-                self.function(name, place, external), **settings, key=self._cache_key(key)
+                self.function(name, place, external, forced), **settings, key=self._cache_key(key)
             )
         return self._kernels[key]
 
     def _cache_key(self, key: _Key) -> str:
         """Return the name of a kernel in the cache, which is known without tracing its function."""
-        name, external, place = key
+        name, external, place, forced = key
         at = None if place is None else (self.place(place).link, self.place(place).pose.tobytes())
-        return fingerprint(self, name, external, at, self.target.dtype, compiler_fingerprint())
+        driven = None if forced is None else sorted(forced)
+        return fingerprint(self, name, external, at, driven, self.target.dtype, compiler_fingerprint())
 
     def _recalled(self, key: _Key, settings: dict[str, Any]) -> Kernel | None:
         """Return a kernel from the cache, and with it its function, which then need not be traced."""
@@ -146,29 +172,44 @@ class Computing(Editable):
 
     # The functions themselves
 
-    def function(self, name: str, place: str | int | None = None, external: bool = False) -> ca.Function:
-        """Return the CasADi function behind a method; ``place`` for those of one link or frame.
+    def function(
+        self,
+        name: str,
+        place: str | int | None = None,
+        external: bool = False,
+        forced: Sequence[str] | None = None,
+    ) -> ca.Function:
+        """Return the CasADi function behind a method.
+
+        ``place`` is the link or frame of those that have one, ``external`` adds the wrenches of the environment as an
+        input, ``forced`` names the coordinates driven by force in hybrid dynamics.
 
         Example:
             >>> import torsor
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
-        key = self._key(name, external, place)
+        key = self._key(name, external, place, forced)
         if key not in self._functions:
             at = None if place is None else self.place(place)
-            self._functions[key] = trace(self, name, external=external, place=at)
+            self._functions[key] = trace(self, name, external=external, place=at, forced=key[3])
         return self._functions[key]
 
-    def operation_count(self, name: str, place: str | int | None = None, external: bool = False) -> OperationCount:
-        """Return the scalar operations that a method takes for one state.
+    def operation_count(
+        self,
+        name: str,
+        place: str | int | None = None,
+        external: bool = False,
+        forced: Sequence[str] | None = None,
+    ) -> OperationCount:
+        """Return the scalar operations that a method takes for one state; arguments as in ``function``.
 
         Example:
             >>> import torsor
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
             2
         """
-        return count_operations(self.function(name, place, external))
+        return count_operations(self.function(name, place, external, forced))
 
     def save(self, path: str | Path) -> None:
         """Write the robot as TOML, which ``torsor.load`` reads back equal.

@@ -1,5 +1,7 @@
 """The robot: a mechanism that computes. Each method is an algorithm of ``dynamics``."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -40,6 +42,47 @@ class Robot(Computing):
             29.43
         """
         return self._call("inverse_dynamics", q, v, a, external=external)
+
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None) -> Array:
+        """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
+
+        a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by articulated bodies
+        (document 003, section 3.3.2). A joint that moves no inertia at all makes it infinite.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> tau = robot.inverse_dynamics([0.3, -1.2], [1.1, -0.7], [2.0, 3.5])
+            >>> robot.forward_dynamics([0.3, -1.2], [1.1, -0.7], tau).round(9).tolist()
+            [2.0, 3.5]
+        """
+        return self._call("forward_dynamics", q, v, tau, external=external)
+
+    def hybrid_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        forced: Sequence[str],
+        external: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:
+        """Return (a, tau), each (..., nv) and complete, where some coordinates are driven by force, others by motion.
+
+        ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
+        acceleration is wanted; of all others the acceleration is given in ``a`` and the force wanted. What is given for
+        the wanted ones is ignored. None forced is inverse dynamics, all forced is direct dynamics, and the base of a
+        floating robot forced is the moving-base inverse model of document 003 (eqs. 89-100).
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> a, tau = robot.hybrid_dynamics([0, 0.5], [1, 0], [0, 2.0], [0.3, 0], forced=["joint1"])
+            >>> robot.inverse_dynamics([0, 0.5], [1, 0], a).round(9).tolist() == tau.round(9).tolist()
+            True
+        """
+        kernel = self._kernel("hybrid_dynamics", external is not None, forced=forced)
+        return kernel(q, v, a, tau, *([] if external is None else [external]))  # type: ignore[no-any-return]
 
     def joint_wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return the reactions (..., L, 6): what each parent exerts on its link through the joint.

@@ -204,10 +204,10 @@ def test_difference_undoes_integrate(robot, state) -> None:
 
 def test_the_lean_tree_has_the_same_forces(robot, state) -> None:
     q, v, a = state
-    names = [name for name, algorithm in ALGORITHMS.items() if algorithm.lean]
+    names = [name for name, algorithm in ALGORITHMS.items() if algorithm.lean and not algorithm.hybrid]
     assert "inverse_dynamics" in names
     for name in names:
-        inputs = [{"q": q, "v": v, "a": a}[each] for each in ALGORITHMS[name].inputs]
+        inputs = [{"q": q, "v": v, "a": a, "tau": a}[each] for each in ALGORITHMS[name].inputs]
         plain = ALGORITHMS[name].rule(Tree.of(robot), *map(ca.SX, inputs))
         assert_close(
             getattr(robot, name)(*inputs), np.asarray(ca.DM(plain).full()).reshape(getattr(robot, name)(*inputs).shape)
@@ -245,3 +245,53 @@ def test_a_quaternion_of_any_length_is_the_same_rotation() -> None:
         scaled[where.stop - 4 : where.stop] *= 3.0 if joint.nq > 1 else 1.0
     v = rng.normal(size=robot.nv)
     assert_close(robot.inverse_dynamics(scaled, v, v), robot.inverse_dynamics(q, v, v))
+
+
+def test_direct_dynamics_undoes_inverse_dynamics(robot, state) -> None:
+    q, v, a = state
+    external = np.random.default_rng(6).normal(size=(len(robot.links), 6))
+    tau = robot.inverse_dynamics(q, v, a, external)
+    assert_close(robot.forward_dynamics(q, v, tau, external), a, 1e-10)
+    assert_close(robot.forward_dynamics(q, v, robot.inverse_dynamics(q, v, a)), a, 1e-10)
+
+
+def test_direct_dynamics_solves_with_the_mass_matrix(robot, state) -> None:
+    q, v, tau = state
+    solved = np.linalg.solve(robot.mass_matrix(q), tau - robot.bias_force(q, v))
+    assert_close(robot.forward_dynamics(q, v, tau), solved, 1e-10)
+
+
+def test_hybrid_dynamics_agrees_with_inverse_dynamics_whatever_drives(robot, state) -> None:
+    q, v, a = state
+    external = np.random.default_rng(7).normal(size=(len(robot.links), 6))
+    tau = robot.inverse_dynamics(q, v, a, external)
+    rng = np.random.default_rng(8)
+    for share in (0.0, 0.3, 0.7, 1.0):
+        forced = [name for name in robot.coordinate_names if rng.random() < share]
+        given = np.isin(robot.coordinate_names, forced)
+        # What is wanted is given as NaN, so that it cannot be used.
+        given_a, given_tau = np.where(given, np.nan, a), np.where(given, tau, np.nan)
+        found_a, found_tau = robot.hybrid_dynamics(q, v, given_a, given_tau, forced, external)
+        assert_close(found_a, a, 1e-10)
+        assert_close(found_tau, tau, 1e-10)
+
+
+def test_a_joint_stands_for_all_its_coordinates() -> None:
+    robot = torsor.library.random_tree(5, seed=3, types=("free", "revolute", "spherical"))
+    joint = next(joint for joint in robot.joints if joint.type == "free")
+    rng = np.random.default_rng(0)
+    q, (v, a, tau) = robot.integrate(robot.neutral(), rng.normal(size=robot.nv)), rng.normal(size=(3, robot.nv))
+    by_joint = robot.hybrid_dynamics(q, v, a, tau, forced=[joint.name])
+    by_coordinates = robot.hybrid_dynamics(q, v, a, tau, forced=joint.velocity_names)
+    assert np.array_equal(by_joint, by_coordinates)
+    with pytest.raises(torsor.ModelError, match="no coordinate 'elbow'"):
+        robot.hybrid_dynamics(q, v, a, tau, forced=["elbow"])
+
+
+def test_hybrid_dynamics_takes_no_more_operations_than_direct_dynamics() -> None:
+    branched = torsor.library.random_tree(12, 2, types=("revolute",), extras=False)
+    for robot in (torsor.library.seven_axis_arm(), branched):
+        direct = robot.operation_count("forward_dynamics").arithmetic
+        names = robot.coordinate_names
+        for forced in (names[:1], names[::2], names[-2:], names[1:]):
+            assert robot.operation_count("hybrid_dynamics", forced=forced).arithmetic <= direct

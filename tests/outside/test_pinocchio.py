@@ -95,6 +95,17 @@ def test_forces_and_mass_matrix_agree(peer: Peer) -> None:
         assert_close(robot.mass_matrix(q), G.T @ (np.triu(M) + np.triu(M, 1).T) @ G)
 
 
+def test_direct_dynamics_agrees(peer: Peer) -> None:
+    robot, model, data = peer.robot, peer.model, peer.data
+    if any(joint.follows for joint in robot.joints) or robot.nv == 0:
+        pytest.skip("Pinocchio's joints are all free to move here, and some of ours follow others")
+    if np.linalg.cond(robot.mass_matrix(robot.neutral())) > 1e5:
+        pytest.skip("the mass matrix is singular or nearly so: links without inertia, or with one that no body has")
+    q, v, tau = random_state(robot, 4)
+    a = pin.aba(model, data, peer.q(q), peer.G @ v, peer.G @ tau)
+    assert_close(robot.forward_dynamics(q, v, tau), peer.G.T @ a)
+
+
 def test_energies_and_centre_of_mass_agree(peer: Peer) -> None:
     robot, model, data, G = peer.robot, peer.model, peer.data, peer.G
     if robot.mass == 0:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics import composite, configuration, energy, newton_euler, places
+from torsor.dynamics import composite, configuration, energy, hybrid, newton_euler, places
 from torsor.dynamics.lean import lean
 from torsor.dynamics.tree import Tree
 from torsor.robot import Mechanism, Place
@@ -19,16 +20,17 @@ class Algorithm:
 
     ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
     that the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or
-    frame. ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for positions, "L" for
-    links.
+    frame, ``hybrid`` that the coordinates driven by force are named and that there are two results of the same shape.
+    ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for positions, "L" for links.
     """
 
-    rule: Callable[..., ca.SX]
+    rule: Callable[..., Any]
     inputs: tuple[str, ...]
     output: tuple[str | int, ...]
     lean: bool = False
     external: bool = False
     at_place: bool = False
+    hybrid: bool = False
 
     def shapes(self, mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
         """Return the shape for one state of each input, of ``external`` and of the ``output``."""
@@ -38,12 +40,16 @@ class Algorithm:
         return {**shapes, "external": (sizes["L"], 6), "output": output}  # type: ignore[dict-item]
 
 
-INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "dv": "n"}
+INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "tau": "n", "dv": "n"}
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
 
 ALGORITHMS: dict[str, Algorithm] = {
     "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, ("q", "v", "a"), _N, lean=True, external=True),
+    "forward_dynamics": Algorithm(hybrid.forward_dynamics, ("q", "v", "tau"), _N, lean=True, external=True),
+    "hybrid_dynamics": Algorithm(
+        hybrid.hybrid_dynamics, ("q", "v", "a", "tau"), _N, lean=True, external=True, hybrid=True
+    ),
     "joint_wrenches": Algorithm(newton_euler.joint_wrenches, ("q", "v", "a"), _LINKS, external=True),
     "bias_force": Algorithm(newton_euler.bias_force, ("q", "v"), _N, lean=True),
     "gravity_force": Algorithm(newton_euler.gravity_force, ("q",), _N, lean=True),
@@ -68,7 +74,14 @@ ALGORITHMS: dict[str, Algorithm] = {
 """Every algorithm by the name of the robot's method."""
 
 
-def trace(mechanism: Mechanism, name: str, *, external: bool = False, place: Place | None = None) -> ca.Function:
+def trace(
+    mechanism: Mechanism,
+    name: str,
+    *,
+    external: bool = False,
+    place: Place | None = None,
+    forced: frozenset[int] | None = None,
+) -> ca.Function:
     """Return an algorithm for one mechanism as a CasADi function of SX, zeros and ones folded away."""
     algorithm = ALGORITHMS[name]
     tree = Tree.of(mechanism)
@@ -77,6 +90,9 @@ def trace(mechanism: Mechanism, name: str, *, external: bool = False, place: Pla
     shapes = algorithm.shapes(mechanism)
     names = [*algorithm.inputs, *(["external"] if external else [])]
     symbols = [ca.SX.sym(each, *shapes[each]) for each in names]
-    arguments = dict(zip(names, symbols, strict=True)) | ({"place": place} if algorithm.at_place else {})
-    result = ca.cse(algorithm.rule(tree, **arguments))
-    return ca.Function(name, symbols, [result], names, [name])
+    arguments: dict[str, Any] = dict(zip(names, symbols, strict=True))
+    arguments |= {"place": place} if algorithm.at_place else {"forced": forced} if algorithm.hybrid else {}
+    result = algorithm.rule(tree, **arguments)
+    results = ca.cse(list(result)) if isinstance(result, tuple) else [ca.cse(result)]
+    titles = [f"{name}_{each}" for each in ("a", "tau")] if algorithm.hybrid else [name]
+    return ca.Function(name, symbols, results, names, titles)
