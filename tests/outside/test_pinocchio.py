@@ -99,11 +99,17 @@ def test_direct_dynamics_agrees(peer: Peer) -> None:
     robot, model, data = peer.robot, peer.model, peer.data
     if any(joint.follows for joint in robot.joints) or robot.nv == 0:
         pytest.skip("Pinocchio's joints are all free to move here, and some of ours follow others")
-    if np.linalg.cond(robot.mass_matrix(robot.neutral())) > 1e5:
-        pytest.skip("the mass matrix is singular or nearly so: links without inertia, or with one that no body has")
     q, v, tau = random_state(robot, 4)
-    a = pin.aba(model, data, peer.q(q), peer.G @ v, peer.G @ tau)
-    assert_close(robot.forward_dynamics(q, v, tau), peer.G.T @ a)
+    M = robot.mass_matrix(q)
+    if np.linalg.cond(M) > 1e14:
+        pytest.skip("the mass matrix is singular: a moving link has no inertia")
+    theirs = peer.G.T @ pin.aba(model, data, peer.q(q), peer.G @ v, peer.G @ tau)
+    ours = robot.forward_dynamics(q, v, tau)
+    # Light fingers on heavy arms make accelerations sensitive; the forces that they stand for are not.
+    scale = np.abs(M) @ np.abs(theirs) + np.abs(tau)
+    assert (np.abs(M @ (ours - theirs)) <= TOLERANCE * scale.max()).all()
+    if np.linalg.cond(M) < 1e5:
+        assert_close(ours, theirs)
 
 
 def test_energies_and_centre_of_mass_agree(peer: Peer) -> None:
