@@ -6,12 +6,18 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test test-slow check bench clean
 
+# What the demonstration needs is a small part of what the tests need.
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot]"
+	touch $@
+
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
-demo: $(READY)
+demo: $(VENV)/.demo
 	$(BIN)/torsor demo --output demo.png
 
 test: check

@@ -1,4 +1,4 @@
-"""Torsor: exact dynamics of robots and of the human body, by the recursive Newton-Euler family.
+"""Torsor: exact dynamics of robots, by the recursive Newton-Euler family.
 
 >>> import torsor
 >>> robot = torsor.library.stanford()

@@ -1,7 +1,6 @@
 """The command line: ``torsor info``, ``count``, ``export``, ``bench``, ``cache`` and ``demo``."""
 
 import argparse
-import sys
 import warnings
 from collections.abc import Sequence
 from inspect import signature
@@ -91,7 +90,8 @@ def _cache(arguments: argparse.Namespace, console: Console) -> None:
 
 def _export(arguments: argparse.Namespace, console: Console) -> None:
     robot = _robot(arguments.robot, arguments.base)
-    for path in robot.export_c(arguments.folder, arguments.names, dtype=arguments.dtype):
+    settings = {"dtype": arguments.dtype, "name": arguments.name, "prefix": arguments.prefix}
+    for path in robot.export_c(arguments.folder, arguments.names, **settings):
         console.print(escape(str(path)), highlight=False, soft_wrap=True)
 
 
@@ -117,6 +117,8 @@ def _parser() -> argparse.ArgumentParser:
         "--names", nargs="+", default=["inverse_dynamics"], help="algorithms (name or name:link)"
     )
     made["export"].add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
+    made["export"].add_argument("--name", default="torsor_kernels", help="name of the files and of the library")
+    made["export"].add_argument("--prefix", default="", help="what the names of the C functions begin with")
     bench = commands.add_parser("bench", help="measure Torsor beside its peers")
     bench.add_argument("--json", type=Path, help="also write the figures to this file")
     bench.set_defaults(run=_bench)
@@ -149,7 +151,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     for warning in caught:
         errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}", highlight=False, soft_wrap=True)
     return status
-
-
-if __name__ == "__main__":
-    sys.exit(main())

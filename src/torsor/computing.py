@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.compiler import (
     DEVICES,
-    DTYPES,
     Kernel,
     OperationCount,
     compile,
     compiler_fingerprint,
     count_operations,
+    dtype_name,
     recall,
 )
 from torsor.dynamics import ALGORITHMS, fingerprint, trace
@@ -55,7 +55,7 @@ class Computing(Editable):
         """Return the robot of a mechanism."""
         return cls(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
-    def to(self, dtype: str | None = None, device: str | None = None, threads: int | None = None) -> Self:
+    def to(self, dtype: Any = None, device: str | None = None, threads: int | None = None) -> Self:
         """Return the same robot whose methods compute elsewhere; what is not given stays.
 
         ``dtype`` is float64 or float32, ``threads`` the number of threads that large batches are shared among,
@@ -68,10 +68,15 @@ class Computing(Editable):
             dtype('float32')
         """
         old = self.target
-        target = Target(dtype or old.dtype, device or old.device, old.threads if threads is None else threads)
-        for name, value, allowed in (("dtype", target.dtype, DTYPES), ("device", target.device, DEVICES)):
-            if value not in allowed:
-                raise ModelError(describe(f"{name} is {value!r}", where=self.name, allowed=", ".join(allowed)))
+        try:
+            name = old.dtype if dtype is None else dtype_name(dtype)
+        except ValueError as error:
+            raise ModelError(f"{self.name}: {error}") from None
+        target = Target(name, device or old.device, old.threads if threads is None else threads)
+        if target.device not in DEVICES:
+            raise ModelError(describe(f"device is {device!r}", where=self.name, allowed=", ".join(DEVICES)))
+        if type(target.threads) is not int or target.threads < 1:
+            raise ModelError(describe(f"threads is {threads!r}", where=self.name, allowed="a whole number from 1"))
         return replace(self, target=target)
 
     @cached_property
@@ -229,16 +234,19 @@ class Computing(Editable):
         names: Sequence[str] = ("inverse_dynamics",),
         dtype: str = "float64",
         place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
     ) -> list[Path]:
         """Write algorithms as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
-        ``names`` are those of the methods; one of a link or frame is written as "jacobian:hand". The code does not
-        allocate, has no state and calls libm only: it is meant for controllers.
+        ``names`` are those of the methods; one of a link or frame is written as "jacobian:hand". ``name`` is that of
+        the files and of the library, ``prefix`` what the names of the C functions begin with: several robots in one
+        program need both. The code does not allocate, has no state and calls libm only: it is meant for controllers.
 
         Example:
             >>> import tempfile, torsor
             >>> with tempfile.TemporaryDirectory() as folder:
-            ...     [path.name for path in torsor.library.two_link().export_c(folder, ["inverse_dynamics"])]
-            ['torsor_kernels.h', 'torsor_kernels.c', 'CMakeLists.txt']
+            ...     [path.name for path in torsor.library.two_link().export_c(folder, ["inverse_dynamics"], name="arm")]
+            ['arm.h', 'arm.c', 'CMakeLists.txt']
         """
-        return export_c(self, path, names, dtype, place)
+        return export_c(self, path, names, dtype, place, name, prefix)

@@ -28,12 +28,15 @@ def export_c(
     names: Sequence[str] = ("inverse_dynamics",),
     dtype: str = "float64",
     place: str | int | None = None,
+    library: str = "torsor_kernels",
+    prefix: str = "",
 ) -> list[Path]:
     """Write algorithms of a robot as C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
     ``names`` are those of the robot's methods. An algorithm of one link or frame is written as "jacobian:hand" and
     becomes the C function ``jacobian_hand``, or as "jacobian" for the link or frame ``place``. ``dtype`` is float64 or
-    float32. The code does not allocate, has no state and calls libm only.
+    float32. ``library`` names the files, and the names of the C functions begin with ``prefix``. The code does not
+    allocate, has no state and calls libm only.
 
     Example:
         >>> import tempfile, torsor
@@ -46,16 +49,16 @@ def export_c(
     functions: dict[str, ca.Function] = {}
     for name in (names,) if isinstance(names, str) else names:
         title, function = _function(robot, name, place)
-        if title in functions:
+        if prefix + title in functions:
             raise ModelError(
                 describe(f"{name!r} is named twice", where=robot.name, allowed="each name once", fix="leave one out")
             )
-        functions[title] = function
+        functions[prefix + title] = function
     if not functions:
         raise ModelError(
             describe("no algorithm is named", where=robot.name, allowed=_allowed(), fix="name one or more")
         )
-    return c_source.export_c(functions, path, dtype)
+    return c_source.export_c(functions, path, dtype, library)
 
 
 def _function(robot: _Robot, name: str, place: str | int | None) -> tuple[str, ca.Function]:

@@ -32,8 +32,9 @@ class Robot(Computing):
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
-        tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion (documents
-        000-003). Rotor inertias and friction are included.
+        ``external`` (..., L, 6) is the wrench (moment, force) of the environment on each moving link, at its origin in
+        its axes. tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion
+        (documents 000-003). Rotor inertias and friction are included.
 
         Example:
             >>> import torsor

@@ -448,7 +448,7 @@ def test_what_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanis
 
 
 def test_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ModelError, match="its folder does not exist"):
         write_toml(random_mechanism(0), tmp_path / "nowhere" / "robot.toml")
 
 

@@ -131,6 +131,8 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
     forces, matrix = torsor.compile(function), torsor.compile(robot.function("mass_matrix"))
     batch = best(lambda: forces(q, v, a, out=out_tau)) / STATES
     batch_matrix = best(lambda: matrix(q, out=out_matrix)) / STATES
+    direct = torsor.compile(robot.function("forward_dynamics"))
+    batch_direct = best(lambda: direct(q, v, a, out=out_tau)) / STATES
     q_one, v_one, a_one = q[0].copy(), v[0].copy(), a[0].copy()
     one = best_small(lambda: robot.inverse_dynamics(q_one, v_one, a_one))
     in_batch, in_one_call = f"inverse dynamics, batch, {title}", f"inverse dynamics, one call, {title}"
@@ -139,6 +141,12 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
         peer = Pinocchio(path, base, STATES)
         rows += [
             Row(in_batch, batch, best(peer.batch) / STATES, "pin.rneaInParallel, 1 thread"),
+            Row(
+                f"direct dynamics, batch, {title}",
+                batch_direct,
+                best(peer.direct) / STATES,
+                "pin.abaInParallel, 1 thread",
+            ),
             Row(f"mass matrix, batch, {title}", batch_matrix, best_small(peer.mass_matrix), "pin.crba, one call"),
             Row(in_one_call, one, best_small(peer.single), "pin.rnea, one call"),
         ]
@@ -288,6 +296,9 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
         ratio = "" if row.ratio is None else f"{row.ratio:.3g}x"
         table.add_row(ratio, row.figure, _shown(row.torsor), _shown(row.peer), row.peer_name if row.peer else "")
     console.print(table)
+    missing = [package for package in ("pin", "mujoco", "example-robot-data") if not _has(package)]
+    if missing:
+        console.print(f"Left out, since they are not installed: {', '.join(missing)}. All are in torsor[dev].")
     with console.status("limits"):
         limits = _limits()
     table = Table(title="Distance to the machine's limit, inverse dynamics in batches", title_justify="left")

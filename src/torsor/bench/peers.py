@@ -42,6 +42,10 @@ class Pinocchio:
         """Compute inverse dynamics of all states, in C++ on one thread."""
         self._pin.rneaInParallel(1, self._pool, self._q, self._v, self._a)
 
+    def direct(self) -> None:
+        """Compute direct dynamics of all states, in C++ on one thread."""
+        self._pin.abaInParallel(1, self._pool, self._q, self._v, self._a)
+
     def single(self) -> None:
         """Compute inverse dynamics of one state."""
         self._pin.rnea(self._model, self._data, *self._one)

@@ -1,8 +1,9 @@
 """CasADi functions as machine code behind NumPy's gufuncs. Knows nothing of robots."""
 
 from torsor.compiler import cache
+from torsor.compiler.c_source import export_c
 from torsor.compiler.count import OperationCount, count_operations
-from torsor.compiler.kernel import DEVICES, DTYPES, Kernel, compile
+from torsor.compiler.kernel import DEVICES, DTYPES, Kernel, compile, dtype_name
 from torsor.compiler.machine import compiler_fingerprint, recall
 from torsor.compiler.program import Operation, Program, read_program
 from torsor.compiler.virtual_machine import VirtualMachine
@@ -19,6 +20,8 @@ __all__ = [
     "compile",
     "compiler_fingerprint",
     "count_operations",
+    "dtype_name",
+    "export_c",
     "read_program",
     "recall",
 ]

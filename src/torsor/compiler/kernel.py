@@ -15,7 +15,7 @@ from torsor.compiler import native
 from torsor.compiler.machine import has_machine_code, load_code, make_code
 from torsor.compiler.virtual_machine import Shape, VirtualMachine, natural_shape
 
-__all__ = ["Kernel", "compile"]
+__all__ = ["DEVICES", "DTYPES", "Kernel", "compile", "dtype_name"]
 
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")
@@ -26,7 +26,7 @@ SMALLEST_SHARE = 256
 
 def compile(
     function: ca.Function,
-    dtype: str = "float64",
+    dtype: Any = "float64",
     device: str = "cpu",
     threads: int = 1,
     *,
@@ -51,8 +51,9 @@ def compile(
         >>> f(np.array([[3.0, 4.0], [5.0, 12.0]])).tolist()
         [5.0, 13.0]
     """
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
+    if not isinstance(function, ca.Function):
+        raise TypeError(f"{function!r} cannot be compiled; allowed: a casadi.Function")
+    dtype = dtype_name(dtype)
     if device not in DEVICES:
         raise ValueError(f"device is {device!r}; allowed: {', '.join(map(repr, DEVICES))}")
     if width is not None and (type(width) is not int or width not in WIDTHS):
@@ -60,6 +61,22 @@ def compile(
     if type(threads) is not int or threads < 1:
         raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
     return Kernel(function, dtype, device, threads, inputs, outputs, width, key)
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return float64 or float32 for whatever NumPy takes for it.
+
+    Example:
+        >>> dtype_name(np.float32)
+        'float32'
+    """
+    try:
+        name = "" if dtype is None else str(np.dtype(dtype).name)  # NumPy takes None for float64
+    except TypeError:
+        name = ""
+    if name not in DTYPES:
+        raise ValueError(f"dtype is {dtype!r}; allowed: {', '.join(DTYPES)}")
+    return name
 
 
 class Kernel:

@@ -53,7 +53,11 @@ def read_program(function: ca.Function) -> Program:
         ((4,),)
     """
     if not function.is_a("SXFunction"):
-        function = function.expand()
+        try:
+            function = function.expand()
+        except RuntimeError as error:
+            found = "it does not expand to scalar operations"
+            raise ValueError(f"{function.name()}: {found}; allowed: functions of SX, or that expand to SX") from error
     where_in = [_entries(function.sparsity_in(k)) for k in range(function.n_in())]
     where_out = [_entries(function.sparsity_out(k)) for k in range(function.n_out())]
     sizes_out = [function.size_out(k) for k in range(function.n_out())]

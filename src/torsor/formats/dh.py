@@ -91,7 +91,13 @@ def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> lis
     if not isinstance(row, kind):
         found = f"a {type(row).__name__}"
         raise ModelError(describe(found, where=where, allowed=f"a torsor.{kind.__name__}"))
-    return [float(frozen_array(getattr(row, name), (), where, name)) for name in names]
+    numbers = {name: float(frozen_array(getattr(row, name), (), where, name)) for name in names}
+    for name in ("theta", "alpha", "gamma"):
+        if abs(numbers.get(name, 0.0)) > 2 * np.pi:
+            fix = "convert degrees with numpy.radians"
+            found = f"{name} is {numbers[name]}"
+            raise ModelError(describe(found, where=where, allowed="radians, at most a turn", fix=fix))
+    return list(numbers.values())
 
 
 def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:

@@ -95,6 +95,8 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     path = Path(path)
     if path.suffix.lower() != ".toml":
         raise _error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
+    if not path.parent.is_dir():
+        raise _error(str(path), "its folder does not exist", fix="make the folder first")
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
     try:
         part.write_bytes(_content(mechanism))
