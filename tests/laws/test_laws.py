@@ -295,3 +295,30 @@ def test_hybrid_dynamics_takes_no_more_operations_than_direct_dynamics() -> None
         names = robot.coordinate_names
         for forced in (names[:1], names[::2], names[-2:], names[1:]):
             assert robot.operation_count("hybrid_dynamics", forced=forced).arithmetic <= direct
+
+
+def test_a_coordinate_may_be_a_multiple_of_its_joints_angle() -> None:
+    links = [torsor.Link("base"), *(torsor.Link(f"link{k}", 1.0, (0.3, 0.1, 0), 0.1 * np.eye(3)) for k in range(3))]
+    joints = [
+        torsor.Joint(
+            f"joint{k}",
+            "revolute",
+            links[k].name,
+            links[k + 1].name,
+            torsor.spatial.make_pose(p=[0.5, 0, 0]),
+            (0, k, 1),
+            ratio=(-2.0, 0.5, 3.0)[k],
+            offset=0.2 * k,
+            rotor_inertia=0.3,
+            viscous=0.1,
+        )
+        for k in range(3)
+    ]
+    robot = torsor.assemble("geared", links, joints)
+    q, v, a = np.random.default_rng(2).normal(size=(3, 3))
+    tau = robot.inverse_dynamics(q, v, a)
+    assert_close(tau, robot.mass_matrix(q) @ a + robot.bias_force(q, v))
+    assert_close(robot.forward_dynamics(q, v, tau), a)
+    found_a, found_tau = robot.hybrid_dynamics(q, v, a, tau, forced=["joint1"])
+    assert_close(found_a, a)
+    assert_close(found_tau, tau)

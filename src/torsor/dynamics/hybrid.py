@@ -103,10 +103,10 @@ def _by_elimination(tree: Tree, moved: list[Move], residual: dict[int, ca.SX]) -
     force = [ca.SX.zeros(6, 1) for _ in tree.bodies]
     pivots: list[list[_Pivot]] = [[] for _ in tree.bodies]
     for j in reversed(range(len(tree.bodies))):
-        body, S = tree.bodies[j], moved[j].S
+        body, S = tree.bodies[j], tree.bodies[j].joint.ratio * moved[j].S
         for k, index in enumerate(range(body.v.start, body.v.stop)):
             if index in residual:
-                column, rotor = S[:, k], float(np.asarray(body.joint.rotor_inertia)[k])
+                column, rotor = S[:, k], body.joint.ratio**2 * float(np.asarray(body.joint.rotor_inertia)[k])
                 U = inertia[j].times(column)
                 D = ca.dot(column, U) + rotor
                 u = residual[index] - ca.dot(column, force[j])
@@ -127,7 +127,7 @@ def _by_elimination(tree: Tree, moved: list[Move], residual: dict[int, ca.SX]) -
         wrench = inertia[j].times(A) + force[j]
         for k, index in enumerate(range(body.v.start, body.v.stop)):
             if index not in residual:
-                extra[index] = ca.dot(move.S[:, k], wrench)
+                extra[index] = body.joint.ratio * ca.dot(move.S[:, k], wrench)
         for pivot in reversed(pivots[j]):
             found[pivot.index] = (pivot.u - ca.dot(pivot.U, A)) / pivot.D
             A = A + pivot.S * found[pivot.index]
