@@ -170,11 +170,11 @@ def _dynamics() -> list[Row]:
 
 def _threads() -> list[Row]:
     robot = torsor.library.random_tree(30, seed=1, types=("revolute",), extras=False)
-    states, out = _states(robot, 8 * STATES), np.empty((8 * STATES, robot.nv))
+    states, out = _states(robot, 32 * STATES), np.empty((32 * STATES, robot.nv))
     function = robot.function("inverse_dynamics")
     one, two = (torsor.compile(function, threads=threads) for threads in (1, 2))
     alone, shared = best(lambda: one(*states, out=out)), best(lambda: two(*states, out=out))
-    return [Row(f"two threads, inverse dynamics of {8 * STATES} states, 30 dof", shared, alone, "one thread")]
+    return [Row(f"two threads, inverse dynamics of {32 * STATES} states, 30 dof", shared, alone, "one thread")]
 
 
 def _compile_time() -> list[Row]:
