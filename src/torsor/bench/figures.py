@@ -173,7 +173,7 @@ def _threads() -> list[Row]:
     states, out = _states(robot, 32 * STATES), np.empty((32 * STATES, robot.nv))
     function = robot.function("inverse_dynamics")
     one, two = (torsor.compile(function, threads=threads) for threads in (1, 2))
-    alone, shared = best(lambda: one(*states, out=out)), best(lambda: two(*states, out=out))
+    alone, shared = (_best_batch(kernel, states, out, seconds=4.0) for kernel in (one, two))
     return [Row(f"two threads, inverse dynamics of {32 * STATES} states, 30 dof", shared, alone, "one thread")]
 
 
@@ -227,15 +227,15 @@ def _limits() -> list[Limit]:
             robot = torsor.load(path).without_friction()
             function = robot.function("inverse_dynamics")
             (q, v, a_), tau = _states(robot), np.empty((STATES, robot.nv))
-            seconds = _best_batch(torsor.compile(function), (q, v, a_), tau) * vector_width("float64")
+            seconds = _best_batch(torsor.compile(function), (q, v, a_), tau) / STATES * vector_width("float64")
             total, arithmetic = _instructions(function)
             counted = count_operations(function).arithmetic
             limits.append(Limit(title, counted, total, arithmetic, arithmetic / seconds / rate))
     return limits
 
 
-def _best_batch(kernel: Any, inputs: tuple[np.ndarray, ...], out: np.ndarray) -> float:
-    return best(lambda: kernel(*inputs, out=out)) / STATES
+def _best_batch(kernel: Any, inputs: tuple[np.ndarray, ...], out: np.ndarray, seconds: float = 1.0) -> float:
+    return best(lambda: kernel(*inputs, out=out), seconds)
 
 
 _FIRST = """
