@@ -1,6 +1,12 @@
 """The errors and warnings of Torsor: where it is, what was found, what is allowed, and the fix."""
 
-__all__ = ["ModelError", "ModelWarning", "describe"]
+import sys
+import warnings
+from pathlib import Path
+
+__all__ = ["ModelError", "ModelWarning", "describe", "warn"]
+
+_PACKAGE = str(Path(__file__).parent)
 
 
 class ModelError(ValueError):
@@ -24,3 +30,19 @@ def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") ->
     if fix:
         message += f"; fix: {fix}"
     return message
+
+
+def warn(message: str) -> None:
+    """Warn of a description, at the line of the caller's own code that asked for it.
+
+    Example:
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     warn("link 'hand': odd")
+        >>> str(caught[0].message)
+        "link 'hand': odd"
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, ModelWarning, stacklevel=level)

@@ -3,7 +3,6 @@
 What is converted is the compiled model, whose numbers are final: SI units, radians, frames of bodies in their parents.
 """
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.errors import ModelError, ModelWarning, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.formats.xml import parse_xml
 from torsor.robot import Frame, Joint, Link, Mechanism, Visual, assemble
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
@@ -44,7 +43,7 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanis
     links, joints = reader.parts(base == "floating")
     frames = reader.frames({link.name for link in links})
     for message in filter(None, [*(link.defect for link in links), reader.left_out()]):
-        warnings.warn(message, ModelWarning, stacklevel=4)
+        warn(message)
     name = root.get("model") or path.stem
     return assemble(name, links, joints, frames, reader.gravity, path.name, "fixed" if base == "floating" else base)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, ModelWarning, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.robot import KINDS, Frame, Joint, JointKind, Link, Mechanism, Visual, assemble
 from torsor.robot.parts import ROTATION_TOLERANCE
 from torsor.spatial import from_rpy, make_pose, to_rpy
@@ -168,7 +168,7 @@ class _Reader:
         strict = self.strict and not known
         link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, **settings)
         if link.defect and not known:
-            warnings.warn(link.defect, ModelWarning, stacklevel=6)
+            warn(link.defect)
         return link
 
     def _visual(self, where: str, entry: Table) -> Visual:

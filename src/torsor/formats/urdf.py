@@ -1,7 +1,6 @@
 """URDF, as real files have it."""
 
 import os
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, ModelWarning, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.formats.xml import Element, parse_xml
 from torsor.robot import Joint, Link, Mechanism, Visual, assemble
 from torsor.spatial import from_rpy, make_pose
@@ -133,7 +132,7 @@ class _Reader:
         source = self._where(element)
         link = Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T), visuals, self.strict, source)
         if link.defect:
-            warnings.warn(link.defect, ModelWarning, stacklevel=6)
+            warn(link.defect)
         return link
 
     def _visuals(self, element: Any, owner: str) -> Iterable[Visual]:
@@ -226,7 +225,7 @@ class _Reader:
                 )
                 if self.strict:
                     raise ModelError(message)
-                warnings.warn(message, ModelWarning, stacklevel=6)
+                warn(message)
                 joint = replace(joint, coordinate="", ratio=1.0, offset=0.0)
             kept.append(joint)
         return kept

@@ -2,7 +2,6 @@
 
 import heapq
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.errors import ModelError, ModelWarning, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.robot.mechanism import Mechanism
 from torsor.robot.parts import Frame, Joint, Link, checked_name
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
@@ -234,4 +233,4 @@ def _warn_of_singular_leaves(mechanism: Mechanism, where: str) -> None:
                 "and direct dynamics is singular"
             )
             fix = f"give it a mass, or hold the joint: robot.fix({joint.name!r}, 0)"
-            warnings.warn(describe(found, where=where, fix=fix), ModelWarning, stacklevel=4)
+            warn(describe(found, where=where, fix=fix))
