@@ -163,17 +163,17 @@ class Computing(Editable):
     def _call(
         self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
     ) -> Array:
-        if place is not None:
-            return self._kernel(name, False, place)(*values)  # type: ignore[no-any-return]
+        if place is None and external is None:
+            try:
+                return self._ready[name](*values)
+            except KeyError:
+                self._ready[name] = self._kernel(name).direct
+            except (TypeError, ValueError):
+                pass  # the kernel says what is wrong with the inputs
         if external is not None:
-            return self._kernel(name, True)(*values, external)  # type: ignore[no-any-return]
-        try:
-            return self._ready[name](*values)
-        except KeyError:
-            self._ready[name] = self._kernel(name).direct
-        except (TypeError, ValueError):
-            pass  # the kernel says what is wrong with the inputs
-        return self._kernel(name)(*values)  # type: ignore[no-any-return]
+            values = (*values, external)
+        result: Array = self._kernel(name, external is not None, place)(*values)
+        return result
 
     # The functions themselves
 

@@ -83,7 +83,8 @@ class Robot(Computing):
             True
         """
         kernel = self._kernel("hybrid_dynamics", external is not None, forced=forced)
-        return kernel(q, v, a, tau, *([] if external is None else [external]))  # type: ignore[no-any-return]
+        complete: tuple[Array, Array] = kernel(q, v, a, tau, *([] if external is None else [external]))
+        return complete
 
     def joint_wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return the reactions (..., L, 6): what each parent exerts on its link through the joint.

@@ -284,7 +284,7 @@ def test_a_graph_of_twenty_thousand_operations_in_many_pieces_gives_what_the_vir
     function = large(40_000)  # half of them are used
     program = read_program(function)
     assert len(program.operations) > 18_000
-    modules = write_llvm(program, (1, 1, 1), dtype, 4).modules
+    modules = write_llvm(program, (1, 1, 1), dtype, 4)
     assert len(modules) > 18_000 // PIECE
     assert (
         sum("ptr %scratch" in line and "getelementptr" in line for text in modules for line in text.split("\n")) > 100

@@ -185,7 +185,7 @@ def _compile_time() -> list[Row]:
     function = ca.Function("jacobian", [q, v, a], [ca.cse(ca.jacobian(tau, ca.vertcat(q, v)))])
     program = read_program(function)
     start = time.perf_counter()
-    emit(write_llvm(program, (1, 1, 1, 2), "float64", vector_width("float64")).modules)
+    emit(write_llvm(program, (1, 1, 1, 2), "float64", vector_width("float64")))
     seconds = time.perf_counter() - start
     operations = sum(count_operations(function))
     return [Row(f"compile time for 10,000 operations (of {operations})", seconds * 1e4 / operations)]
@@ -200,7 +200,7 @@ def _instructions(function: ca.Function) -> tuple[int, int]:
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
     lines = [
         line.split()[0]
-        for module in write_llvm(program, axes, "float64", width).modules[1:]
+        for module in write_llvm(program, axes, "float64", width)[1:]
         for line in assembly(module).splitlines()
         if line.startswith("\t") and not line.startswith("\t.")
     ]

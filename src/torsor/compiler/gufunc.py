@@ -80,7 +80,7 @@ def make_gufunc(address: int, name: str, signature: str, dtype: str, kept: list[
     loops, data = (ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(None)
     strings = tuple(ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature))
     types = ctypes.create_string_buffer(kinds)
-    made = _constructor()(
+    made: np.ufunc = _constructor()(
         ctypes.addressof(loops),
         ctypes.addressof(data),
         ctypes.addressof(types),
@@ -94,4 +94,4 @@ def make_gufunc(address: int, name: str, signature: str, dtype: str, kept: list[
     )
     kept += [loops, data, types, strings]
     _own(made, kept)
-    return made  # type: ignore[no-any-return]
+    return made

@@ -7,7 +7,6 @@ calls the pieces and unpacks the results. States that are left over at the end t
 of them repeated, so that each state gets the same instructions wherever it stands.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import casadi as ca
@@ -16,7 +15,7 @@ from torsor.compiler.llvm_loop import write_loop
 from torsor.compiler.llvm_rules import RULES, Emitter, Scalar
 from torsor.compiler.program import Operation, Program
 
-__all__ = ["Code", "write_llvm"]
+__all__ = ["write_llvm"]
 
 # The longest piece, in operations.
 PIECE = 1200
@@ -25,24 +24,17 @@ _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _ZERO = -1  # the index of a structural zero
 
 
-@dataclass(frozen=True)
-class Code:
-    """LLVM modules as text: the loop and the pieces, each to be compiled by itself."""
-
-    modules: tuple[str, ...]
-
-
-def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "") -> Code:
+def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "") -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    ``call`` is text that goes beside the loop.
+    The first has the loop, with the text ``call`` beside it, and the others a piece each; each is compiled by itself.
     """
     scalar = Scalar(dtype)
     pieces = _cut(program)
     slots, count = _slots(program, pieces)
     modules = [_piece(program, scalar, width, number, piece, slots) for number, piece in enumerate(pieces)]
     loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), count)
-    return Code((loop + call + _constants(program, scalar, width), *modules))
+    return [loop + call + _constants(program, scalar, width), *modules]
 
 
 def _cut(program: Program) -> list[range]:

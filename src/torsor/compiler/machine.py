@@ -54,7 +54,7 @@ def make_code(
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs[0], scalar, np.dtype(dtype).num, object.__basicsize__)
-    objects = native.emit(write_llvm(program, axes, dtype, width, call).modules)
+    objects = native.emit(write_llvm(program, axes, dtype, width, call))
     cache.store(key, [function.serialize().encode(), *objects])
     return objects
 

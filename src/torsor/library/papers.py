@@ -1,6 +1,7 @@
 """The robots of the documents."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +33,9 @@ def slide_link() -> Robot:
         [[1.0, -0.0479], [-0.0479, 0.12]]
     """
     quarter = math.pi / 2
-    body = {"mass": 0.5, "inertia": 0.1 * np.eye(3), "effort_limit": 10.0}
-    slide = DHLink(theta=quarter, d=0.4, alpha=quarter, joint="prismatic", com=(0, -0.2, 0), **body)  # type: ignore[arg-type]
-    link = DHLink(theta=quarter, a=0.4, com=(-0.2, 0, 0), **body)  # type: ignore[arg-type]
+    body: dict[str, Any] = {"mass": 0.5, "inertia": 0.1 * np.eye(3), "effort_limit": 10.0}
+    slide = DHLink(theta=quarter, d=0.4, alpha=quarter, joint="prismatic", com=(0, -0.2, 0), **body)
+    link = DHLink(theta=quarter, a=0.4, com=(-0.2, 0, 0), **body)
     return from_dh([slide, link], gravity=(0, 0, 0), name="slide_link")
 
 

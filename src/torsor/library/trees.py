@@ -1,5 +1,7 @@
 """Chains of any length, and random trees with every type of joint."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -72,7 +74,7 @@ def random_tree(
                 f"link{i + 1}",
                 _random_pose(rng),
                 rng.normal(size=3),
-                **settings,  # type: ignore[arg-type]
+                **settings,
             )
         )
     return assemble(f"random_tree_{n}_{seed}", links, joints, gravity=rng.normal(size=3) * 5)
@@ -89,8 +91,8 @@ def _random_pose(rng: np.random.Generator) -> Array:
     return make_pose(from_quaternion(rng.normal(size=4)), rng.normal(size=3) * 0.4)
 
 
-def _random_extras(rng: np.random.Generator, kind: str, before: list[Joint]) -> dict[str, object]:
-    settings: dict[str, object] = {
+def _random_extras(rng: np.random.Generator, kind: str, before: list[Joint]) -> dict[str, Any]:
+    settings: dict[str, Any] = {
         "point": rng.normal(size=3) * 0.2,
         "pitch": float(rng.normal()) * 0.1 if kind == "helical" else 0.0,
         "viscous": float(rng.uniform(0, 0.5)),
