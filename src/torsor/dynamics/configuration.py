@@ -1,4 +1,4 @@
-"""Positions as a space: steps along it and differences in it, joint by joint."""
+"""Positions as a space: steps along it and differences in it, joint by joint. Motors' angles are plain numbers."""
 
 import casadi as ca
 
@@ -10,10 +10,10 @@ __all__ = ["difference", "integrate"]
 def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
     """Return the positions reached from q after one unit of time at the constant velocity dv (nq x 1)."""
     parts = [body.joint.kind.integrate(q[body.q], dv[body.v]) for body in tree.bodies if not body.joint.follows]
-    return ca.vertcat(ca.SX.zeros(0, 1), *parts)
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q[i] + dv[j] for i, j in tree.motors))
 
 
 def difference(tree: Tree, q: ca.SX, q_end: ca.SX) -> ca.SX:
     """Return the velocity (nv x 1) that takes one from q to q_end in one unit of time."""
     parts = [body.joint.kind.difference(q[body.q], q_end[body.q]) for body in tree.bodies if not body.joint.follows]
-    return ca.vertcat(ca.SX.zeros(0, 1), *parts)
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q_end[i] - q[i] for i, _ in tree.motors))

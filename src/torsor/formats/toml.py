@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe, warn
 from torsor.robot import KINDS, Frame, Joint, JointKind, Link, Mechanism, Visual, assemble
-from torsor.robot.parts import ROTATION_TOLERANCE
+from torsor.robot.values import ROTATION_TOLERANCE
 from torsor.spatial import from_rpy, make_pose, to_rpy
 
 __all__ = ["read_toml", "write_toml"]
