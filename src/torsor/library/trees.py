@@ -50,7 +50,8 @@ def random_tree(
 
     ``branching`` is the chance that a link does not hang on the one before it. Inertias are those of random mass
     points, so they are real. ``extras`` adds friction, rotor inertia, joints that follow others, joint axes away from
-    the links' origins, springs, and motors on any link, rigid and elastic. The first types of the list come first, so that n = len(types) has them all.
+    the links' origins, springs, and motors on any link, rigid and elastic. The first types of the list come first, so
+    that n = len(types) has them all.
 
     Example:
         >>> robot = random_tree(9, seed=1)
