@@ -35,12 +35,14 @@ class Spring(Part):
     stiffness: float | str
     damping: float = 0.0
     rest: float = 0.0
+    source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        where = self.source or "spring"
         self._set(
-            stiffness=checked_stiffness(self.stiffness, "spring"),
-            damping=_number(self, "damping", "spring", 0.0),
-            rest=_number(self, "rest", "spring"),
+            stiffness=checked_stiffness(self.stiffness, where),
+            damping=_number(self, "damping", where, 0.0),
+            rest=_number(self, "rest", where),
         )
 
 
@@ -68,10 +70,11 @@ class Motor(Part):
     coulomb: float = 0.0
     viscous: float = 0.0
     smooth: float = 0.0
+    source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        checked_name(self.carrier, "carrier of a motor")
-        where = f"motor on {self.carrier!r}"
+        checked_name(self.carrier, "carrier of a motor", self.source)
+        where = self.source or f"motor on {self.carrier!r}"
         axis = frozen_array(self.axis, (3,), where, "axis")
         length = float(np.linalg.norm(axis))
         if not 1e-9 < length < 1e9:
