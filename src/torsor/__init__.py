@@ -12,7 +12,7 @@ from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.model import Robot
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
-from torsor.robot import Frame, Joint, Link, Visual
+from torsor.robot import Frame, Joint, Link, Motor, Spring, Visual
 
 __version__ = "0.1.0"
 
@@ -24,7 +24,9 @@ __all__ = [
     "MDHLink",
     "ModelError",
     "ModelWarning",
+    "Motor",
     "Robot",
+    "Spring",
     "Visual",
     "__version__",
     "assemble",

@@ -240,6 +240,17 @@ def test_armature_and_damping_of_actuators_go_to_their_joints_by_the_gear_square
 
 
 @recent
+@pytest.mark.parametrize("kind", ["hinge", "slide"])
+def test_springs_of_joints_are_those_of_mujoco(tmp_path, kind):
+    joint = f'<joint name="pin" type="{kind}" stiffness="2.5" springref="0.3" ref="0.1" damping="0.4"/>'
+    path = written(tmp_path, joint, head='<compiler angle="radian"/>')
+    robot, model = torsor.load(path), mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = -0.7, 1.3
+    mujoco.mj_forward(model, data)
+    assert_equal(robot.spring_force([-0.7]) + robot.friction_force([1.3]), -data.qfrc_passive)
+
+
 def test_disabled_forces_are_not_there(tmp_path):
     flags = '<option><flag damper="disable" frictionloss="disable" gravity="disable" limit="disable"/></option>'
     joint = '<joint name="pin" damping="1" frictionloss="1" range="-10 10" stiffness="0"/>'
@@ -342,7 +353,8 @@ LEFT_OUT = {
     "tendons (cord)": {"tail": CORD.format('stiffness="1"')},
     "tendons (cord) ": {"tail": CORD.format('damping="1"')},
     "tendons (cord)  ": {"tail": CORD.format('limited="true" range="-1 1"')},
-    "joint springs (pin)": {"joint": '<joint name="pin" stiffness="2"/>'},
+    "springs of free and ball joints (pin)": {"joint": '<joint name="pin" type="ball" stiffness="2"/>'},
+    "springs that are not linear (pin)": {"joint": '<joint name="pin" stiffness="2 3"/>'},
     "damping that is not linear (pin)": {"joint": '<joint name="pin" damping="1 2"/>'},
     "armature and frictionloss of free joints (pin)": {"joint": '<joint name="pin" type="free" armature="1"/>'},
     "limits of ball joints (pin)": {"joint": '<joint name="pin" type="ball" range="0 40"/>'},

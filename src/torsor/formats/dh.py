@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.robot import Joint, Link, Mechanism, assemble
+from torsor.robot import Joint, Link, Mechanism, Motor, Spring, assemble
 from torsor.robot.values import frozen_array
 from torsor.spatial import from_rpy, make_pose
 
@@ -34,6 +34,8 @@ class _TableLink:
     upper: float = np.inf
     velocity_limit: float = np.inf
     effort_limit: float = np.inf
+    spring: Spring | None = None
+    motor: Motor | None = None
     name: str | None = None
 
 
@@ -133,7 +135,8 @@ def _parts(
     if kind == "fixed":
         return link, joint
     settings = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
-    return link, replace(joint, **{setting: getattr(row, setting) for setting in settings})
+    drives = ("spring", "motor")
+    return link, replace(joint, **{setting: getattr(row, setting) for setting in (*settings, *drives)})
 
 
 def read_dh(

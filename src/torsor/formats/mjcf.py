@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.xml import parse_xml
-from torsor.robot import Frame, Joint, Link, Mechanism, Visual, assemble
+from torsor.robot import Frame, Joint, Link, Mechanism, Spring, Visual, assemble
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 __all__ = ["read_mjcf"]
@@ -60,6 +60,11 @@ def _compiled(path: Path) -> tuple[Any, Any]:
     except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
         raise ModelError(describe(found, where=path.name)) from None
+
+
+def _single(kinds: Array) -> Any:
+    """Return which of the joints have one degree of freedom."""
+    return (kinds != _FREE) & (kinds != _BALL)
 
 
 def _free_name(wanted: str, taken: set[str]) -> str:
@@ -133,7 +138,8 @@ class _Reader:
         found = {
             "equality constraints": ("equality", (m.eq_active0 != 0) & (not self._off("EQUALITY", "CONSTRAINT"))),
             "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
-            "joint springs": ("joint", nonzero("jnt_stiffness", "jnt_stiffnesspoly") & springs),
+            "springs that are not linear": ("joint", nonzero("jnt_stiffnesspoly") & springs),
+            "springs of free and ball joints": ("joint", nonzero("jnt_stiffness") & springs & ~_single(m.jnt_type)),
             "damping that is not linear": ("joint", curved),
             "armature and frictionloss of free joints": ("joint", heavy & (m.jnt_type == _FREE)),
             "limits of ball joints": ("joint", (m.jnt_type == _BALL) & (m.jnt_limited != 0) & limits),
@@ -238,6 +244,10 @@ class _Reader:
         if kind == _BALL:
             return Joint(name, "spherical", parent, child, rest, point=m.jnt_pos[joint], **settings)
         settings |= {"offset": -m.qpos0[m.jnt_qposadr[joint]], "effort_limit": self._effort_limit(joint)}
+        if m.jnt_stiffness[joint] and not self._off("SPRING", "PASSIVE"):
+            # The deflection is that of the joint's own position, which is zero in the pose of the file.
+            at_ease = m.qpos_spring[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]]
+            settings["spring"] = Spring(float(m.jnt_stiffness[joint].flat[0]), rest=float(at_ease))
         limited = m.jnt_limited[joint] and not self._off("LIMIT", "CONSTRAINT")
         if limited:
             settings |= {"lower": float(m.jnt_range[joint, 0]), "upper": float(m.jnt_range[joint, 1])}

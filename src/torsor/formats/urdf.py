@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe, warn
+from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
-from torsor.robot import Joint, Link, Mechanism, Visual, assemble
+from torsor.robot import Joint, Link, Mechanism, Spring, Visual, assemble
 from torsor.spatial import from_rpy, make_pose
 
 __all__ = ["read_urdf"]
@@ -33,9 +34,9 @@ def read_urdf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanis
     """Return the mechanism of a URDF file.
 
     Joints come out depth first, children in the order of the file. ``mimic`` joints share their leader's coordinate,
-    ``dynamics`` gives viscous and Coulomb friction, fixed joints are merged. An angle that is a multiple of pi/2 to
-    1e-10 is taken to be it. Elements that say nothing about motion (gazebo, transmission, collision, ...) are passed
-    over.
+    ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``), a
+    ``transmission`` with a rotor inertia gives a motor, fixed joints are merged. An angle that is a multiple of pi/2 to
+    1e-10 is taken to be it. Elements that say nothing about motion (gazebo, collision, ...) are passed over.
     """
     return _Reader(path, strict).read(base)
 
@@ -60,7 +61,7 @@ class _Reader:
                 self.materials.setdefault(material.get("name", ""), self._color(color))
         links = [self._link(element) for element in _elements(self.root, "link")]
         joints = [self._joint(element) for element in _elements(self.root, "joint")]
-        joints = self._without_lost_leaders(joints)
+        joints = with_motors(self.root, self._without_lost_leaders(joints), self.path.name)
         name = self.root.get("name") or self.path.stem
         return assemble(name, links, _depth_first(joints), source=self.path.name, base=base)
 
@@ -206,7 +207,7 @@ class _Reader:
         settings: dict[str, Any] = {"source": self._where(element)}
         if found != "fixed":
             settings |= (
-                self._limits(element, found, owner) | self._friction(element, owner) | self._mimic(element, owner)
+                self._limits(element, found, owner) | self._dynamics(element, owner) | self._mimic(element, owner)
             )
         if found in ("revolute", "continuous", "prismatic", "planar"):
             settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner)
@@ -243,12 +244,17 @@ class _Reader:
             limits["upper"] = self._number(limit, "upper", "0", owner, infinite=True)
         return limits
 
-    def _friction(self, element: Any, owner: str) -> dict[str, Any]:
+    def _dynamics(self, element: Any, owner: str) -> dict[str, Any]:
         dynamics = element.find("dynamics")
-        return {
+        found: dict[str, Any] = {
             "viscous": self._number(dynamics, "damping", "0", owner),
             "coulomb": self._number(dynamics, "friction", "0", owner),
         }
+        stiffness = self._number(dynamics, "spring_stiffness", "0", owner)
+        if stiffness:
+            rest = self._number(dynamics, "spring_reference", "0", owner)
+            found["spring"] = Spring(stiffness, rest=rest, source=self._where(dynamics, owner))
+        return found
 
     def _mimic(self, element: Any, owner: str) -> dict[str, Any]:
         mimic = element.find("mimic")

@@ -1,0 +1,70 @@
+"""Motors in URDF: what a ``transmission`` says of the gear, the rotor and the spring between motor and joint."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from torsor.errors import ModelError, describe, warn
+from torsor.formats.xml import Element
+from torsor.robot import Joint, Motor
+
+__all__ = ["with_motors"]
+
+# What each number of a motor is called: by ROS, by Drake, and, where they have no word for it, here.
+_TAGS = {
+    "inertia": ("drake:rotor_inertia", "rotorInertia"),
+    "ratio": ("mechanicalReduction", "drake:gear_ratio"),
+    "stiffness": ("stiffness",),
+    "damping": ("damping",),
+    "coulomb": ("friction",),
+    "axis": ("axis",),
+    "carrier": ("carrier",),
+}
+
+
+def with_motors(root: Element, joints: list[Joint], source: str) -> list[Joint]:
+    """Return the joints with the motors of the file's simple transmissions that state a rotor inertia.
+
+    The motor sits on the joint's parent link and spins about the joint's axis, unless ``carrier`` and ``axis`` say
+    otherwise. A transmission without a rotor inertia says nothing about motion.
+    """
+    motors: dict[str, Motor] = {}
+    by_name = {joint.name: joint for joint in joints}
+    for transmission in (each for each in root if each.tag == "transmission"):
+        where = f"{source}: line {transmission.line}: transmission {transmission.get('name', '')!r}"  # type: ignore[attr-defined]
+        found = dict(_values(transmission, where))
+        if "inertia" not in found:
+            continue
+        driven = [each.get("name", "") for each in transmission.iter("joint")]
+        if len(driven) != 1 or len(list(transmission.iter("actuator"))) > 1:
+            warn(describe(f"it drives {len(driven)} joints; its motor is left out", where=where, allowed="one joint"))
+            continue
+        if driven[0] not in by_name or driven[0] in motors:
+            what = "has a motor already" if driven[0] in motors else "does not exist"
+            raise ModelError(describe(f"its joint {driven[0]!r} {what}", where=where))
+        joint = by_name[driven[0]]
+        along = joint.placement[:3, :3] @ joint.axis
+        motors[joint.name] = Motor(**({"carrier": joint.parent, "axis": along} | found), source=where)
+    return [replace(joint, motor=motors[joint.name]) if joint.name in motors else joint for joint in joints]
+
+
+def _values(transmission: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """Give the settings of a motor that a transmission states, each as text or as the attribute ``value``."""
+    for name, tags in _TAGS.items():
+        elements = [element for tag in tags for element in transmission.iter(tag)]
+        if not elements:
+            continue
+        text = elements[0].get("value") or elements[0].get("xyz") or elements[0].get("link") or elements[0].text or ""
+        if name == "carrier":
+            yield name, text.strip()
+            continue
+        try:
+            numbers = [float(word) for word in text.split()]
+        except ValueError:
+            numbers = []
+        if len(numbers) != (3 if name == "axis" else 1):
+            allowed = "3 numbers" if name == "axis" else "a number"
+            raise ModelError(describe(f"<{elements[0].tag}> is {text!r}", where=where, allowed=allowed))
+        yield name, np.array(numbers) if name == "axis" else numbers[0]

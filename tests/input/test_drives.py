@@ -1,0 +1,128 @@
+"""Springs and motors in files and tables, and what is refused of them."""
+
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError, ModelWarning
+
+BODY = '<inertial><mass value="2"/><inertia ixx="0.3" iyy="0.2" izz="0.4"/></inertial>'
+DYNAMICS = '<dynamics damping="0.1" friction="0.2" spring_stiffness="40" spring_reference="0.3"/>'
+SIMPLE = "<joint name='elbow'/><actuator name='m'>{}</actuator>"
+ROTOR = "<mechanicalReduction>50</mechanicalReduction><rotorInertia>2e-4</rotorInertia>"
+
+
+def load(folder: Path, inside: str, count: int = 1) -> torsor.Robot:
+    path = folder / "arm.urdf"
+    transmissions = f'<transmission name="t">{inside}</transmission>' * count
+    hinge = f'<origin xyz="0 0 1" rpy="0.4 0 0"/><axis xyz="0 1 0"/>{DYNAMICS}'
+    path.write_text(
+        f'<robot name="arm"><link name="base"/><link name="arm">{BODY}</link><link name="hand">{BODY}</link>'
+        f'<joint name="shoulder" type="continuous"><parent link="base"/><child link="arm"/></joint>'
+        f'<joint name="elbow" type="continuous"><parent link="arm"/><child link="hand"/>{hinge}</joint>'
+        f"{transmissions}</robot>"
+    )
+    return torsor.load(path)
+
+
+def test_urdf_gives_springs_and_motors(tmp_path: Path) -> None:
+    joint = load(tmp_path, SIMPLE.format(ROTOR)).joint("elbow")
+    assert joint.spring == torsor.Spring(40.0, rest=0.3)
+    assert joint.motor == torsor.Motor("arm", 2e-4, 50.0, joint.placement[:3, :3] @ [0, 1, 0])
+
+
+def test_urdf_gives_elastic_joints_and_motors_on_other_links(tmp_path: Path) -> None:
+    drake = '<drake:gear_ratio value="50"/><drake:rotor_inertia value="2e-4"/>'
+    more = '<stiffness>900</stiffness><damping>0.5</damping><carrier link="base"/><axis xyz="1 0 0"/>'
+    robot = load(tmp_path, SIMPLE.format(drake + more))
+    assert robot.joint("elbow").motor == torsor.Motor("base", 2e-4, 50.0, np.array([1.0, 0, 0]), 900.0, 0.5)
+    assert robot.coordinate_names == ("shoulder", "elbow", "elbow/motor")
+
+
+def test_a_transmission_without_a_rotor_says_nothing_about_motion(tmp_path: Path) -> None:
+    assert load(tmp_path, SIMPLE.format("<mechanicalReduction>50</mechanicalReduction>")).joint("elbow").motor is None
+
+
+def test_a_transmission_of_several_joints_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match=r"arm\.urdf: line 1: transmission 't': it drives 2 joints"):
+        robot = load(tmp_path, "<joint name='shoulder'/>" + SIMPLE.format(ROTOR))
+    assert all(joint.motor is None for joint in robot.joints)
+
+
+@pytest.mark.parametrize(
+    ("inside", "count", "message"),
+    [
+        (SIMPLE.format("<rotorInertia>heavy</rotorInertia>"), 1, r"<rotorInertia> is 'heavy'; allowed: a number"),
+        (SIMPLE.format(ROTOR + "<axis xyz='1 0'/>"), 1, r"<axis> is '1 0'; allowed: 3 numbers"),
+        (
+            SIMPLE.format("<rotorInertia>-1</rotorInertia>"),
+            1,
+            r"transmission 't': inertia is -1\.0; allowed: 0 or more",
+        ),
+        (
+            SIMPLE.format(ROTOR + "<carrier link='foot'/>"),
+            1,
+            r"motor of joint 'elbow' is on 'foot', which does not exist",
+        ),
+        (SIMPLE.format(ROTOR).replace("elbow", "knee"), 1, r"its joint 'knee' does not exist"),
+        (SIMPLE.format(ROTOR), 2, r"its joint 'elbow' has a motor already"),
+    ],
+)
+def test_urdf_with_a_wrong_transmission_is_refused(tmp_path: Path, inside: str, count: int, message: str) -> None:
+    with pytest.raises(ModelError, match=r"^arm\.urdf: .*" + message):
+        load(tmp_path, inside, count)
+
+
+def test_tables_take_springs_and_motors() -> None:
+    motor = torsor.Motor("base", 1e-3, 10.0, stiffness=50.0)
+    rows = [torsor.MDHLink(-1, mass=1.0, spring=torsor.Spring(3.0)), torsor.MDHLink(0, d=0.3, mass=1.0, motor=motor)]
+    robot = torsor.from_mdh(rows)
+    assert robot.coordinate_names == ("joint1", "joint2", "joint2/motor")
+    assert robot.spring_force([0.1, 0.0, 0.1]).round(12).tolist() == [0.3, -5.0, 5.0]
+    assert torsor.from_dh([torsor.DHLink(a=1.0, mass=1.0, motor=torsor.Motor("base", 1e-3))]).joints[0].motor.ratio == 1
+
+
+x, y = ca.SX.sym("x"), ca.SX.sym("y")
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda r: r.with_spring("elbow", 1.0), r"no joint 'elbow'; allowed: 'joint1'"),
+        (lambda r: r.with_spring("joint3/motor", 1.0), r"no joint 'joint3/motor'"),
+        (lambda r: r.with_spring("joint1", np.nan), r"stiffness is nan; allowed: finite"),
+        (lambda r: r.with_spring("joint1", [1, 2]), r"stiffness has shape \(2,\)"),
+        (lambda r: r.with_spring("joint1", -1.0), r"stiffness is -1\.0; allowed: 0 or more"),
+        (lambda r: r.with_spring("joint1", x * y), r"the symbols \[SX\(x\), SX\(y\)\]; allowed: one expression of one"),
+        (lambda r: r.with_spring("joint1", ca.atan2(x, 2)), r"cannot be kept; allowed: numbers, x"),
+        (lambda r: r.with_spring("joint1", "1; 2"), r"cannot be read"),
+        (lambda r: r.with_spring("joint1", 1.0, damping=-1), r"damping is -1\.0"),
+        (lambda r: r.with_motor("joint1", 1e-3, carrier="foot"), r"no link or frame 'foot'"),
+        (lambda r: r.with_motor("joint1", -1e-3), r"inertia is -0\.001; allowed: 0 or more"),
+        (lambda r: r.with_motor("joint1", 1e-3, axis=(0, 0, 0)), r"axis is \[0\.0, 0\.0, 0\.0\]; allowed: a direction"),
+        (lambda r: r.with_motor("joint1", 0.0, stiffness=10), r"an elastic joint with .* none of them 0"),
+        (lambda r: r.with_motor("joint1", 1e-3, damping=10), r"damping of a transmission without a spring"),
+        (lambda r: r.with_motor("joint1", "heavy"), r"inertia is 'heavy'; allowed: real numbers"),
+        (lambda r: r.subtree("link2"), r"motor of joint 'joint3'|which is not in the subtree"),
+        (lambda r: r.with_spring("joint3", 1.0).fix("joint3/motor"), r"has a spring of its own beside"),
+        (lambda r: r.fix("joint3/motor", [0.1, 0.2]), r"value has shape \(2,\)"),
+    ],
+)
+def test_wrong_drives_are_refused(edit, message: str) -> None:
+    robot = torsor.library.elastic_arm().with_motor("joint3", 0.004, 10, carrier="base", stiffness=100)
+    with pytest.raises(ModelError, match=message):
+        edit(robot)
+
+
+@pytest.mark.parametrize("part", [{"spring": torsor.Spring(1.0)}, {"motor": torsor.Motor("base", 1e-3)}])
+def test_joints_of_several_coordinates_have_no_springs_and_motors(part) -> None:
+    with pytest.raises(ModelError, match="on a spherical joint; allowed: 1-dof joints"):
+        torsor.Joint("ball", "spherical", "base", "arm", **part)
+
+
+def test_a_joint_that_follows_has_no_motor() -> None:
+    with pytest.raises(ModelError, match="a motor on a joint that follows 'lead'; fix: put the motor on 'lead'"):
+        torsor.Joint("j", "revolute", "base", "arm", coordinate="lead", motor=torsor.Motor("base", 1e-3))

@@ -1,0 +1,232 @@
+"""Geared motors and elastic joints obey mechanics: rotors as bodies of their own, a Lagrangian, and limit cases."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from torsor.spatial import axis_frame, from_rpy, make_pose, move_inertia
+
+
+def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-11) -> None:
+    scale = max(np.abs(expected).max(initial=0.0), 1.0)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale)
+
+
+def random_state(robot: torsor.Robot, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
+    return q, rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+
+
+# The same robot twice: with unified bodies, and with each rotor a link that turns
+
+
+def two_descriptions(seed: int, elastic: bool) -> tuple[torsor.Robot, torsor.Robot]:
+    """Return a random tree with motors, and the tree in which every rotor is a link with a joint of its own."""
+    rng = np.random.default_rng(seed)
+    bare = torsor.library.random_tree(7, seed, extras=False)
+    unified, links, joints = bare, {link.name: link for link in (bare.base, *bare.links)}, list(bare.joints)
+    motors = [joint.name for joint in bare.joints if joint.nv == 1]
+    for name in motors:
+        carrier, axis = str(rng.choice([bare.base.name, *bare.link_names])), rng.normal(size=3)
+        Iz, ratio, place = float(rng.uniform(1e-3, 1e-2)), float(rng.uniform(-9, 9)), rng.normal(size=3) * 0.1
+        rotor = 0.3, np.zeros(3), np.diag([Iz, Iz, 1.5 * Iz])
+        at = make_pose(axis_frame(axis / np.linalg.norm(axis)), place)
+        mass, com, inertia = move_inertia(at, *rotor)
+        unified = unified.with_motor(name, 1.5 * Iz, ratio, carrier, axis, stiffness=30.0 if elastic else None)
+        unified = unified.with_payload(carrier, mass, com, inertia)
+        follows = {} if elastic else {"coordinate": name}
+        joints.append(torsor.Joint(f"{name}/rotor", "revolute", carrier, f"{name}/rotor", at, ratio=ratio, **follows))
+        links[f"{name}/rotor"] = torsor.Link(f"{name}/rotor", *rotor)
+    separate = torsor.assemble("separate", list(links.values()), joints, gravity=bare.gravity)
+    return unified, separate
+
+
+@pytest.mark.parametrize("elastic", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_motor_is_a_rotor_that_turns_on_its_carrier(seed: int, elastic: bool) -> None:
+    unified, separate = two_descriptions(seed, elastic)
+    names = [name.replace("/motor", "/rotor") for name in unified.coordinate_names]
+    order = [separate.coordinate_names.index(name) for name in names]
+    positions = [separate.position_names.index(name.replace("/motor", "/rotor")) for name in unified.position_names]
+    q, v, a = random_state(unified, seed)
+    qs, vs, as_ = np.empty(separate.nq), np.empty(separate.nv), np.empty(separate.nv)
+    qs[positions], vs[order], as_[order] = q, v, a
+    expected = separate.inverse_dynamics(qs, vs, as_)[order]
+    assert_close(unified.inverse_dynamics(q, v, a), expected + unified.spring_force(q))
+    assert_close(unified.mass_matrix(q), separate.mass_matrix(qs)[np.ix_(order, order)])
+    assert_close(unified.momentum(q, v)[3:], separate.momentum(qs, vs)[3:])
+    tau = unified.inverse_dynamics(q, v, a)
+    assert_close(unified.forward_dynamics(q, v, tau), a, 1e-10)
+    carried = {joint.motor.carrier for joint in unified.joints if joint.motor}
+    if unified.base.name not in carried:  # what turns on the base is no moving link, but a rotor there would be
+        assert_close(unified.momentum(q, v), separate.momentum(qs, vs))
+        assert_close(unified.kinetic_energy(q, v), separate.kinetic_energy(qs, vs))
+
+
+# A Lagrangian that shares nothing with the library: homogeneous transforms, and derivatives by CasADi
+
+
+def spun(angle: ca.SX) -> ca.SX:
+    c, s = ca.cos(angle), ca.sin(angle)
+    return ca.vertcat(ca.horzcat(c, -s, 0), ca.horzcat(s, c, 0), ca.horzcat(0, 0, 1))
+
+
+def energy_of(mass: float, inertia: np.ndarray, R: ca.SX, p: ca.SX, x: ca.SX, rate: ca.SX) -> ca.SX:
+    """Kinetic energy of a body whose frame is at its centre of mass, from the rates of its pose alone."""
+    R_rate = ca.reshape(ca.jtimes(ca.vec(R), x, rate), 3, 3)
+    turning = R.T @ R_rate
+    w = ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0])
+    v = ca.jtimes(p, x, rate)
+    return 0.5 * mass * ca.dot(v, v) + 0.5 * ca.dot(w, ca.SX(inertia) @ w)
+
+
+def test_the_arm_of_document_004_obeys_its_lagrangian_with_rotors_as_bodies() -> None:
+    x, rate, acceleration = (ca.SX.sym(name, 4) for name in ("x", "rate", "acceleration"))
+    q, theta, g, eta = x[:3], x[3], 9.81, 10.0
+    upright = ca.SX([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+    R1 = spun(q[0]) @ upright
+    R2 = R1 @ spun(q[1])
+    R3 = R2 @ spun(q[2])
+    o2 = ca.vertcat(0, 0, 0.3)
+    o3 = o2 + R2 @ ca.vertcat(0.3, 0, 0)
+    bodies = [
+        (2.5, np.diag([0.4, 0.5, 0.4]), R1, ca.vertcat(0, 0, 0.15)),
+        (1.5, np.array([[0.35, 0.15, 0.1], [0.15, 0.4, 0.2], [0.1, 0.2, 0.3]]), R2, o2 + R2 @ ca.vertcat(0.15, 0, 0)),
+        (
+            1.0,
+            np.array([[0.3, 0.15, 0.13], [0.15, 0.25, 0.2], [0.13, 0.2, 0.25]]),
+            R3,
+            o3 + R3 @ ca.vertcat(0.125, 0, 0),
+        ),
+    ]
+    rotor = np.diag([0.006, 0.006, 0.004])
+    bodies += [
+        (1.0, rotor, spun(eta * q[0]), ca.SX.zeros(3, 1)),
+        (1.0, rotor, R1 @ spun(eta * q[1]), o2),
+        (1.0, rotor, R1 @ spun(eta * theta), o2),
+    ]
+    kinetic = sum(energy_of(m, J, R, p, x, rate) for m, J, R, p in bodies)
+    potential = sum(m * g * p[2] for m, _, _, p in bodies) + 50.0 * (theta - q[2]) ** 2
+    L = kinetic - potential
+    momentum = ca.gradient(L, rate)
+    tau = ca.jtimes(momentum, x, rate) + ca.jtimes(momentum, rate, acceleration) - ca.gradient(L, x)
+    lagrange = ca.Function("lagrange", [x, rate, acceleration], [tau])
+    robot = torsor.library.elastic_arm()
+    for seed in range(5):
+        state = random_state(robot, seed)
+        assert_close(robot.inverse_dynamics(*state), np.asarray(lagrange(*state).full()).ravel(), 1e-12)
+
+
+# Limit cases
+
+
+def test_a_rotor_on_the_base_is_its_inertia_seen_through_the_gear() -> None:
+    robot = torsor.library.stanford()
+    geared = robot.with_motor("joint4", 2e-4, ratio=30, carrier="base", axis=(1, 2, 3))
+    joints = [replace(joint, rotor_inertia=2e-4 * 900) if joint.name == "joint4" else joint for joint in robot.joints]
+    reflected = replace(robot, joints=tuple(joints))
+    state = random_state(robot)
+    assert_close(geared.inverse_dynamics(*state), reflected.inverse_dynamics(*state))
+
+
+def test_a_gear_of_zero_leaves_the_robot_as_it_is() -> None:
+    robot = torsor.library.stanford()
+    state = random_state(robot)
+    still = robot.with_motor("joint4", 2e-4, ratio=0, carrier="link2", axis=(1, 2, 3))
+    assert np.array_equal(still.inverse_dynamics(*state), robot.inverse_dynamics(*state))
+
+
+@pytest.mark.parametrize("carrier", ["base", "link1", "link3", "link4", "link6"])
+def test_a_rotor_may_sit_before_on_or_behind_the_joint_that_it_drives(carrier: str) -> None:
+    robot = torsor.library.stanford().with_motor("joint4", 1e-3, ratio=20, carrier=carrier, axis=(0.3, -1, 2))
+    q, v, a = random_state(robot)
+    assert_close(robot.forward_dynamics(q, v, robot.inverse_dynamics(q, v, a)), a, 1e-10)
+    rates = robot.momentum(q, v) - robot.without_motor("joint4").momentum(q, v)
+    if carrier == "base":
+        assert_close(rates, np.zeros(6))
+    else:  # the spin of the rotor, in base axes
+        spin = 1e-3 * 20 * v[3] * robot.pose(q, carrier)[:3, :3] @ np.array([0.3, -1, 2]) / np.linalg.norm([0.3, -1, 2])
+        assert_close(rates, np.r_[spin, np.zeros(3)])
+
+
+def test_a_stiff_joint_tends_to_a_rigid_one() -> None:
+    """With a spring of stiffness K the joint lags by a deflection of order 1/K, and so does the acceleration."""
+    arm, errors = torsor.library.six_axis_arm().without_friction(), []
+    motor = {"inertia": 2e-4, "ratio": 50.0, "carrier": "link1", "axis": (0, 0, 1)}
+    rigid = arm.with_motor("joint3", **motor)
+    q, v, tau = random_state(arm)
+    expected = rigid.forward_dynamics(q, v, tau)
+    for K in (1e6, 1e8):
+        elastic = arm.with_motor("joint3", **motor, stiffness=K)
+        # In step with the rigid robot: the spring carries what the load side takes.
+        load = arm.inverse_dynamics(q, v, expected)
+        load[2] += elastic.inverse_dynamics(np.r_[q, q[2]], np.r_[v, v[2]], np.r_[expected, expected[2]])[2] - load[2]
+        theta = q[2] + load[2] / K
+        force = np.r_[tau, tau[2]]
+        force[2] = 0.0
+        found = elastic.forward_dynamics(np.r_[q, theta], np.r_[v, v[2]], force)
+        errors.append(np.abs(found[:6] - expected).max())
+    assert errors[1] < 1e-4 * np.abs(expected).max()
+
+
+def test_a_held_motor_leaves_the_spring() -> None:
+    law = "200 + 30 * x + 500 * x**2"  # not the same both ways
+    robot = torsor.library.two_link().with_motor("joint2", 1e-3, 20, "link1", stiffness=law, damping=0.3)
+    held = robot.fix("joint2/motor", 0.4)
+    assert held.coordinate_names == ("joint1", "joint2")
+    q, v, a = random_state(held)
+    expected = robot.inverse_dynamics(np.r_[q, 0.4], np.r_[v, 0], np.r_[a, 0])
+    assert_close(held.inverse_dynamics(q, v, a), expected[:2])
+
+
+def test_spring_laws_are_secant_stiffnesses_and_have_their_energy() -> None:
+    x = ca.SX.sym("x")
+    robot = torsor.library.two_link()
+    laws = [100.0, 100 + 500 * x**2, "100 + 500 * x**2", 50 * ca.exp(-(x**2)) + ca.fabs(x), ca.SX(7)]
+    for law in laws:
+        sprung = robot.with_spring("joint1", law, rest=0.2)
+        for q in (-0.7, 0.2, 1.1):
+            h = 1e-5
+            energy = [sprung.potential_energy([q + s, 0]) for s in (h, -h)]
+            assert sprung.spring_force([q, 0])[0] == pytest.approx((energy[0] - energy[1]) / (2 * h), abs=1e-6)
+    assert robot.with_spring("joint1", laws[1]) == robot.with_spring("joint1", "(100 + (500 * (x ** 2)))")
+    assert robot.with_spring("joint1", laws[2]).spring_force([0.1, 0])[0] == pytest.approx(10.5)
+
+
+def test_friction_acts_on_the_joints_side_and_on_the_motors_side() -> None:
+    robot = torsor.library.two_link().with_motor("joint2", 1e-3, 20, "link1", stiffness=100)
+    robot = robot.with_friction("joint2", coulomb=1.0).with_friction("joint2/motor", coulomb=2.0, viscous=0.5)
+    assert robot.friction_force([1.0, -1.0, 3.0]).tolist() == [0.0, -1.0, 3.5]
+    smooth = robot.with_friction("joint2/motor", smooth=0.1)
+    assert smooth.friction_force([0.0, 0.0, 0.05])[2] == pytest.approx(2 * np.tanh(0.5) + 0.025)
+    rigid = torsor.library.two_link().with_motor("joint2", 1e-3).with_friction("joint2/motor", viscous=0.5)
+    assert rigid.friction_force([0.0, 2.0]).tolist() == [0.0, 1.0]
+
+
+def test_a_motor_on_a_welded_link_is_on_the_link_that_carries_it() -> None:
+    turn = from_rpy([0.3, -0.5, 0.9])
+    links = [torsor.Link("ground"), torsor.Link("arm", 1.0, (0.2, 0, 0), 0.1 * np.eye(3)), torsor.Link("box")]
+    hinge = torsor.Joint("hinge", "revolute", "ground", "arm", axis=(1, 0, 0))
+    weld = torsor.Joint("weld", "fixed", "arm", "box", make_pose(turn, [0, 1, 0]))
+    wheel = torsor.Link("wheel", 0.5, (0.1, 0, 0), 0.05 * np.eye(3))
+    motor = torsor.Motor("box", 1e-3, 30.0, np.array([0.0, 0.0, 1.0]))
+    axle = torsor.Joint("axle", "revolute", "box", "wheel", motor=motor)
+    robot = torsor.assemble("welded", [*links, wheel], [hinge, weld, axle])
+    assert robot.joint("axle").motor.carrier == "arm"
+    assert_close(robot.joint("axle").motor.axis, turn[:, 2])
+
+
+def test_elastic_coordinates_have_names_limits_and_places() -> None:
+    robot = torsor.library.elastic_arm()
+    assert robot.position_names == robot.coordinate_names == ("joint1", "joint2", "joint3", "joint3/motor")
+    limited = replace(robot, joints=tuple(replace(j, effort_limit=5.0, velocity_limit=2.0) for j in robot.joints))
+    assert limited.effort_limit.tolist() == [5.0, 5.0, 0.0, 5.0]
+    assert limited.velocity_limit.tolist() == [2.0] * 4
+    assert robot.upper.tolist() == [np.inf] * 4
+    assert robot.jacobian(np.zeros(4), "tip").shape == (6, 4)
+    assert not robot.jacobian(np.zeros(4), "tip")[:, 3].any()
+    assert robot.fix("joint3", 0.2).nv == 2
