@@ -1,12 +1,17 @@
-"""Ready-made robots: those of the papers, industrial arms, chains, and random trees for tests."""
+"""Ready-made robots: those of the papers, industrial and elastic arms, robots whose base moves, chains, random trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
+from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
 from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
 from torsor.library.trees import planar_chain, random_tree
 
 __all__ = [
+    "eel",
     "elastic_arm",
+    "elastic_seven_axis_arm",
+    "free_flying_arm",
     "planar_chain",
+    "quadruped",
     "random_tree",
     "scara",
     "seven_axis_arm",

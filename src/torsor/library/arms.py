@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 _QUARTER = math.pi / 2
 
 
-def _cylinder(mass: float, radius: float, length: float, along: int) -> Array:
+def cylinder(mass: float, radius: float, length: float, along: int) -> Array:
     """Return the inertia (3 x 3) about the centre of a solid cylinder along one of its frame's axes (0, 1, 2)."""
     across = mass * (3 * radius**2 + length**2) / 12
     moments = np.full(3, across)
@@ -99,7 +99,7 @@ def seven_axis_arm() -> Robot:
                 r=r,
                 mass=mass,
                 com=com,
-                inertia=_cylinder(mass, radius, length, along),
+                inertia=cylinder(mass, radius, length, along),
                 lower=-math.radians(reach),
                 upper=math.radians(reach),
                 effort_limit=torque,
@@ -123,7 +123,7 @@ def scara() -> Robot:
             r=0.4,
             mass=6.0,
             com=(0.15, 0, 0),
-            inertia=_cylinder(6.0, 0.06, 0.3, 0),
+            inertia=cylinder(6.0, 0.06, 0.3, 0),
             rotor_inertia=0.8,
             lower=-2.4,
             upper=2.4,
@@ -135,7 +135,7 @@ def scara() -> Robot:
             d=0.325,
             mass=4.0,
             com=(0.12, 0, 0),
-            inertia=_cylinder(4.0, 0.05, 0.25, 0),
+            inertia=cylinder(4.0, 0.05, 0.25, 0),
             rotor_inertia=0.4,
             lower=-2.6,
             upper=2.6,
@@ -147,12 +147,12 @@ def scara() -> Robot:
             d=0.275,
             joint="prismatic",
             mass=1.2,
-            inertia=_cylinder(1.2, 0.015, 0.3, 2),
+            inertia=cylinder(1.2, 0.015, 0.3, 2),
             lower=-0.2,
             upper=0.0,
             effort_limit=200.0,
             name="quill",
         ),
-        MDHLink(2, mass=0.3, inertia=_cylinder(0.3, 0.03, 0.04, 2), effort_limit=10.0, name="tool"),
+        MDHLink(2, mass=0.3, inertia=cylinder(0.3, 0.03, 0.04, 2), effort_limit=10.0, name="tool"),
     ]
     return from_mdh(rows, name="scara")

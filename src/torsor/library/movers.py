@@ -1,0 +1,101 @@
+"""Robots that are elastic, or whose base moves: a light arm, an arm in space, an eel, a quadruped."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from torsor.library.arms import cylinder, seven_axis_arm
+from torsor.model import Robot
+from torsor.reading import assemble
+from torsor.robot import Frame, Joint, Link
+from torsor.spatial import make_pose
+
+__all__ = ["eel", "elastic_seven_axis_arm", "free_flying_arm", "quadruped"]
+
+
+def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
+    """Return the seven-axis arm with a spring between the motor and the link of every joint, as light arms have it.
+
+    Each motor sits on the link before its joint, spins about the joint's axis and has a gear of 100. The first four
+    joints have the given stiffness (N m/rad), the wrist half of it; springs are damped by 1 N m s/rad.
+
+    Example:
+        >>> arm = elastic_seven_axis_arm()
+        >>> arm.nv, arm.coordinate_names[7]
+        (14, 'joint1/motor')
+    """
+    arm = seven_axis_arm()
+    for i, joint in enumerate(arm.joints):
+        inertia, K = (3e-4, stiffness) if i < 4 else (1e-4, stiffness / 2)
+        along = joint.placement[:3, :3] @ joint.axis
+        arm = arm.with_motor(joint.name, inertia, 100.0, joint.parent, along, stiffness=K, damping=1.0)
+    return replace(arm, name="elastic_seven_axis_arm")
+
+
+def free_flying_arm() -> Robot:
+    """Return a satellite of 200 kg with the seven-axis arm on its deck: nothing holds it, and nothing weighs.
+
+    Example:
+        >>> robot = free_flying_arm()
+        >>> robot.nq, robot.nv, robot.joint_names[:2]
+        (14, 13, ('root', 'joint1'))
+    """
+    satellite = Link("satellite", 200.0, np.zeros(3), np.diag([40.0, 35.0, 30.0]))
+    deck = Frame("deck", "satellite", make_pose(p=[0.0, 0.0, 0.5]))
+    bus = assemble("free_flying_arm", [satellite], [], [deck], gravity=(0.0, 0.0, 0.0), base="floating")
+    return bus.attach(seven_axis_arm(), at="deck")
+
+
+def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: float = 1000.0) -> Robot:
+    """Return an eel: links in a row that bend sideways, the first of them free to move, as heavy as the water it is in.
+
+    Each link is a cylinder along x of its frame, which is at its front end; the head swims towards -x. Gravity and
+    buoyancy cancel, so that there is no gravity; what the water does is for ``external``: drag and added mass.
+
+    Example:
+        >>> robot = eel()
+        >>> len(robot.links), robot.nv, round(robot.mass, 2)
+        (12, 17, 3.39)
+    """
+    mass = density * np.pi * radius**2 * length
+    body = mass, np.array([length / 2, 0.0, 0.0]), cylinder(mass, radius, length, 0)
+    made = [Link(f"link{i + 1}", *body) for i in range(links)]
+    joints = [
+        Joint(f"joint{i}", "revolute", made[i - 1].name, made[i].name, make_pose(p=[length, 0.0, 0.0]))
+        for i in range(1, links)
+    ]
+    return assemble("eel", made, joints, gravity=(0.0, 0.0, 0.0), base="floating")
+
+
+def quadruped() -> Robot:
+    """Return a quadruped of 12 kg: a trunk that is free to move and four legs of three joints; feet are frames.
+
+    x is forwards, y to the left, z up; with all joints at zero the legs hang straight down, 0.4 m long. The legs are
+    fl, fr, hl and hr; each has the joints abduct (about x), hip and knee (about y) and the frame foot.
+
+    Example:
+        >>> robot = quadruped()
+        >>> robot.nv, round(robot.mass, 2), robot.pose(robot.neutral(), "fl_foot")[:3, 3].round(2).tolist()
+        (18, 12.0, [0.2, 0.13, -0.4])
+    """
+    links = [Link("trunk", 6.0, np.zeros(3), np.diag([0.03, 0.09, 0.1]))]
+    joints, frames = [], []
+    for leg in ("fl", "fr", "hl", "hr"):
+        ahead, side = (1.0 if leg[0] == "f" else -1.0), (1.0 if leg[1] == "l" else -1.0)
+        links += [
+            Link(f"{leg}_shoulder", 0.5, np.array([0.0, 0.02 * side, 0.0]), cylinder(0.5, 0.04, 0.05, 1)),
+            Link(f"{leg}_thigh", 0.8, np.array([0.0, 0.0, -0.06]), cylinder(0.8, 0.03, 0.2, 2)),
+            Link(f"{leg}_shank", 0.2, np.array([0.0, 0.0, -0.1]), cylinder(0.2, 0.01, 0.2, 2)),
+        ]
+        places = ([0.2 * ahead, 0.07 * side, 0.0], [0.0, 0.06 * side, 0.0], [0.0, 0.0, -0.2])
+        axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 1.0, 0.0))
+        ends = ["trunk", *(link.name for link in links[-3:])]
+        for k, name in enumerate(("abduct", "hip", "knee")):
+            pose, axis = make_pose(p=places[k]), np.array(axes[k])
+            joints.append(
+                Joint(
+                    f"{leg}_{name}", "revolute", ends[k], ends[k + 1], pose, axis, rotor_inertia=0.01, effort_limit=25
+                )
+            )
+        frames.append(Frame(f"{leg}_foot", f"{leg}_shank", make_pose(p=[0.0, 0.0, -0.2])))
+    return assemble("quadruped", links, joints, frames, base="floating")
