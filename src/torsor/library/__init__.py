@@ -1,4 +1,4 @@
-"""Ready-made robots: those of the papers, industrial and elastic arms, robots whose base moves, chains, random trees."""
+"""Ready-made robots: those of the papers, arms rigid and elastic, robots whose base moves, chains, random trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
