@@ -13,6 +13,7 @@ from torsor.formats import DHLink, MDHLink
 from torsor.model import Robot
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
 from torsor.robot import Frame, Joint, Link, Visual
+from torsor.simulation import SimulationError, Trajectory, simulate
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,8 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "Robot",
+    "SimulationError",
+    "Trajectory",
     "Visual",
     "__version__",
     "assemble",
@@ -35,5 +38,6 @@ __all__ = [
     "from_screws",
     "library",
     "load",
+    "simulate",
     "spatial",
 ]

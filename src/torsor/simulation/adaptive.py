@@ -1,0 +1,119 @@
+"""Integration with a step that adapts itself, stiff or not: SciPy's LSODA, one rollout after the other."""
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.compiler import Kernel
+from torsor.errors import describe
+from torsor.simulation.control import ask_of, sampled
+from torsor.simulation.dynamics import acceleration, compiled, held, position_rate
+from torsor.simulation.events import Watch
+from torsor.simulation.failure import too_fast
+from torsor.simulation.progress import Bar
+from torsor.simulation.recorder import Recorder
+from torsor.simulation.setup import WHOLE, Setup, normalised
+from torsor.simulation.trajectory import SimulationError
+
+__all__ = ["run_adaptive", "sample_times"]
+
+Array = NDArray[np.float64]
+
+
+def sample_times(setup: Setup) -> Array:
+    """Return the times at which samples are recorded: every ``record`` seconds (by default ``step``), and the end."""
+    period = setup.record or setup.step
+    times = np.arange(0, int(setup.duration / period + WHOLE) + 1) * period
+    return np.append(times[times < setup.duration * (1 - WHOLE)], setup.duration)
+
+
+def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, bar: Bar, solver: Any) -> str:
+    """Integrate one rollout, record at the given times, and return the status."""
+    robot, nq = setup.robot, setup.robot.nq
+    rate, jacobian = _rate(setup), _lazy_jacobian(setup)
+    ask, ask_external = ask_of(setup), setup.external.call
+    if setup.control_period is not None and ask is not None:
+        ask = sampled(setup, ask)
+    continuous = ask if setup.control_period is None else None
+    tau: Array | None = None
+
+    def forces(t: float, q: Array, v: Array) -> list[Array | None]:
+        now = tau if continuous is None else continuous(t, q, v)
+        return [now, setup.external.array if ask_external is None else ask_external(t, q, v)]
+
+    def inputs(t: float, y: Array) -> list[Any]:
+        return [t, y, *(each for each in forces(t, normalised(robot, y[:nq]), y[nq:]) if each is not None)]
+
+    # The exact Jacobian does not know what a Python function does with the state; then LSODA takes differences.
+    calls = (setup.controller.call is not None and setup.control_period is None) or ask_external is not None
+    exact = None if calls else lambda t, y: jacobian()(*inputs(t, y))
+    y, due = np.concatenate([setup.q, setup.v]), 0
+    for start, end in setup.segments:
+        if setup.control_period is not None and ask is not None:
+            tau = ask(start, normalised(robot, y[:nq]), y[nq:])
+        run = solver(lambda t, y: rate(*inputs(t, y)), start, y, end, rtol=setup.rtol, atol=setup.atol, jac=exact)
+        while run.status == "running":
+            before = run.t
+            message = run.step()
+            if run.status == "failed":
+                raise SimulationError(describe(f"LSODA stopped at t = {run.t:.6g} s: {message}", where=robot.name))
+            if error := too_fast(setup, run.t, run.y[nq:]):
+                raise error
+            path = run.dense_output()
+            state_at = _state(setup, path)
+            stop = watch.step(before, run.t, *state_at(run.t, ()), state_at) if watch.events else None
+            reached = run.t if stop is None else stop[0]
+            while due < len(times) and (times[due] < reached or reached == setup.duration == times[due]):
+                state = state_at(times[due], ()) if due else (setup.q, setup.v)
+                recorder.add(times[due], *state, *forces(times[due], *state))
+                due += 1
+            if stop is not None:
+                recorder.add(stop[0], *stop[1], *forces(stop[0], *stop[1]))
+                return "event"
+            bar.at(run.t)
+        y = np.concatenate([normalised(robot, run.y[:nq]), run.y[nq:]])
+    return "done"
+
+
+def _state(setup: Setup, path: Callable[[float], Array]) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:
+    """Return the state at a time within a step, from the solver's own interpolation."""
+
+    def state_at(t: float, index: tuple[int, ...]) -> tuple[Array, Array]:
+        y = path(t)
+        return normalised(setup.robot, y[: setup.robot.nq]), y[setup.robot.nq :]
+
+    return state_at
+
+
+def _field(setup: Setup) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
+    """Return the inputs (t, y, ...) and y = (q, v) itself, and its rate."""
+    robot = setup.robot
+    a = acceleration(robot, setup.controller, setup.external, setup.control_period is not None)
+    t, q, v, *others = (ca.SX.sym(name, *a.size_in(name)) for name in a.name_in())
+    y = ca.SX.sym("y", robot.nq + robot.nv)
+    inputs = {"t": t, "y": y} | dict(zip(a.name_in()[3:], others, strict=True))
+    rate = ca.vertcat(position_rate(robot, q, v), a(t, q, v, *others))
+    return inputs, y, ca.substitute(rate, ca.vertcat(q, v), y)
+
+
+def _kernel(setup: Setup, name: str) -> Kernel:
+    def make() -> ca.Function:
+        inputs, y, rate = _field(setup)
+        result = rate if name == "y_rate" else ca.jacobian(rate, y)
+        return ca.Function(name, list(inputs.values()), [ca.cse(ca.densify(result))], list(inputs), [name])
+
+    sources = (setup.controller, setup.external)
+    key = f"{name} {held(*sources, setup.control_period is not None)}"
+    return compiled(setup.robot, key, [each.function for each in sources if each.function is not None], make)
+
+
+def _rate(setup: Setup) -> Kernel:
+    return _kernel(setup, "y_rate")
+
+
+def _lazy_jacobian(setup: Setup) -> Callable[[], Kernel]:
+    """Return the Jacobian of the rate when it is asked for: LSODA does so only once it meets stiffness."""
+    return lambda: _kernel(setup, "y_jacobian")
