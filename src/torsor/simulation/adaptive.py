@@ -40,15 +40,17 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
     continuous = ask if setup.control_period is None else None
     tau: Array | None = None
 
+    # The exact Jacobian does not know what a Python function does with the state; then LSODA takes differences.
+    calls = (setup.controller.call is not None and setup.control_period is None) or ask_external is not None
+
     def forces(t: float, q: Array, v: Array) -> list[Array | None]:
         now = tau if continuous is None else continuous(t, q, v)
         return [now, setup.external.array if ask_external is None else ask_external(t, q, v)]
 
     def inputs(t: float, y: Array) -> list[Any]:
-        return [t, y, *(each for each in forces(t, normalised(robot, y[:nq]), y[nq:]) if each is not None)]
+        q = normalised(robot, y[:nq]) if calls else y[:nq]
+        return [np.array(t), y, *(each for each in forces(t, q, y[nq:]) if each is not None)]
 
-    # The exact Jacobian does not know what a Python function does with the state; then LSODA takes differences.
-    calls = (setup.controller.call is not None and setup.control_period is None) or ask_external is not None
     exact = None if calls else lambda t, y: jacobian()(*inputs(t, y))
     y, due = np.concatenate([setup.q, setup.v]), 0
     for start, end in setup.segments:

@@ -20,7 +20,7 @@ def ask_of(setup: Setup) -> Ask | None:
     if source.function is not None and setup.control_period is not None:
         function = source.function
         kernel = compiled(setup.robot, "controller", (function,), lambda: function)
-        return lambda t, q, v: kernel(t, q, v)  # type: ignore[no-any-return]
+        return lambda t, q, v: kernel(t, q, v)
     if source.array is not None:
         array = source.array
         return lambda t, q, v: array

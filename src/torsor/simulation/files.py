@@ -76,8 +76,9 @@ def _read_npz(path: Path, robot: Robot | None) -> Trajectory:
             raise ValueError(f"{count} events")
         robot = _robot(found["robot"].astype(np.uint8).tobytes()) if robot is None else robot
         events = tuple(Crossings(*(found[f"event{k}_{name}"] for name in Crossings._fields)) for k in range(count))
-        arrays = [found[name] for name in ("times", "q", "v", "a", "tau")]
-        return _checked(Trajectory(robot, *arrays, status, events, found.get("external")))
+        arrays = {name: found[name] for name in ("times", "q", "v", "a", "tau")}
+        external = found.get("external")
+        return _checked(Trajectory(robot, **arrays, status=status, events=events, external=external))
     except KeyError as error:
         raise ModelError(describe(f"there is no {error}", where=path.name, fix="was it written by save?")) from None
     except (ValueError, TypeError, OverflowError, EOFError, MemoryError, zipfile.BadZipFile) as error:
@@ -96,7 +97,7 @@ def _checked(trajectory: Trajectory) -> Trajectory:
     batch, count = trajectory.q.shape[:-2], len(np.atleast_1d(times))
     one = (count,), (count, robot.nq), (count, robot.nv)
     shapes: dict[str, tuple[int, ...]] = {"times": one[0], "q": (*batch, *one[1])}
-    shapes |= {name: (*batch, *one[2]) for name in ("v", "a", "tau")}
+    shapes |= dict.fromkeys(("v", "a", "tau"), (*batch, *one[2]))
     if trajectory.external is not None:
         shapes["external"] = (*batch, count, len(robot.links), 6)
     for name, shape in shapes.items():
@@ -172,8 +173,8 @@ def _read_csv(path: Path, robot: Robot) -> Trajectory:
     except (ValueError, csv.Error) as error:
         raise ModelError(describe(f"not a trajectory of {robot.name}: {error}", where=path.name)) from None
     ends = np.cumsum([1, robot.nq, robot.nv, robot.nv])
-    times, *arrays = np.split(table, ends, axis=1)
+    times, q, v, a, tau = np.split(table, ends, axis=1)
     try:
-        return _checked(Trajectory(robot, times[:, 0], *arrays))
+        return _checked(Trajectory(robot, times[:, 0], q, v, a, tau))
     except ValueError as error:
         raise ModelError(describe(f"not a trajectory: {error}", where=path.name)) from None
