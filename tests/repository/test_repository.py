@@ -104,7 +104,8 @@ def test_imports_point_down(path: Path) -> None:
         if own in ALONE:
             assert other in ALONE[own], f"{own} must not know {name}"
         else:
-            below = [*LAYERS[: LAYERS.index(own) + 1], *(["compiler"] if own in ("export", "computing", "simulation") else [])]
+            compiling = own in ("export", "computing", "simulation")
+            below = [*LAYERS[: LAYERS.index(own) + 1], *(["compiler"] if compiling else [])]
             assert other in below, f"{own} must not import {name}"
 
 

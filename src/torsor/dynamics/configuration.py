@@ -24,11 +24,11 @@ def chart(tree: Tree, q: ca.SX, u: ca.SX) -> ca.SX:
     leaders = [body for body in tree.bodies if not body.joint.follows]
     parts = [body.joint.kind.chart(q[body.q], u[body.v]) for body in leaders]
     nq, nv = (sum(getattr(body.joint, name) for body in leaders) for name in ("nq", "nv"))
-    return ca.vertcat(ca.SX.zeros(0, 1), *parts, q[nq:] + u[nv:])
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, q[nq:, 0] + u[nv:, 0])
 
 
 def chart_rate(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
     """Return the rate (nv x 1) of the local coordinates u at the velocity v."""
     leaders = [body for body in tree.bodies if not body.joint.follows]
     parts = [body.joint.kind.chart_rate(u[body.v], v[body.v]) for body in leaders]
-    return ca.vertcat(ca.SX.zeros(0, 1), *parts, v[sum(body.joint.nv for body in leaders) :])
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, v[sum(body.joint.nv for body in leaders) :, 0])

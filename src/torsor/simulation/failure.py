@@ -26,5 +26,5 @@ def too_fast(setup: Setup, t: float, v: Array) -> SimulationError | None:
     where = f"{setup.robot.name}, rollout {rollout}" if rollout else setup.robot.name
     found = f"the speed of {setup.robot.coordinate_names[k]} is {v[(*rollout, k)]:.3g} at t = {t:.6g} s"
     others = ", ".join(f'method="{name}"' for name in METHODS if name != setup.method)
-    smaller = "" if setup.method == "adaptive" else f"a step below {setup.step:g} s, or "
-    return SimulationError(describe(found, where=where, fix=f"{smaller}{others}; check gains and inertias"))
+    finer = "" if setup.method == "adaptive" else f"a step below {setup.step:g} s, or {others}; or "
+    return SimulationError(describe(found, where=where, fix=f"{finer}check forces, gains and inertias"))

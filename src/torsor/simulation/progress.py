@@ -30,6 +30,8 @@ class Bar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._progress is not None:
+            if error is None:
+                self._progress.update(self._progress.task_ids[0], completed=self.duration)
             self._progress.stop()
 
     def at(self, t: float) -> None:
@@ -37,7 +39,8 @@ class Bar:
         if not self._wanted or time.monotonic() < self._next:
             return
         if self._progress is None:
-            self._progress = Progress(console=Console(stderr=True), transient=True)
+            console = Console(stderr=True)
+            self._progress = Progress(console=console, transient=console.is_terminal)
             self._progress.add_task("simulating", total=self.duration)
             self._progress.start()
         self._progress.update(self._progress.task_ids[0], completed=t)
