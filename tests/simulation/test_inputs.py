@@ -56,7 +56,7 @@ def table_function() -> ca.Function:
         ({"controller": lambda t, q, v: [0.0]}, r"controller gave an array of shape \(1,\) at t = 0 s"),
         ({"controller": wrong_function()}, r"controller wrong takes \[\(1, 1\), \(2, 1\)\]"),
         ({"controller": implicit_function()}, "cannot be written in scalar operations"),
-        ({"controller": table_function()}, "no rule for CasADi's operation .* fix: give a Python function"),
+        ({"controller": table_function()}, "fix: give a Python function that calls it"),
         ({"external": np.zeros((3, 6))}, r"external has shape \(3, 6\); allowed: \(\.\.\., 2, 6\)"),
         ({"external": lambda t, q, v: np.zeros(6)}, "external gave an array of shape"),
     ],

@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 
 from torsor.compiler import Kernel, compile
-from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.simulation.sources import Source
 
@@ -63,11 +62,7 @@ def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Call
         function = make()
         shapes = _shapes(robot)
         inputs, outputs = ([shapes[each] for each in names] for names in (function.name_in(), function.name_out()))
-        try:
-            kept[key] = compile(function, **vars(robot.target), inputs=inputs, outputs=outputs)
-        except NotImplementedError as error:  # only a user's function has such an operation
-            fix = 'give a Python function that calls it, or use robot.to(device="casadi")'
-            raise ModelError(describe(str(error), where=robot.name, fix=fix)) from None
+        kept[key] = compile(function, **vars(robot.target), inputs=inputs, outputs=outputs)
         if len(kept) > MOST_KEPT:
             kept.pop(next(iter(kept)))
     return kept[key]

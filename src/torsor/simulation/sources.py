@@ -64,10 +64,14 @@ def traced(robot: Robot, function: ca.Function, what: str, size: tuple[int, int]
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     try:
         scalar = function if function.is_a("SXFunction") else function.expand()
-        return ca.Function(what, [t, q, v], [ca.densify(scalar(t, q, v))], ["t", "q", "v"], [what])
-    except RuntimeError as error:
-        found = f"{what} {function.name()} cannot be written in scalar operations ({str(error).splitlines()[-1]})"
-        raise ModelError(describe(found, where=robot.name, fix="give a Python function that calls it")) from None
+        value = ca.Function(what, [t, q, v], [ca.densify(scalar(t, q, v))], ["t", "q", "v"], [what])
+    except RuntimeError:
+        value = None
+    # Solvers, tables and functions from outside remain as calls, which no machine code is made of.
+    if value is None or any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions())):
+        found = f"{what} {function.name()} cannot be written in scalar operations alone"
+        raise ModelError(describe(found, where=robot.name, fix="give a Python function that calls it"))
+    return value
 
 
 def real_array(value: ArrayLike, what: str, core: Shape) -> Array:
