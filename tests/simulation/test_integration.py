@@ -121,6 +121,16 @@ def test_friction_and_springs_so_stiff_that_a_fixed_step_fails() -> None:
     assert np.abs(arm.inverse_dynamics(held.q, held.v, held.a) - held.tau).max() < 1e-6 * np.abs(held.tau).max()
 
 
+def test_friction_that_jumps_is_refused_by_the_adaptive_method_and_smooth_friction_is_not() -> None:
+    rod = torsor.library.planar_chain(1).with_friction("joint1", coulomb=8.0)
+    with pytest.raises(torsor.SimulationError, match=r"creeps.*smooth="):
+        torsor.simulate(rod, duration=2.0, method="adaptive")
+    rod = rod.with_friction("joint1", smooth=1e-3)
+    still = torsor.simulate(rod, [-0.5], duration=2.0, method="adaptive", record=0.1)
+    assert np.abs(still.v[-1]).max() < 1e-3
+    assert np.ptp(still.q) < 2e-3
+
+
 def test_recorded_accelerations_reactions_and_energies_are_the_robots_own() -> None:
     robot = torsor.library.random_tree(3, 3, types=("spherical", "revolute", "prismatic"))
     q, v = states(robot)

@@ -22,6 +22,10 @@ __all__ = ["run_adaptive", "sample_times"]
 
 Array = NDArray[np.float64]
 
+# So many steps must come at least this part of the duration further: where a force jumps, as Coulomb's friction does at
+# rest, a solver with error control goes to and fro in ever smaller steps.
+CREEP, CREEP_SPEED = 2000, 1e-6
+
 
 def sample_times(setup: Setup) -> Array:
     """Return the times at which samples are recorded: every ``record`` seconds (by default ``step``), and the end."""
@@ -57,7 +61,13 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
         if setup.control_period is not None and ask is not None:
             tau = ask(start, normalised(robot, y[:nq]), y[nq:])
         run = solver(lambda t, y: rate(*inputs(t, y)), start, y, end, rtol=setup.rtol, atol=setup.atol, jac=exact)
+        taken, seen = 0, start
         while run.status == "running":
+            taken += 1
+            if taken % CREEP == 0:
+                if run.t - seen < CREEP_SPEED * setup.duration:
+                    raise _creeping(setup, seen, run.t)
+                seen = run.t
             before = run.t
             message = run.step()
             if run.status == "failed":
@@ -78,6 +88,14 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
             bar.at(run.t)
         y = np.concatenate([normalised(robot, run.y[:nq]), run.y[nq:]])
     return "done"
+
+
+def _creeping(setup: Setup, start: float, end: float) -> SimulationError:
+    found = (
+        f"LSODA creeps: {CREEP} steps from t = {start:.6g} s came {end - start:.2g} s further, as where a force jumps"
+    )
+    fix = 'friction without a jump (with_friction(joint, smooth=1e-3)), a continuous controller, or method="rk4"'
+    return SimulationError(describe(found, where=setup.robot.name, fix=fix))
 
 
 def _state(setup: Setup, path: Callable[[float], Array]) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:

@@ -54,7 +54,11 @@ def plot(trajectory: Trajectory, path: str | Path | None, what: Sequence[str]) -
         axes.spines[["top", "right"]].set_visible(False)
         if len(legend) <= MOST_NAMES and axes.lines:
             lines = axes.lines[: len(legend)]
-            axes.legend(lines, legend, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+            shown = axes.legend(
+                lines, legend, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
+            )
+            for line in shown.get_lines():
+                line.set_alpha(1.0)
     panels[-1].set_xlabel("time (s)")
     figure.suptitle(trajectory.robot.name)
     if path is not None:
