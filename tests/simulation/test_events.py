@@ -77,6 +77,11 @@ def test_a_start_on_the_event_does_not_count() -> None:
     assert abs(thrown.events[0].times[0] - 2 / 9.81) < 1e-9
 
 
+def test_one_event_needs_no_list() -> None:
+    swing = torsor.simulate(ROD, [0.0], duration=1.0, events=bottom(terminal=True))
+    assert swing.status == "event"
+
+
 def test_what_is_no_event_is_refused() -> None:
     with pytest.raises(torsor.ModelError, match=r"events has 3"):
         torsor.simulate(BALL, events=[3])

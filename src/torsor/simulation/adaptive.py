@@ -14,7 +14,7 @@ from torsor.simulation.dynamics import acceleration, compiled, held, position_ra
 from torsor.simulation.events import Watch
 from torsor.simulation.failure import too_fast
 from torsor.simulation.progress import Bar
-from torsor.simulation.recorder import Recorder
+from torsor.simulation.recorder import Recorder, thinning
 from torsor.simulation.setup import WHOLE, Setup, normalised
 from torsor.simulation.trajectory import SimulationError
 
@@ -29,8 +29,12 @@ CREEP, CREEP_SPEED = 2000, 1e-6
 
 def sample_times(setup: Setup) -> Array:
     """Return the times at which samples are recorded: every ``record`` seconds (by default ``step``), and the end."""
-    period = setup.record or setup.step
+    period = setup.record or setup.step * thinning(setup, int(setup.duration / setup.step) + 2)
     times = np.arange(0, int(setup.duration / period + WHOLE) + 1) * period
+    if setup.control_period is not None:
+        # A sample where the controller is asked is to have its new force: no rounding may put it before.
+        whole = np.round(times / setup.control_period) * setup.control_period
+        times = np.where(np.abs(times - whole) < WHOLE * setup.control_period, whole, times)
     return np.append(times[times < setup.duration * (1 - WHOLE)], setup.duration)
 
 
@@ -66,12 +70,12 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
             taken += 1
             if taken % CREEP == 0:
                 if run.t - seen < CREEP_SPEED * setup.duration:
-                    raise _creeping(setup, seen, run.t)
+                    raise _stuck(setup, seen, f"{CREEP} steps came {run.t - seen:.2g} s further")
                 seen = run.t
             before = run.t
             message = run.step()
             if run.status == "failed":
-                raise SimulationError(describe(f"LSODA stopped at t = {run.t:.6g} s: {message}", where=robot.name))
+                raise _stuck(setup, run.t, message)
             if error := too_fast(setup, run.t, run.y[nq:]):
                 raise error
             path = run.dense_output()
@@ -90,10 +94,8 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
     return "done"
 
 
-def _creeping(setup: Setup, start: float, end: float) -> SimulationError:
-    found = (
-        f"LSODA creeps: {CREEP} steps from t = {start:.6g} s came {end - start:.2g} s further, as where a force jumps"
-    )
+def _stuck(setup: Setup, t: float, why: str) -> SimulationError:
+    found = f"LSODA is stuck at t = {t:.6g} s, as where a force jumps or is not finite ({why})"
     fix = 'friction without a jump (with_friction(joint, smooth=1e-3)), a continuous controller, or method="rk4"'
     return SimulationError(describe(found, where=setup.robot.name, fix=fix))
 

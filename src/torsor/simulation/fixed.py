@@ -12,7 +12,7 @@ from torsor.simulation.events import Watch
 from torsor.simulation.failure import FASTEST, too_fast
 from torsor.simulation.methods import STEPS
 from torsor.simulation.progress import Bar
-from torsor.simulation.recorder import LARGEST, Recorder
+from torsor.simulation.recorder import Recorder, thinning
 from torsor.simulation.setup import WHOLE, Setup
 
 __all__ = ["run_fixed", "samples_of"]
@@ -30,11 +30,7 @@ def samples_of(setup: Setup) -> tuple[int, int]:
     """Return every how many steps a sample is recorded, and how many samples that makes at most."""
     steps = _steps(setup)
     total = sum(count for _, count, _ in steps)
-    if setup.record is not None:
-        every = max(1, round(setup.record / steps[0][2]))
-    else:
-        numbers = (setup.robot.nq + 3 * setup.robot.nv) * math.prod(setup.batch)
-        every = max(1, math.ceil(8 * numbers * total / LARGEST))
+    every = thinning(setup, total) if setup.record is None else max(1, round(setup.record / steps[0][2]))
     return every, math.ceil(total / every) + 2  # with the end, and the last good state of a failure
 
 

@@ -1,5 +1,6 @@
 """The samples of a simulation while it runs."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,18 @@ from torsor.simulation.dynamics import compiled, held
 from torsor.simulation.setup import Setup
 from torsor.simulation.trajectory import Crossings, Trajectory
 
-__all__ = ["LARGEST", "Recorder"]
+__all__ = ["Recorder", "thinning"]
 
 Array = NDArray[np.float64]
 
 # Bytes of q, v, a and tau up to which every step is recorded unless the user says otherwise.
 LARGEST = 2**30
+
+
+def thinning(setup: Setup, samples: int) -> int:
+    """Return every how many of so many samples is kept, unless the user says otherwise."""
+    numbers = (setup.robot.nq + 3 * setup.robot.nv) * math.prod(setup.batch)
+    return max(1, math.ceil(8 * numbers * samples / LARGEST))
 
 
 @dataclass

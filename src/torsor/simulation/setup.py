@@ -88,13 +88,15 @@ class Setup:
             raise ModelError(describe(f"robot is {robot!r}", allowed="a torsor.Robot", fix="torsor.load(path)"))
         if method not in METHODS:
             raise ModelError(describe(f"method is {method!r}", where=robot.name, allowed=", ".join(METHODS)))
-        duration, step = _time(robot, "duration", duration), _time(robot, "step", step)
-        rtol, atol = _time(robot, "rtol", rtol), _time(robot, "atol", atol)
-        record = None if record is None else _time(robot, "record", record)
+        if method == "adaptive":
+            robot = robot.to(dtype="float64")  # no error estimate means anything in float32
+        duration, step = _positive(robot, "duration", duration), _positive(robot, "step", step)
+        rtol, atol = _positive(robot, "rtol", rtol), _positive(robot, "atol", atol)
+        record = None if record is None else _positive(robot, "record", record)
         if record is not None and method != "adaptive" and record < step * (1 - WHOLE):
             found = f"record is {record:g} s, shorter than the step of {step:g} s"
             raise ModelError(describe(found, where=robot.name, allowed="the step or more", fix="a smaller step"))
-        period = None if control_period is None else _time(robot, "control_period", control_period)
+        period = None if control_period is None else _positive(robot, "control_period", control_period)
         sources = (
             Source.of(robot, controller, "controller", (robot.nv,)),
             Source.of(robot, external, "external", (len(robot.links), 6)),
@@ -136,7 +138,7 @@ def normalised(robot: Robot, q: Array) -> Array:
     return found
 
 
-def _time(robot: Robot, what: str, value: Any) -> float:
+def _positive(robot: Robot, what: str, value: Any) -> float:
     """Return a positive, finite number."""
     try:
         number = float(value)
@@ -151,7 +153,7 @@ def _periods(robot: Robot, delay: Any, period: float | None) -> int:
     """Return a delay in whole control periods."""
     if isinstance(delay, (int, float)) and delay == 0:
         return 0
-    delay = _time(robot, "delay", delay)
+    delay = _positive(robot, "delay", delay)
     if period is None:
         raise ModelError(describe(f"delay is {delay:g} s without a control_period", where=robot.name, fix="give both"))
     count: int = round(delay / period)
