@@ -1,6 +1,7 @@
 """Integration with a step that adapts itself, stiff or not: SciPy's LSODA, one rollout after the other."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import casadi as ca
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from torsor.compiler import Kernel
 from torsor.errors import describe
 from torsor.simulation.control import ask_of, sampled
-from torsor.simulation.dynamics import acceleration, compiled, held, position_rate
+from torsor.simulation.dynamics import acceleration, closed, position_rate
 from torsor.simulation.events import Watch
 from torsor.simulation.failure import too_fast
 from torsor.simulation.progress import Bar
@@ -41,7 +42,8 @@ def sample_times(setup: Setup) -> Array:
 def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, bar: Bar, solver: Any) -> str:
     """Integrate one rollout, record at the given times, and return the status."""
     robot, nq = setup.robot, setup.robot.nq
-    rate, jacobian = _rate(setup), _lazy_jacobian(setup)
+    rate = _kernel(setup, "y_rate")
+    jacobian = cache(lambda: _kernel(setup, "y_jacobian"))  # compiled once LSODA meets stiffness, and only then
     ask, ask_external = ask_of(setup), setup.external.call
     if setup.control_period is not None and ask is not None:
         ask = sampled(setup, ask)
@@ -127,15 +129,4 @@ def _kernel(setup: Setup, name: str) -> Kernel:
         result = rate if name == "y_rate" else ca.jacobian(rate, y)
         return ca.Function(name, list(inputs.values()), [ca.cse(ca.densify(result))], list(inputs), [name])
 
-    sources = (setup.controller, setup.external)
-    key = f"{name} {held(*sources, setup.control_period is not None)}"
-    return compiled(setup.robot, key, [each.function for each in sources if each.function is not None], make)
-
-
-def _rate(setup: Setup) -> Kernel:
-    return _kernel(setup, "y_rate")
-
-
-def _lazy_jacobian(setup: Setup) -> Callable[[], Kernel]:
-    """Return the Jacobian of the rate when it is asked for: LSODA does so only once it meets stiffness."""
-    return lambda: _kernel(setup, "y_jacobian")
+    return closed(setup.robot, name, setup.controller, setup.external, setup.control_period is not None, make)

@@ -11,7 +11,7 @@ from torsor.compiler import Kernel, compile
 from torsor.model import Robot
 from torsor.simulation.sources import Source
 
-__all__ = ["acceleration", "compiled", "held", "position_rate"]
+__all__ = ["acceleration", "closed", "compiled", "held", "position_rate"]
 
 # What was compiled for a robot, for as long as the robot lives, the newest last.
 _KEPT: WeakKeyDictionary[Robot, dict[tuple[Any, ...], Kernel]] = WeakKeyDictionary()
@@ -51,6 +51,16 @@ def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return the rate (nq x 1) of the positions at the velocities v; quaternions may have any length."""
     t = ca.SX.sym("t")
     return ca.substitute(ca.jacobian(robot.function("integrate")(q, t * v), t), t, 0)
+
+
+def closed(
+    robot: Robot, name: str, controller: Source, external: Source, sampled: bool, make: Callable[[], ca.Function]
+) -> Kernel:
+    """Return the kernel of a function that is made from the acceleration, with what is traced into it."""
+    holds = held(controller, external, sampled)
+    sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
+    traced = [each.function for each in sources if each.function is not None]
+    return compiled(robot, f"{name} {holds} {[each.function is not None for each in sources]}", traced, make)
 
 
 def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> Kernel:

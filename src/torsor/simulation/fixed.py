@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.simulation.control import ask_of, sampled
-from torsor.simulation.dynamics import acceleration, compiled, held
+from torsor.simulation.dynamics import acceleration, closed
 from torsor.simulation.events import Watch
 from torsor.simulation.failure import FASTEST, too_fast
 from torsor.simulation.methods import STEPS
@@ -76,10 +76,11 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, watch: Watch, bar: B
 def _step_kernel(setup: Setup) -> Callable[..., tuple[Array, Array]]:
     """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code."""
     robot, sources, periodic = setup.robot, (setup.controller, setup.external), setup.control_period is not None
-    name = f"{setup.method} {held(*sources, periodic)}"
-    functions = [each.function for each in sources if each.function is not None]
     make = STEPS[setup.method]
-    return compiled(robot, name, functions, lambda: make(robot, acceleration(robot, *sources, periodic))).direct
+    kernel = closed(
+        robot, setup.method, *sources, periodic, lambda: make(robot, acceleration(robot, *sources, periodic))
+    )
+    return kernel.direct
 
 
 def _within(

@@ -10,7 +10,11 @@ from torsor.simulation.runge_kutta import runge_kutta
 __all__ = ["METHODS", "STEPS"]
 
 STEPS: dict[str, Callable[[Robot, ca.Function], ca.Function]] = {"rk4": runge_kutta}
-"""Methods of fixed step by name: (robot, a(t, q, v, ...)) -> step(t, q, v, ..., h) -> (q, v), as CasADi functions."""
+"""Methods of fixed step by name: each takes a robot and its acceleration a(t, q, v, ...), and returns its step.
+
+Both are CasADi functions over SX. The inputs of the step are those of the acceleration, by name and in order, and the
+length "h" (s); its outputs are "q_next" and "v_next". Names give the kernel its shapes.
+"""
 
 METHODS = (*STEPS, "adaptive")
 """All names that ``simulate`` takes for its method."""

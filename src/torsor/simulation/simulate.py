@@ -79,7 +79,8 @@ def simulate(
         with Bar(setup.duration, progress) as bar:
             status = run(recorder, watch, bar)
     except KeyboardInterrupt:
-        pass  # what there is, is returned
+        if not recorder.count:
+            raise
     except SimulationError as error:
         error.trajectory = recorder.trajectory("failed", watch.crossings()) if recorder.count else None
         raise
