@@ -140,6 +140,17 @@ class Robot(Computing):
         """
         return self._call("friction_force", v)
 
+    def spring_force(self, q: ArrayLike) -> Array:
+        """Return what the springs ask of each coordinate (..., nv): K(x) x of those on joints and behind motors.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_motor("joint2", 1e-3, stiffness=100.0)
+            >>> robot.spring_force([0.0, 0.0, 0.2]).tolist()  # the motor is ahead and pulls the joint after it
+            [0.0, -20.0, 20.0]
+        """
+        return self._call("spring_force", q)
+
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return C(q, v) (..., nv, nv): C v are the velocity forces and the rate of M minus 2 C is skew-symmetric.
 

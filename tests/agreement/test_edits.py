@@ -28,10 +28,11 @@ def test_a_fixed_joint_is_one_that_stands_still(seed: int) -> None:
         q, v, a = random_state(robot, seed)
         slices = robot.coordinates[i]
         held = robot.fix(joint.name, q[slices.q])
-        rest = np.setdiff1d(np.arange(robot.nv), np.r_[slices.v])
-        v[slices.v] = a[slices.v] = 0
+        motor = robot.motor_coordinates.get(joint.name, slices)  # held too
+        rest = np.setdiff1d(np.arange(robot.nv), np.r_[slices.v, motor.v])
+        v[slices.v] = a[slices.v] = v[motor.v] = a[motor.v] = 0
         tau = robot.without_friction().inverse_dynamics(q, v, a)
-        fewer = np.delete(q, np.r_[slices.q])
+        fewer = np.delete(q, np.r_[slices.q, motor.q])
         assert_close(held.without_friction().inverse_dynamics(fewer, v[rest], a[rest]), tau[rest])
         assert_close(held.pose(fewer, joint.child), robot.pose(q, joint.child))
 
@@ -62,11 +63,13 @@ def test_an_attached_robot_moves_as_on_the_place_that_carries_it(seed: int) -> N
     assert both.nv == arm.nv + tool.nv
     assert both.joint_names == (*arm.joint_names, *(f"tool/{name}" for name in tool.joint_names))
     q, v, a = random_state(both, seed)
-    v[: arm.nv] = a[: arm.nv] = 0  # with the arm at rest, the tool stands on a tilted base
-    q_arm, q_tool = q[: arm.nq], q[arm.nq :]
+    mine = np.isin(both.coordinate_names, arm.coordinate_names)
+    v[mine] = a[mine] = 0  # with the arm at rest, the tool stands on a tilted base
+    its = np.isin(both.position_names, arm.position_names)
+    q_arm, q_tool = q[its], q[~its]
     T = arm.pose(q_arm, arm.link_names[-1]) @ pose
     tilted = tool.with_gravity(T[:3, :3].T @ arm.gravity)
-    assert_close(both.inverse_dynamics(q, v, a)[arm.nv :], tilted.inverse_dynamics(q_tool, v[arm.nv :], a[arm.nv :]))
+    assert_close(both.inverse_dynamics(q, v, a)[~mine], tilted.inverse_dynamics(q_tool, v[~mine], a[~mine]))
     assert_close(both.pose(q, f"tool/{tool.link_names[-1]}"), T @ tool.pose(q_tool, tool.link_names[-1]))
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from torsor.errors import ModelError, ModelWarning
-from torsor.formats import toml
+from torsor.formats import toml, toml_schema
 from torsor.formats.toml import read_toml, write_toml
-from torsor.robot import KINDS, Frame, Joint, Link, Mechanism, Visual, assemble
+from torsor.robot import KINDS, Frame, Joint, Link, Mechanism, Motor, Spring, Visual, assemble
+from torsor.robot.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "toml.md"
@@ -40,10 +41,10 @@ def random_pose(rng: np.random.Generator) -> np.ndarray:
 
 
 def random_visual(rng: np.random.Generator, name: str) -> Visual:
-    shape = str(rng.choice(list(toml._SIZES)))
+    shape = str(rng.choice(list(VISUAL_SIZES)))
     mesh = {"mesh": f"package://{name}.stl", "path": f"folder/{name}.stl"} if shape == "mesh" else {}
     color = None if rng.integers(2) else tuple(rng.random(4).tolist())
-    return Visual(shape, tuple(rng.random(toml._SIZES[shape]).tolist()), random_pose(rng), color, name=name, **mesh)
+    return Visual(shape, tuple(rng.random(VISUAL_SIZES[shape]).tolist()), random_pose(rng), color, name=name, **mesh)
 
 
 def random_link(rng: np.random.Generator, name: str) -> Link:
@@ -70,7 +71,11 @@ def random_joint(rng: np.random.Generator, name: str, kind: str, parent: str, ch
         "smooth": 1e-5,
         "rotor_inertia": rng.uniform(0, 1, nv),
     }
-    single = ("ratio", "offset")  # only for joints with one position
+    law = "fmax(3.5, 100 + 0.1 * exp(x))" if rng.integers(2) else float(rng.uniform(1, 9))
+    some["spring"] = Spring(law, float(rng.uniform(0, 1)), float(rng.normal()))
+    drive = {"stiffness": law, "damping": 0.1} if rng.integers(2) else {"viscous": 0.2, "coulomb": 0.3, "smooth": 0.01}
+    some["motor"] = Motor(parent, float(rng.uniform(1e-3, 1)), float(rng.normal()), rng.normal(size=3), **drive)
+    single = ("ratio", "offset", "spring", "motor")  # only for joints with one position
     chosen = {key: value for key, value in some.items() if rng.integers(2) and (nq == nv == 1 or key not in single)}
     return Joint(name, kind, parent, child, random_pose(rng), **chosen)
 
@@ -256,8 +261,8 @@ def test_example_of_the_documentation(tmp_path: Path) -> None:
 
 def test_documentation_names_every_key() -> None:
     document = DOCUMENT.read_text(encoding="utf-8")
-    keys = {key.strip("*") for keys in toml._KEYS.values() for key in keys.split()}
-    assert [key for key in sorted(keys) if not re.search(rf"`\[*(links\.)?{key}\W", document)] == []
+    keys = {key.strip("*") for keys in toml_schema._KEYS.values() for key in keys.split()}
+    assert [key for key in sorted(keys) if not re.search(rf"`\[*((links|joints)\.)?{key}\W", document)] == []
     assert [kind for kind in KINDS if f"`{kind}`" not in document] == []
 
 
@@ -382,6 +387,39 @@ WRONG = {
     "size": (
         HEAD + LINKS + '[[links.visuals]]\nshape = "box"\nsize = [1]\n',
         r"visual 1: size has 1 numbers; allowed: 3 for a box",
+    ),
+    "spring is a number": (HEAD + LINKS + JOINT + "spring = 5", r"joint 'hinge': spring is 5; allowed: a table"),
+    "no stiffness": (
+        HEAD + LINKS + JOINT + "spring = {}",
+        r"'hinge': spring: no stiffness; fix: add stiffness, a finite",
+    ),
+    "law": (
+        HEAD + LINKS + JOINT + 'spring.stiffness = "open(1)"',
+        r"'hinge': spring: stiffness 'open\(1\)' cannot be read .*allowed: numbers, x, ",
+    ),
+    "law with an import": (
+        HEAD + LINKS + JOINT + "spring.stiffness = \"__import__('os').x\"",
+        r"spring: stiffness .* cannot be read",
+    ),
+    "law without end": (HEAD + LINKS + JOINT + f'spring.stiffness = "{"(" * 5000}"', r"spring: stiffness has 5000"),
+    "deep law": (HEAD + LINKS + JOINT + f'spring.stiffness = "{"-" * 1900}x"', r"spring: stiffness .* cannot be read"),
+    "negative stiffness": (HEAD + LINKS + JOINT + "spring.stiffness = -1", r"spring: stiffness is -1\.0; allowed: 0"),
+    "infinite law": (HEAD + LINKS + JOINT + 'spring.stiffness = "1/x"', r"spring: stiffness '1/x' is inf"),
+    "carrier": (
+        HEAD + LINKS + JOINT + 'motor = { carrier = "foot", inertia = 1 }',
+        r"the motor of joint 'hinge' is on 'foot', which does not exist; allowed: ground, arm",
+    ),
+    "motor without inertia": (
+        HEAD + LINKS + JOINT + 'motor = { carrier = "ground" }',
+        r"motor: no inertia; fix: add inertia, a finite number",
+    ),
+    "inertia of a motor": (
+        HEAD + LINKS + JOINT + 'motor = { carrier = "ground", inertia = [1, 2] }',
+        r"motor: inertia is \[1, 2\]; allowed: a finite number",
+    ),
+    "elastic without inertia": (
+        HEAD + LINKS + JOINT + 'motor = { carrier = "ground", inertia = 0, stiffness = 3 }',
+        r"joint 'hinge': motor: an elastic joint with stiffness 3\.0, inertia 0\.0.*none of them 0",
     ),
     "color": (HEAD + LINKS + '[[links.visuals]]\nshape = "mesh"\ncolor = [1]\n', r"color is \[1\]; allowed: 3 or 4"),
 }

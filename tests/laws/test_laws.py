@@ -57,6 +57,9 @@ def test_random_trees_have_every_type_of_joint() -> None:
     assert found == set(KINDS) - {"fixed"}
     followers = [joint for n, seed in TREES for joint in torsor.library.random_tree(n, seed).joints if joint.follows]
     assert followers
+    motors = [joint.motor for n, seed in TREES for joint in torsor.library.random_tree(n, seed).joints if joint.motor]
+    assert {motor.is_elastic for motor in motors} == {True, False}
+    assert {motor.carrier == "base" for motor in motors} == {True, False}
 
 
 def test_mass_matrix_is_the_derivative_of_force_by_acceleration(robot, symbols, state) -> None:
@@ -78,7 +81,7 @@ def test_rate_of_mass_matrix_minus_twice_coriolis_is_skew(robot, symbols, state)
 
 def test_force_is_the_sum_of_its_parts(robot, state) -> None:
     q, v, a = state
-    bias = robot.coriolis_matrix(q, v) @ v + robot.gravity_force(q) + robot.friction_force(v)
+    bias = robot.coriolis_matrix(q, v) @ v + robot.gravity_force(q) + robot.spring_force(q) + robot.friction_force(v)
     assert_close(robot.bias_force(q, v), bias)
     assert_close(robot.inverse_dynamics(q, v, a), robot.mass_matrix(q) @ a + bias)
 
@@ -95,10 +98,10 @@ def test_kinetic_energy_is_half_v_m_v(robot, state) -> None:
     assert_close(robot.kinetic_energy(q, v), v @ robot.mass_matrix(q) @ v / 2)
 
 
-def test_gravity_is_the_gradient_of_potential_energy(robot, symbols, state) -> None:
+def test_gravity_and_springs_are_the_gradient_of_potential_energy(robot, symbols, state) -> None:
     q, v, _ = state
     power = symbols.value(symbols.rate(robot.function("potential_energy")(symbols.q)), state)
-    assert_close(power, robot.gravity_force(q) @ v)
+    assert_close(power, (robot.gravity_force(q) + robot.spring_force(q)) @ v)
 
 
 def test_velocities_are_rates_of_poses(robot, symbols, state) -> None:
@@ -141,6 +144,17 @@ def test_jacobian_rate_is_the_rate_of_the_jacobian(robot, symbols, state) -> Non
     assert_close(robot.jacobian_rate(state[0], state[1], link), symbols.value(symbols.rate(ca.densify(J)), state))
 
 
+def rotors(robot: torsor.Robot, carrier: str) -> list[tuple[int, np.ndarray]]:
+    """The motors on a link: where each one's coordinate lies in v, and its spin momentum for a unit rate of that."""
+    carried = []
+    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
+        motor = joint.motor
+        if motor is not None and motor.carrier == carrier:
+            where = robot.motor_coordinates[joint.name] if joint.is_elastic else slices
+            carried.append((where.v.start, motor.inertia * motor.ratio * motor.axis))
+    return carried
+
+
 def world(T: np.ndarray, wrench: np.ndarray) -> np.ndarray:
     """A wrench at a link's origin in its axes, taken to the origin of the base in base axes."""
     force = T[:3, :3] @ wrench[3:]
@@ -157,6 +171,8 @@ def test_reactions_balance_each_link(robot, state) -> None:
         at_com = acc + np.cross(wd, link.com) + np.cross(w, np.cross(w, link.com)) - R.T @ robot.gravity
         force = link.mass * at_com
         moment = link.inertia @ wd + np.cross(w, link.inertia @ w) + np.cross(link.com, force)
+        for k, h in rotors(robot, link.name):
+            moment += h * a[k] + np.cross(w, h) * v[k]
         total = world(poses[i], wrenches[i]) + world(poses[i], external[i])
         for k, parent in enumerate(robot.parents):
             if parent == i:
@@ -174,7 +190,14 @@ def test_the_drive_takes_the_reaction_along_the_joint(robot, state) -> None:
         S = torsor.spatial.adjoint(joint.frame) @ np.asarray(joint.kind.subspace(position, joint.pitch), dtype=float)
         tau[robot.coordinates[i].v] += joint.ratio * (S.T @ wrench)
         tau[robot.coordinates[i].v] += joint.ratio**2 * joint.rotor_inertia * a[robot.coordinates[i].v]
-    assert_close(robot.inverse_dynamics(q, v, a), tau + robot.friction_force(v))
+    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.motor is not None:
+            where = robot.motor_coordinates[joint.name] if joint.is_elastic else slices
+            tau[where.v] += joint.motor.ratio**2 * joint.motor.inertia * a[where.v]
+    for link, turning in zip(robot.links, robot.accelerations(q, v, a)[:, :3], strict=True):
+        for k, h in rotors(robot, link.name):
+            tau[k] += h @ turning
+    assert_close(robot.inverse_dynamics(q, v, a), tau + robot.spring_force(q) + robot.friction_force(v))
 
 
 def test_external_wrenches_act_through_jacobians(robot, state) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import casadi as ca
@@ -169,18 +170,32 @@ def _dynamics() -> list[Row]:
 
 
 def _threads() -> list[Row]:
+    """Return what a second thread brings, beside what the machine's second core brings to work that shares nothing."""
     robot = torsor.library.random_tree(30, seed=1, types=("revolute",), extras=False)
-    states, out = _states(robot, 32 * STATES), np.empty((32 * STATES, robot.nv))
+    batch = 32 * STATES
+    states, out, other_out = _states(robot, batch), np.empty((batch, robot.nv)), np.empty((batch, robot.nv))
+    other_states = tuple(array.copy() for array in states)
     function = robot.function("inverse_dynamics")
     one, two = (torsor.compile(function, threads=threads) for threads in (1, 2))
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(100):  # by turns, so that a slow spell of the machine meets both
-        for kernel, spent in zip((one, two), times, strict=True):
+
+    def apart() -> None:
+        other = Thread(target=lambda: one(*other_states, out=other_out))
+        other.start()
+        one(*states, out=out)
+        other.join()
+
+    calls: tuple[Callable[[], Any], ...] = (lambda: one(*states, out=out), lambda: two(*states, out=out), apart)
+    times: tuple[list[float], ...] = ([], [], [])
+    for _ in range(100):  # by turns, so that a slow spell of the machine meets all
+        for call, spent in zip(calls, times, strict=True):
             start = time.perf_counter()
-            kernel(*states, out=out)
+            call()
             spent.append(time.perf_counter() - start)
-    alone, shared = map(min, times)
-    return [Row(f"two threads, inverse dynamics of {32 * STATES} states, 30 dof", shared, alone, "one thread")]
+    alone, shared, both = map(min, times)
+    return [
+        Row(f"two threads, inverse dynamics of {batch} states, 30 dof", shared, alone, "one thread"),
+        Row("the machine: two such batches at once, nothing shared", both / 2, alone, "one batch"),
+    ]
 
 
 def _compile_time() -> list[Row]:

@@ -22,6 +22,8 @@ DEVICES = ("cpu", "casadi")
 WIDTHS = (2, 4, 8, 16)
 # Below this many states a second thread costs more than it brings.
 SMALLEST_SHARE = 256
+# A large batch is cut into as many pieces for each thread.
+PIECES = 16
 
 
 def compile(
@@ -180,25 +182,32 @@ class Kernel:
     def _share(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
         """Evaluate into ``results``, shared among the threads along the longest axis of the batch."""
         axis = int(np.argmax(batch)) if batch else 0
-        shares = min(self.threads, batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_SHARE))
+        most = min(batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_SHARE))
+        shares, pieces = min(self.threads, most), min(self.threads * PIECES, most)
         if shares <= 1:
             self.ufunc(*arrays, out=tuple(results))
             return
         back = len(batch) - axis  # counted from the last batch axis: inputs may have fewer axes
-        bounds = np.linspace(0, batch[axis], shares + 1).astype(int)
+        bounds = np.linspace(0, batch[axis], pieces + 1).astype(int)
+        turns = iter(range(pieces))  # whoever is free takes the next: a slow core holds nobody up
 
-        def part(array: NDArray[Any], core: int, first: int, last: int) -> NDArray[Any]:
+        def part(array: NDArray[Any], core: int, piece: int) -> NDArray[Any]:
             index = array.ndim - core - back
             if index < 0 or array.shape[index] == 1:
                 return array
-            return array[(slice(None),) * index + (slice(first, last),)]
+            return array[(slice(None),) * index + (slice(bounds[piece], bounds[piece + 1]),)]
 
-        def work(first: int, last: int) -> None:
-            inputs = [part(a, len(c), first, last) for a, c in zip(arrays, self._core_in, strict=True)]
-            outputs = [part(r, len(c), first, last) for r, c in zip(results, self._core_out, strict=True)]
-            self.ufunc(*inputs, out=tuple(outputs))
+        def work() -> None:
+            for piece in turns:
+                inputs = [part(a, len(c), piece) for a, c in zip(arrays, self._core_in, strict=True)]
+                outputs = [part(r, len(c), piece) for r, c in zip(results, self._core_out, strict=True)]
+                self.ufunc(*inputs, out=tuple(outputs))
 
-        list(_pool(self.threads).map(work, bounds[:-1], bounds[1:]))
+        # The caller works too: a thread that only waits would take a core from those that compute.
+        helpers = [_pool(shares - 1).submit(work) for _ in range(shares - 1)]
+        work()
+        for helper in helpers:
+            helper.result()
 
 
 def _core(shape: Shape, size: tuple[int, int]) -> Shape:

@@ -6,7 +6,7 @@ from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics import composite, configuration, energy, hybrid, newton_euler, places
+from torsor.dynamics import composite, configuration, energy, hybrid, newton_euler, passive, places
 from torsor.dynamics.lean import lean
 from torsor.dynamics.tree import Tree
 from torsor.robot import Mechanism, Place
@@ -53,7 +53,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "joint_wrenches": Algorithm(newton_euler.joint_wrenches, ("q", "v", "a"), _LINKS, external=True),
     "bias_force": Algorithm(newton_euler.bias_force, ("q", "v"), _N, lean=True),
     "gravity_force": Algorithm(newton_euler.gravity_force, ("q",), _N, lean=True),
-    "friction_force": Algorithm(newton_euler.friction_force, ("v",), _N),
+    "friction_force": Algorithm(passive.friction_force, ("v",), _N),
+    "spring_force": Algorithm(passive.spring_force, ("q",), _N),
     "mass_matrix": Algorithm(composite.mass_matrix, ("q",), _NN, lean=True),
     "coriolis_matrix": Algorithm(composite.coriolis_matrix, ("q", "v"), _NN, lean=True),
     "poses": Algorithm(places.poses, ("q",), ("L", 4, 4)),

@@ -15,15 +15,21 @@ D = integral of (v + w x r) r^T dm = v ms^T + [w] Sigma; they move as P' = R P, 
     B = [[tr(D) - D, 0], [-[P], 0]]        C_jk = S_j^T (I S'_k + B S_k),   C_kj = S'_j^T I S_k + S_j^T B^T S_k
 
 C v are the velocity forces and M' - 2 C is skew (Echeandia and Wensing 2021, whose B this is, worked out for a body).
+
+A rotor has the momentum h on its body for a unit rate of its coordinate r, and climbs as momentum does:
+
+    M_jr = S_j^T (h, 0)      C_rj = S'_j^T (h, 0) + S_j^T (w x h, 0) / 2,   C_jr = S_j^T (w x h, 0) / 2
+
+and D gains [h] v_r / 2, half of the gyroscopic moment; the other half is in C_jr.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import casadi as ca
 
 from torsor.dynamics.kinematics import Move, moves, sx, twists
-from torsor.dynamics.newton_euler import rotor_force
-from torsor.dynamics.tree import Tree
+from torsor.dynamics.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
 __all__ = ["coriolis_matrix", "mass_matrix"]
@@ -62,20 +68,32 @@ def _composites(tree: Tree, moved: list[Move]) -> list[_Composite]:
     return total
 
 
+def _climb(tree: Tree, moved: list[Move], k: int, *wrench: ca.SX) -> Iterator[tuple[int, ca.SX]]:
+    """Give wrenches (n, f) on body k as 6-row columns, seen from body k and from each body above it."""
+    n, f = wrench
+    while True:
+        yield k, ca.vertcat(n, f)
+        parent = tree.bodies[k].parent
+        if parent < 0:
+            return
+        n, f = moved[k].up_wrench(n, f)
+        k = parent
+
+
 class _Entries:
-    """Blocks of a matrix between joints, summed into the rows and columns of their coordinates."""
+    """Blocks of a matrix between joints or rotors, summed into the rows and columns of their coordinates."""
 
     def __init__(self, tree: Tree):
         self._tree = tree
         self._values: dict[tuple[int, int], ca.SX] = {}
 
-    def add(self, row: int, column: int, block: ca.SX) -> None:
-        """Add the block between the joints ``row`` and ``column``."""
-        i, j = self._tree.bodies[row], self._tree.bodies[column]
-        block = i.joint.ratio * j.joint.ratio * block
+    def add(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
+        """Add the block between the coordinates of two joints or rotors."""
+        (i, i_ratio), (j, j_ratio) = _coordinate(row), _coordinate(column)
+        block = i_ratio * j_ratio * block
         for r in range(block.size1()):
             for c in range(block.size2()):
-                key = (i.v.start + r, j.v.start + c)
+                key = (i + r, j + c)
                 self._values[key] = self._values.get(key, 0) + block[r, c]
 
     def matrix(self) -> ca.SX:
@@ -86,58 +104,76 @@ class _Entries:
         return ca.SX(sparsity, ca.vertcat(ca.SX.zeros(0, 1), *(self._values[key] for key in keys)))
 
 
+def _coordinate(owner: Body | Rotor) -> tuple[int, float]:
+    return (owner.v.start, owner.joint.ratio) if isinstance(owner, Body) else (owner.v, 1.0)
+
+
+def _rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
+    return ((k, rotor) for k, body in enumerate(tree.bodies) for rotor in body.rotors)
+
+
 def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return M(q) (nv x nv), rotor inertias included."""
-    moved = moves(tree, q)
+    """Return M(q) (nv x nv), rotors included."""
+    moved, bodies = moves(tree, q), tree.bodies
     entries = _Entries(tree)
     for k, composite in enumerate(_composites(tree, moved)):
-        S = moved[k].S
-        n, f = composite.momentum(S)
-        block = S.T @ ca.vertcat(n, f)
-        entries.add(k, k, ca.triu2symm(ca.triu(block)))
-        j = k
-        while tree.bodies[j].parent >= 0:
-            n, f = moved[j].up_wrench(n, f)
-            j = tree.bodies[j].parent
-            block = moved[j].S.T @ ca.vertcat(n, f)
-            entries.add(j, k, block)
-            entries.add(k, j, block.T)
-    return entries.matrix() + ca.diag(rotor_force(tree, ca.SX.ones(tree.nv, 1)))
+        for j, F in _climb(tree, moved, k, *composite.momentum(moved[k].S)):
+            block = moved[j].S.T @ F
+            if j == k:
+                entries.add(bodies[k], bodies[k], ca.triu2symm(ca.triu(block)))
+            else:
+                entries.add(bodies[j], bodies[k], block)
+                entries.add(bodies[k], bodies[j], block.T)
+    for k, rotor in _rotors(tree):
+        for j, F in _climb(tree, moved, k, sx(rotor.h), ca.SX.zeros(3, 1)):
+            block = moved[j].S.T @ F
+            entries.add(bodies[j], rotor, block)
+            entries.add(rotor, bodies[j], block.T)
+    return entries.matrix() + ca.diag(sx(tree.armature))
 
 
 def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric. Friction is not in it."""
-    moved = moves(tree, q)
+    moved, bodies = moves(tree, q), tree.bodies
     twist = twists(tree, moved, v)
-    composites = _composites(tree, moved)
-    D, P = _momentum_composites(tree, moved, twist)
-    S_rate = [
-        ad(V) @ move.S + move.S_rate(body.rate(v)) for body, move, V in zip(tree.bodies, moved, twist, strict=True)
-    ]
+    D, P = _momentum_composites(tree, moved, twist, v)
+    S_rate = [ad(V) @ move.S + move.S_rate(body.rate(v)) for body, move, V in zip(bodies, moved, twist, strict=True)]
     entries = _Entries(tree)
-    for k, (move, composite) in enumerate(zip(moved, composites, strict=True)):
+    for k, (move, composite) in enumerate(zip(moved, _composites(tree, moved), strict=True)):
         Sw, Sv = move.S[:3, :], move.S[3:, :]
         n, f = composite.momentum(S_rate[k])
         spin = ca.trace(D[k]) * Sw
         below = n + spin - D[k] @ Sw, f - skew(P[k]) @ Sw  # I S' + B S
         above = composite.momentum(move.S)  # I S
         turn = spin - D[k].T @ Sw + skew(P[k]) @ Sv  # moment of B^T S, which has no force
-        entries.add(k, k, move.S.T @ ca.vertcat(*below))
-        j = k
-        while tree.bodies[j].parent >= 0:
-            below, above, turn = moved[j].up_wrench(*below), moved[j].up_wrench(*above), moved[j].up(turn)
-            j = tree.bodies[j].parent
-            entries.add(j, k, moved[j].S.T @ ca.vertcat(*below))
-            entries.add(k, j, ca.vertcat(*above).T @ S_rate[j] + turn.T @ moved[j].S[:3, :])
+        climbs = (
+            _climb(tree, moved, k, *below),
+            _climb(tree, moved, k, *above),
+            _climb(tree, moved, k, turn, 0 * turn),
+        )
+        for (j, down), (_, up), (_, turned) in zip(*climbs, strict=True):
+            entries.add(bodies[j], bodies[k], moved[j].S.T @ down)
+            if j != k:
+                entries.add(bodies[k], bodies[j], up.T @ S_rate[j] + turned.T @ moved[j].S)
+    for k, rotor in _rotors(tree):
+        h, zero = sx(rotor.h), ca.SX.zeros(3, 1)
+        half = cross(twist[k][:3], h) / 2
+        for (j, F), (_, G) in zip(_climb(tree, moved, k, h, zero), _climb(tree, moved, k, half, zero), strict=True):
+            gyroscopic = moved[j].S.T @ G
+            entries.add(bodies[j], rotor, gyroscopic)
+            entries.add(rotor, bodies[j], (S_rate[j].T @ F + gyroscopic).T)
     return entries.matrix()
 
 
-def _momentum_composites(tree: Tree, moved: list[Move], twist: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
+def _momentum_composites(
+    tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX
+) -> tuple[list[ca.SX], list[ca.SX]]:
     """Return D and P of everything that each joint carries, in the body's frame, tips to root."""
     D, P = [], []
     for body, V in zip(tree.bodies, twist, strict=True):
         Sigma, ms, w, v = sx(body.P[:3, :3]), sx(body.P[:3, 3]), V[:3], V[3:]
-        D.append(v @ ms.T + skew(w) @ Sigma)
+        spin = sum((sx(rotor.h) * rates[rotor.v] for rotor in body.rotors), start=ca.SX.zeros(3, 1))
+        D.append(v @ ms.T + skew(w) @ Sigma + skew(spin) / 2)
         P.append(float(body.P[3, 3]) * v + cross(w, ms))
     for i in reversed(range(len(D))):
         parent = tree.bodies[i].parent

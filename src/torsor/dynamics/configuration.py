@@ -1,4 +1,4 @@
-"""Positions as a space: steps along it and differences in it, joint by joint."""
+"""Positions as a space: steps along it and differences in it, joint by joint. Motors' angles are plain numbers."""
 
 import casadi as ca
 
@@ -10,25 +10,22 @@ __all__ = ["chart", "chart_rate", "difference", "integrate"]
 def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
     """Return the positions reached from q after one unit of time at the constant velocity dv (nq x 1)."""
     parts = [body.joint.kind.integrate(q[body.q], dv[body.v]) for body in tree.bodies if not body.joint.follows]
-    return ca.vertcat(ca.SX.zeros(0, 1), *parts)
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q[i] + dv[j] for i, j in tree.motors))
 
 
 def difference(tree: Tree, q: ca.SX, q_end: ca.SX) -> ca.SX:
     """Return the velocity (nv x 1) that takes one from q to q_end in one unit of time."""
     parts = [body.joint.kind.difference(q[body.q], q_end[body.q]) for body in tree.bodies if not body.joint.follows]
-    return ca.vertcat(ca.SX.zeros(0, 1), *parts)
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q_end[i] - q[i] for i, _ in tree.motors))
 
 
 def chart(tree: Tree, q: ca.SX, u: ca.SX) -> ca.SX:
-    """Return the positions (nq x 1) at the local coordinates u (nv x 1) about q; coordinates of no joint are plain."""
-    leaders = [body for body in tree.bodies if not body.joint.follows]
-    parts = [body.joint.kind.chart(q[body.q], u[body.v]) for body in leaders]
-    nq, nv = (sum(getattr(body.joint, name) for body in leaders) for name in ("nq", "nv"))
-    return ca.vertcat(ca.SX.zeros(0, 1), *parts, q[nq:, 0] + u[nv:, 0])
+    """Return the positions (nq x 1) at the local coordinates u (nv x 1) about q."""
+    parts = [body.joint.kind.chart(q[body.q], u[body.v]) for body in tree.bodies if not body.joint.follows]
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q[i] + u[j] for i, j in tree.motors))
 
 
 def chart_rate(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
     """Return the rate (nv x 1) of the local coordinates u at the velocity v."""
-    leaders = [body for body in tree.bodies if not body.joint.follows]
-    parts = [body.joint.kind.chart_rate(u[body.v], v[body.v]) for body in leaders]
-    return ca.vertcat(ca.SX.zeros(0, 1), *parts, v[sum(body.joint.nv for body in leaders) :, 0])
+    parts = [body.joint.kind.chart_rate(u[body.v], v[body.v]) for body in tree.bodies if not body.joint.follows]
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(v[j] for _, j in tree.motors))

@@ -3,25 +3,30 @@
 import casadi as ca
 
 from torsor.dynamics.kinematics import moves, sx, twists, world_poses
-from torsor.dynamics.newton_euler import rotor_force
+from torsor.dynamics.passive import spring_energy
 from torsor.dynamics.tree import Body, Tree
 from torsor.spatial import cross, rotational_inertia
 
 __all__ = ["center_of_mass", "kinetic_energy", "momentum", "potential_energy"]
 
 
-def _momentum(body: Body, V: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes."""
+def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes.
+
+    Its rotors spin with the rates (nv x 1) of the coordinates, and add theirs.
+    """
     J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), float(body.P[3, 3])
     w, v = V[:3], V[3:]
-    return J @ w + cross(ms, v), m * v + cross(w, ms)
+    spin = sum((sx(rotor.h) * rates[rotor.v] for rotor in body.rotors), start=ca.SX.zeros(3, 1))
+    return J @ w + cross(ms, v) + spin, m * v + cross(w, ms)
 
 
 def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return v^T M v / 2 (J): the sum of (omega . h + v . p) / 2 over the bodies, and Ia v^2 / 2 of the rotors."""
-    energy = ca.dot(v, rotor_force(tree, v))
+    """Return v^T M v / 2 (J): the sum of (omega . h + v . p) / 2 over the bodies, and that of the rotors' spin."""
+    energy = ca.dot(v, sx(tree.armature) * v)
     for body, V in zip(tree.bodies, twists(tree, moves(tree, q), v), strict=True):
-        energy += ca.dot(V, ca.vertcat(*_momentum(body, V)))
+        # The spin couples to the body's own turning twice: once in the body's energy, once in the rotor's.
+        energy += ca.dot(V, ca.vertcat(*_momentum(body, V, 2 * v)))
     return energy / 2
 
 
@@ -38,8 +43,8 @@ def _mass(tree: Tree) -> float:
 
 
 def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return -m g . c (J), zero with the centre of mass at the origin of the base."""
-    return -ca.dot(sx(tree.gravity), _first_moment(tree, q))
+    """Return -m g . c (J), zero with the centre of mass at the origin of the base, and the energy of the springs."""
+    return spring_energy(tree, q) - ca.dot(sx(tree.gravity), _first_moment(tree, q))
 
 
 def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
@@ -58,7 +63,7 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     first = ca.SX.zeros(3, 1)
     bodies = zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True)
     for body, V, (R, origin) in bodies:
-        h_body, p_body = _momentum(body, V)
+        h_body, p_body = _momentum(body, V, v)
         p_world = R @ p_body
         h, p = h + R @ h_body + cross(origin, p_world), p + p_world
         first += R @ sx(body.P[:3, 3]) + float(body.P[3, 3]) * origin

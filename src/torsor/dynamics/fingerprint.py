@@ -21,7 +21,9 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
     digest.update(mechanism.gravity.tobytes())
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         numbers = (joint.pitch, joint.ratio, joint.offset, joint.smooth, link.mass)
-        digest.update(f"{joint.type} {joint.follows} {numbers!r}".encode())
+        digest.update(f"{joint.type} {joint.follows} {numbers!r} {joint.spring!r}".encode())
+        if joint.motor is not None:
+            digest.update(f"{joint.motor!r} {joint.motor.axis.tolist()!r}".encode())  # repr of an array rounds
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())

@@ -98,7 +98,8 @@ def _turned(family: list[Body], angle: float) -> list[Body]:
         T = make_pose(rest, T[:3, 3])
     P = tidy_inertia(move_pseudo_inertia(back, body.P))
     moved = [replace(child, T=tidy_pose(back @ child.T)) for child in children]
-    return [replace(body, T=tidy_pose(T), P=P, link=back @ body.link, turn=already), *moved]
+    rotors = tuple(replace(rotor, h=back[:3, :3] @ rotor.h) for rotor in body.rotors)
+    return [replace(body, T=tidy_pose(T), P=P, link=back @ body.link, turn=already, rotors=rotors), *moved]
 
 
 def _rest(T: Array) -> Array:

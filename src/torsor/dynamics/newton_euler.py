@@ -2,34 +2,45 @@
 
     f_j = m a + U ms          - external force  + sum over children of R f_k
     n_j = axial(U Sigma) + ms x a - external moment + sum over children of (R n_k + p x R f_k)
-    tau_j = S^T (n_j, f_j) + Ia a + friction(v)
+    tau_j = S^T (n_j, f_j) + Ia a + springs(q) + friction(v)
 
+A rotor on body j adds the rate of its spin momentum to n_j, and to the force of its own coordinate h . omega'_j.
 f_j, n_j is the wrench of the parent on body j at its origin. Document 003, eqs. 24-27; the pseudo-inertia (m, ms,
 Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import casadi as ca
-import numpy as np
 
 from torsor.dynamics.kinematics import Motion, Move, motions, moves, sx
+from torsor.dynamics.passive import gather, passive_force
 from torsor.dynamics.tree import Body, Tree
-from torsor.robot import Joint
 from torsor.spatial import cross, moment
 
-__all__ = ["bias_force", "friction_force", "gravity_force", "inverse_dynamics", "joint_wrenches", "rotor_force"]
+__all__ = ["bias_force", "gravity_force", "inverse_dynamics", "joint_wrenches"]
 
 
-def body_wrench(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
-    """Return (n, f) about the body's origin that its motion takes: Newton's and Euler's equations."""
+def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
+    """Return (n, f) about the body's origin that its motion takes: Newton's and Euler's equations, and its rotors.
+
+    A rotor adds the rate of its spin momentum: h a + (w x h) v, with v and a of its coordinate (document 004, eq. 25).
+    """
     Sigma, ms, m = sx(body.P[:3, :3]), sx(body.P[:3, 3]), float(body.P[3, 3])
-    return moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
+    n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
+    for rotor in body.rotors:
+        if a is not None:
+            n = n + sx(rotor.h) * a[rotor.v]
+        if v is not None:
+            n = n + cross(motion.w, sx(rotor.h) * v[rotor.v])
+    return n, f
 
 
-def wrenches(tree: Tree, moved: list[Move], motion: list[Motion], external: ca.SX | None) -> list[tuple[ca.SX, ca.SX]]:
+def wrenches(
+    tree: Tree, moved: list[Move], motion: list[Motion], v: ca.SX | None, a: ca.SX | None, external: ca.SX | None
+) -> list[tuple[ca.SX, ca.SX]]:
     """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root."""
-    wrench = [body_wrench(body, m) for body, m in zip(tree.bodies, motion, strict=True)]
+    wrench = [body_wrench(body, m, v, a) for body, m in zip(tree.bodies, motion, strict=True)]
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]
         if external is not None:
@@ -56,64 +67,45 @@ def _to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
     return ca.vertcat(R_T @ (n - cross(p, f)), R_T @ f)
 
 
-def gather(tree: Tree, forces: Iterable[tuple[Body, ca.SX]]) -> ca.SX:
-    """Return generalised forces (nv x 1) from forces of joints: a coordinate takes ratio times those it drives."""
-    tau: list[ca.SX] = [ca.SX.zeros(1, 1)] * tree.nv
-    for body, force in forces:
-        for k, index in enumerate(range(body.v.start, body.v.stop)):
-            tau[index] = tau[index] + body.joint.ratio * force[k]
-    return ca.vertcat(ca.SX.zeros(0, 1), *tau)
+def _project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], motion: list[Motion]) -> ca.SX:
+    """Return S^T (n, f) for each coordinate, and h . omega' of its rotors: what the motion of the bodies asks of it."""
+
+    def shares() -> Iterator[tuple[int, ca.SX]]:
+        for body, move, (n, f), m in zip(tree.bodies, moved, wrench, motion, strict=True):
+            force = body.joint.ratio * (move.S.T @ ca.vertcat(n, f))
+            yield from enumerate(ca.vertsplit(force) if body.v.stop > body.v.start else [], body.v.start)
+            for rotor in body.rotors:
+                yield rotor.v, ca.dot(sx(rotor.h), m.wd)
+
+    return gather(tree.nv, shares())
 
 
-def project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]]) -> ca.SX:
-    """Return S^T (n, f) for each coordinate: what the wrenches ask of the joints."""
-    joints = zip(tree.bodies, moved, wrench, strict=True)
-    return gather(tree, ((body, move.S.T @ ca.vertcat(n, f)) for body, move, (n, f) in joints))
-
-
-def rotor_force(tree: Tree, a: ca.SX) -> ca.SX:
-    """Return Ia a for each coordinate: what accelerates the rotors."""
-    geared = (body for body in tree.bodies if np.any(body.joint.rotor_inertia))
-    return gather(tree, ((body, sx(body.joint.rotor_inertia) * body.rate(a)) for body in geared))
-
-
-def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
-    """Return Fs sign(v) + Fv v for each coordinate, or Fs tanh(v / smooth) + Fv v for smooth Coulomb friction."""
-
-    def friction(joint: Joint, rate: ca.SX) -> ca.SX:
-        direction = ca.tanh(rate / joint.smooth) if joint.smooth else ca.sign(rate)
-        return sx(joint.coulomb) * direction + sx(joint.viscous) * rate
-
-    rubbing = (body for body in tree.bodies if np.any(body.joint.coulomb) or np.any(body.joint.viscous))
-    return gather(tree, ((body, friction(body.joint, body.rate(v))) for body in rubbing))
+def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: ca.SX | None = None) -> ca.SX:
+    """Return what moving the bodies asks of the coordinates, gravity included; no v or a means zero."""
+    moved = moves(tree, q)
+    motion = motions(tree, moved, v, a, sx(tree.gravity))
+    return _project(tree, moved, wrenches(tree, moved, motion, v, a, external), motion)
 
 
 def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None) -> ca.SX:
-    """Return tau = M(q) a + C(q, v) v + g(q) + friction - J^T external (nv x 1)."""
-    moved = moves(tree, q)
-    motion = motions(tree, moved, v, a, sx(tree.gravity))
-    tau = project(tree, moved, wrenches(tree, moved, motion, external))
-    return tau + rotor_force(tree, a) + friction_force(tree, v)
+    """Return tau = M(q) a + C(q, v) v + g(q) + springs and friction - J^T external (nv x 1)."""
+    return _forces(tree, q, v, a, external) + sx(tree.armature) * a + passive_force(tree, q, v)
 
 
 def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None) -> ca.SX:
     """Return what each parent exerts on its link, at the link's origin in its axes (L x 6)."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
-    wrench = wrenches(tree, moved, motion, external)
+    wrench = wrenches(tree, moved, motion, v, a, external)
     rows = [_to_link(body, n, f).T for body, (n, f) in zip(tree.bodies, wrench, strict=True)]
     return ca.vertcat(ca.SX.zeros(0, 6), *rows)
 
 
 def bias_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return tau without acceleration: C(q, v) v + g(q) + friction."""
-    moved = moves(tree, q)
-    motion = motions(tree, moved, v, None, sx(tree.gravity))
-    return project(tree, moved, wrenches(tree, moved, motion, None)) + friction_force(tree, v)
+    """Return tau without acceleration: C(q, v) v + g(q) + springs and friction."""
+    return _forces(tree, q, v, None) + passive_force(tree, q, v)
 
 
 def gravity_force(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return tau at rest: g(q)."""
-    moved = moves(tree, q)
-    motion = motions(tree, moved, None, None, sx(tree.gravity))
-    return project(tree, moved, wrenches(tree, moved, motion, None))
+    """Return what gravity takes: g(q)."""
+    return _forces(tree, q, None, None)

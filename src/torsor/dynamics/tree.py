@@ -6,21 +6,48 @@ body's frame.
 
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.robot import Joint, Mechanism
+from torsor.robot import Joint, Mechanism, Motor
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
 
-__all__ = ["ROUNDING", "Body", "Tree", "tidy", "tidy_inertia", "tidy_pose"]
+__all__ = ["ROUNDING", "Body", "Passive", "Rotor", "Tree", "tidy", "tidy_inertia", "tidy_pose"]
 
 Array = NDArray[np.float64]
 
 # Entries below this fraction of their neighbours are rounding left over from products of rotations.
 ROUNDING = 4e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Rotor:
+    """A rotor on a body: ``h`` (3) is its angular momentum, in the body's axes, for a unit rate of coordinate ``v``."""
+
+    v: int
+    h: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Passive:
+    """What springs, dampers and friction do along x = sum of c q + offset: the force K(x) x + D x' + Fs sign(x').
+
+    ``q`` and ``v`` name the positions and velocities that x has a share of; ``c`` are the shares.
+    """
+
+    q: tuple[int, ...]
+    v: tuple[int, ...]
+    c: tuple[float, ...]
+    offset: float = 0.0
+    stiffness: float | str = 0.0
+    damping: float = 0.0
+    coulomb: float = 0.0
+    smooth: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +62,7 @@ class Body:
     P: Array
     link: Array  # pose of the user's link frame in the body's frame
     turn: float = 0.0  # what the joint has turned already in the pose T
+    rotors: tuple[Rotor, ...] = ()
 
     def position(self, q: ca.SX) -> ca.SX:
         """Return the joint's own positions from the robot's q."""
@@ -49,17 +77,24 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Bodies, parents before children, with the numbers of coordinates and gravity (m/s^2, in base axes)."""
+    """Bodies, parents before children, with the numbers of coordinates and gravity (m/s^2, in base axes).
+
+    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. The coordinates of motors stand
+    behind those of the joints.
+    """
 
     bodies: tuple[Body, ...]
     nq: int
     nv: int
     gravity: Array
+    armature: Array
+    passives: tuple[Passive, ...]
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Tree":
         """Return the tree of a mechanism."""
         frames = [joint.frame for joint in mechanism.joints]
+        rotors = _rotors(mechanism)
         bodies = []
         for link, joint, parent, slices in zip(
             mechanism.links, mechanism.joints, mechanism.parents, mechanism.coordinates, strict=True
@@ -69,13 +104,72 @@ class Tree:
             if parent >= 0:
                 T = inverse_pose(frames[parent]) @ T
             P = move_pseudo_inertia(to_body, pseudo_inertia(*link.body))
-            bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body))
-        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity)
+            carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
+            bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried))
+        passives = tuple(_passives(mechanism))
+        settings = mechanism.nq, mechanism.nv, mechanism.gravity, _armature(mechanism), passives
+        return cls(tuple(map(tidy, bodies)), *settings)
+
+    @property
+    def motors(self) -> tuple[tuple[int, int], ...]:
+        """Where the angle and the rate of each motor of an elastic joint lie in q and v."""
+        first_q = max((body.q.stop for body in self.bodies), default=0)
+        first_v = max((body.v.stop for body in self.bodies), default=0)
+        return tuple(zip(range(first_q, self.nq), range(first_v, self.nv), strict=True))
+
+
+def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:
+    """Give each joint with a motor, the motor, its coordinate in v and how fast the rotor turns for a unit rate."""
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        if joint.motor is not None and joint.is_elastic:
+            yield joint, joint.motor, mechanism.motor_coordinates[joint.name].v.start, joint.motor.ratio
+        elif joint.motor is not None:
+            yield joint, joint.motor, slices.v.start, joint.motor.ratio * joint.ratio
+
+
+def _rotors(mechanism: Mechanism) -> dict[str, list[Rotor]]:
+    """Return the rotors on each link, in the link's axes."""
+    rotors: dict[str, list[Rotor]] = defaultdict(list)
+    for _, motor, v, rate in _motor_rates(mechanism):
+        if motor.inertia * rate:
+            rotors[motor.carrier].append(Rotor(v, motor.inertia * rate * motor.axis))
+    return rotors
+
+
+def _armature(mechanism: Mechanism) -> Array:
+    armature = np.zeros(mechanism.nv)
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        armature[slices.v] += joint.ratio**2 * np.asarray(joint.rotor_inertia)
+    for _, motor, v, rate in _motor_rates(mechanism):
+        armature[v] += rate**2 * motor.inertia
+    return armature
+
+
+def _passives(mechanism: Mechanism) -> Iterator[Passive]:
+    """Give the friction of the joints and motors, the springs of the joints, and those between joints and motors."""
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        coulomb, viscous = np.asarray(joint.coulomb), np.asarray(joint.viscous)
+        for k in np.flatnonzero(coulomb + viscous):
+            one = (slices.v.start + int(k),)
+            yield Passive((), one, (joint.ratio,), 0.0, 0.0, float(viscous[k]), float(coulomb[k]), joint.smooth)
+        if joint.spring is not None:
+            where, spring = ((slices.q.start,), (slices.v.start,), (joint.ratio,)), joint.spring
+            yield Passive(*where, joint.offset - spring.rest, spring.stiffness, spring.damping)
+        if joint.motor is not None and joint.motor.stiffness is not None:
+            own = mechanism.motor_coordinates[joint.name]
+            q, rates = (own.q.start, slices.q.start), (own.v.start, slices.v.start)
+            shares = (1.0, -joint.ratio)
+            yield Passive(q, rates, shares, -joint.offset, joint.motor.stiffness, joint.motor.damping)
+    for joint, motor, v, _ in _motor_rates(mechanism):
+        if motor.coulomb or motor.viscous:
+            share = 1.0 if joint.is_elastic else joint.ratio
+            yield Passive((), (v,), (share,), 0.0, 0.0, motor.viscous, motor.coulomb, motor.smooth)
 
 
 def tidy(body: Body) -> Body:
     """Return the body with exact zeros and ones where only rounding makes them something else."""
-    return replace(body, T=tidy_pose(body.T), P=tidy_inertia(body.P), link=tidy_pose(body.link))
+    rotors = tuple(replace(rotor, h=_drop(rotor.h, np.abs(rotor.h).max())) for rotor in body.rotors)
+    return replace(body, T=tidy_pose(body.T), P=tidy_inertia(body.P), link=tidy_pose(body.link), rotors=rotors)
 
 
 def _drop(values: Array, scale: float) -> Array:

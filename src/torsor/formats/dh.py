@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.robot import Joint, Link, Mechanism, assemble
-from torsor.robot.parts import frozen_array
+from torsor.robot.values import frozen_array
 from torsor.spatial import from_rpy, make_pose
 
 __all__ = ["DHLink", "MDHLink", "read_dh", "read_mdh"]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.robot import Joint, Link, Mechanism, assemble
-from torsor.robot.parts import frozen_array, frozen_pose
+from torsor.robot.values import frozen_array, frozen_pose
 from torsor.spatial import adjoint, inverse_pose
 
 __all__ = ["read_screws"]

@@ -1,11 +1,10 @@
 """TOML, Torsor's own format: short when written by hand, exact when written by ``write_toml``. See docs/toml.md."""
 
-import difflib
 import json
 import secrets
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from reprlib import repr as short
@@ -14,48 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe, warn
-from torsor.robot import KINDS, Frame, Joint, JointKind, Link, Mechanism, Visual, assemble
-from torsor.robot.parts import ROTATION_TOLERANCE
+from torsor.errors import warn
+from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
+from torsor.robot import KINDS, Frame, Joint, JointKind, Link, Mechanism, Motor, Spring, Visual, assemble
+from torsor.robot.parts import VISUAL_SIZES
+from torsor.robot.values import ROTATION_TOLERANCE
 from torsor.spatial import from_rpy, make_pose, to_rpy
 
 __all__ = ["read_toml", "write_toml"]
 
 Array = NDArray[np.float64]
-Table = dict[str, Any]
 VERSION = 1
 LARGEST_FILE = 64_000_000  # bytes; published robots need less than a hundredth of it
-
-# What a joint has once, and what it has for each of its positions or velocities, where the file does not say.
-_ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
-_EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-_EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
-# The keys of each table; those with a star must be there.
-_KEYS = {
-    "file": "torsor name gravity units* links joints frames",
-    "units": "angle* length mass",
-    "link": "name* mass com inertia unphysical visuals",
-    "visual": "shape* name size position rpy rotation color mesh path",
-    "joint": " ".join(["name* type* parent* child* position rpy rotation follows multi_turn", *_ONCE, *_EACH]),
-    "frame": "name* link* position rpy rotation",
-}
-_UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
-_SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}  # how many numbers give the size of a shape
-# What the keys hold, in words and as a type or as the shapes that numbers may have; (-1,) is a row of any length.
-_HOLDS: dict[str, tuple[Any, str]] = {
-    "a string in quotes": (str, "name angle link type parent child follows shape mesh path"),
-    'a table with angle = "rad" or angle = "deg"': (dict, "units"),
-    "tables": (list, "links joints frames visuals"),
-    "true or false": (bool, "multi_turn unphysical"),
-    "a finite number": ([()], "mass pitch ratio offset smooth"),
-    "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
-    "3 or 4 finite numbers": ([(3,), (4,)], "color"),
-    "a row of finite numbers": ([(-1,)], "size"),
-    "3 rows of 3 finite numbers": ([(3, 3)], "rotation"),
-    "3 rows of 3 finite numbers, or 6: ixx, iyy, izz, ixy, ixz, iyz": ([(3, 3), (6,)], "inertia"),
-    "a number or a row of numbers, infinite only in limits": ([(), (-1,)], " ".join(_EACH)),
-}
-_EXPECTED = {key: (expected, words) for words, (expected, keys) in _HOLDS.items() for key in keys.split()}
 
 
 def read_toml(path: Path, base: str = "fixed", strict: bool = True) -> Mechanism:
@@ -75,7 +44,7 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True) -> Mechanism
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise _error(path.name, "the file is too large", f"{LARGEST_FILE // 10**6} MB", "check the path")
+        raise error(path.name, "the file is too large", f"{LARGEST_FILE // 10**6} MB", "check the path")
     return _Reader(path.name, strict).read(content, path.stem, base)
 
 
@@ -94,9 +63,9 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     """
     path = Path(path)
     if path.suffix.lower() != ".toml":
-        raise _error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
+        raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
     if not path.parent.is_dir():
-        raise _error(str(path), "its folder does not exist", fix="make the folder first")
+        raise error(str(path), "its folder does not exist", fix="make the folder first")
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
     try:
         part.write_bytes(_content(mechanism))
@@ -113,12 +82,8 @@ def _content(mechanism: Mechanism) -> bytes:
         warnings.simplefilter("ignore")  # whoever made the mechanism was warned then
         plain = Mechanism(**{each.name: getattr(mechanism, each.name) for each in fields(Mechanism)})
         if _Reader(f"{mechanism.name!r} as TOML", strict=False).read(content, "", "fixed") != plain:
-            raise _error(f"{mechanism.name!r} as TOML", "would not read back equal", fix="check names and visuals")
+            raise error(f"{mechanism.name!r} as TOML", "would not read back equal", fix="check names and visuals")
     return content
-
-
-def _error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
-    return ModelError(describe(what, where=where, allowed=allowed, fix=fix))
 
 
 class _Reader:
@@ -132,38 +97,38 @@ class _Reader:
         try:
             data = tomllib.loads(content.decode("utf-8-sig"))  # some editors begin a file with the mark of UTF-8
             repr(data)  # whole numbers too long to be shown, in hexadecimal, fail here and not in a message about them
-        except (ValueError, RecursionError) as error:
-            raise _error(self.source, f"not valid TOML: {error}", fix="correct it, and save it as UTF-8") from None
+        except (ValueError, RecursionError) as wrong:
+            raise error(self.source, f"not valid TOML: {wrong}", fix="correct it, and save it as UTF-8") from None
         if short(data.get("torsor")) != str(VERSION):  # compared as text, because 1.0 and true are equal to 1
             what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
-            raise _error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
-        data = _checked("file", {"name": name} | data, self.source)
-        for key, unit in _checked("units", data["units"], f"{self.source}: [units]").items():
-            _one_of(_UNITS[key], unit, f"unit of {key}", f"{self.source}: [units]")
+            raise error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
+        data = checked("file", {"name": name} | data, self.source)
+        for key, unit in checked("units", data["units"], f"{self.source}: [units]").items():
+            one_of(UNITS[key], unit, f"unit of {key}", f"{self.source}: [units]")
         self.degrees = data["units"]["angle"] == "deg"
-        links = [self._link(*entry) for entry in _entries("link", data, self.source)]
-        joints = [self._joint(*entry) for entry in _entries("joint", data, self.source)]
-        frames = [Frame(e["name"], e["link"], self._pose(at, e)) for at, e in _entries("frame", data, self.source)]
-        return assemble(data["name"], links, joints, frames, source=self.source, base=base, **_some(data, "gravity"))
+        links = [self._link(*entry) for entry in entries("link", data, self.source)]
+        joints = [self._joint(*entry) for entry in entries("joint", data, self.source)]
+        frames = [Frame(e["name"], e["link"], self._pose(at, e)) for at, e in entries("frame", data, self.source)]
+        return assemble(data["name"], links, joints, frames, source=self.source, base=base, **some(data, "gravity"))
 
     def _pose(self, where: str, entry: Table) -> Array:
         rpy, R = entry.get("rpy", np.zeros(3)), entry.get("rotation")
         if "rpy" in entry and R is not None:
-            raise _error(where, "both rpy and rotation", "one of them", "remove one")
+            raise error(where, "both rpy and rotation", "one of them", "remove one")
         if not self.degrees and np.abs(rpy).max() > 2 * np.pi:
             what, fix = f"rpy is {rpy.tolist()} rad, more than a turn", 'write angle = "deg" under [units]'
-            raise _error(where, what, "angles in radians", fix)
+            raise error(where, what, "angles in radians", fix)
         if R is None:
             R = from_rpy(np.radians(rpy) if self.degrees else rpy)
         elif np.abs(R @ R.T - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-            raise _error(where, f"rotation is {R.tolist()}", "a right-handed rotation matrix", "write 8 digits or more")
+            raise error(where, f"rotation is {R.tolist()}", "a right-handed rotation matrix", "write 8 digits or more")
         return make_pose(R, entry.get("position"))
 
     def _link(self, where: str, entry: Table) -> Link:
         inertia = entry.get("inertia", np.zeros(6))
         inertia = inertia[[[0, 3, 4], [3, 1, 5], [4, 5, 2]]] if inertia.ndim == 1 else inertia
-        visuals = tuple(self._visual(*visual) for visual in _entries("visual", entry, where))
-        settings = _some(entry, "name", "mass", "com")
+        visuals = tuple(self._visual(*visual) for visual in entries("visual", entry, where))
+        settings = some(entry, "name", "mass", "com")
         known = entry.get("unphysical", False)  # whoever wrote the file knows that no body has this inertia
         strict = self.strict and not known
         link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, **settings)
@@ -172,30 +137,38 @@ class _Reader:
         return link
 
     def _visual(self, where: str, entry: Table) -> Visual:
-        shape = _one_of(_SIZES, entry["shape"], "shape", where)
+        shape = one_of(VISUAL_SIZES, entry["shape"], "shape", where)
         size = tuple(entry.get("size", np.ones(3 if shape == "mesh" else 0)).tolist())
-        if len(size) != _SIZES[shape]:
-            raise _error(where, f"size has {len(size)} numbers", f"{_SIZES[shape]} for a {shape}")
+        if len(size) != VISUAL_SIZES[shape]:
+            raise error(where, f"size has {len(size)} numbers", f"{VISUAL_SIZES[shape]} for a {shape}")
         color = tuple(entry["color"].tolist()) if "color" in entry else None
-        return Visual(shape, size, self._pose(where, entry), color, **_some(entry, "mesh", "path", "name"))
+        return Visual(shape, size, self._pose(where, entry), color, **some(entry, "mesh", "path", "name"))
 
     def _joint(self, where: str, entry: Table) -> Joint:
-        kind = KINDS[_one_of(KINDS, entry["type"], "type", where)]
-        settings = _some(entry, "name", "type", "parent", "child", *_ONCE) | {"coordinate": entry.get("follows", "")}
+        kind = KINDS[one_of(KINDS, entry["type"], "type", where)]
+        settings = some(entry, "name", "type", "parent", "child", *ONCE) | {"coordinate": entry.get("follows", "")}
         if self.degrees and "offset" in entry and kind.turns == (True,):
             settings["offset"] = np.radians(entry["offset"])
-        settings |= {key: self._each(where, key, entry, kind) for key in _EACH if key in entry}
+        settings |= {key: self._each(where, key, entry, kind) for key in EACH if key in entry}
+        if "spring" in entry:
+            spring = checked("spring", entry["spring"], f"{where}: spring")
+            if self.degrees and "rest" in spring and kind.turns == (True,):
+                spring["rest"] = np.radians(spring["rest"])
+            settings["spring"] = Spring(**spring, source=f"{where}: spring")
+        if "motor" in entry:
+            motor = checked("motor", entry["motor"], f"{where}: motor")
+            settings["motor"] = Motor(**motor, source=f"{where}: motor")
         return Joint(placement=self._pose(where, entry), source=self.source, **settings)
 
     def _each(self, where: str, key: str, entry: Table, kind: JointKind) -> Array:
         """Return what a joint has for each position or velocity, angles in radians."""
         values, turning = entry[key], _turning(key, kind)
         if values.ndim and values.shape != turning.shape:
-            raise _error(where, f"{key} has {len(values)} numbers", f"a number, or a row of {len(turning)}")
+            raise error(where, f"{key} has {len(values)} numbers", f"a number, or a row of {len(turning)}")
         values = np.broadcast_to(values, turning.shape)
         if not (self.degrees or entry.get("multi_turn")) and _like_degrees(key, values, kind):
             fix = 'write angle = "deg" under [units], or multi_turn = true in this joint if radians are meant'
-            raise _error(where, f"{key} is {values.tolist()} rad, which looks like degrees", "radians", fix)
+            raise error(where, f"{key} is {values.tolist()} rad, which looks like degrees", "radians", fix)
         return np.where(turning, np.radians(values), values) if self.degrees else values
 
 
@@ -210,51 +183,6 @@ def _like_degrees(key: str, values: Array, kind: JointKind) -> bool:
     """Whether position limits are 90, 170, 360...: beyond a turn in radians, and as round as only degrees are."""
     angles = values[_turning(key, kind) & np.isfinite(values)] if key in ("lower", "upper") else np.zeros(0)
     return bool(((abs(angles) > 2 * np.pi) & (angles % 5 == 0)).any())
-
-
-def _some(table: Table, *keys: str) -> Table:
-    return {key: table[key] for key in keys if key in table}
-
-
-def _entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
-    """Give the checked tables of a list, each after its place for messages: its name, or else its number."""
-    for number, entry in enumerate(data.get(f"{kind}s", ()), start=1):
-        name = entry.get("name")
-        place = f"{where}: {kind} {name!r}" if name and isinstance(name, str) else f"{where}: {kind} {number}"
-        yield place, _checked(kind, entry, place)
-
-
-def _checked(kind: str, data: Table, where: str) -> Table:
-    """Return a table in which each key is a known one and each value is what it holds, numbers as arrays."""
-    known = {key.strip("*"): key.endswith("*") for key in _KEYS[kind].split()}
-    for key in data:
-        _one_of(known, key, "key", where)
-    for key, required in known.items():
-        if required and key not in data:
-            raise _error(where, f"no {key}", fix=f"add {key}, {_EXPECTED[key][1]}")
-    return data if kind == "units" else {key: _value(key, value, where) for key, value in data.items()}
-
-
-def _one_of(known: Iterable[str], found: Any, what: str, where: str) -> str:
-    if found not in tuple(known):
-        near = difflib.get_close_matches(str(found).lower(), known, n=1)
-        fix = f"did you mean {near[0]!r}?" if near else "use one of these"
-        raise _error(where, f"unknown {what} {short(found)}", ", ".join(known), fix)
-    return str(found)
-
-
-def _value(key: str, value: Any, where: str) -> Any:
-    """Return a value that is what its key holds, numbers as an array; otherwise raise an error."""
-    expected, allowed = _EXPECTED.get(key, (type(value), ""))
-    if expected is type(value) and (expected is not list or all(type(each) is dict for each in value)):
-        return value
-    cells = np.array(value, dtype=object)  # rows of several lengths stay lists, which are no numbers
-    fits = isinstance(expected, list) and (cells.shape in expected or (cells.ndim == 1 and (-1,) in expected))
-    largest = np.inf if np.isinf(_EACH.get(key, 0.0)) else np.finfo(float).max  # NaN is not at most that either
-    sound = [abs(x) <= largest if type(x) is float else type(x) is int and abs(x) < 2**63 for x in cells.flat]
-    if not fits or not all(sound):
-        raise _error(where, f"{key} is {short(value)}", allowed, "remove the quotes" if isinstance(value, str) else "")
-    return cells.astype(float)
 
 
 def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
@@ -272,13 +200,18 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
     for joint in mechanism.joints:
         table = {key: getattr(joint, key) for key in ("name", "type", "parent", "child")} | _place(joint.placement)
         table |= _unless(joint.name, follows=joint.coordinate)
-        for key, default in (_ONCE | _EACH).items():
+        for key, default in (ONCE | EACH).items():
             values = getattr(joint, key)
             if np.any(values != default):  # where there is one for each and all are the same, one stands for all
-                table[key] = values[0] if key in _EACH and (values == values[0]).all() else values
+                table[key] = values[0] if key in EACH and (values == values[0]).all() else values
             if _like_degrees(key, values, joint.kind):
                 table["multi_turn"] = True
         yield "[[joints]]\n", table
+        if joint.spring is not None:
+            yield "[joints.spring]\n", _part(joint.spring, damping=0.0, rest=0.0)
+        if joint.motor is not None:
+            plain = {"ratio": 1.0, "axis": (0.0, 0.0, 1.0), "stiffness": None}
+            yield "[joints.motor]\n", _part(joint.motor, **plain, damping=0.0, coulomb=0.0, viscous=0.0, smooth=0.0)
     for frame in mechanism.frames:
         yield "[[frames]]\n", {"name": frame.name, "link": frame.link, **_place(frame.pose)}
 
@@ -290,6 +223,12 @@ def _text(value: Any) -> str:
     if np.ndim(value) == 2:
         return "[\n" + "".join(f"  {_text(row)},\n" for row in value) + "]"
     return f"[{', '.join(map(_text, value))}]" if np.ndim(value) else repr(float(value)).removesuffix(".0")
+
+
+def _part(part: Spring | Motor, **defaults: Any) -> Table:
+    """Return the numbers and names of a part, but for those that are what the reader takes where there is none."""
+    values = {each.name: getattr(part, each.name) for each in fields(part) if each.compare}
+    return {key: value for key, value in values.items() if key not in defaults or np.any(value != defaults[key])}
 
 
 def _unless(default: Any, **values: Any) -> Table:

@@ -7,9 +7,11 @@ import numpy as np
 
 from torsor.formats import DHLink, MDHLink
 from torsor.model import Robot
-from torsor.reading import from_dh, from_mdh
+from torsor.reading import assemble, from_dh, from_mdh
+from torsor.robot import Frame, Joint, Link
+from torsor.spatial import composite, make_pose
 
-__all__ = ["slide_link", "stanford", "two_link"]
+__all__ = ["elastic_arm", "slide_link", "stanford", "two_link"]
 
 
 def two_link() -> Robot:
@@ -73,3 +75,41 @@ def stanford() -> Robot:
         for i, (alpha, theta, r, mass, com, moments) in enumerate(table)
     ]
     return from_mdh(rows, name="stanford")
+
+
+def elastic_arm() -> Robot:
+    """Return the arm of document 004: a turning column, two parallel joints above it, and a spring in the last joint.
+
+    Table I gives masses and inertias. Where the document is silent: joint 1 is vertical, joints 2 and 3 are horizontal;
+    the links are 0.3, 0.3 and 0.25 m long with their centres of mass halfway; motor 1 is in the base, motors 2 and 3
+    sit on link 1 at joint 2, all with a gear of 10. A link's axes have x along the link (y for the column). Links 2 and
+    3 have the inertias that are printed, which no body has. The frame "tip" is at the end of the last link.
+
+    Example:
+        >>> arm = elastic_arm()
+        >>> arm.coordinate_names
+        ('joint1', 'joint2', 'joint3', 'joint3/motor')
+        >>> arm.mass_matrix(np.zeros(4)).round(4).tolist()[3]  # the rotor spins 10 times as fast: 0.004 * 10**2
+        [0.0, 0.0, 0.0, 0.4]
+    """
+    motor = (1.0, np.array([0.0, 0.3, 0.0]), np.diag([0.006, 0.006, 0.004]))  # mass, place on link 1, inertia
+    column = composite((2.5, np.array([0.0, 0.15, 0.0]), np.diag([0.4, 0.5, 0.4])), motor, motor)
+    second = np.array([[0.35, 0.15, 0.1], [0.15, 0.4, 0.2], [0.1, 0.2, 0.3]])
+    third = np.array([[0.3, 0.15, 0.13], [0.15, 0.25, 0.2], [0.13, 0.2, 0.25]])
+    links = [
+        Link("base"),
+        Link("link1", *column),
+        Link("link2", 1.5, np.array([0.15, 0.0, 0.0]), second, strict=False),
+        Link("link3", 1.0, np.array([0.125, 0.0, 0.0]), third, strict=False),
+    ]
+    upright = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # y up
+    joints = [
+        Joint("joint1", "revolute", "base", "link1", make_pose(upright), np.array([0.0, 1.0, 0.0])),
+        Joint("joint2", "revolute", "link1", "link2", make_pose(p=[0.0, 0.3, 0.0])),
+        Joint("joint3", "revolute", "link2", "link3", make_pose(p=[0.3, 0.0, 0.0])),
+    ]
+    tip = Frame("tip", "link3", make_pose(p=[0.25, 0.0, 0.0]))
+    robot = assemble("elastic_arm", links, joints, [tip])
+    robot = robot.with_motor("joint1", 0.004, ratio=10.0, carrier="base")
+    robot = robot.with_motor("joint2", 0.004, ratio=10.0, carrier="link1")
+    return robot.with_motor("joint3", 0.004, ratio=10.0, carrier="link1", stiffness=100.0)

@@ -49,8 +49,9 @@ def random_tree(
     """Return a reproducible random tree of n moving links with the given joint types.
 
     ``branching`` is the chance that a link does not hang on the one before it. Inertias are those of random mass
-    points, so they are real. ``extras`` adds friction, rotor inertia, joints that follow others, and joint axes away
-    from the links' origins. The first types of the list come first, so that n = len(types) has them all.
+    points, so they are real. ``extras`` adds friction, rotor inertia, joints that follow others, joint axes away from
+    the links' origins, springs, and motors on any link, rigid and elastic. The first types of the list come first, so
+    that n = len(types) has them all.
 
     Example:
         >>> robot = random_tree(9, seed=1)
@@ -77,7 +78,8 @@ def random_tree(
                 **settings,
             )
         )
-    return assemble(f"random_tree_{n}_{seed}", links, joints, gravity=rng.normal(size=3) * 5)
+    robot = assemble(f"random_tree_{n}_{seed}", links, joints, gravity=rng.normal(size=3) * 5)
+    return _with_random_drives(robot, rng) if extras else robot
 
 
 def _random_inertia(rng: np.random.Generator) -> tuple[float, Array, Array]:
@@ -105,3 +107,17 @@ def _random_extras(rng: np.random.Generator, kind: str, before: list[Joint]) -> 
         settings["coordinate"] = str(rng.choice(leaders))
         settings["ratio"], settings["offset"] = float(rng.normal()), float(rng.normal())
     return settings
+
+
+def _with_random_drives(robot: Robot, rng: np.random.Generator) -> Robot:
+    for joint in robot.joints:
+        if joint.nv == 1 and rng.random() < 0.3:
+            robot = robot.with_spring(joint.name, "3 + 2 * x**2", float(rng.uniform(0, 0.2)), float(rng.normal()))
+        if joint.nv == 1 and not joint.follows and rng.random() < 0.6:
+            # A rotor's inertia is part of its carrier's, which it may not exceed.
+            inertia, ratio = float(rng.uniform(1e-4, 1e-3)), float(rng.uniform(5, 20))
+            carrier = str(rng.choice([robot.base.name, *robot.link_names]))
+            spring = {"stiffness": float(rng.uniform(5, 20)), "damping": 0.1} if rng.random() < 0.5 else {}
+            robot = robot.with_motor(joint.name, inertia, ratio, carrier, rng.normal(size=3), **spring)
+            robot = robot.with_friction(f"{joint.name}/motor", coulomb=0.1, viscous=0.2)
+    return robot

@@ -1,8 +1,21 @@
 """What a mechanism is: links, joints, coordinates, frames; frozen, and validated once."""
 
 from torsor.robot.assemble import assemble
+from torsor.robot.drives import Motor, Spring
 from torsor.robot.joints import KINDS, JointKind
 from torsor.robot.mechanism import Mechanism, Place
 from torsor.robot.parts import Frame, Joint, Link, Visual
 
-__all__ = ["KINDS", "Frame", "Joint", "JointKind", "Link", "Mechanism", "Place", "Visual", "assemble"]
+__all__ = [
+    "KINDS",
+    "Frame",
+    "Joint",
+    "JointKind",
+    "Link",
+    "Mechanism",
+    "Motor",
+    "Place",
+    "Spring",
+    "Visual",
+    "assemble",
+]

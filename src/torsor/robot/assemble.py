@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from torsor.errors import ModelError, describe, warn
 from torsor.robot.mechanism import Mechanism
-from torsor.robot.parts import Frame, Joint, Link, checked_name
+from torsor.robot.parts import Frame, Joint, Link
+from torsor.robot.values import checked_name
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
 __all__ = ["assemble", "free_name", "held"]
@@ -188,6 +189,7 @@ def _merge(
             carrier[joint.child] = joint.child, np.eye(4)
             members[joint.child] = [joint.child]
             moving.append(replace(joint, parent=owner, placement=placement))
+    moving = [_carried(joint, carrier, where) for joint in moving]
     named = [Frame(link, *carrier[link]) for link in links if carrier[link][0] != link]
     for frame in frames:
         if frame.link not in carrier:
@@ -210,6 +212,19 @@ def _merge(
     )
 
 
+def _carried(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]], where: str) -> Joint:
+    """Return the joint with its motor, if it has one, on the link that its carrier belongs to."""
+    if joint.motor is None:
+        return joint
+    if joint.motor.carrier not in carrier:
+        found = f"the motor of joint {joint.name!r} is on {joint.motor.carrier!r}, which does not exist"
+        raise ModelError(describe(found, where=where, allowed=", ".join(list(carrier)[:12])))
+    owner, pose = carrier[joint.motor.carrier]
+    if owner == joint.motor.carrier:
+        return joint
+    return replace(joint, motor=replace(joint.motor, carrier=owner, axis=pose[:3, :3] @ joint.motor.axis))
+
+
 def _merged(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndarray]]) -> Link:
     if len(group) == 1:
         return group[0]
@@ -226,7 +241,8 @@ def _warn_of_singular_leaves(mechanism: Mechanism, where: str) -> None:
     """Warn of moving leaves without inertia: no force is needed to accelerate them, so direct dynamics is singular."""
     carriers = {joint.parent for joint in mechanism.joints}
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
-        empty = link.mass == 0 and not link.inertia.any() and not np.any(joint.rotor_inertia)
+        driven = joint.motor is not None and not joint.is_elastic
+        empty = link.mass == 0 and not link.inertia.any() and not np.any(joint.rotor_inertia) and not driven
         if empty and link.name not in carriers and not joint.follows:
             found = (
                 f"link {link.name!r} moves, carries nothing and has no inertia: its joint needs no force, "

@@ -1,7 +1,6 @@
 """Changing a mechanism by making another."""
 
 import reprlib
-from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, Self
 
@@ -10,14 +9,16 @@ from numpy.typing import ArrayLike
 
 from torsor.errors import ModelError, describe
 from torsor.robot.assemble import assemble, free_name, held
+from torsor.robot.edit_drives import DriveEdits
 from torsor.robot.mechanism import Mechanism
-from torsor.robot.parts import Frame, Joint, Link, checked_name, frozen_array
+from torsor.robot.parts import Frame, Joint, Link
+from torsor.robot.values import checked_name, frozen_array
 from torsor.spatial import composite, move_inertia
 
 __all__ = ["Editable"]
 
 
-class Editable(Mechanism):
+class Editable(DriveEdits):
     """A mechanism with the methods that make another from it. None of them changes the mechanism itself."""
 
     def _remake(self, mechanism: Mechanism) -> Self:
@@ -27,11 +28,6 @@ class Editable(Mechanism):
     def _assembled(self, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> Self:
         settings: dict[str, Any] = {"name": self.name, "gravity": self.gravity} | changes
         return self._remake(assemble(links=links, joints=joints, frames=frames, **settings))
-
-    def _with_joint(self, name: str, change: Callable[[Joint], Joint]) -> Self:
-        self.joint(name)
-        joints = tuple(change(joint) if joint.name == name else joint for joint in self.joints)
-        return replace(self, joints=joints)
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
         """Return the robot under another gravity (3,), m/s^2, in base axes.
@@ -59,37 +55,6 @@ class Editable(Mechanism):
         pose = frozen_array(pose, (4, 4), f"{self.name}: frame {name!r}", "pose")
         return replace(self, frames=(*self.frames, Frame(name, owner, place.pose @ pose)))
 
-    def with_friction(
-        self,
-        joint: str,
-        coulomb: ArrayLike | None = None,
-        viscous: ArrayLike | None = None,
-        smooth: float | None = None,
-    ) -> Self:
-        """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
-
-        What is not given stays. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's own law.
-
-        Example:
-            >>> import torsor
-            >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
-            >>> robot.friction_force([3.0, 0.0]).tolist()
-            [3.5, 0.0]
-        """
-        given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return self._with_joint(joint, lambda old: replace(old, **changes))
-
-    def without_friction(self) -> Self:
-        """Return the robot with no friction anywhere, as libraries have it that leave friction out.
-
-        Example:
-            >>> import torsor
-            >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
-            False
-        """
-        return replace(self, joints=tuple(replace(joint, coulomb=0.0, viscous=0.0) for joint in self.joints))
-
     def with_payload(
         self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None
     ) -> Self:
@@ -114,7 +79,8 @@ class Editable(Mechanism):
     def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
         """Return the robot with a joint held at ``value``: (nq,) numbers, or one for a joint with one coordinate.
 
-        Joints that follow it are held too. The links they moved are merged into their parents and stay as frames.
+        Joints that follow it are held too. The links they moved are merged into their parents and stay as frames. A
+        motor is held with its joint. An elastic joint whose motor is held ("elbow/motor") moves on against the spring.
 
         Example:
             >>> import torsor
@@ -122,6 +88,8 @@ class Editable(Mechanism):
             >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
             (1, ('link1',), ['link2'])
         """
+        if joint in (f"{each.name}/motor" for each in self.elastic):
+            return self._with_motor_held(joint, value)
         leader = self.joint(joint)
         if leader.follows:
             raise ModelError(
@@ -171,10 +139,11 @@ class Editable(Mechanism):
             own(other.base.name),
             place.pose,
         )
-        joints = [
-            replace(x, name=own(x.name), parent=own(x.parent), child=own(x.child), coordinate=own(x.coordinate))
-            for x in other.joints
-        ]
+        joints = []
+        for x in other.joints:
+            names: dict[str, Any] = {key: own(getattr(x, key)) for key in ("name", "parent", "child", "coordinate")}
+            motor = x.motor and replace(x.motor, carrier=own(x.motor.carrier))
+            joints.append(replace(x, motor=motor, **names))
         frames = [*self.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
         return self._assembled(links, [*self.joints, weld, *joints], frames)
 
@@ -205,6 +174,14 @@ class Editable(Mechanism):
                 found = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
                 raise ModelError(describe(found, where=self.name, fix="hold it first: robot.fix(...)"))
         root = self.joints[place.link].parent
+        carriers = {root, *(self.links[i].name for i in kept)}
+        for i in sorted(kept):
+            motor = self.joints[i].motor
+            if motor is not None and motor.carrier not in carriers:
+                found = (
+                    f"the motor of joint {self.joints[i].name!r} is on {motor.carrier!r}, which is not in the subtree"
+                )
+                raise ModelError(describe(found, where=self.name, fix="remove it first: robot.without_motor(...)"))
         links = [Link(root), *(self.links[i] for i in sorted(kept))]
         frames = [frame for frame in self.frames if frame.link in {self.links[i].name for i in kept}]
         return self._assembled(

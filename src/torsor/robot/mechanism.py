@@ -7,10 +7,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.robot.parts import Frame, Joint, Link, _Part, checked_name, frozen_array
+from torsor.robot.parts import Frame, Joint, Link
+from torsor.robot.values import Part, checked_name, frozen_array
 
 __all__ = ["Coordinate", "Mechanism", "Place"]
 
@@ -35,7 +36,7 @@ class Coordinate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(_Part):
+class Mechanism(Part):
     """A tree of links: ``joints[i]`` moves ``links[i]``, and parents come before children.
 
     Made by the readers of ``formats`` and by ``assemble``, which merge fixed joints and sort; this class only checks
@@ -68,12 +69,17 @@ class Mechanism(_Part):
         for frame in self.frames:
             if frame.link not in seen:
                 raise ModelError(f"{self.name}: frame {frame.name!r} is on the missing link {frame.link!r}")
+        for joint in self.joints:
+            if joint.motor is not None and joint.motor.carrier not in seen:
+                found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
+                raise ModelError(describe(found, where=self.name, allowed=_listing(seen)))
 
     def _check_names(self) -> None:
         """Refuse names that are not unique and joints that follow no joint of the mechanism."""
         joints = [joint.name for joint in self.joints]
         places = [self.base.name, *(link.name for link in self.links), *(frame.name for frame in self.frames)]
-        for what, names in (("joints", joints), ("links or frames", places)):
+        names_of_joints = joints + [f"{joint.name}/motor" for joint in self.joints if joint.is_elastic]
+        for what, names in (("joints", names_of_joints), ("links or frames", places)):
             if len(set(names)) < len(names):
                 double = next(name for name in names if names.count(name) > 1)
                 raise ModelError(f"{self.name}: two {what} are named {double!r}; fix: give each its own name")
@@ -109,15 +115,37 @@ class Mechanism(_Part):
     def _leaders(self) -> tuple[Joint, ...]:
         return tuple(joint for joint in self.joints if not joint.follows)
 
+    @cached_property
+    def elastic(self) -> tuple[Joint, ...]:
+        """The elastic joints. The coordinates of their motors stand behind those of all joints, in this order."""
+        return tuple(joint for joint in self.joints if joint.is_elastic)
+
+    @cached_property
+    def motor_coordinates(self) -> Mapping[str, Coordinate]:
+        """Where the motor's angle and rate of each elastic joint, by its name, lie in q and v."""
+        nq, nv, count = self.nq, self.nv, len(self.elastic)
+        return MappingProxyType(
+            {
+                joint.name: Coordinate(
+                    slice(nq - count + k, nq - count + k + 1), slice(nv - count + k, nv - count + k + 1)
+                )
+                for k, joint in enumerate(self.elastic)
+            }
+        )
+
     @property
     def nq(self) -> int:
         """Number of positions."""
-        return sum(joint.nq for joint in self._leaders)
+        return sum(joint.nq for joint in self._leaders) + len(self.elastic)
 
     @property
     def nv(self) -> int:
         """Number of velocities, and of generalised forces."""
-        return sum(joint.nv for joint in self._leaders)
+        return sum(joint.nv for joint in self._leaders) + len(self.elastic)
+
+    @property
+    def _motor_names(self) -> tuple[str, ...]:
+        return tuple(f"{joint.name}/motor" for joint in self.elastic)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -132,12 +160,12 @@ class Mechanism(_Part):
     @property
     def coordinate_names(self) -> tuple[str, ...]:
         """Names of the velocities and generalised forces, in the order of v."""
-        return tuple(name for joint in self._leaders for name in joint.velocity_names)
+        return tuple(name for joint in self._leaders for name in joint.velocity_names) + self._motor_names
 
     @property
     def position_names(self) -> tuple[str, ...]:
         """Names of the positions, in the order of q."""
-        return tuple(name for joint in self._leaders for name in joint.position_names)
+        return tuple(name for joint in self._leaders for name in joint.position_names) + self._motor_names
 
     @property
     def mass(self) -> float:
@@ -146,32 +174,41 @@ class Mechanism(_Part):
 
     # Limits
 
-    def _gather(self, name: str) -> Array:
-        return np.concatenate([np.zeros(0), *(getattr(joint, name) for joint in self._leaders)])
+    def _gather(self, name: str, motors: ArrayLike) -> Array:
+        own = [getattr(joint, name) for joint in self._leaders]
+        return np.concatenate([np.zeros(0), *own, np.broadcast_to(np.asarray(motors, float), len(self.elastic))])
 
     @property
     def lower(self) -> Array:
         """Lower position limits (nq,), -inf where there is none."""
-        return self._gather("lower")
+        return self._gather("lower", -np.inf)
 
     @property
     def upper(self) -> Array:
         """Upper position limits (nq,), inf where there is none."""
-        return self._gather("upper")
+        return self._gather("upper", np.inf)
 
     @property
     def velocity_limit(self) -> Array:
-        """Largest speeds (nv,), inf where there is no limit."""
-        return self._gather("velocity_limit")
+        """Largest speeds (nv,), inf where there is no limit; an elastic joint's is its motor's too."""
+        return self._gather("velocity_limit", [float(np.max(joint.velocity_limit)) for joint in self.elastic])
 
     @property
     def effort_limit(self) -> Array:
-        """Largest generalised forces (nv,), inf where there is no limit."""
-        return self._gather("effort_limit")
+        """Largest generalised forces (nv,), inf where there is no limit.
+
+        An elastic joint's limit is its motor's. Nothing but the spring drives the joint itself, so that it has 0 there.
+        """
+        limit = self._gather("effort_limit", [float(np.max(joint.effort_limit)) for joint in self.elastic])
+        for joint, coordinate in zip(self.joints, self.coordinates, strict=True):
+            if joint.is_elastic:
+                limit[coordinate.v] = 0.0
+        return limit
 
     def neutral(self) -> Array:
-        """Return the positions (nq,) with every joint at zero (quaternions at the identity)."""
-        return np.concatenate([np.zeros(0), *(joint.kind.neutral for joint in self._leaders)])
+        """Return the positions (nq,) with every joint and motor at zero (quaternions at the identity)."""
+        neutral = [joint.kind.neutral for joint in self._leaders]
+        return np.concatenate([np.zeros(0), *neutral, np.zeros(len(self.elastic))])
 
     # Places
 

@@ -3,96 +3,28 @@
 Each part checks its own numbers when it is made, so that whatever holds a part holds a sound one.
 """
 
-import reprlib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.robot.drives import Motor, Spring
 from torsor.robot.joints import KINDS, JointKind
+from torsor.robot.values import Part, checked_name, frozen_array, frozen_pose
 from torsor.spatial import axis_frame, is_physical, make_pose
 
-__all__ = ["Frame", "Joint", "Link", "Visual", "checked_name", "frozen_array", "frozen_pose"]
+__all__ = ["Frame", "Joint", "Link", "Visual"]
 
 Array = NDArray[np.float64]
-
-# How far the rows of a rotation may be from orthonormal before it is taken for a mistake rather than for rounding.
-ROTATION_TOLERANCE = 1e-6
-
 
 # How many numbers give the size of each shape.
 VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}
 
 
-def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True) -> Array:
-    """Return ``value`` as a read-only float array of the given shape, or raise an error that says what is wrong."""
-    try:
-        given = np.asarray(value)
-    except (TypeError, ValueError, OverflowError):
-        given = np.asarray(None)
-    if given.dtype.kind not in "biuf":  # complex numbers would lose a part, and text is no number
-        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="real numbers"))
-    array = np.array(given, dtype=float)
-    if array.shape != shape:
-        allowed = f"an array of shape {shape}" if shape else "one number"
-        raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
-    if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
-        raise ModelError(describe(f"{what} is {array.tolist()}", where=where, allowed="finite numbers"))
-    array += 0.0  # -0.0 becomes 0.0
-    array.setflags(write=False)
-    return array
-
-
-def frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
-    """Return ``value`` as a read-only pose (4 x 4), or raise an error that says what is wrong."""
-    T = frozen_array(value, (4, 4), where, what)
-    R = T[:3, :3]
-    error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
-    if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-        raise ModelError(
-            describe(
-                f"{what} is not a pose (its axes are off by {error:.1e}, determinant {np.linalg.det(R):.3g})",
-                where=where,
-                allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix",
-            )
-        )
-    return T
-
-
-def checked_name(name: object, what: str, where: str = "") -> str:
-    """Return a name, or raise an error if it is none: other things could be mistaken for indices."""
-    if not isinstance(name, str) or not name:
-        found = f"the name of a {what} is {name!r}"
-        raise ModelError(describe(found, where=where, allowed="a string that is not empty"))
-    return name
-
-
-class _Part:
-    """Equality by value, arrays included: dataclasses compare arrays in a way that has no truth value."""
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.compare)  # type: ignore[arg-type]
-        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b) for a, b in pairs)
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, getattr(self, "name", None)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What was computed and kept stays behind when a part is copied or sent to another process.
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-
 @dataclass(frozen=True, eq=False)
-class Visual(_Part):
+class Visual(Part):
     """A shape for viewing: a box (sizes), cylinder or capsule (radius, length), sphere (radius), or mesh (scale).
 
     ``pose`` is in the link's axes; ``mesh`` is the file as written in the description and ``path`` where it was found.
@@ -115,7 +47,7 @@ class Visual(_Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Link(_Part):
+class Link(Part):
     """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in the link's axes.
 
     ``strict=False`` lets an inertia pass that no body can have (its ``defect`` says why): published files have such
@@ -174,7 +106,7 @@ class Link(_Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Joint(_Part):
+class Joint(Part):
     """What moves link ``child`` against link ``parent``.
 
     ``placement`` is the pose of the child's frame in the parent's frame when the joint is at zero. The joint's axis
@@ -188,7 +120,7 @@ class Joint(_Part):
     Limits ``lower``/``upper`` have one number for each position; ``velocity_limit`` and ``effort_limit``, the friction
     ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, seen from the joint) have one for each velocity. A number
     stands for all of them. ``smooth`` (rad/s or m/s), where not 0, replaces sign(v) of Coulomb's law by tanh(v /
-    smooth).
+    smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -214,6 +146,8 @@ class Joint(_Part):
     viscous: ArrayLike = 0.0
     smooth: float = 0.0
     rotor_inertia: ArrayLike = 0.0
+    spring: Spring | None = None
+    motor: Motor | None = None
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -259,6 +193,15 @@ class Joint(_Part):
             self._set(**{name: values})
         if self.smooth < 0:
             raise ModelError(describe(f"smooth is {self.smooth}", where=where, allowed="0 or more"))
+        for name, part in (("spring", Spring), ("motor", Motor)):
+            found = getattr(self, name)
+            if found is not None and not isinstance(found, part):
+                raise ModelError(describe(f"{name} is {found!r}", where=where, allowed=f"a {part.__name__} or None"))
+            if found is not None and not self.nq == self.nv == 1:
+                raise ModelError(describe(f"a {name} on a {self.type} joint", where=where, allowed="1-dof joints"))
+        if self.motor is not None and self.follows:
+            fix = f"put the motor on {self.coordinate!r}"
+            raise ModelError(describe(f"a motor on a joint that follows {self.coordinate!r}", where=where, fix=fix))
 
     def _limits(self, name: str, count: int, where: str) -> Array:
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
@@ -285,6 +228,11 @@ class Joint(_Part):
     def is_fixed(self) -> bool:
         """Whether the joint does not move at all."""
         return self.type == "fixed"
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether a spring is between the joint and its motor, which then has a coordinate of its own."""
+        return self.motor is not None and self.motor.is_elastic
 
     @property
     def follows(self) -> bool:
@@ -315,7 +263,7 @@ class Joint(_Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame(_Part):
+class Frame(Part):
     """A named place: its pose in the axes of a link."""
 
     name: str

@@ -120,10 +120,7 @@ def _fits(name: str, array: NDArray[Any], shape: tuple[int, ...], kinds: str = "
 
 
 def units(robot: Robot) -> tuple[list[str], list[str]]:
-    """Return the unit of each position and of each velocity times s: rad, m, or 1 for quaternions.
-
-    Coordinates behind those of the joints are motors; whether they turn or slide, their joint knows.
-    """
+    """Return the unit of each position and of each velocity times s: rad, m, or 1 for quaternions; motors turn."""
     positions: list[str] = []
     rates: list[str] = []
     for joint in robot.joints:
@@ -132,8 +129,8 @@ def units(robot: Robot) -> tuple[list[str], list[str]]:
             rates += own
             positions += own if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
     return (
-        positions + ["rad or m"] * (robot.nq - len(positions)),
-        rates + ["rad or m"] * (robot.nv - len(rates)),
+        positions + ["rad"] * (robot.nq - len(positions)),
+        rates + ["rad"] * (robot.nv - len(rates)),
     )
 
 
@@ -144,7 +141,7 @@ def _header(robot: Robot) -> list[str]:
     for letter, unit in (("v", "{}/s"), ("a", "{}/s^2")):
         columns += [f"{letter} {n} [{unit.format(u)}]" for n, u in zip(robot.coordinate_names, rates, strict=True)]
     pairs = zip(robot.coordinate_names, rates, strict=True)
-    return [*columns, *(f"tau {n} [{force.get(u, 'N m or N')}]" for n, u in pairs)]
+    return [*columns, *(f"tau {n} [{force[u]}]" for n, u in pairs)]
 
 
 def _write_csv(trajectory: Trajectory, path: Path) -> None:

@@ -1,0 +1,67 @@
+"""Springs, dampers and friction: forces along the coordinates that no recursion is needed for.
+
+Each acts along x, a sum of shares c of coordinates (one for a joint; motor minus joint for an elastic joint), with the
+force F = K(x) x + D x' + Fs sign(x'), or Fs tanh(x' / smooth), and takes c F of each of its coordinates.
+"""
+
+from collections.abc import Iterable
+
+import casadi as ca
+
+from torsor.dynamics.tree import Passive, Tree
+from torsor.robot.laws import energy_at, stiffness_at
+
+__all__ = ["friction_force", "gather", "passive_force", "spring_energy", "spring_force"]
+
+
+def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
+    """Return generalised forces (nv x 1) from shares of coordinates."""
+    tau: list[ca.SX] = [ca.SX.zeros(1, 1)] * nv
+    for index, force in forces:
+        tau[index] = tau[index] + force
+    return ca.vertcat(ca.SX.zeros(0, 1), *tau)
+
+
+def _along(passive: Passive, indices: tuple[int, ...], values: ca.SX) -> ca.SX:
+    return sum((c * values[k] for c, k in zip(passive.c, indices, strict=True)), start=ca.SX(0))
+
+
+def _deflection(passive: Passive, q: ca.SX) -> ca.SX:
+    return _along(passive, passive.q, q) + passive.offset
+
+
+def _shared(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca.SX:
+    shares = ((k, c * F) for passive, F in forces for c, k in zip(passive.c, passive.v, strict=True))
+    return gather(tree.nv, shares)
+
+
+def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
+    """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v: what friction and the dampers of springs take."""
+
+    def friction(passive: Passive) -> ca.SX:
+        rate = _along(passive, passive.v, v)
+        direction = ca.tanh(rate / passive.smooth) if passive.smooth else ca.sign(rate)
+        return passive.coulomb * direction + passive.damping * rate
+
+    return _shared(tree, ((each, friction(each)) for each in tree.passives if each.coulomb or each.damping))
+
+
+def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return K(x) x of the springs for each coordinate (nv x 1)."""
+
+    def spring(passive: Passive) -> ca.SX:
+        x = _deflection(passive, q)
+        return ca.SX(stiffness_at(passive.stiffness, x) * x)
+
+    return _shared(tree, ((each, spring(each)) for each in tree.passives if each.stiffness))
+
+
+def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return what springs, dampers and friction ask of each coordinate (nv x 1)."""
+    return spring_force(tree, q) + friction_force(tree, v)
+
+
+def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return the energy (J) in the springs: the sum of the integrals of K(x) x."""
+    springs = (each for each in tree.passives if each.stiffness)
+    return sum((energy_at(each.stiffness, _deflection(each, q)) for each in springs), start=ca.SX(0))

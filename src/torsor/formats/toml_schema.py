@@ -1,0 +1,106 @@
+"""What a TOML file may hold: the keys of each table and what each is; see docs/toml.md."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+
+from torsor.errors import ModelError, describe
+
+__all__ = ["EACH", "ONCE", "UNITS", "Table", "checked", "entries", "error", "one_of", "some"]
+
+Table = dict[str, Any]
+
+# What a joint has once, and what it has for each of its positions or velocities, where the file does not say.
+ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
+EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
+EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
+# The keys of each table; those with a star must be there.
+_KEYS = {
+    "file": "torsor name gravity units* links joints frames",
+    "units": "angle* length mass",
+    "link": "name* mass com inertia unphysical visuals",
+    "visual": "shape* name size position rpy rotation color mesh path",
+    "joint": " ".join(
+        ["name* type* parent* child* position rpy rotation follows multi_turn spring motor", *ONCE, *EACH]
+    ),
+    "spring": "stiffness* damping rest",
+    "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
+    "frame": "name* link* position rpy rotation",
+}
+UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
+# What the keys hold, in words and as a type or as the shapes that numbers may have; (-1,) is a row of any length.
+_HOLDS: dict[str, tuple[Any, str]] = {
+    "a string in quotes": (str, "name angle link type parent child follows shape mesh path carrier"),
+    "a table": (dict, "spring motor"),
+    'a table with angle = "rad" or angle = "deg"': (dict, "units"),
+    "tables": (list, "links joints frames visuals"),
+    "true or false": (bool, "multi_turn unphysical"),
+    "a finite number": ([()], "mass pitch ratio offset smooth damping rest"),
+    "a finite number, or a law in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
+    "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
+    "3 or 4 finite numbers": ([(3,), (4,)], "color"),
+    "a row of finite numbers": ([(-1,)], "size"),
+    "3 rows of 3 finite numbers": ([(3, 3)], "rotation"),
+    "3 rows of 3 finite numbers, or 6: ixx, iyy, izz, ixy, ixz, iyz": ([(3, 3), (6,)], "inertia"),
+    "a number or a row of numbers, infinite only in limits": ([(), (-1,)], " ".join(EACH)),
+}
+_EXPECTED = {key: (expected, words) for words, (expected, keys) in _HOLDS.items() for key in keys.split()}
+# A motor has one number where links have matrices and joints have rows.
+_EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "coulomb", "viscous")}
+
+
+def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
+    """Return the error of a file: where, what was found, what is allowed, and the fix."""
+    return ModelError(describe(what, where=where, allowed=allowed, fix=fix))
+
+
+def some(table: Table, *keys: str) -> Table:
+    """Return those of the keys that a table has."""
+    return {key: table[key] for key in keys if key in table}
+
+
+def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
+    """Give the checked tables of a list, each after its place for messages: its name, or else its number."""
+    for number, entry in enumerate(data.get(f"{kind}s", ()), start=1):
+        name = entry.get("name")
+        place = f"{where}: {kind} {name!r}" if name and isinstance(name, str) else f"{where}: {kind} {number}"
+        yield place, checked(kind, entry, place)
+
+
+def checked(kind: str, data: Table, where: str) -> Table:
+    """Return a table in which each key is a known one and each value is what it holds, numbers as arrays."""
+    known = {key.strip("*"): key.endswith("*") for key in _KEYS[kind].split()}
+    for key in data:
+        one_of(known, key, "key", where)
+    for key, required in known.items():
+        if required and key not in data:
+            raise error(where, f"no {key}", fix=f"add {key}, {(_EXPECTED.get(f'{kind}.{key}') or _EXPECTED[key])[1]}")
+    return data if kind == "units" else {key: _value(kind, key, value, where) for key, value in data.items()}
+
+
+def one_of(known: Iterable[str], found: Any, what: str, where: str) -> str:
+    """Return what was found if it is known, or raise an error that names the nearest that is."""
+    if found not in tuple(known):
+        near = difflib.get_close_matches(str(found).lower(), known, n=1)
+        fix = f"did you mean {near[0]!r}?" if near else "use one of these"
+        raise error(where, f"unknown {what} {short(found)}", ", ".join(known), fix)
+    return str(found)
+
+
+def _value(kind: str, key: str, value: Any, where: str) -> Any:
+    """Return a value that is what its key holds, numbers as an array; otherwise raise an error."""
+    expected, allowed = _EXPECTED.get(f"{kind}.{key}") or _EXPECTED.get(key, (type(value), ""))
+    if isinstance(expected, list) and type(value) in expected:
+        return value
+    if expected is type(value) and (expected is not list or all(type(each) is dict for each in value)):
+        return value
+    cells = np.array(value, dtype=object)  # rows of several lengths stay lists, which are no numbers
+    fits = isinstance(expected, list) and (cells.shape in expected or (cells.ndim == 1 and (-1,) in expected))
+    largest = np.inf if np.isinf(EACH.get(key, 0.0)) else np.finfo(float).max  # NaN is not at most that either
+    sound = [abs(x) <= largest if type(x) is float else type(x) is int and abs(x) < 2**63 for x in cells.flat]
+    if not fits or not all(sound):
+        raise error(where, f"{key} is {short(value)}", allowed, "remove the quotes" if isinstance(value, str) else "")
+    return cells.astype(float)
