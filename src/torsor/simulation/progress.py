@@ -3,10 +3,10 @@
 import sys
 import time
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.progress import Progress
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["Bar"]
 
@@ -39,6 +39,9 @@ class Bar:
         if not self._wanted or time.monotonic() < self._next:
             return
         if self._progress is None:
+            from rich.console import Console  # here, since few simulations show a bar and the import takes a while
+            from rich.progress import Progress
+
             console = Console(stderr=True)
             self._progress = Progress(console=console, transient=console.is_terminal)
             self._progress.add_task("simulating", total=self.duration)
