@@ -13,6 +13,7 @@ from torsor.formats import DHLink, MDHLink
 from torsor.model import Robot
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
 from torsor.robot import Frame, Joint, Link, Motor, Spring, Visual
+from torsor.simulation import SimulationError, Trajectory, simulate
 
 __version__ = "0.1.0"
 
@@ -26,7 +27,9 @@ __all__ = [
     "ModelWarning",
     "Motor",
     "Robot",
+    "SimulationError",
     "Spring",
+    "Trajectory",
     "Visual",
     "__version__",
     "assemble",
@@ -37,5 +40,6 @@ __all__ = [
     "from_screws",
     "library",
     "load",
+    "simulate",
     "spatial",
 ]

@@ -1,4 +1,4 @@
-"""The command line: ``torsor info``, ``count``, ``export``, ``bench``, ``cache`` and ``demo``."""
+"""The command line: ``torsor info``, ``count``, ``simulate``, ``export``, ``bench``, ``cache`` and ``demo``."""
 
 import argparse
 import warnings
@@ -16,6 +16,7 @@ from torsor.bench import run_benchmarks
 from torsor.compiler import DTYPES
 from torsor.errors import ModelError, ModelWarning
 from torsor.model import Robot
+from torsor.simulation import METHODS, SimulationError
 
 __all__ = ["main"]
 
@@ -55,6 +56,27 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
 
 def _count(arguments: argparse.Namespace, console: Console) -> None:
     console.print(view.count_table(_robot(arguments.robot, arguments.base)))
+
+
+def _simulate(arguments: argparse.Namespace, console: Console) -> None:
+    robot = _robot(arguments.robot, arguments.base)
+    trajectory = torsor.simulate(
+        robot,
+        arguments.q0,
+        arguments.v0,
+        arguments.duration,
+        controller=arguments.tau,
+        method=arguments.method,
+        step=arguments.step,
+        record=arguments.record,
+    )
+    console.print(view.motion_table(trajectory))
+    if arguments.output is not None:
+        trajectory.save(arguments.output)
+    if arguments.plot is not None:
+        trajectory.plot(arguments.plot)
+    for path in filter(None, (arguments.output, arguments.plot)):
+        console.print(escape(str(path)), highlight=False, soft_wrap=True)
 
 
 def _demo(arguments: argparse.Namespace, console: Console) -> None:
@@ -103,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, run, summary in (
         ("info", _info, "show the links, joints and frames of a robot"),
         ("count", _count, "count the operations of its traced algorithms"),
+        ("simulate", _simulate, "let it move from a state, and save or draw the motion"),
         ("export", _export, "write its algorithms as C source for controllers"),
     ):
         command = commands.add_parser(name, help=summary, description=summary)
@@ -119,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     made["export"].add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
     made["export"].add_argument("--name", default="torsor_kernels", help="name of the files and of the library")
     made["export"].add_argument("--prefix", default="", help="what the names of the C functions begin with")
+    _simulation_options(made["simulate"])
     bench = commands.add_parser("bench", help="measure Torsor beside its peers")
     bench.add_argument("--json", type=Path, help="also write the figures to this file")
     bench.set_defaults(run=_bench)
@@ -129,6 +153,17 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--output", type=Path, default=Path("demo.png"), help="where the plot goes (default: demo.png)")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _simulation_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--duration", type=float, default=1.0, help="seconds (default: 1)")
+    command.add_argument("--step", type=float, default=1e-3, help="longest step, in seconds (default: 0.001)")
+    command.add_argument("--method", choices=METHODS, default="rk4", help="how to integrate (default: rk4)")
+    command.add_argument("--record", type=float, help="seconds between two samples (default: every step)")
+    for name, what in (("q0", "positions at the start"), ("v0", "velocities at the start"), ("tau", "constant forces")):
+        command.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=f"{what} (default: zero)")
+    command.add_argument("--output", type=Path, help="where the trajectory goes: a .npz or .csv file")
+    command.add_argument("--plot", type=Path, help="where a plot goes")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -145,7 +180,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             arguments.run(arguments, console)
             status = 0
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, ImportError, SimulationError) as error:
             errors.print(f"[bold red]error[/bold red]: {escape(str(error))}", highlight=False, soft_wrap=True)
             status = 1
     for warning in caught:

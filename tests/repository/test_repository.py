@@ -26,6 +26,7 @@ LAYERS = [
     "model",
     "reading",
     "library",
+    "simulation",
     "view",
     "bench",
     "cli",
@@ -33,7 +34,7 @@ LAYERS = [
 ALONE = {"compiler": {"compiler"}}
 
 # The public names that scripts and acceptance checks call, as far as this version has them.
-NAMES = ["load", "from_dh", "from_mdh", "from_screws", "DHLink", "MDHLink", "library", "compile", "cache"]
+NAMES = ["load", "from_dh", "from_mdh", "from_screws", "DHLink", "MDHLink", "library", "compile", "cache", "simulate"]
 ATTRIBUTES = [
     "to",
     "export_c",
@@ -103,7 +104,8 @@ def test_imports_point_down(path: Path) -> None:
         if own in ALONE:
             assert other in ALONE[own], f"{own} must not know {name}"
         else:
-            below = [*LAYERS[: LAYERS.index(own) + 1], *(["compiler"] if own in ("export", "computing") else [])]
+            compiling = own in ("export", "computing", "simulation")
+            below = [*LAYERS[: LAYERS.index(own) + 1], *(["compiler"] if compiling else [])]
             assert other in below, f"{own} must not import {name}"
 
 
@@ -138,7 +140,7 @@ def test_readme_and_docs_run_and_print_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pages = [ROOT / "README.md", ROOT / "docs" / "compiler.md"]
+    pages = [ROOT / "README.md", ROOT / "docs" / "compiler.md", ROOT / "docs" / "simulation.md"]
     blocks = [b for p in pages for b in re.findall(r"```python\n(.*?)```", p.read_text(), flags=re.DOTALL)]
     assert len(blocks) >= 2
     for block in blocks:

@@ -40,7 +40,7 @@ class Algorithm:
         return {**shapes, "external": (sizes["L"], 6), "output": output}  # type: ignore[dict-item]
 
 
-INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "tau": "n", "dv": "n"}
+INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "tau": "n", "dv": "n", "u": "n"}
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
 
@@ -71,8 +71,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     "momentum": Algorithm(energy.momentum, ("q", "v"), _TWIST),
     "integrate": Algorithm(configuration.integrate, ("q", "dv"), ("nq",)),
     "difference": Algorithm(configuration.difference, ("q", "q_end"), _N),
+    "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
+    "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),
 }
-"""Every algorithm by the name of the robot's method."""
+"""Every algorithm by the name of the robot's method; the charts serve the integrators of ``simulation``."""
 
 
 def trace(

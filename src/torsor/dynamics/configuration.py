@@ -4,7 +4,7 @@ import casadi as ca
 
 from torsor.dynamics.tree import Tree
 
-__all__ = ["difference", "integrate"]
+__all__ = ["chart", "chart_rate", "difference", "integrate"]
 
 
 def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
@@ -17,3 +17,15 @@ def difference(tree: Tree, q: ca.SX, q_end: ca.SX) -> ca.SX:
     """Return the velocity (nv x 1) that takes one from q to q_end in one unit of time."""
     parts = [body.joint.kind.difference(q[body.q], q_end[body.q]) for body in tree.bodies if not body.joint.follows]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q_end[i] - q[i] for i, _ in tree.motors))
+
+
+def chart(tree: Tree, q: ca.SX, u: ca.SX) -> ca.SX:
+    """Return the positions (nq x 1) at the local coordinates u (nv x 1) about q."""
+    parts = [body.joint.kind.chart(q[body.q], u[body.v]) for body in tree.bodies if not body.joint.follows]
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q[i] + u[j] for i, j in tree.motors))
+
+
+def chart_rate(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
+    """Return the rate (nv x 1) of the local coordinates u at the velocity v."""
+    parts = [body.joint.kind.chart_rate(u[body.v], v[body.v]) for body in tree.bodies if not body.joint.follows]
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(v[j] for _, j in tree.motors))

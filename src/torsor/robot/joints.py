@@ -16,6 +16,7 @@ from torsor.spatial import (
     Matrix,
     Vector,
     about_z,
+    cross,
     from_quaternion,
     inverse_left_jacobian,
     left_jacobian,
@@ -78,6 +79,14 @@ class JointKind:
     def difference(self, start: Vector, end: Vector) -> Vector:
         """Return the dv with integrate(start, dv) = end."""
         return end - start
+
+    def chart(self, q: Vector, u: Vector) -> Vector:
+        """Return the positions at the local coordinates u (nv) about q: rational, and q itself at u = 0."""
+        return q + u
+
+    def chart_rate(self, u: Vector, v: Vector) -> Vector:
+        """Return the rate of u at the velocities v: at u = 0 it is v itself."""
+        return v
 
     def invisible(self, P: Array) -> Array:
         """Return the part of a pseudo-inertia that gives the same forces when the parent carries it.
@@ -193,6 +202,12 @@ class _Spherical(JointKind):
     def difference(self, start: Vector, end: Vector) -> Vector:
         return log_rotation(quaternion_product(_conjugate(start), end))
 
+    def chart(self, q: Vector, u: Vector) -> Vector:
+        return _turned(q, u)
+
+    def chart_rate(self, u: Vector, v: Vector) -> Vector:
+        return _gibbs_rate(u, v)
+
     def invisible(self, P: Array) -> Array:
         return _part(P, (3, 3))
 
@@ -222,6 +237,13 @@ class _Free(JointKind):
         step = from_quaternion(start[3:]).T @ (end[:3] - start[:3])
         return stack(omega, inverse_left_jacobian(omega) @ step)
 
+    # Local coordinates: the Gibbs vector of the turn, and the way of the origin in the axes at q.
+    def chart(self, q: Vector, u: Vector) -> Vector:
+        return stack(q[:3] + from_quaternion(q[3:]) @ u[3:], _turned(q[3:], u[:3]))
+
+    def chart_rate(self, u: Vector, v: Vector) -> Vector:
+        return stack(_gibbs_rate(u[:3], v[:3]), from_quaternion(_gibbs_turn(u[:3])) @ v[3:])
+
 
 class _Fixed(JointKind):
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
@@ -233,6 +255,22 @@ class _Fixed(JointKind):
 
 def _conjugate(quaternion: Vector) -> Vector:
     return stack(-quaternion[0], -quaternion[1], -quaternion[2], quaternion[3])
+
+
+def _gibbs_turn(u: Vector) -> Vector:
+    """Return the quaternion, of any length, of the Gibbs vector u = 2 tan(angle / 2) axis: no sine and no cosine."""
+    return stack(u / 2, 1.0)
+
+
+def _turned(q: Vector, u: Vector) -> Vector:
+    """Return the quaternion q after the turn u, with length 1, so that no drift builds up over many steps."""
+    x, y, z, w = (quaternion_product(q, _gibbs_turn(u))[k] for k in range(4))
+    return stack(x, y, z, w) / ca.sqrt(x * x + y * y + z * z + w * w)
+
+
+def _gibbs_rate(u: Vector, omega: Vector) -> Vector:
+    """Return u' = omega + u x omega / 2 + u (u . omega) / 4, with omega in the turned axes."""
+    return omega + cross(u, omega) / 2 + u * ((u[0] * omega[0] + u[1] * omega[1] + u[2] * omega[2]) / 4)
 
 
 _ANGULAR, _LINEAR = ("wx", "wy", "wz"), ("vx", "vy", "vz")

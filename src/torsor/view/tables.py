@@ -6,8 +6,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.model import Robot
+from torsor.simulation import Trajectory
 
-__all__ = ["count_table", "joint_table", "link_table", "state_table"]
+__all__ = ["count_table", "joint_table", "link_table", "motion_table", "state_table"]
 
 COUNTED = (
     "inverse_dynamics",
@@ -100,4 +101,23 @@ def count_table(robot: Robot) -> Table:
     table = _table("Operations for one state", "algorithm", "multiplications", "additions", "sin and cos", "other")
     for name in COUNTED:
         table.add_row(name, *(str(number) for number in robot.operation_count(name)))
+    return table
+
+
+def motion_table(trajectory: Trajectory) -> Table:
+    """Return what is to be said of the motion of one rollout: how long, how far its energy goes, how fast it gets."""
+    table = _table(f"Motion of {escape(trajectory.robot.name)}", "what", "value")
+    energy, speeds = trajectory.energy, np.abs(trajectory.v).max(axis=0, initial=0.0)
+    rows = {
+        "status": trajectory.status,
+        "duration (s)": _number(trajectory.times[-1]),
+        "samples": str(len(trajectory)),
+        "energy at the start (J)": _number(energy[0]),
+        "energy drift (J)": f"{energy[-1] - energy[0]:.2e}",
+    }
+    if speeds.size:
+        fastest = trajectory.robot.coordinate_names[int(np.argmax(speeds))]
+        rows["largest speed (rad/s or m/s)"] = f"{_number(speeds.max())} ({escape(fastest)})"
+    for what, value in rows.items():
+        table.add_row(what, value)
     return table

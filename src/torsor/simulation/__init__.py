@@ -1,0 +1,7 @@
+"""Motions: integrators, trajectories, events."""
+
+from torsor.simulation.methods import METHODS
+from torsor.simulation.simulate import simulate
+from torsor.simulation.trajectory import Crossings, SimulationError, Trajectory
+
+__all__ = ["METHODS", "Crossings", "SimulationError", "Trajectory", "simulate"]

@@ -1,0 +1,88 @@
+"""The equations of motion as CasADi functions, closed by what acts on the robot, and compiled."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import casadi as ca
+
+from torsor.compiler import Kernel, compile
+from torsor.model import Robot
+from torsor.simulation.sources import Source
+
+__all__ = ["acceleration", "closed", "compiled", "held", "position_rate"]
+
+# What was compiled for a robot, for as long as the robot lives, the newest last.
+_KEPT: WeakKeyDictionary[Robot, dict[tuple[Any, ...], Kernel]] = WeakKeyDictionary()
+MOST_KEPT = 32
+
+
+def held(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
+    """Return whether the generalised forces, and the external wrenches, are inputs that hold during a step."""
+    controlled = controller.array is not None or controller.call is not None
+    return controlled or sampled, external.array is not None or external.call is not None
+
+
+def acceleration(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
+    """Return a(t, q, v, [tau], [external]) (nv x 1); forces that are traced, or zero, are no input.
+
+    ``sampled`` says that the controller is asked at its own rate, so that its force is an input whatever it is.
+    """
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+    tau, wrenches = ca.SX.sym("tau", robot.nv), ca.SX.sym("external", len(robot.links), 6)
+    inputs = {"t": t, "q": q, "v": v}
+    holds_tau, holds_external = held(controller, external, sampled)
+    if holds_tau:
+        inputs["tau"] = tau
+    else:
+        tau = ca.SX.zeros(robot.nv, 1) if controller.function is None else controller.function(t, q, v)
+    arguments = [q, v, tau]
+    if holds_external:
+        inputs["external"] = wrenches
+        arguments.append(wrenches)
+    elif external.function is not None:
+        arguments.append(external.function(t, q, v))
+    a = robot.function("forward_dynamics", external=len(arguments) > 3)(*arguments)
+    return ca.Function("acceleration", list(inputs.values()), [a], list(inputs), ["a"])
+
+
+def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return the rate (nq x 1) of the positions at the velocities v; quaternions may have any length."""
+    t = ca.SX.sym("t")
+    return ca.substitute(ca.jacobian(robot.function("integrate")(q, t * v), t), t, 0)
+
+
+def closed(
+    robot: Robot, name: str, controller: Source, external: Source, sampled: bool, make: Callable[[], ca.Function]
+) -> Kernel:
+    """Return the kernel of a function that is made from the acceleration, with what is traced into it."""
+    holds = held(controller, external, sampled)
+    sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
+    traced = [each.function for each in sources if each.function is not None]
+    return compiled(robot, f"{name} {holds} {[each.function is not None for each in sources]}", traced, make)
+
+
+def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> Kernel:
+    """Return a kernel for the robot's target, made once for its name and the functions that it is made from."""
+    digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
+    key = (name, robot.target, digest)
+    kept = _KEPT.setdefault(robot, {})
+    if key not in kept:
+        function = make()
+        shapes = _shapes(robot)
+        inputs, outputs = ([shapes[each] for each in names] for names in (function.name_in(), function.name_out()))
+        kept[key] = compile(function, **vars(robot.target), inputs=inputs, outputs=outputs)
+        if len(kept) > MOST_KEPT:
+            kept.pop(next(iter(kept)))
+    return kept[key]
+
+
+def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
+    """Return the shape, for one rollout, of everything that the functions take and give, by its name."""
+    nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event"), ())
+    shapes |= dict.fromkeys(("q", "q_next", "chart"), (nq,)) | dict.fromkeys(
+        ("v", "v_next", "tau", "controller", "u"), (nv,)
+    )
+    return shapes | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny), "external": (len(robot.links), 6)}

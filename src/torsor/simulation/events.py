@@ -1,0 +1,138 @@
+"""Events: functions of the state whose sign changes are located in time."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.model import Robot
+from torsor.simulation.dynamics import compiled
+from torsor.simulation.sources import casadi_function, traced
+from torsor.simulation.trajectory import Crossings
+
+__all__ = ["Event", "Watch", "read_events"]
+
+Array = NDArray[np.float64]
+Index = tuple[int, ...]
+State = tuple[Array, Array]
+
+# Seconds to which the time of an event is found.
+SHARP = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One event: its function of (t, q, v), whether it ends the simulation, and the direction in which it counts."""
+
+    function: Callable[[float, Array, Array], Any]
+    terminal: bool
+    direction: float
+
+
+def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event, ...]:
+    """Return the events that a user gives: one, or several; attributes ``terminal`` and ``direction`` as in SciPy."""
+    several: Iterable[Any] = given if isinstance(given, Iterable) else (given,)
+    events = []
+    for each in several:
+        function = casadi_function(each)
+        call: Callable[..., Any]
+        if function is not None:
+            scalar = traced(robot, function, "event", (1, 1))
+            call = compiled(robot, "event", (scalar,), lambda scalar=scalar: scalar)  # type: ignore[misc]
+        elif callable(each):
+            call = each
+        else:
+            allowed = "functions event(t, q, v) -> a number"
+            raise ModelError(describe(f"events has {each!r}", where=robot.name, allowed=allowed))
+        event = Event(call, bool(getattr(each, "terminal", False)), float(getattr(each, "direction", 0)))
+        if event.terminal and batch:
+            fix = "simulate the rollouts one by one, or let it not be terminal"
+            raise ModelError(describe(f"a terminal event in a batch {batch}", where=robot.name, fix=fix))
+        events.append(event)
+    return tuple(events)
+
+
+class Watch:
+    """Looks at the events after each step. ``rollout`` is the index of the one rollout that is integrated, if any."""
+
+    def __init__(self, events: tuple[Event, ...], robot: Robot, axes: int) -> None:
+        self.events, self.robot, self.axes = events, robot, axes
+        self.rollout: Index = ()
+        self._found: list[list[tuple[float, Array, Array, Index]]] = [[] for _ in events]
+        self._before: list[Array] = []
+
+    def start(self, t: float, q: Array, v: Array, rollout: Index = ()) -> None:
+        """Begin to watch at a state."""
+        self.rollout = rollout
+        self._before = [self._value(event, t, q, v) for event in self.events]
+
+    def step(
+        self, start: float, end: float, q: Array, v: Array, state_at: Callable[[float, Index], State]
+    ) -> tuple[float, State] | None:
+        """Look at the state at the end of a step; return time and state of the first terminal event within it.
+
+        ``state_at(t, index)`` is the state of one rollout at a time within the step.
+        """
+        stop: tuple[float, State] | None = None
+        crossed: list[tuple[float, int, Index, State]] = []
+        for k, event in enumerate(self.events):
+            before, after = self._before[k], self._value(event, end, q, v)
+            self._before[k] = after
+            rising, falling = (before < 0) & (after >= 0), (before > 0) & (after <= 0)
+            hits = (rising & (event.direction >= 0)) | (falling & (event.direction <= 0))
+            for index in map(tuple, np.argwhere(hits)):
+                t, state = self._locate(event, start, end, bool(before[index] < 0), index, state_at)
+                crossed.append((t, k, index, state))
+                if event.terminal and (stop is None or t < stop[0]):
+                    stop = t, state
+        for t, k, index, (q_there, v_there) in sorted(crossed, key=lambda each: each[0]):
+            if stop is None or t <= stop[0]:
+                self._found[k].append((t, q_there, v_there, self.rollout or index))
+        return stop
+
+    def crossings(self) -> tuple[Crossings, ...]:
+        """Return what was seen."""
+        nq, nv = self.robot.nq, self.robot.nv
+        return tuple(
+            Crossings(
+                np.array([t for t, _, _, _ in found]),
+                np.array([q for _, q, _, _ in found]).reshape(-1, nq),
+                np.array([v for _, _, v, _ in found]).reshape(-1, nv),
+                np.array([index for _, _, _, index in found], dtype=np.intp).reshape(len(found), self.axes),
+            )
+            for found in self._found
+        )
+
+    def _value(self, event: Event, t: float, q: Array, v: Array) -> Array:
+        value = np.asarray(event.function(t, q, v), dtype=float)
+        batch = v.shape[:-1]
+        if value.shape != batch and value.size != 1:
+            found = f"an event gave an array of shape {value.shape} at t = {t:.6g} s"
+            raise ModelError(describe(found, where=self.robot.name, allowed=f"{batch}: one number for each rollout"))
+        return value.reshape(batch) if value.size == 1 and not batch else np.broadcast_to(value, batch)
+
+    def _locate(
+        self,
+        event: Event,
+        start: float,
+        end: float,
+        rising: bool,
+        index: Index,
+        state_at: Callable[[float, Index], State],
+    ) -> tuple[float, State]:
+        """Return time and state just after the sign change, by bisection."""
+        low, high, state = start, end, state_at(end, index)
+        while high - low > SHARP:
+            middle = (low + high) / 2
+            if not low < middle < high:  # as near as numbers allow
+                break
+            here = state_at(middle, index)
+            value = float(self._value(event, middle, *here))
+            if value >= 0 if rising else value <= 0:
+                high, state = middle, here
+            else:
+                low = middle
+        return high, state

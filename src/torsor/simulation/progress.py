@@ -1,0 +1,50 @@
+"""A bar that shows how far a simulation is, once it lasts."""
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["Bar"]
+
+PATIENCE = 1.0  # seconds before the bar appears
+PAUSE = 0.1  # seconds between two looks
+
+
+class Bar:
+    """A progress bar on stderr: ``shown`` is True, False, or None for "if stderr is a terminal and it takes long"."""
+
+    def __init__(self, duration: float, shown: bool | None) -> None:
+        self.duration = duration
+        self._wanted = sys.stderr.isatty() if shown is None else shown
+        self._next = time.monotonic() + (0.0 if shown else PATIENCE)
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            if error is None:
+                self._progress.update(self._progress.task_ids[0], completed=self.duration)
+            self._progress.stop()
+
+    def at(self, t: float) -> None:
+        """Say that the simulation has come to the time t; cheap enough for every step."""
+        if not self._wanted or time.monotonic() < self._next:
+            return
+        if self._progress is None:
+            from rich.console import Console  # here, since few simulations show a bar and the import takes a while
+            from rich.progress import Progress
+
+            console = Console(stderr=True)
+            self._progress = Progress(console=console, transient=console.is_terminal)
+            self._progress.add_task("simulating", total=self.duration)
+            self._progress.start()
+        self._progress.update(self._progress.task_ids[0], completed=t)
+        self._next = time.monotonic() + PAUSE

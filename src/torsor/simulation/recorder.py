@@ -1,0 +1,98 @@
+"""The samples of a simulation while it runs."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.compiler import Kernel
+from torsor.simulation.dynamics import compiled, held
+from torsor.simulation.setup import Setup
+from torsor.simulation.trajectory import Crossings, Trajectory
+
+__all__ = ["Recorder", "thinning"]
+
+Array = NDArray[np.float64]
+
+# Bytes of q, v, a and tau up to which every step is recorded unless the user says otherwise.
+LARGEST = 2**30
+
+
+def thinning(setup: Setup, samples: int) -> int:
+    """Return every how many of so many samples is kept, unless the user says otherwise."""
+    numbers = (setup.robot.nq + 3 * setup.robot.nv) * math.prod(setup.batch)
+    return max(1, math.ceil(8 * numbers * samples / LARGEST))
+
+
+@dataclass
+class Recorder:
+    """Samples of (t, q, v) and of the forces that hold, written one after the other into arrays made beforehand.
+
+    Of a batch that is integrated rollout by rollout, each has its own recorder on a part of the same arrays.
+    """
+
+    setup: Setup
+    times: Array
+    q: Array
+    v: Array
+    tau: Array | None
+    external: Array | None
+    count: int = 0
+
+    @classmethod
+    def of(cls, setup: Setup, count: int) -> "Recorder":
+        """Return a recorder for so many samples."""
+        robot, batch = setup.robot, (*setup.batch, count)
+        holds_tau, holds_external = held(setup.controller, setup.external, setup.control_period is not None)
+        return cls(
+            setup,
+            np.full(count, np.nan),
+            np.full((*batch, robot.nq), np.nan),
+            np.full((*batch, robot.nv), np.nan),
+            np.full((*batch, robot.nv), np.nan) if holds_tau else None,
+            np.full((*batch, len(robot.links), 6), np.nan) if holds_external else None,
+        )
+
+    def rollout(self, index: tuple[int, ...]) -> "Recorder":
+        """Return the recorder of one rollout."""
+        tau = None if self.tau is None else self.tau[index]
+        external = None if self.external is None else self.external[index]
+        return Recorder(self.setup.rollout(index), self.times, self.q[index], self.v[index], tau, external)
+
+    def add(self, t: float, q: Array, v: Array, tau: Array | None, external: Array | None) -> None:
+        """Add a sample; one at the time of the last sample takes its place."""
+        k = self.count - 1 if self.count and self.times[self.count - 1] == t else self.count
+        self.q[..., k, :], self.v[..., k, :] = q, v
+        if self.tau is not None:
+            self.tau[..., k, :] = tau
+        if self.external is not None:
+            self.external[..., k, :, :] = external
+        self.times[k] = t
+        self.count = k + 1
+
+    def trajectory(self, status: str, events: tuple[Crossings, ...]) -> Trajectory:
+        """Return what there is, with the forces and accelerations that were not recorded on the way."""
+        robot, count = self.setup.robot, self.count
+        times, q, v = self.times[:count], self.q[..., :count, :], self.v[..., :count, :]
+        tau = None if self.tau is None else self.tau[..., :count, :]
+        external = None if self.external is None else self.external[..., :count, :, :]
+        controller, environment = self.setup.controller.function, self.setup.external.function
+        if tau is None:
+            tau = (
+                np.broadcast_to(np.zeros(robot.nv), v.shape)
+                if controller is None
+                else _evaluate(self.setup, "controller", times, q, v)
+            )
+        if external is None and environment is not None:
+            external = _evaluate(self.setup, "external", times, q, v)
+        a = robot.forward_dynamics(q, v, tau, external)
+        return Trajectory(robot, times, q, v, a, tau, status, events, external)
+
+
+def _evaluate(setup: Setup, what: str, times: Array, q: Array, v: Array) -> Array:
+    """Return a traced function of (t, q, v) along the samples."""
+    function = getattr(setup, what).function
+    kernel: Kernel = compiled(setup.robot, what, (function,), lambda: function)
+    values: Array = kernel(times, q, v)
+    return values

@@ -1,0 +1,167 @@
+"""Controllers and the environment against loops written by hand."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+
+ARM = torsor.library.two_link()
+DRIVEN = torsor.library.planar_chain(2)
+
+
+def law(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return 30 * (np.sin(t) - q) - 2 * v
+
+
+def traced_law() -> ca.Function:
+    t, q, v = ca.MX.sym("t"), ca.MX.sym("q", 2), ca.MX.sym("v", 2)
+    return ca.Function("law", [t, q, v], [30 * (ca.sin(t) - q) - 2 * v])
+
+
+def rk4(robot: torsor.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """One step with plain coordinates and a force that holds."""
+
+    def rate(y: np.ndarray) -> np.ndarray:
+        return np.concatenate([y[2:], robot.forward_dynamics(y[:2], y[2:], tau)])
+
+    y = np.concatenate([q, v])
+    k1 = rate(y)
+    k2 = rate(y + h / 2 * k1)
+    k3 = rate(y + h / 2 * k2)
+    k4 = rate(y + h * k3)
+    y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return y[:2], y[2:]
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("controller", [law, traced_law()], ids=["python", "casadi"])
+@pytest.mark.parametrize("method", ["rk4", "adaptive"])
+def test_a_sampled_and_delayed_controller(method: str, controller: object, delay: int) -> None:
+    period, h, count = 0.01, 0.002, 12
+    found = torsor.simulate(
+        DRIVEN, [0.1, 0.2], duration=count * period, step=h, method=method, record=h,
+        controller=controller, control_period=period, delay=delay * period,
+    )  # fmt: skip
+    q, v, sent, rows, forces = np.array([0.1, 0.2]), np.zeros(2), [np.zeros(2)] * delay, [], []
+    for k in range(count):
+        sent = [*sent, law(k * period, q, v)]
+        for _ in range(5):
+            rows.append(q)
+            forces.append(sent[k])
+            q, v = rk4(DRIVEN, q, v, sent[k], h)
+    tolerance = 1e-12 if method == "rk4" else 1e-7
+    assert np.abs(found.q[:-1] - rows).max() < tolerance
+    assert np.abs(found.q[-1] - q).max() < tolerance
+    assert np.abs(found.tau[:-1] - forces).max() < 100 * tolerance
+
+
+def test_a_python_function_is_asked_once_a_step_and_held() -> None:
+    calls = []
+
+    def spy(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        calls.append(t)
+        return law(t, q, v)
+
+    found = torsor.simulate(DRIVEN, duration=0.02, controller=spy)
+    assert np.allclose(calls, np.arange(20) * 1e-3, atol=1e-15)
+    q, v = np.zeros(2), np.zeros(2)
+    for t in calls:
+        q, v = rk4(DRIVEN, q, v, law(t, q, v), 1e-3)
+    assert np.abs(found.q[-1] - q).max() < 1e-13
+
+
+def test_a_traced_controller_keeps_the_order_of_the_method() -> None:
+    ends = [torsor.simulate(DRIVEN, duration=0.4, step=0.4 / n, controller=traced_law()).q[-1] for n in (20, 40, 640)]
+    assert 3.6 < np.log2(np.linalg.norm(ends[0] - ends[2]) / np.linalg.norm(ends[1] - ends[2])) < 4.4
+    smooth = torsor.simulate(DRIVEN, duration=0.4, method="adaptive", controller=law, rtol=1e-10, atol=1e-12)
+    assert np.abs(smooth.q[-1] - ends[2]).max() < 1e-8
+    motion = torsor.simulate(DRIVEN, duration=0.05, controller=traced_law())
+    assert np.abs(motion.tau - law(motion.times[:, None], motion.q, motion.v)).max() < 1e-12
+
+
+def test_an_object_with_a_function_is_a_controller() -> None:
+    class Controller:
+        function = traced_law()
+
+    given = torsor.simulate(DRIVEN, duration=0.05, controller=Controller())
+    assert np.array_equal(given.q, torsor.simulate(DRIVEN, duration=0.05, controller=traced_law()).q)
+
+
+def test_batches_of_held_forces() -> None:
+    forces = np.random.default_rng(1).normal(size=(3, 1, 2))
+    together = torsor.simulate(ARM, np.zeros((4, 2)), duration=0.02, controller=forces)
+    assert together.q.shape == (3, 4, 21, 2)
+    assert np.array_equal(together.q[1, 3], torsor.simulate(ARM, duration=0.02, controller=forces[1, 0]).q)
+    batched = torsor.simulate(ARM, np.zeros((4, 2)), duration=0.02, controller=lambda t, q, v: -v)
+    assert batched.tau.shape == (4, 21, 2)
+
+
+def drag(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    twists = DRIVEN.velocities(q, v)
+    return -0.8 * twists
+
+
+@pytest.mark.parametrize("method", ["rk4", "adaptive"])
+def test_the_environment_as_array_function_and_casadi_function(method: str) -> None:
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    traced = ca.Function("drag", [t, q, v], [-0.8 * DRIVEN.function("velocities")(q, v)])
+    exact = torsor.simulate(DRIVEN, v0=[1, 0], duration=0.2, external=traced, method=method)
+    called = torsor.simulate(DRIVEN, v0=[1, 0], duration=0.2, external=drag, method=method, step=2e-4)
+    assert np.abs(exact.q[-1] - called.q[-1]).max() < (1e-4 if method == "rk4" else 1e-7)
+    assert np.abs(exact.external - drag(0, exact.q, exact.v)).max() < 1e-12
+    power = np.einsum("tli,tli->t", exact.external, DRIVEN.velocities(exact.q, exact.v))
+    lost = np.sum((power[1:] + power[:-1]) / 2 * np.diff(exact.times))
+    assert abs(exact.energy[-1] - exact.energy[0] - lost) < 1e-4 * abs(lost)
+    weight = np.zeros((2, 6))
+    weight[:, 4] = 9.81  # holds each rod at its hinge along its own y axis: not balance, but a constant wrench
+    assert torsor.simulate(DRIVEN, duration=0.01, external=weight, method=method).external.shape == (11, 2, 6)
+
+
+def test_ctrl_c_returns_what_there_is() -> None:
+    def impatient(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        if t > 0.0505:
+            raise KeyboardInterrupt
+        return np.zeros(2)
+
+    for method in ("rk4", "adaptive"):
+        motion = torsor.simulate(ARM, duration=1.0, controller=impatient, method=method)
+        assert motion.status == "interrupted"
+        assert len(motion) == len(motion.q) == len(motion.a) <= 51
+        assert np.isfinite(motion.q).all()
+    assert torsor.simulate(ARM, duration=1.0, controller=impatient).times[-1] == pytest.approx(0.05)
+
+
+def test_a_motion_that_explodes_says_where_and_keeps_what_was() -> None:
+    with pytest.raises(
+        torsor.SimulationError, match=r"rollout \[1\].*joint\d.*t = 0\.\d+ s; fix: a step below"
+    ) as caught:
+        torsor.simulate(
+            ARM, v0=[[0, 0], [1, 1], [2, 2]], controller=lambda t, q, v: 1e3 * v * np.abs(v), control_period=1e-3
+        )
+    kept = caught.value.trajectory
+    assert kept is not None
+    assert kept.status == "failed"
+    assert kept.q.shape[0] == 3
+    assert np.isfinite(kept.q).all()
+    with pytest.raises(torsor.SimulationError, match="controller gave numbers that are not finite at t = 0") as caught:
+        torsor.simulate(ARM, controller=lambda t, q, v: np.full(2, np.nan if t > 0.0095 else 0.0))
+    assert len(caught.value.trajectory) == 10
+
+
+def test_an_environment_that_is_not_finite_does_not_hang_the_solver() -> None:
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    broken = ca.Function("broken", [t, q, v], [ca.sqrt(0.05 - t) + 0 * v])
+    for method in ("rk4", "adaptive"):
+        with pytest.raises(torsor.SimulationError) as caught:
+            torsor.simulate(ARM, controller=broken, method=method)
+        assert 40 < len(caught.value.trajectory) <= 52
+
+
+def test_a_controller_cannot_write_to_the_state() -> None:
+    def careless(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        q += 1
+        return v
+
+    with pytest.raises(ValueError, match="read-only"):
+        torsor.simulate(ARM, controller=careless)

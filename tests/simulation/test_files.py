@@ -1,0 +1,182 @@
+"""Trajectories on disk, in figures, and on the command line."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.cli import main
+
+ARM = torsor.library.two_link()
+
+
+@pytest.fixture(scope="module")
+def motion() -> torsor.Trajectory:
+    return torsor.simulate(
+        ARM, [0.1, 0.2], [1.0, -1.0], 0.02, controller=[0.3, 0.1], events=[lambda t, q, v: t - 0.0105]
+    )
+
+
+@pytest.fixture(scope="module")
+def batch() -> torsor.Trajectory:
+    wrenches = np.ones((2, 6))
+    return torsor.simulate(
+        ARM, np.zeros((2, 3, 2)), duration=0.01, external=wrenches, events=[lambda t, q, v: t - 0.005]
+    )
+
+
+def assert_same(one: torsor.Trajectory, other: torsor.Trajectory) -> None:
+    assert one.robot == other.robot
+    assert one.status == other.status
+    for name in ("times", "q", "v", "a", "tau"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize("which", ["motion", "batch"])
+def test_npz_reads_back_equal(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    given = request.getfixturevalue(which)
+    given.save(tmp_path / "motion.npz")
+    read = torsor.Trajectory.load(tmp_path / "motion.npz")
+    assert_same(read, given)
+    assert (read.external is None) == (given.external is None)
+    for one, other in zip(read.events, given.events, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    assert np.array_equal(read.reactions, given.reactions)
+    assert [path.name for path in tmp_path.iterdir()] == ["motion.npz"]
+
+
+def test_csv_reads_back_equal_and_names_its_columns(motion: torsor.Trajectory, tmp_path: Path) -> None:
+    motion.save(tmp_path / "motion.csv")
+    assert_same(torsor.Trajectory.load(tmp_path / "motion.csv", robot=ARM), motion)
+    header = (tmp_path / "motion.csv").read_text().splitlines()[0].split(",")
+    assert header[:3] == ["time [s]", "q joint1 [rad]", "q joint2 [rad]"]
+    assert header[-1] == "tau joint2 [N m]"
+    tree = torsor.library.random_tree(7, 0)
+    torsor.simulate(tree.without_friction().to(device="casadi"), duration=0.002).save(tmp_path / "tree.csv")
+    header = (tmp_path / "tree.csv").read_text().splitlines()[0].split(",")
+    assert len(header) == 1 + tree.nq + 3 * tree.nv == len(set(header))
+    assert sum("[1]" in each for each in header) == 4 * (tree.nq - tree.nv)
+
+
+def test_what_cannot_be_saved(motion: torsor.Trajectory, batch: torsor.Trajectory, tmp_path: Path) -> None:
+    with pytest.raises(torsor.ModelError, match=r"suffix is '\.txt'; allowed: \.npz, \.csv"):
+        motion.save(tmp_path / "motion.txt")
+    with pytest.raises(torsor.ModelError, match=r"\(2, 3\) rollouts"):
+        batch.save(tmp_path / "batch.csv")
+    with pytest.raises(OSError, match="No such file"):
+        motion.save(tmp_path / "nowhere" / "motion.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def spoil(path: Path, **changes: object) -> None:
+    with np.load(path) as file:
+        content = {name: file[name] for name in file.files} | changes
+    np.savez(path, **{name: value for name, value in content.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"q": None}, "there is no 'q"),
+        ({"torsor": 7}, "version 7"),
+        ({"status": "dancing"}, "status 'dancing'"),
+        ({"events": 99}, "99 events"),
+        ({"v": np.zeros((4, 2))}, r"v has shape \(4, 2\)"),
+        ({"tau": np.full((21, 2), "a")}, "tau has shape"),
+        ({"times": np.zeros(21)}, "times do not increase"),
+        ({"times": np.array(3.0)}, "times has shape"),
+        ({"q": np.array(3.0)}, "q has shape"),
+        ({"robot": np.frombuffer(b"nonsense", np.uint8)}, "not valid TOML"),
+        ({"event0_rollouts": np.ones((1, 3), int)}, "event0_rollouts has shape"),
+    ],
+)
+def test_broken_npz(changes: dict[str, object], message: str, motion: torsor.Trajectory, tmp_path: Path) -> None:
+    motion.save(tmp_path / "motion.npz")
+    spoil(tmp_path / "motion.npz", **changes)
+    with pytest.raises(torsor.ModelError, match=message):
+        torsor.Trajectory.load(tmp_path / "motion.npz")
+
+
+def test_hostile_npz(motion: torsor.Trajectory, tmp_path: Path) -> None:
+    path = tmp_path / "motion.npz"
+    path.write_bytes(b"PK nothing")
+    with pytest.raises(torsor.ModelError, match="not a trajectory"):
+        torsor.Trajectory.load(path)
+    np.savez_compressed(path, q=np.zeros(10**6))
+    with pytest.raises(torsor.ModelError, match="compressed"):
+        torsor.Trajectory.load(path)
+    np.savez(path, torsor=np.array([{}], dtype=object))
+    with pytest.raises(torsor.ModelError, match="not a trajectory"):
+        torsor.Trajectory.load(path)
+    motion.save(path)
+    whole = path.read_bytes()
+    for cut in (10, len(whole) // 2, len(whole) - 5):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(torsor.ModelError):
+            torsor.Trajectory.load(path)
+    header = b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("torsor.npy", header.ljust(127) + b"\n")
+    with pytest.raises(torsor.ModelError, match="not a trajectory"):
+        torsor.Trajectory.load(path)
+    with pytest.raises(FileNotFoundError):
+        torsor.Trajectory.load(tmp_path / "nothing.npz")
+
+
+def test_broken_csv(motion: torsor.Trajectory, tmp_path: Path) -> None:
+    path = tmp_path / "motion.csv"
+    motion.save(path)
+    with pytest.raises(torsor.ModelError, match="does not hold its robot"):
+        torsor.Trajectory.load(path)
+    with pytest.raises(torsor.ModelError, match="not those of stanford"):
+        torsor.Trajectory.load(path, robot=torsor.library.stanford())
+    text = path.read_text()
+    for spoiled in (text + "1,2\n", text.replace("0.001", "x", 1), "", text + text.splitlines()[1] + "\n"):
+        path.write_text(spoiled)
+        with pytest.raises(torsor.ModelError):
+            torsor.Trajectory.load(path, robot=ARM)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(torsor.ModelError, match="not a trajectory"):
+        torsor.Trajectory.load(path, robot=ARM)
+
+
+def test_figures(motion: torsor.Trajectory, batch: torsor.Trajectory, tmp_path: Path) -> None:
+    motion.plot(tmp_path / "motion.png", what=("q", "v", "a", "tau", "energy", "reactions"))
+    assert (tmp_path / "motion.png").read_bytes().startswith(b"\x89PNG")
+    assert len(batch.plot(what="q").axes[0].lines) == 6 * 2
+    for what in (("speed",), ()):
+        with pytest.raises(torsor.ModelError, match="allowed: q, v, a, tau, energy, reactions"):
+            motion.plot(what=what)
+
+
+def test_rollouts_are_picked_and_shown(batch: torsor.Trajectory, motion: torsor.Trajectory) -> None:
+    assert batch[1].q.shape == (3, 11, 2)
+    assert batch[1, 2].external.shape == (11, 2, 6)
+    assert batch[:, 1].events[0].rollouts.ravel().tolist() == [0, 1]
+    assert len(list(batch)) == 2
+    assert repr(batch) == "<Trajectory of 'two_link': 2 x 3 x 11 samples, 0.01 s, done>"
+    for index in (2, (0, 3), (0, 0, 0), ..., None):
+        with pytest.raises(IndexError):
+            batch[index]
+    with pytest.raises(IndexError, match="single rollout"):
+        motion[0]
+    for t in (-1e-3, 0.03, np.nan, [[0.01]]):
+        with pytest.raises(torsor.ModelError, match="allowed: times from 0 to"):
+            motion.at(t)
+
+
+def test_the_command_line_simulates(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    npz, png = str(tmp_path / "arm.npz"), str(tmp_path / "arm.png")
+    options = ["--v0", "1", "-1", "--duration", "0.2", "--step", "0.002", "--output", npz, "--plot", png]
+    assert main(["simulate", "two_link", *options]) == 0
+    shown = capsys.readouterr().out
+    assert "energy drift (J)" in shown
+    assert "largest speed" in shown
+    assert torsor.Trajectory.load(npz).q.shape == (101, 2)
+    assert Path(png).stat().st_size > 1000
+    assert main(["simulate", "two_link", "--q0", "1"]) == 1
+    assert "q0 has shape (1,); allowed: (..., 2)" in capsys.readouterr().err
+    assert main(["simulate", "two_link", "--tau", "1e30", "0"]) == 1
+    assert "the speed of joint" in capsys.readouterr().err

@@ -1,0 +1,113 @@
+"""What a simulation refuses, and how it says so."""
+
+import sys
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+
+ARM = torsor.library.two_link()
+BODY = torsor.library.random_tree(1, 0, types=("free",))
+
+
+def wrong_function() -> ca.Function:
+    t, q = ca.SX.sym("t"), ca.SX.sym("q", 2)
+    return ca.Function("wrong", [t, q], [q])
+
+
+def implicit_function() -> ca.Function:
+    t, q, v, x = ca.MX.sym("t"), ca.MX.sym("q", 2), ca.MX.sym("v", 2), ca.MX.sym("x", 2)
+    solve = ca.rootfinder("solve", "newton", {"x": x, "p": q, "g": x**3 - q})
+    return ca.Function("implicit", [t, q, v], [solve(q, q)])
+
+
+def table_function() -> ca.Function:
+    t, q, v = ca.MX.sym("t"), ca.MX.sym("q", 2), ca.MX.sym("v", 2)
+    table = ca.interpolant("table", "bspline", [[0, 1, 2, 3, 4]], [0, 1, 4, 9, 16])
+    return ca.Function("table", [t, q, v], [ca.vertcat(table(q[0]), v[0])])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"q0": [0.0]}, r"q0 has shape \(1,\); allowed: \(\.\.\., 2\)"),
+        ({"q0": 0.0}, r"q0 has shape \(\)"),
+        ({"q0": [0.0, np.nan]}, r"q0\[1\] is nan; allowed: finite"),
+        ({"v0": [[0.0, 0.0], [0.0, np.inf]]}, r"v0\[1, 1\] is inf"),
+        ({"v0": "fast"}, "v0 is 'fast'; allowed: an array of real numbers"),
+        ({"q0": [[1], [1, 2]]}, "q0 is"),
+        ({"q0": np.zeros((3, 2)), "v0": np.zeros((2, 2))}, r"do not broadcast: q0 \(3,\), v0 \(2,\)"),
+        ({"q0": np.zeros((0, 2))}, "no rollout"),
+        ({"duration": 0}, "duration is 0; allowed: a finite number above 0"),
+        ({"duration": np.inf}, "duration is inf"),
+        ({"duration": None}, "duration is None"),
+        ({"step": -1e-3}, "step is -0.001"),
+        ({"step": True}, "step is True"),
+        ({"record": 1e-4}, "record is 0.0001 s, shorter than the step"),
+        ({"rtol": 0.0}, "rtol is 0.0"),
+        ({"method": "euler"}, "method is 'euler'; allowed: rk4, adaptive"),
+        ({"control_period": 0.01}, "control_period without a controller"),
+        ({"controller": [0, 0], "delay": 0.01}, "delay is 0.01 s without a control_period"),
+        ({"controller": [0, 0], "control_period": 0.01, "delay": 0.015}, "1.5 control periods"),
+        ({"controller": [0, 0], "control_period": 0.01, "delay": -0.01}, "delay is -0.01"),
+        ({"controller": [0.0]}, "controller has shape"),
+        ({"controller": lambda t, q, v: [0.0]}, r"controller gave an array of shape \(1,\) at t = 0 s"),
+        ({"controller": wrong_function()}, r"controller wrong takes \[\(1, 1\), \(2, 1\)\]"),
+        ({"controller": implicit_function()}, "cannot be written in scalar operations"),
+        ({"controller": table_function()}, "fix: give a Python function that calls it"),
+        ({"external": np.zeros((3, 6))}, r"external has shape \(3, 6\); allowed: \(\.\.\., 2, 6\)"),
+        ({"external": lambda t, q, v: np.zeros(6)}, "external gave an array of shape"),
+    ],
+)
+def test_mistakes_are_named(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(torsor.ModelError, match=message):
+        torsor.simulate(ARM, **settings)
+
+
+def test_a_robot_is_wanted() -> None:
+    with pytest.raises(torsor.ModelError, match=r"allowed: a torsor\.Robot"):
+        torsor.simulate("arm.urdf")
+
+
+def test_quaternions_need_a_length_but_not_length_one() -> None:
+    with pytest.raises(torsor.ModelError, match=r"quaternion of length 0 .* fix: begin with robot\.neutral"):
+        torsor.simulate(BODY, np.zeros(7))
+    q = BODY.integrate(BODY.neutral(), np.arange(6) / 5)
+    longer = q * [1, 1, 1, 3, 3, 3, 3]
+    assert np.allclose(torsor.simulate(BODY, longer, duration=0.01).q, torsor.simulate(BODY, q, duration=0.01).q)
+
+
+def test_steps_fit_the_duration_and_samples_the_steps() -> None:
+    odd = torsor.simulate(ARM, duration=0.0105)
+    assert len(odd) == 12
+    assert odd.times[-1] == 0.0105
+    assert np.allclose(np.diff(odd.times), 0.0105 / 11)
+    thin = torsor.simulate(ARM, duration=0.01, record=0.004)
+    assert np.allclose(thin.times, [0, 0.004, 0.008, 0.01])
+    sampled = torsor.simulate(ARM, duration=0.01, controller=[1, 0], control_period=0.004, step=0.003)
+    assert np.allclose(sampled.times, [0, 0.002, 0.004, 0.006, 0.008, 0.01])
+    assert np.allclose(torsor.simulate(ARM, duration=0.01, method="adaptive", record=0.004).times, thin.times)
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torsor.simulation.recorder.LARGEST", 8 * 8 * 10)  # ten samples of one rollout
+    few = torsor.simulate(ARM, duration=0.1)
+    assert len(few) == 11
+    assert few.times[-1] == 0.1
+    assert len(torsor.simulate(ARM, duration=0.1, method="adaptive")) <= 12
+    assert len(torsor.simulate(ARM, duration=0.1, record=1e-3)) == 101
+
+
+def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.integrate", None)
+    with pytest.raises(ImportError, match=r"pip install torsor\[simulate\]"):
+        torsor.simulate(ARM, method="adaptive")
+
+
+def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    torsor.simulate(ARM, duration=0.05, progress=True)
+    assert "simulating" in capsys.readouterr().err
+    torsor.simulate(ARM, duration=0.05)
+    assert capsys.readouterr().err == ""

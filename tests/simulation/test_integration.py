@@ -1,0 +1,182 @@
+"""Motions against closed forms, laws of mechanics, and the order of the method."""
+
+from pathlib import Path
+
+import casadi as ca
+import mpmath
+import numpy as np
+import pytest
+
+import torsor
+from torsor.robot import Joint, Link
+
+GRAVITY = 9.81
+
+
+def pendulum(start: float, times: np.ndarray) -> np.ndarray:
+    """Angle from the bottom of a thin rod of 1 m, let go at ``start``: 2 asin(k sn(K - w t, k))."""
+    w, m = mpmath.sqrt(1.5 * GRAVITY), mpmath.sin(start / 2) ** 2
+    quarter = mpmath.ellipk(m)
+    sines = [mpmath.sqrt(m) * mpmath.ellipfun("sn", quarter - w * t, m=m) for t in times]
+    return np.array([float(2 * mpmath.asin(s)) for s in sines])
+
+
+def body(gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> torsor.Robot:
+    link = Link("body", mass=2.0, com=(0.1, -0.05, 0.2), inertia=np.diag([0.02, 0.05, 0.06]))
+    return torsor.assemble("body", [Link("ground"), link], [Joint("free", "free", "ground", "body")], gravity=gravity)
+
+
+def states(robot: torsor.Robot, seed: int = 3, batch: tuple[int, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = robot.integrate(robot.neutral(), rng.normal(size=(*batch, robot.nv)))
+    return q, rng.normal(size=(*batch, robot.nv))
+
+
+ROBOTS = {
+    "chain": lambda: torsor.library.planar_chain(3),
+    "free body": lambda: body((0.0, 0.0, -9.81)),
+    "ball joints": lambda: torsor.library.random_tree(3, 2, types=("spherical", "revolute")).without_friction(),
+    "every joint": lambda: torsor.library.random_tree(7, 1, extras=False).without_friction(),
+}
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
+def robot(request: pytest.FixtureRequest) -> torsor.Robot:
+    return ROBOTS[request.param]()
+
+
+@pytest.mark.parametrize(("method", "tolerance"), [("rk4", 1e-11), ("adaptive", 3e-7)])
+def test_a_pendulum_swings_as_its_closed_form(method: str, tolerance: float) -> None:
+    rod = torsor.library.planar_chain(1, gravity=(0, -GRAVITY, 0))
+    swing = torsor.simulate(rod, [2.0 - np.pi / 2], duration=2.0, method=method, record=0.05)
+    expected = pendulum(2.0, swing.times)
+    assert np.abs(swing.q[:, 0] + np.pi / 2 - expected).max() < tolerance
+
+
+def test_the_order_is_four(robot: torsor.Robot) -> None:
+    q, v = states(robot)
+    duration = 0.32
+    ends = [torsor.simulate(robot, q, v, duration, step=duration / n, record=duration) for n in (20, 40, 80, 1280)]
+    exact = ends[-1]
+    errors = [
+        np.linalg.norm([*robot.difference(exact.q[-1], each.q[-1]), *(each.v[-1] - exact.v[-1])]) for each in ends[:-1]
+    ]
+    orders = np.log2(np.divide(errors[:-1], errors[1:]))
+    assert np.all(np.abs(orders - 4) < 0.4), (orders, errors)
+
+
+def test_both_methods_agree(robot: torsor.Robot) -> None:
+    q, v = states(robot)
+    fixed = torsor.simulate(robot, q, v, 0.5, step=2e-3)
+    adaptive = torsor.simulate(robot, q, v, 0.5, step=2e-3, method="adaptive", rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(fixed.times, adaptive.times, rtol=0, atol=1e-12)
+    assert np.abs(robot.difference(fixed.q, adaptive.q)).max() < 1e-6
+    assert np.abs(fixed.v - adaptive.v).max() < 1e-6 * max(1, np.abs(fixed.v).max())
+
+
+def test_a_body_without_torque_keeps_its_momentum_and_its_quaternion() -> None:
+    robot = body()
+    q, v = states(robot)
+    spin = torsor.simulate(robot, q, 3 * v, 10.0, record=0.1)
+    momentum = robot.momentum(spin.q, spin.v)
+    assert np.abs(momentum - momentum[0]).max() < 1e-8 * np.abs(momentum).max()
+    assert np.abs(np.linalg.norm(spin.q[:, 3:], axis=-1) - 1).max() < 4e-16
+    assert np.ptp(spin.energy) < 1e-10 * spin.energy[0]
+
+
+def test_a_chain_without_friction_keeps_its_energy_to_the_order_of_the_method() -> None:
+    chain = torsor.library.planar_chain(2)
+    drifts = [
+        np.ptp(torsor.simulate(chain, [0.3, 0.4], duration=20.0, step=h, record=0.02).energy) for h in (2e-3, 1e-3)
+    ]
+    assert drifts[0] < 1e-5
+    assert drifts[0] / drifts[1] > 12  # order 4 or better: the drift of RK4 is of order 5
+
+
+def test_a_batch_is_its_rollouts_bit_for_bit(robot: torsor.Robot) -> None:
+    q, v = states(robot, batch=(5,))
+    together = torsor.simulate(robot, q, v, 0.05)
+    for i in range(5):
+        alone = torsor.simulate(robot, q[i], v[i], 0.05)
+        for name in ("q", "v", "a", "tau"):
+            assert np.array_equal(getattr(together[i], name), getattr(alone, name)), name
+
+
+def test_adaptive_batches_go_one_by_one() -> None:
+    robot = torsor.library.two_link()
+    q, v = states(robot, batch=(2, 2))
+    together = torsor.simulate(robot, q, v, 0.1, method="adaptive", record=0.05)
+    assert together.q.shape == (2, 2, 3, 2)
+    assert np.array_equal(
+        together.q[1, 0], torsor.simulate(robot, q[1, 0], v[1, 0], 0.1, method="adaptive", record=0.05).q
+    )
+
+
+def test_friction_and_springs_so_stiff_that_a_fixed_step_fails() -> None:
+    arm = torsor.library.two_link()
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    stiff = ca.Function("stiff", [t, q, v], [1e7 * (0.5 - q) - 1e5 * v])
+    with pytest.raises(torsor.SimulationError, match="adaptive"):
+        torsor.simulate(arm, controller=stiff, duration=0.5)
+    held = torsor.simulate(arm, controller=stiff, duration=0.5, method="adaptive", record=0.1)
+    assert np.abs(held.q[-1] - 0.5).max() < 1e-5
+    assert np.abs(arm.inverse_dynamics(held.q, held.v, held.a) - held.tau).max() < 1e-6 * np.abs(held.tau).max()
+
+
+def test_friction_that_jumps_is_refused_by_the_adaptive_method_and_smooth_friction_is_not() -> None:
+    rod = torsor.library.planar_chain(1).with_friction("joint1", coulomb=8.0)
+    with pytest.raises(torsor.SimulationError, match=r"stuck.*smooth="):
+        torsor.simulate(rod, duration=2.0, method="adaptive")
+    rod = rod.with_friction("joint1", smooth=1e-3)
+    still = torsor.simulate(rod, [-0.5], duration=2.0, method="adaptive", record=0.1)
+    assert np.abs(still.v[-1]).max() < 1e-3
+    assert np.ptp(still.q) < 2e-3
+
+
+def test_springs_and_motors_of_elastic_joints_keep_their_energy(tmp_path: Path) -> None:
+    arm = torsor.library.elastic_arm().without_friction()
+    q, v = states(arm)
+    swing = torsor.simulate(arm, 0.1 * q, v, 0.5, step=2e-4, record=0.01)
+    assert swing.q.shape == (51, arm.nq)
+    assert np.ptp(swing.energy) < 1e-6 * np.abs(swing.energy).max()
+    swing.save(tmp_path / "arm.csv")
+    assert "/motor [rad]" in (tmp_path / "arm.csv").read_text().splitlines()[0]
+    swing.save(tmp_path / "arm.npz")
+    assert torsor.Trajectory.load(tmp_path / "arm.npz").robot == arm
+
+
+def test_recorded_accelerations_reactions_and_energies_are_the_robots_own() -> None:
+    robot = torsor.library.random_tree(3, 3, types=("spherical", "revolute", "prismatic"))
+    q, v = states(robot)
+    force = np.linspace(-1, 1, robot.nv)
+    wrenches = np.random.default_rng(0).normal(size=(3, 6))
+    motion = torsor.simulate(robot, q, v, 0.02, controller=force, external=wrenches)
+    assert np.allclose(robot.inverse_dynamics(motion.q, motion.v, motion.a, wrenches), force, atol=1e-9)
+    assert np.array_equal(motion.reactions, robot.joint_wrenches(motion.q, motion.v, motion.a, wrenches))
+    assert np.array_equal(motion.energy, motion.kinetic_energy + robot.potential_energy(motion.q))
+
+
+def test_states_between_samples(robot: torsor.Robot) -> None:
+    q, v = states(robot)
+    fine = torsor.simulate(robot, q, v, 0.2, step=1e-3)
+    coarse = torsor.simulate(robot, q, v, 0.2, step=1e-3, record=0.01)
+    at_q, at_v = coarse.at(fine.times)
+    assert np.abs(robot.difference(fine.q, at_q)).max() < 1e-5
+    assert np.abs(fine.v - at_v).max() < 3e-5 * np.abs(fine.v).max()
+    assert np.allclose(coarse.at(0.1)[0], coarse.q[10], atol=1e-12)
+
+
+def test_float32_and_casadi_robots_simulate_too() -> None:
+    chain = torsor.library.planar_chain(2)
+    exact = torsor.simulate(chain, duration=0.2)
+    assert np.abs(torsor.simulate(chain.to(dtype="float32"), duration=0.2).q - exact.q).max() < 1e-4
+    assert np.abs(torsor.simulate(chain.to(dtype="float32"), duration=0.2, method="adaptive").q - exact.q).max() < 1e-6
+    slow = torsor.simulate(chain.to(device="casadi"), duration=0.02)
+    assert np.abs(slow.q - exact.q[:21]).max() < 1e-12
+    shared = torsor.simulate(chain.to(threads=2), q0=np.zeros((600, 2)), duration=0.02)
+    assert np.array_equal(shared.q[7], exact.q[:21])
+
+
+def test_a_robot_that_does_not_move() -> None:
+    block = torsor.assemble("block", [Link("ground", mass=1.0)], [])
+    assert torsor.simulate(block, duration=0.01).q.shape == (11, 0)
