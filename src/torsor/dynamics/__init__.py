@@ -2,6 +2,8 @@
 
 from torsor.dynamics.algorithms import ALGORITHMS, Algorithm, trace
 from torsor.dynamics.fingerprint import fingerprint
+from torsor.dynamics.lean import lean
+from torsor.dynamics.midpoint import midpoint_step
 from torsor.dynamics.tree import Body, Tree
 
-__all__ = ["ALGORITHMS", "Algorithm", "Body", "Tree", "fingerprint", "trace"]
+__all__ = ["ALGORITHMS", "Algorithm", "Body", "Tree", "fingerprint", "lean", "midpoint_step", "trace"]

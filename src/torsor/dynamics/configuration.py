@@ -4,7 +4,7 @@ import casadi as ca
 
 from torsor.dynamics.tree import Tree
 
-__all__ = ["chart", "chart_rate", "difference", "integrate"]
+__all__ = ["chart", "chart_carry", "chart_rate", "chart_velocity", "difference", "integrate"]
 
 
 def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
@@ -28,4 +28,18 @@ def chart(tree: Tree, q: ca.SX, u: ca.SX) -> ca.SX:
 def chart_rate(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
     """Return the rate (nv x 1) of the local coordinates u at the velocity v."""
     parts = [body.joint.kind.chart_rate(u[body.v], v[body.v]) for body in tree.bodies if not body.joint.follows]
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(v[j] for _, j in tree.motors))
+
+
+def chart_velocity(tree: Tree, u: ca.SX, u_rate: ca.SX) -> ca.SX:
+    """Return the velocity (nv x 1) at which the local coordinates u have the rate given."""
+    parts = [
+        body.joint.kind.chart_velocity(u[body.v], u_rate[body.v]) for body in tree.bodies if not body.joint.follows
+    ]
+    return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(u_rate[j] for _, j in tree.motors))
+
+
+def chart_carry(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
+    """Return the velocity (nv x 1) of the point u of a chart whose own place moves with the velocity v."""
+    parts = [body.joint.kind.chart_carry(u[body.v], v[body.v]) for body in tree.bodies if not body.joint.follows]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(v[j] for _, j in tree.motors))

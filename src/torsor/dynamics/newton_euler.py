@@ -10,15 +10,17 @@ Sigma) about the origin takes fewer operations than the inertia about the centre
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import casadi as ca
+import numpy as np
 
 from torsor.dynamics.kinematics import Motion, Move, motions, moves, sx
 from torsor.dynamics.passive import gather, passive_force
 from torsor.dynamics.tree import Body, Tree
 from torsor.spatial import cross, moment
 
-__all__ = ["bias_force", "gravity_force", "inverse_dynamics", "joint_wrenches"]
+__all__ = ["bias_force", "gravity_force", "inertial_force", "inverse_dynamics", "joint_wrenches", "load_force"]
 
 
 def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
@@ -85,6 +87,16 @@ def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: ca
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     return _project(tree, moved, wrenches(tree, moved, motion, v, a, external), motion)
+
+
+def inertial_force(tree: Tree, q: ca.SX, a: ca.SX) -> ca.SX:
+    """Return M(q) a (nv x 1): for a velocity in place of a, the momenta of the coordinates."""
+    return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + sx(tree.armature) * a
+
+
+def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
+    """Return J^T external (nv x 1): what wrenches on the links do to the coordinates."""
+    return -_forces(replace(tree, gravity=np.zeros(3)), q, None, None, external)
 
 
 def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None) -> ca.SX:

@@ -11,7 +11,7 @@ import casadi as ca
 from torsor.dynamics.tree import Passive, Tree
 from torsor.robot.laws import energy_at, stiffness_at
 
-__all__ = ["friction_force", "gather", "passive_force", "spring_energy", "spring_force"]
+__all__ = ["friction_force", "gather", "passive_force", "slopes", "spring_energy", "spring_force"]
 
 
 def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
@@ -37,23 +37,39 @@ def _shared(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca.SX:
 
 def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
     """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v: what friction and the dampers of springs take."""
+    rubbing = (each for each in tree.passives if each.coulomb or each.damping)
+    return _shared(tree, ((each, _friction(each, _along(each, each.v, v))) for each in rubbing))
 
-    def friction(passive: Passive) -> ca.SX:
-        rate = _along(passive, passive.v, v)
-        direction = ca.tanh(rate / passive.smooth) if passive.smooth else ca.sign(rate)
-        return passive.coulomb * direction + passive.damping * rate
 
-    return _shared(tree, ((each, friction(each)) for each in tree.passives if each.coulomb or each.damping))
+def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
+    direction = ca.tanh(rate / passive.smooth) if passive.smooth else ca.sign(rate)
+    return passive.coulomb * direction + passive.damping * rate
 
 
 def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
     """Return K(x) x of the springs for each coordinate (nv x 1)."""
+    springs = (each for each in tree.passives if each.stiffness)
+    return _shared(tree, ((each, _spring(each, _deflection(each, q))) for each in springs))
 
-    def spring(passive: Passive) -> ca.SX:
-        x = _deflection(passive, q)
-        return ca.SX(stiffness_at(passive.stiffness, x) * x)
 
-    return _shared(tree, ((each, spring(each)) for each in tree.passives if each.stiffness))
+def _spring(passive: Passive, x: ca.SX) -> ca.SX:
+    return ca.SX(stiffness_at(passive.stiffness, x) * x)
+
+
+def slopes(tree: Tree, q: ca.SX, v: ca.SX) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
+    """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices."""
+    x, rate = ca.SX.sym("x"), ca.SX.sym("rate")
+    found: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
+    for each in tree.passives:
+        K = ca.substitute(ca.gradient(_spring(each, x), x), x, _deflection(each, q) if each.stiffness else 0)
+        D = ca.substitute(ca.gradient(_friction(each, rate), rate), rate, _along(each, each.v, v))
+        shares = list(zip(each.v, each.c, strict=True))
+        for i, ci in shares:
+            for j, cj in shares:
+                if i <= j:
+                    before = found.get((i, j), (ca.SX(0), ca.SX(0)))
+                    found[i, j] = before[0] + ci * cj * K, before[1] + ci * cj * D
+    return found
 
 
 def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:

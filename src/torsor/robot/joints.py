@@ -88,6 +88,14 @@ class JointKind:
         """Return the rate of u at the velocities v: at u = 0 it is v itself."""
         return v
 
+    def chart_velocity(self, u: Vector, u_rate: Vector) -> Vector:
+        """Return the velocities at which u has the given rate."""
+        return u_rate
+
+    def chart_carry(self, u: Vector, v: Vector) -> Vector:
+        """Return the velocities of the point u of a chart whose own place moves with the velocities v."""
+        return v
+
     def invisible(self, P: Array) -> Array:
         """Return the part of a pseudo-inertia that gives the same forces when the parent carries it.
 
@@ -208,6 +216,12 @@ class _Spherical(JointKind):
     def chart_rate(self, u: Vector, v: Vector) -> Vector:
         return _gibbs_rate(u, v)
 
+    def chart_velocity(self, u: Vector, u_rate: Vector) -> Vector:
+        return _gibbs_velocity(u, u_rate)
+
+    def chart_carry(self, u: Vector, v: Vector) -> Vector:
+        return from_quaternion(_gibbs_turn(u)).T @ v
+
     def invisible(self, P: Array) -> Array:
         return _part(P, (3, 3))
 
@@ -244,6 +258,14 @@ class _Free(JointKind):
     def chart_rate(self, u: Vector, v: Vector) -> Vector:
         return stack(_gibbs_rate(u[:3], v[:3]), from_quaternion(_gibbs_turn(u[:3])) @ v[3:])
 
+    def chart_velocity(self, u: Vector, u_rate: Vector) -> Vector:
+        back = from_quaternion(_gibbs_turn(u[:3])).T
+        return stack(_gibbs_velocity(u[:3], u_rate[:3]), back @ u_rate[3:])
+
+    def chart_carry(self, u: Vector, v: Vector) -> Vector:
+        back = from_quaternion(_gibbs_turn(u[:3])).T
+        return stack(back @ v[:3], back @ (v[3:] + cross(v[:3], u[3:])))
+
 
 class _Fixed(JointKind):
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
@@ -271,6 +293,11 @@ def _turned(q: Vector, u: Vector) -> Vector:
 def _gibbs_rate(u: Vector, omega: Vector) -> Vector:
     """Return u' = omega + u x omega / 2 + u (u . omega) / 4, with omega in the turned axes."""
     return omega + cross(u, omega) / 2 + u * ((u[0] * omega[0] + u[1] * omega[1] + u[2] * omega[2]) / 4)
+
+
+def _gibbs_velocity(u: Vector, u_rate: Vector) -> Vector:
+    """Return omega = (u' - u x u' / 2) / (1 + u . u / 4) in the turned axes."""
+    return (u_rate - cross(u, u_rate) / 2) / (1 + (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) / 4)
 
 
 _ANGULAR, _LINEAR = ("wx", "wy", "wz"), ("vx", "vy", "vz")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torsor.compiler import Kernel
 from torsor.errors import describe
 from torsor.simulation.control import ask_of, sampled
-from torsor.simulation.dynamics import acceleration, closed, position_rate
+from torsor.simulation.dynamics import acceleration, closed, forces, position_rate
 from torsor.simulation.events import Watch
 from torsor.simulation.failure import too_fast
 from torsor.simulation.progress import Bar
@@ -115,7 +115,7 @@ def _state(setup: Setup, path: Callable[[float], Array]) -> Callable[[float, tup
 def _field(setup: Setup) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
     """Return the inputs (t, y, ...) and y = (q, v) itself, and its rate."""
     robot = setup.robot
-    a = acceleration(robot, setup.controller, setup.external, setup.control_period is not None)
+    a = acceleration(robot, forces(robot, setup.controller, setup.external, setup.control_period is not None))
     t, q, v, *others = (ca.SX.sym(name, *a.size_in(name)) for name in a.name_in())
     y = ca.SX.sym("y", robot.nq + robot.nv)
     inputs = {"t": t, "y": y} | dict(zip(a.name_in()[3:], others, strict=True))

@@ -11,7 +11,7 @@ from torsor.compiler import Kernel, compile
 from torsor.model import Robot
 from torsor.simulation.sources import Source
 
-__all__ = ["acceleration", "closed", "compiled", "held", "position_rate"]
+__all__ = ["acceleration", "closed", "compiled", "forces", "held", "position_rate", "symbols"]
 
 # What was compiled for a robot, for as long as the robot lives, the newest last.
 _KEPT: WeakKeyDictionary[Robot, dict[tuple[Any, ...], Kernel]] = WeakKeyDictionary()
@@ -24,10 +24,11 @@ def held(controller: Source, external: Source, sampled: bool) -> tuple[bool, boo
     return controlled or sampled, external.array is not None or external.call is not None
 
 
-def acceleration(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
-    """Return a(t, q, v, [tau], [external]) (nv x 1); forces that are traced, or zero, are no input.
+def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
+    """Return what acts: (t, q, v, [tau], [external]) -> tau (nv x 1), and external (L x 6) if there is any.
 
-    ``sampled`` says that the controller is asked at its own rate, so that its force is an input whatever it is.
+    Forces that are traced, or zero, are no input. ``sampled`` says that the controller is asked at its own rate, so
+    that its force is an input whatever it is.
     """
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau, wrenches = ca.SX.sym("tau", robot.nv), ca.SX.sym("external", len(robot.links), 6)
@@ -37,14 +38,26 @@ def acceleration(robot: Robot, controller: Source, external: Source, sampled: bo
         inputs["tau"] = tau
     else:
         tau = ca.SX.zeros(robot.nv, 1) if controller.function is None else controller.function(t, q, v)
-    arguments = [q, v, tau]
+    acting = {"acting_tau": tau}
     if holds_external:
         inputs["external"] = wrenches
-        arguments.append(wrenches)
+        acting["acting_external"] = wrenches
     elif external.function is not None:
-        arguments.append(external.function(t, q, v))
-    a = robot.function("forward_dynamics", external=len(arguments) > 3)(*arguments)
-    return ca.Function("acceleration", list(inputs.values()), [a], list(inputs), ["a"])
+        acting["acting_external"] = external.function(t, q, v)
+    return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
+
+
+def acceleration(robot: Robot, acting: ca.Function) -> ca.Function:
+    """Return a(t, q, v, [tau], [external]) (nv x 1) under the forces that act."""
+    t, q, v, *rest = symbols(acting)
+    arguments = acting.call([t, q, v, *rest])
+    a = robot.function("forward_dynamics", external=len(arguments) > 1)(q, v, *arguments)
+    return ca.Function("acceleration", [t, q, v, *rest], [a], acting.name_in(), ["a"])
+
+
+def symbols(function: ca.Function) -> list[ca.SX]:
+    """Return symbols for the inputs of a function, with their names."""
+    return [ca.SX.sym(name, *function.size_in(name)) for name in function.name_in()]
 
 
 def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -56,7 +69,7 @@ def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
 def closed(
     robot: Robot, name: str, controller: Source, external: Source, sampled: bool, make: Callable[[], ca.Function]
 ) -> Kernel:
-    """Return the kernel of a function that is made from the acceleration, with what is traced into it."""
+    """Return the kernel of a function that is made from the forces that act, with what is traced into it."""
     holds = held(controller, external, sampled)
     sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
     traced = [each.function for each in sources if each.function is not None]

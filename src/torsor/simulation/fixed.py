@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.simulation.control import ask_of, sampled
-from torsor.simulation.dynamics import acceleration, closed
+from torsor.simulation.dynamics import closed, forces
 from torsor.simulation.events import Watch
 from torsor.simulation.failure import FASTEST, too_fast
 from torsor.simulation.methods import STEPS
@@ -77,9 +77,7 @@ def _step_kernel(setup: Setup) -> Callable[..., tuple[Array, Array]]:
     """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code."""
     robot, sources, periodic = setup.robot, (setup.controller, setup.external), setup.control_period is not None
     make = STEPS[setup.method]
-    kernel = closed(
-        robot, setup.method, *sources, periodic, lambda: make(robot, acceleration(robot, *sources, periodic))
-    )
+    kernel = closed(robot, setup.method, *sources, periodic, lambda: make(robot, forces(robot, *sources, periodic)))
     return kernel.direct
 
 

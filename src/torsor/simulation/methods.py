@@ -5,14 +5,18 @@ from collections.abc import Callable
 import casadi as ca
 
 from torsor.model import Robot
+from torsor.simulation.implicit import implicit_midpoint
 from torsor.simulation.runge_kutta import runge_kutta
 
 __all__ = ["METHODS", "STEPS"]
 
-STEPS: dict[str, Callable[[Robot, ca.Function], ca.Function]] = {"rk4": runge_kutta}
-"""Methods of fixed step by name: each takes a robot and its acceleration a(t, q, v, ...), and returns its step.
+STEPS: dict[str, Callable[[Robot, ca.Function], ca.Function]] = {
+    "rk4": runge_kutta,
+    "implicit": implicit_midpoint,
+}
+"""Methods of fixed step by name: each takes a robot and what acts, (t, q, v, ...) -> forces, and returns its step.
 
-Both are CasADi functions over SX. The inputs of the step are those of the acceleration, by name and in order, and the
+Both are CasADi functions over SX. The inputs of the step are those of the forces, by name and in order, and the
 length "h" (s); its outputs are "q_next" and "v_next". Names give the kernel its shapes.
 """
 

@@ -3,6 +3,7 @@
 import casadi as ca
 
 from torsor.model import Robot
+from torsor.simulation.dynamics import acceleration, symbols
 
 __all__ = ["runge_kutta"]
 
@@ -10,7 +11,7 @@ __all__ = ["runge_kutta"]
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
 
-def runge_kutta(robot: Robot, acceleration: ca.Function) -> ca.Function:
+def runge_kutta(robot: Robot, acting: ca.Function) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s).
 
     With local coordinates u about q (``chart``), the state (u, v) lies in a plain vector space, where u' is
@@ -19,21 +20,21 @@ def runge_kutta(robot: Robot, acceleration: ca.Function) -> ca.Function:
 
     Example:
         >>> import torsor
-        >>> from torsor.simulation.dynamics import acceleration
+        >>> from torsor.simulation.dynamics import forces
         >>> from torsor.simulation.sources import Source
         >>> robot = torsor.library.two_link()
-        >>> runge_kutta(robot, acceleration(robot, Source(), Source(), False))
+        >>> runge_kutta(robot, forces(robot, Source(), Source(), False))
         Function(rk4:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
-    t, q, v, *held = (ca.SX.sym(name, *acceleration.size_in(name)) for name in acceleration.name_in())
-    h = ca.SX.sym("h")
+    t, q, v, *held = symbols(acting)
+    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting)
     chart, chart_rate = robot.function("chart"), robot.function("chart_rate")
     u_rate = v_rate = u_sum = v_sum = ca.SX.zeros(robot.nv, 1)
     for fraction, weight in STAGES:
         u, v_here = fraction * h * u_rate, v + fraction * h * v_rate
         u_rate = chart_rate(u, v_here)
-        v_rate = acceleration(t + fraction * h, chart(q, u), v_here, *held)
+        v_rate = accelerated(t + fraction * h, chart(q, u), v_here, *held)
         u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
     outputs = ca.cse([ca.densify(chart(q, h * u_sum)), ca.densify(v + h * v_sum)])
-    names = [*acceleration.name_in(), "h"]
+    names = [*acting.name_in(), "h"]
     return ca.Function("rk4", [t, q, v, *held, h], outputs, names, ["q_next", "v_next"])

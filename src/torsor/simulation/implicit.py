@@ -1,0 +1,43 @@
+"""The implicit midpoint rule as a method of fixed step."""
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics import Tree, lean, midpoint_step
+from torsor.errors import ModelError, describe
+from torsor.model import Robot
+from torsor.simulation.dynamics import symbols
+
+__all__ = ["implicit_midpoint"]
+
+
+def implicit_midpoint(robot: Robot, acting: ca.Function) -> ca.Function:
+    """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
+
+    Order 2; energy does not drift, the momentum of what floats stays to rounding, and stiff springs and dampers are
+    no reason for short steps. What acts is taken at the middle of the step. See ``dynamics.midpoint``.
+
+    Example:
+        >>> import torsor
+        >>> from torsor.simulation.dynamics import forces
+        >>> from torsor.simulation.sources import Source
+        >>> robot = torsor.library.two_link()
+        >>> implicit_midpoint(robot, forces(robot, Source(), Source(), False))
+        Function(implicit:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
+    """
+    for joint in robot.joints:
+        inertia = np.asarray(joint.rotor_inertia)
+        if joint.type in ("free", "spherical") and np.ptp(inertia) + inertia.any() * (joint.type == "free"):
+            # Rotors that turn with all of a body's velocities have no kinetic energy that would move it so.
+            found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
+            raise ModelError(describe(found, where=robot.name, fix='remove it, or use method="rk4"'))
+    t, q, v, *held = symbols(acting)
+    h = ca.SX.sym("h")
+
+    def at_middle(q_mid: ca.SX, v_mid: ca.SX) -> tuple[ca.SX, ca.SX | None]:
+        tau, *external = acting.call([t + h / 2, q_mid, v_mid, *held])
+        return tau, external[0] if external else None
+
+    ends = midpoint_step(lean(Tree.of(robot)), q, v, h, at_middle)
+    outputs = ca.cse([ca.densify(each) for each in ends])
+    return ca.Function("implicit", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], ["q_next", "v_next"])

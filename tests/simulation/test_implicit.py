@@ -1,0 +1,122 @@
+"""The implicit midpoint rule: its order, what it keeps, and that stiffness does not matter to it."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from torsor.simulation.dynamics import forces
+from torsor.simulation.implicit import implicit_midpoint
+from torsor.simulation.sources import Source
+
+
+def slopes(errors: list[float]) -> list[float]:
+    return [float(np.log2(coarse / fine)) for coarse, fine in pairwise(errors)]
+
+
+def without_rotors(robot: torsor.Robot) -> torsor.Robot:
+    joints = (replace(joint, rotor_inertia=0.0) if joint.type == "free" else joint for joint in robot.joints)
+    return replace(robot, joints=tuple(joints)).without_friction()
+
+
+@pytest.mark.parametrize(
+    "robot",
+    [
+        torsor.library.planar_chain(3),
+        without_rotors(torsor.library.random_tree(4, seed=1, types=("free", "revolute", "spherical", "planar"))),
+        torsor.library.elastic_arm(),
+    ],
+    ids=["chain", "every type of joint", "elastic"],
+)
+def test_the_order_is_two(robot: torsor.Robot) -> None:
+    rng = np.random.default_rng(0)
+    start = {"q0": robot.integrate(robot.neutral(), 0.3 * rng.normal(size=robot.nv)), "v0": rng.normal(size=robot.nv)}
+    exact = torsor.simulate(robot, **start, duration=0.2, step=1e-4)
+    errors = []
+    for h in (4e-3, 2e-3, 1e-3):
+        found = torsor.simulate(robot, **start, duration=0.2, step=h, method="implicit")
+        errors.append(
+            np.abs(robot.difference(found.q[-1], exact.q[-1])).max() + np.abs(found.v[-1] - exact.v[-1]).max()
+        )
+    np.testing.assert_allclose(slopes(errors), 2.0, atol=0.05)
+
+
+def test_the_order_is_two_with_forces_that_change() -> None:
+    robot = torsor.library.planar_chain(2).with_friction("joint1", viscous=0.3, coulomb=0.2, smooth=0.5)
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    push = ca.Function("push", [t, q, v], [ca.sin(5 * t) * ca.vertcat(3, 1) - 0.5 * v])
+    wind = ca.Function("wind", [t, q, v], [ca.vertcat(ca.SX.zeros(1, 6), ca.horzcat(0, 0, ca.cos(t), 1, t, 0))])
+    settings = {"controller": push, "external": wind, "duration": 0.4}
+    exact = torsor.simulate(robot, step=1e-4, **settings).q[-1]
+    found = [torsor.simulate(robot, step=h, method="implicit", **settings).q[-1] for h in (8e-3, 4e-3, 2e-3)]
+    np.testing.assert_allclose(slopes([np.abs(each - exact).max() for each in found]), 2.0, atol=0.05)
+
+
+def test_the_step_keeps_the_symplectic_form() -> None:
+    """The map (q, p) -> (q, p) has a Jacobian J with J^T W J = W, W the canonical form."""
+    robot = torsor.library.elastic_arm()
+    n, h = robot.nv, 5e-3
+    step = implicit_midpoint(robot, forces(robot, Source(), Source(), False))
+    q, p = ca.SX.sym("q", n), ca.SX.sym("p", n)
+    M = ca.densify(robot.function("mass_matrix")(q))
+    q_next, v_next = step(0, q, ca.solve(M, p), h)
+    p_next = robot.function("mass_matrix")(q_next) @ v_next
+    jacobian = ca.Function("J", [q, p], [ca.jacobian(ca.vertcat(q_next, p_next), ca.vertcat(q, p))])
+    rng = np.random.default_rng(3)
+    J = np.asarray(jacobian(rng.normal(size=n), rng.normal(size=n)).full())
+    W = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+    np.testing.assert_allclose(J.T @ W @ J, W, atol=1e-9 * np.abs(J).max() ** 2)
+
+
+def test_a_free_flying_arm_keeps_its_momentum() -> None:
+    robot = torsor.library.free_flying_arm()
+    motion = torsor.simulate(
+        robot, v0=0.5 * np.random.default_rng(0).normal(size=robot.nv), duration=2.0, method="implicit"
+    )
+    momentum, com = robot.momentum(motion.q, motion.v), robot.center_of_mass(motion.q)
+    momentum[:, :3] += np.cross(com, momentum[:, 3:])  # about the origin of the base
+    assert np.abs(momentum - momentum[0]).max() < 1e-12 * np.abs(momentum[0]).max()
+    np.testing.assert_allclose(np.linalg.norm(motion.q[:, 3:7], axis=1), 1.0, atol=1e-14)
+
+
+def test_energy_does_not_drift_over_many_steps() -> None:
+    """It swings with the step squared and stays there: after 1e5 steps no further off than after the first."""
+    robot = torsor.library.elastic_arm()
+    q0 = np.array([0.2, 0.3, -0.4, -0.35])
+    spread = {}
+    for h in (2e-3, 1e-3):
+        energy = torsor.simulate(robot, q0, duration=1e5 * h, step=h, method="implicit", record=10 * h).energy
+        early, late = np.ptp(energy[:1000]), np.ptp(energy[-1000:])
+        assert late < 2 * early
+        assert abs(energy[-1000:].mean() - energy[:1000].mean()) < early
+        spread[h] = np.ptp(energy)
+    assert 3 < spread[2e-3] / spread[1e-3] < 5
+
+
+def test_stiff_joints_need_no_short_steps() -> None:
+    """Springs of 1e5 N m/rad swing far faster than steps of 1 ms see; the slow motion is right all the same."""
+    robot = torsor.library.elastic_seven_axis_arm(1e5)
+    q0 = np.full(14, 0.5)
+    q0[1] += 0.01  # the spring is wound up
+    coarse = torsor.simulate(robot, q0, duration=0.5, step=1e-3, method="implicit")
+    exact = torsor.simulate(robot, q0, duration=0.5, step=1e-3, method="adaptive")
+    assert np.abs(coarse.q[-1] - exact.q[-1]).max() < 0.01
+    with pytest.raises(torsor.SimulationError, match='method="implicit"'):
+        torsor.simulate(robot, q0, duration=0.5, step=1e-3)
+
+
+def test_batches_give_what_single_rollouts_give() -> None:
+    robot = torsor.library.elastic_arm()
+    v0 = np.random.default_rng(0).normal(size=(5, 4))
+    many = torsor.simulate(robot, v0=v0, duration=0.05, method="implicit")
+    one = torsor.simulate(robot, v0=v0[3], duration=0.05, method="implicit")
+    assert np.array_equal(many.q[3], one.q)
+
+
+def test_rotors_on_all_velocities_of_a_body_are_refused() -> None:
+    robot = torsor.library.random_tree(1, types=("free",))
+    with pytest.raises(torsor.ModelError, match=r"rotor_inertia .* on the free joint 'joint1'; fix: remove it"):
+        torsor.simulate(robot, method="implicit")
