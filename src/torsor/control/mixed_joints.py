@@ -35,7 +35,7 @@ def mixed(
     """Return the inverse-dynamics controller of document 004 (eqs. 37-49), for rigid and elastic joints.
 
     ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are numbers or one for each joint, ``K_D_motor`` and ``Lambda_motor`` one
-    for each elastic joint (robots without such need none). The tau (nv) is zero at elastic joints, which only their springs drive. With e = q_d - q,
+    for each elastic joint. The tau (nv) is zero at elastic joints, which only their springs drive. With e = q_d - q,
     q_r' = q_d' + Lambda e, sigma = q_r' - q' and the load's M, C, g (friction and the joints' own springs in g):
 
         tau_c = M q_r'' + C q_r' + g + K_D sigma,   theta_d = q + tau_c / K  of the elastic joints
@@ -47,9 +47,9 @@ def mixed(
     closed loop are known functions of the state, and so theta_d' and theta_d'' are exact; nothing is filtered.
 
     Rigid rows carry S theta'' + C_1 theta' in full. In elastic rows these terms (the spin of rotors against the turning
-    of their carriers) are left out of theta_d, which with them would need the fourth rate of theta: there the equations
-    above hold up to these terms. They are zero where no elastic joint turns a motor of an elastic joint, as in document
-    004's robot. The springs must be linear and without damping.
+    of their carriers) are left out of theta_d, which with them would need the fourth rate of theta; where they are not
+    zero, the equations above hold only as far as they are small. They are zero where no elastic joint turns the motor
+    of an elastic joint, as in document 004's robot. The springs must be linear and without damping.
 
     Example:
         >>> import torsor

@@ -37,7 +37,8 @@ def operational_space(
     ``damping``. ``null_damping`` (N m s/rad) brakes what the task leaves free, a number or one for each coordinate.
 
         x''_c = what e'' + kd e' + kp e = 0 asks for
-        tau = J^T L (x''_c - J' v) + C v + g + friction + (1 - J^T L J M^-1) (-null_damping v),  L = (J M^-1 J^T)^-1
+        tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
+        L = (J M^-1 J^T)^-1,  N = 1 - M^-1 J^T L J
 
     The error in orientation is e = 2 tan(angle / 2) axis of R_d R^T, in base axes: it obeys its equation
     exactly, from any orientation that is less than half a turn away. L grows without bound where J loses its rank.
@@ -81,9 +82,10 @@ def operational_space(
             turn = _turn(T[:3, :3], V[:3], [each[:3, :3] for each in rates], P[:3], D[:3])
             wanted = ca.vertcat(turn, a_d + D[3:] * (v_d - V[3:]) + P[3:] * (x_d - T[:3, 3]))
         inverse = _solve(robot.function("mass_matrix")(q), J.T)  # M^-1 J^T
-        free = -brake * v
+        inertia = J @ inverse  # its inverse is L, the inertia that the task feels
+        free = -brake * (v - inverse @ _solve(inertia, J @ v))
         # The force on the task that also takes back what braking would do to it.
-        force = _solve(J @ inverse, wanted - drift - inverse.T @ free)
+        force = _solve(inertia, wanted - drift - inverse.T @ free)
         tau: ca.SX = J.T @ force + free + robot.function("bias_force")(q, v)
         return tau
 
