@@ -12,6 +12,7 @@ import torsor
 from control.closed_loop import Flow, random_states, run, sines
 from torsor import control
 from torsor.compiler import count_operations
+from torsor.control.drives import Drives
 
 ROOT = Path(__file__).parents[2]
 
@@ -108,8 +109,18 @@ def test_the_error_equations_hold_in_closed_loop(make) -> None:
 def test_the_coupling_is_there_and_was_not_left_out() -> None:
     robot = coupled_arm()
     assert np.abs(robot.mass_matrix(robot.neutral())[:2, 3]).max() > 1e-3
-    assert control.drives.Drives.of(robot, "mixed").coupled() == ["joint3"]
-    assert control.drives.Drives.of(document_arm(), "mixed").coupled() == []
+    assert Drives.of(robot, "mixed").coupled(range(3)) == ["joint3"]
+    assert Drives.of(document_arm(), "mixed").coupled(range(3)) == []
+
+
+def test_what_is_left_out_is_said_and_is_small() -> None:
+    robot = torsor.library.planar_chain(2, length=0.5)
+    for name in robot.joint_names:
+        robot = robot.with_motor(name, 1e-4, ratio=100.0, stiffness=300.0)
+    with pytest.warns(torsor.ModelWarning, match="elastic joints turn the motors of 'joint2'"):
+        law = control.mixed(robot, sines(2), 20.0, 8.0, 20.0, 40.0)
+    *_, (t, q, _) = run(law, np.zeros(4), np.zeros(4), 4.0, 2e-3)
+    assert np.abs(law.reference(t)[0] - q[:2]).max() < 1e-3
 
 
 @pytest.mark.parametrize("make", [document_arm, frictional_arm])

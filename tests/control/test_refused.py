@@ -23,6 +23,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: control.computed_torque(TWO, HERE, 1.0, 2.0, bandwidth=3.0), "gains given: kp, kd, bandwidth"),
     (lambda: control.computed_torque(TWO, HERE, -1.0, 2.0), "two_link: computed_torque: kp is -1.0; allowed: positive"),
     (lambda: control.computed_torque(TWO, HERE, [1.0, 2.0, 3.0], 2.0), r"kp has shape \(3,\); allowed: .* \(2,\)"),
+    (lambda: control.computed_torque(TWO, HERE, [[1.0], [2.0, 3.0]], 2.0), "allowed: real numbers"),
     (lambda: control.computed_torque(TWO, HERE, np.inf, 2.0), "kp is inf; allowed: finite"),
     (lambda: control.computed_torque(TWO, HERE, "high", 2.0), "kp is 'high'; allowed: real numbers"),
     (lambda: control.computed_torque(TWO, HERE, bandwidth=1.0, damping=0.0), "damping is 0.0"),
@@ -58,6 +59,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: control.operational_space(TWO, "link2", [0, 0, 0], np.eye(4), bandwidth=1.0), "a position and a pose"),
     (lambda: control.operational_space(TWO, "link2", pose=np.eye(3), bandwidth=1.0), r"pose: .* shape \(3, 3\)"),
+    (lambda: control.operational_space(TWO, "link2", pose=2 * np.eye(4), bandwidth=1.0), "pose at t = 0 is not a pose"),
     (lambda: control.operational_space(ARM, "tip", [0, 0, 0], bandwidth=1.0), "elastic joints 'joint3'"),
     (
         lambda: control.operational_space(TWO, "link2", [0, 0, 0], bandwidth=1.0, null_damping=-1.0),

@@ -140,7 +140,7 @@ def test_readme_and_docs_run_and_print_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pages = [ROOT / "README.md", ROOT / "docs" / "compiler.md"]
+    pages = [ROOT / "README.md", ROOT / "docs" / "compiler.md", ROOT / "docs" / "control.md"]
     blocks = [b for p in pages for b in re.findall(r"```python\n(.*?)```", p.read_text(), flags=re.DOTALL)]
     assert len(blocks) >= 2
     for block in blocks:

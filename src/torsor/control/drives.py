@@ -5,6 +5,7 @@ theta = ratio q + offset, theta' = theta'' = 0. What is left is M(q) q'' + C(q, 
 and friction, of the joints only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -120,9 +121,10 @@ class Drives:
         bias = self.robot.function("bias_force")(self._complete(q), ca.vertcat(v, motor_rates))
         return self.split(bias)
 
-    def coupled(self) -> list[str]:
-        """Return the elastic joints whose rotor's spin the joints feel: in the mass matrix or in the bias forces."""
+    def coupled(self, rows: Sequence[int]) -> list[str]:
+        """Return the elastic joints whose rotor's spin the joints ``rows`` feel, by its rate or as a gyroscope."""
         q, v, w = (ca.SX.sym(name, size) for name, size in (("q", self.n), ("v", self.n), ("w", len(self.elastic))))
-        S, gyroscopic = self.mass(q)[1], ca.jacobian(self.bias(q, v, w)[0], w)
-        joints = enumerate(self.robot.elastic)
-        return [joint.name for k, joint in joints if not (S[:, k].is_zero() and gyroscopic[:, k].is_zero())]
+        felt = ca.horzcat(self.mass(q)[1], ca.jacobian(self.bias(q, v, w)[0], w))[list(rows), :]
+        count = len(self.elastic)
+        names = enumerate(joint.name for joint in self.robot.elastic)
+        return [name for k, name in names if not (felt[:, k].is_zero() and felt[:, count + k].is_zero())]

@@ -18,7 +18,7 @@ def positive(value: ArrayLike, n: int, where: str, name: str, *, or_zero: bool =
         >>> positive(3.0, 2, "arm", "kp").tolist()
         [3.0, 3.0]
     """
-    single = np.ndim(value) == 0 if not isinstance(value, str) else True
+    single = np.asarray(value, dtype=object).ndim == 0
     gains = frozen_array(value, () if single else (n,), where, name)
     if (gains < 0).any() or (not or_zero and (gains == 0).any()):
         allowed = "0 or more" if or_zero else "positive numbers"

@@ -65,7 +65,7 @@ def _check(drives: Drives, where: str) -> None:
         found = f"the rigid coordinates {', '.join(map(repr, stiff[:5]))}"
         fix = "use control.mixed, or control.computed_torque if no joint is elastic"
         raise ModelError(describe(found, where=where, allowed="elastic joints only", fix=fix))
-    coupled = drives.coupled()
+    coupled = drives.coupled(range(drives.n))
     if coupled:
         found = f"the rotors of {', '.join(map(repr, coupled[:5]))} turn with the links that carry them"
         fix = "put the motors on the base, or use control.mixed"

@@ -16,7 +16,7 @@ from torsor.control.drives import Drives
 from torsor.control.gains import positive
 from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.model import Robot
 
 __all__ = ["mixed"]
@@ -47,9 +47,10 @@ def mixed(
     closed loop are known functions of the state, and so theta_d' and theta_d'' are exact; nothing is filtered.
 
     Rigid rows carry S theta'' + C_1 theta' in full. In elastic rows these terms (the spin of rotors against the turning
-    of their carriers) are left out of theta_d, which with them would need the fourth rate of theta; where they are not
-    zero, the equations above hold only as far as they are small. They are zero where no elastic joint turns the motor
-    of an elastic joint, as in document 004's robot. The springs must be linear and without damping.
+    of their carriers) are left out of theta_d, which with them would need the fourth rate of theta. They are zero where
+    no elastic joint turns the motor of an elastic joint, as in document 004's robot; elsewhere there is a warning, and
+    the equations above hold only as far as these terms are small beside the links' inertia. The springs must be linear
+    and without damping.
 
     Example:
         >>> import torsor
@@ -70,6 +71,10 @@ def mixed(
         positive(1.0 if Lambda_motor is None else Lambda_motor, count, where, "Lambda_motor"),
     )
     desired = make_reference(robot, reference)
+    left_out = drives.coupled(drives.elastic)
+    if left_out:
+        names = ", ".join(map(repr, left_out[:5]))
+        warn(f"{where}: elastic joints turn the motors of {names}; what the joints feel of it is left out of theta_d")
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         joints, motors = zip(drives.split(q), drives.split(v), strict=True)

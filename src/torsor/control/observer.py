@@ -49,7 +49,7 @@ class MomentumObserver:
         symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
         state, q, v, tau, h = symbols.values()
         p, force = self._momentum(q, v)
-        p_old, force_old, r_old = ca.vertsplit(state, robot.nv) if robot.nv else [state] * 3
+        p_old, force_old, r_old = (state[k * robot.nv : (k + 1) * robot.nv] for k in range(3))
         keep = ca.exp(-self.gain * h)
         unknown = (p - p_old) / h - tau - (force + force_old) / 2
         r = keep * r_old + (1 - keep) * unknown
@@ -62,7 +62,7 @@ class MomentumObserver:
 
     def _momentum(self, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return p and its rate without tau and tau_ext."""
-        M, C, bias = (self.robot.function(f"{name}") for name in ("mass_matrix", "coriolis_matrix", "bias_force"))
+        M, C, bias = (self.robot.function(name) for name in ("mass_matrix", "coriolis_matrix", "bias_force"))
         C_v = C(q, v)
         # bias = C v + g + friction + springs
         return M(q) @ v, C_v.T @ v + C_v @ v - bias(q, v)

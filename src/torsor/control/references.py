@@ -82,8 +82,8 @@ def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
         value = ca.SX(ca.DM(frozen_array(law, shape, where, "a constant law")))
         return ca.Function("law", [t], [value])
     value = _as_sx(law(t), where)
-    if 1 in shape + value.shape and value.numel() == rows * columns and min(value.shape) == 1 == columns:
-        value = ca.vec(value)
+    if columns == 1 and value.shape == (1, rows):
+        value = value.T
     if value.shape != (rows, columns):
         found = f"the law returns a matrix {value.shape[0]} x {value.shape[1]}"
         raise ModelError(describe(found, where=where, allowed=f"{rows} x {columns}"))

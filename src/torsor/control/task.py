@@ -10,6 +10,7 @@ from torsor.control.gains import pd_gains, positive
 from torsor.control.references import Law, Reference, law_function
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
+from torsor.robot.values import frozen_pose
 from torsor.spatial import skew
 
 __all__ = ["operational_space"]
@@ -63,6 +64,8 @@ def operational_space(
         if position is not None
         else law_function(pose, (4, 4), f"{where}: pose")  # type: ignore[arg-type]
     )
+    if pose is not None:
+        frozen_pose(desired.function(0).full(), where, "pose at t = 0")
     P, D = pd_gains(size, where, kp, kd, bandwidth, damping)
     brake = positive(null_damping, robot.nv, where, "null_damping", or_zero=True)
 
