@@ -6,7 +6,7 @@
 (6,)
 """
 
-from torsor import library, spatial
+from torsor import control, library, spatial
 from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
@@ -35,6 +35,7 @@ __all__ = [
     "assemble",
     "cache",
     "compile",
+    "control",
     "from_dh",
     "from_mdh",
     "from_screws",

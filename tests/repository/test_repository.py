@@ -27,6 +27,7 @@ LAYERS = [
     "reading",
     "library",
     "simulation",
+    "control",
     "view",
     "bench",
     "cli",
@@ -104,8 +105,8 @@ def test_imports_point_down(path: Path) -> None:
         if own in ALONE:
             assert other in ALONE[own], f"{own} must not know {name}"
         else:
-            compiling = own in ("export", "computing", "simulation")
-            below = [*LAYERS[: LAYERS.index(own) + 1], *(["compiler"] if compiling else [])]
+            compiles = ["compiler"] if own in ("export", "computing", "simulation", "control") else []
+            below = [*LAYERS[: LAYERS.index(own) + 1], *compiles]
             assert other in below, f"{own} must not import {name}"
 
 
@@ -140,7 +141,7 @@ def test_readme_and_docs_run_and_print_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pages = [ROOT / "README.md", ROOT / "docs" / "compiler.md", ROOT / "docs" / "simulation.md"]
+    pages = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("compiler", "simulation", "control"))]
     blocks = [b for p in pages for b in re.findall(r"```python\n(.*?)```", p.read_text(), flags=re.DOTALL)]
     assert len(blocks) >= 2
     for block in blocks:

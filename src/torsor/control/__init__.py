@@ -1,0 +1,22 @@
+"""Controllers: pure functions of time and state that compile, made from a robot's own dynamics."""
+
+from torsor.control.controller import Controller
+from torsor.control.linearization import feedback_linearization
+from torsor.control.mixed_joints import mixed
+from torsor.control.observer import MomentumObserver
+from torsor.control.pd import gravity_pd
+from torsor.control.references import Reference, reference
+from torsor.control.rigid import computed_torque
+from torsor.control.task import operational_space
+
+__all__ = [
+    "Controller",
+    "MomentumObserver",
+    "Reference",
+    "computed_torque",
+    "feedback_linearization",
+    "gravity_pd",
+    "mixed",
+    "operational_space",
+    "reference",
+]

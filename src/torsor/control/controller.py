@@ -1,0 +1,59 @@
+"""A controller: a pure function (t, q, v) -> tau of CasADi symbols that also runs as machine code on arrays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.compiler import Kernel, compile
+from torsor.control.references import Reference
+from torsor.model import Robot
+
+__all__ = ["Controller", "traced"]
+
+
+@dataclass(frozen=True, eq=False)
+class Controller:
+    """A control law for one robot.
+
+    ``function`` is the law as a ``casadi.Function`` of SX: time t (s), positions q (nq), velocities v (nv) -> the
+    generalised forces tau (nv) in N m and N. It has no state, so that a simulation can trace it into its own step.
+    ``reference`` is the motion that it follows. Calling the controller runs its machine code, over any leading axes,
+    with the target of the robot (``robot.to``).
+
+    Example:
+        >>> import torsor
+        >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 0.5], bandwidth=10.0)
+        >>> law.function
+        Function(computed_torque:(t,q[2],v[2])->(tau[2]) SXFunction)
+        >>> law(0.0, np.zeros((5, 2)), np.zeros(2)).shape
+        (5, 2)
+    """
+
+    function: ca.Function
+    robot: Robot
+    reference: Reference | None = None
+
+    def __repr__(self) -> str:
+        return f"<Controller {self.function.name()} of {self.robot.name!r}>"
+
+    @cached_property
+    def _kernel(self) -> Kernel:
+        return compile(self.function, **vars(self.robot.target))
+
+    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
+        """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv)."""
+        tau: NDArray[np.float64] = self._kernel(t, q, v)
+        return tau
+
+
+def traced(
+    name: str, robot: Robot, law: Callable[[ca.SX, ca.SX, ca.SX], ca.SX], reference: Reference | None
+) -> Controller:
+    """Return the controller of a law that is written over symbols (t, q, v)."""
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+    tau = ca.cse(ca.densify(law(t, q, v)))
+    return Controller(ca.Function(name, [t, q, v], [tau], ["t", "q", "v"], ["tau"]), robot, reference)

@@ -1,0 +1,118 @@
+"""Operational space: a frame's position or pose follows a reference, and what is left of the motion is damped."""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.control.controller import Controller, traced
+from torsor.control.drives import plain, rigid
+from torsor.control.gains import pd_gains, positive
+from torsor.control.references import Law, Reference, law_function
+from torsor.errors import ModelError, describe
+from torsor.model import Robot
+from torsor.robot.values import frozen_pose
+from torsor.spatial import skew
+
+__all__ = ["operational_space"]
+
+Array = NDArray[np.float64]
+
+
+def operational_space(
+    robot: Robot,
+    frame: str | int,
+    position: Law | None = None,
+    pose: Law | None = None,
+    *,
+    kp: ArrayLike | None = None,
+    kd: ArrayLike | None = None,
+    bandwidth: ArrayLike | None = None,
+    damping: ArrayLike = 1.0,
+    null_damping: ArrayLike = 0.0,
+) -> Controller:
+    """Return the task-space inverse dynamics of a link or frame (Khatib 1987), for robots with rigid joints.
+
+    Either ``position``, the desired place (3) of the frame's origin in base axes, or ``pose``, its desired pose
+    (4 x 4), is given: constants, or a function of a CasADi time t. Gains are numbers or one for each component of the
+    error (3, or 6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and
+    ``damping``. ``null_damping`` (N m s/rad) brakes what the task leaves free, a number or one for each coordinate.
+
+        x''_c = what e'' + kd e' + kp e = 0 asks for
+        tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
+        L = (J M^-1 J^T)^-1,  N = 1 - M^-1 J^T L J
+
+    The error in orientation is e = 2 tan(angle / 2) axis of R_d R^T, in base axes: it obeys its equation
+    exactly, from any orientation that is less than half a turn away. L grows without bound where J loses its rank.
+
+    Example:
+        >>> import torsor
+        >>> arm = torsor.library.seven_axis_arm()
+        >>> law = operational_space(arm, "link7", position=[0.4, 0.0, 0.6], bandwidth=10.0, null_damping=2.0)
+        >>> law(0.0, [0, 0.5, 0, -1.5, 0, 1.0, 0], [0.0] * 7).shape
+        (7,)
+    """
+    where = f"{robot.name}: operational_space"
+    plain(robot, "operational_space")
+    rigid(robot, "operational_space", "use control.mixed with a reference of the joints")
+    robot.place(frame)
+    if (position is None) == (pose is None):
+        found = "neither a position nor a pose" if position is None else "a position and a pose"
+        raise ModelError(describe(found, where=where, allowed="one of the two"))
+    size = 3 if pose is None else 6
+    desired = Reference(
+        law_function(position, (3,), f"{where}: position")
+        if position is not None
+        else law_function(pose, (4, 4), f"{where}: pose")  # type: ignore[arg-type]
+    )
+    if pose is not None:
+        frozen_pose(desired.function(0).full(), where, "pose at t = 0")
+    P, D = pd_gains(size, where, kp, kd, bandwidth, damping)
+    brake = positive(null_damping, robot.nv, where, "null_damping", or_zero=True)
+
+    def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        T, still = robot.function("pose", frame)(q), ca.SX.zeros(robot.nv, 1)
+        # Jacobian, twist and acceleration come in the frame's own axes.
+        R = ca.diagcat(T[:3, :3], T[:3, :3])[-size:, :]
+        J = R @ robot.function("jacobian", frame)(q)
+        V = R @ robot.function("velocity", frame)(q, v)
+        drift = R @ robot.function("acceleration", frame)(q, v, still)  # J' v
+        rates = desired.rates(t, 2)
+        if pose is None:
+            x_d, v_d, a_d = rates
+            wanted = a_d + D * (v_d - V) + P * (x_d - T[:3, 3])
+        else:
+            x_d, v_d, a_d = (each[:3, 3] for each in rates)
+            turn = _turn(T[:3, :3], V[:3], [each[:3, :3] for each in rates], P[:3], D[:3])
+            wanted = ca.vertcat(turn, a_d + D[3:] * (v_d - V[3:]) + P[3:] * (x_d - T[:3, 3]))
+        inverse = _solve(robot.function("mass_matrix")(q), J.T)  # M^-1 J^T
+        inertia = J @ inverse  # its inverse is L, the inertia that the task feels
+        free = -brake * (v - inverse @ _solve(inertia, J @ v))
+        # The force on the task that also takes back what braking would do to it.
+        force = _solve(inertia, wanted - drift - inverse.T @ free)
+        tau: ca.SX = J.T @ force + free + robot.function("bias_force")(q, v)
+        return tau
+
+    return traced("operational_space", robot, law, desired)
+
+
+def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.SX:
+    """Return the angular acceleration (3) under which the error e of R_d R^T obeys e'' + kd e' + kp e = 0."""
+    own, rate, *wanted = (ca.SX.sym(name, *shape) for name, shape in (("R", (3, 3)), ("w", (3,)), *_DESIRED))
+    E = wanted[0] @ own.T
+    e = 2 * ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / (1 + ca.trace(E))
+    moving = ca.vertcat(ca.vec(own), ca.vec(wanted[0]), ca.vec(wanted[1]))
+    flow = ca.vertcat(ca.vec(skew(rate) @ own), ca.vec(wanted[1]), ca.vec(wanted[2]))
+    e_rate = ca.jtimes(e, moving, flow)
+    # e'' = A w' + b
+    A, b = ca.jacobian(e_rate, rate), ca.jtimes(e_rate, moving, flow)
+    asked = ca.inv(A) @ (-e_rate * kd - e * kp - b)
+    turn: ca.SX = ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired)
+    return turn
+
+
+_DESIRED = (("R_d", (3, 3)), ("R_d1", (3, 3)), ("R_d2", (3, 3)))
+
+
+def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:
+    """Return x of matrix x = b, for a symmetric positive matrix."""
+    return ca.ldl_solve(b, *ca.ldl(matrix))

@@ -1,0 +1,100 @@
+"""Computed torque and PD with gravity: errors obey their equations, and rest is where it was asked for."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from control.closed_loop import random_states, run, sines
+from torsor import control
+
+SEEDS = range(3)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_error_of_computed_torque_obeys_its_linear_equation(seed: int) -> None:
+    robot = torsor.library.random_tree(6, seed, ("revolute", "prismatic", "helical", "planar"))
+    for joint in robot.elastic:
+        robot = robot.without_motor(joint.name)
+    kp, kd = np.linspace(50, 100, robot.nv), np.linspace(10, 30, robot.nv)
+    law = control.computed_torque(robot, sines(robot.nv), kp, kd)
+    for t, q, v in random_states(robot, 5, seed):
+        q_d, v_d, a_d = law.reference(t)
+        a = robot.forward_dynamics(q, v, law(t, q, v))
+        error = (a_d - a) + kd * (v_d - v) + kp * (q_d - q)
+        assert np.abs(error).max() < 1e-9 * max(1.0, np.abs(a).max())
+
+
+def test_a_bandwidth_is_a_critically_damped_error() -> None:
+    robot = torsor.library.two_link()
+    law = control.computed_torque(robot, sines(2), bandwidth=8.0)
+    q_d, v_d, _ = law.reference(0.0)
+    e = np.array([0.3, -0.2])
+    for t, q, _ in run(law, q_d - e, v_d, 1.0):
+        expected = e * (1 + 8.0 * t) * np.exp(-8.0 * t)
+        np.testing.assert_allclose(law.reference(t)[0] - q, expected, atol=1e-9)
+
+
+def test_a_reference_has_exact_rates() -> None:
+    robot = torsor.library.two_link()
+    law = control.reference(robot, lambda t: ca.vertcat(ca.exp(2 * t), t**3))
+    t = np.array([0.0, 0.7])
+    q_d, v_d, a_d = law(t)
+    np.testing.assert_allclose(q_d, np.stack([np.exp(2 * t), t**3], -1), rtol=1e-14)
+    np.testing.assert_allclose(v_d, np.stack([2 * np.exp(2 * t), 3 * t**2], -1), rtol=1e-14)
+    np.testing.assert_allclose(a_d, np.stack([4 * np.exp(2 * t), 6 * t], -1), rtol=1e-14)
+    symbol = ca.SX.sym("t")
+    fourth = ca.Function("f", [symbol], [law.rates(symbol, 4)[4]])
+    assert float(fourth(0.7)[0]) == pytest.approx(16 * np.exp(1.4), rel=1e-13)
+    assert control.reference(robot, law)(0.3)[0].tolist() == law(0.3)[0].tolist()
+
+
+def test_arrays_have_leading_axes_and_the_target_is_the_robots() -> None:
+    robot = torsor.library.six_axis_arm()
+    law = control.gravity_pd(robot, np.zeros(6), 100.0, 20.0)
+    states = list(random_states(robot, 4))
+    t, q, v = (np.stack(each) for each in zip(*states, strict=True))
+    single = np.stack([law(*state) for state in states])
+    np.testing.assert_allclose(law(t, q, v), single, rtol=1e-14)
+    low = control.gravity_pd(robot.to(dtype="float32"), np.zeros(6), 100.0, 20.0)
+    assert low(t, q, v).dtype == np.float32
+
+
+def test_pd_with_gravity_takes_only_the_power_of_its_damping() -> None:
+    """The energy of motion, and of the virtual springs kp, falls by v . kd v and friction."""
+    robot = torsor.library.six_axis_arm().without_friction().with_spring("joint2", 50.0, rest=0.3)
+    law = control.gravity_pd(robot, np.full(6, 0.2), 100.0, 20.0)
+    for t, q, v in random_states(robot, 4):
+        tau = law(t, q, v) - robot.gravity_force(q) - robot.spring_force(q)
+        np.testing.assert_allclose(tau, 100 * (0.2 - q) - 20 * v, atol=1e-11)
+    np.testing.assert_allclose(
+        robot.forward_dynamics(np.full(6, 0.2), np.zeros(6), law(0.0, np.full(6, 0.2), np.zeros(6))), 0, atol=1e-9
+    )
+
+
+def test_pd_holds_a_floating_base() -> None:
+    robot = torsor.library.random_tree(5, 3, ("free", "spherical", "revolute", "prismatic", "revolute"))
+    for joint in robot.elastic:
+        robot = robot.without_motor(joint.name)
+    rng = np.random.default_rng(0)
+    q_d = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
+    law = control.gravity_pd(robot, q_d, 100.0, 20.0)
+    still = np.zeros(robot.nv)
+    np.testing.assert_allclose(robot.forward_dynamics(q_d, still, law(0.0, q_d, still)), 0, atol=1e-9)
+    v, q = rng.normal(size=robot.nv), robot.integrate(q_d, 0.1 * rng.normal(size=robot.nv))
+    expected = 100 * robot.difference(q, q_d) - 20 * v + robot.gravity_force(q) + robot.spring_force(q)
+    np.testing.assert_allclose(law(0.0, q, v), expected, atol=1e-10)
+
+
+def test_pd_of_motors_brings_elastic_joints_to_rest_where_they_shall_be() -> None:
+    robot = torsor.library.elastic_arm().with_spring("joint3", 15.0, rest=0.1).with_friction("joint3", viscous=2.0)
+    robot = robot.with_motor("joint3", 0.004, 10.0, "link1", stiffness=100.0, damping=0.5)
+    robot = robot._with_joint("joint3", lambda joint: replace(joint, ratio=-1.5, offset=0.2))
+    q_d = np.array([0.2, 0.4, -0.3])
+    law = control.gravity_pd(robot, q_d, 60.0, 15.0)
+    *_, (_, q, v) = run(law, np.zeros(4), np.zeros(4), 10.0, 4e-3)
+    np.testing.assert_allclose(q[:3], q_d, atol=1e-5)
+    assert np.abs(v).max() < 1e-4
+    assert law(0.0, np.zeros(4), np.zeros(4))[2] == 0.0
