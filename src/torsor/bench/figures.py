@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 import torsor
-from torsor.bench.peers import Pinocchio, casadi_in_c, mujoco_call
+from torsor.bench.peers import Pinocchio, casadi_in_c, mujoco_call, mujoco_steps, with_rotors
 from torsor.compiler import count_operations
 from torsor.compiler.llvm_code import write_llvm
 from torsor.compiler.native import assembly, emit, vector_width
@@ -198,6 +198,26 @@ def _threads() -> list[Row]:
     ]
 
 
+def _simulation() -> list[Row]:
+    """Return the time of a step of the elastic seven-axis arm, batched, beside MuJoCo's: RK4 in both, no contacts."""
+    bare = torsor.library.elastic_seven_axis_arm()
+    robot, step, count, batch = with_rotors(bare), 1e-4, 500, 1024
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-1, 1, (batch, 7)), rng.normal(size=(batch, 7))
+    q, v = np.hstack([q, q]), np.hstack([v, v])  # the springs at ease
+
+    def batched() -> torsor.Trajectory:
+        return torsor.simulate(robot, q, v, duration=count * step, step=step, record=count * step)
+
+    title, mine = "a step of RK4, 7-dof elastic arm, batch", best(batched) / (count * batch)
+    if not _has("mujoco"):
+        return [Row(title, mine)]
+    loop = mujoco_steps(bare, step, count, q[0], v[0])
+    off = float(np.abs(loop() - batched().q[0, -1]).max())
+    assert off < 1e-6, f"MuJoCo's arm is another one: {off} rad apart"
+    return [Row(title, mine, best(loop) / count, "mj_step")]
+
+
 def _compile_time() -> list[Row]:
     """Return the time for 10,000 operations of a large function: a Jacobian by CasADi's own differentiation."""
     robot = torsor.library.random_tree(24, seed=3, types=("revolute",), extras=False)
@@ -305,7 +325,7 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
     rows: list[Row] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", torsor.ModelWarning)
-        for part in (_dynamics, _threads, _compile_time, _first_calls):
+        for part in (_dynamics, _simulation, _threads, _compile_time, _first_calls):
             with console.status(part.__name__.strip("_").replace("_", " ")):
                 rows += part()
     table = Table(

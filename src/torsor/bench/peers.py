@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torsor.model import Robot
 from torsor.spatial import to_quaternion
 
-__all__ = ["Pinocchio", "casadi_in_c", "mujoco_call"]
+__all__ = ["Pinocchio", "casadi_in_c", "mujoco_call", "mujoco_steps", "with_rotors"]
 
 Array = NDArray[np.float64]
 
@@ -74,29 +74,89 @@ def mujoco_call(robot: Robot) -> Callable[[], None]:
     return call
 
 
-def _mjcf(robot: Robot) -> str:
-    """Return a robot of revolute, prismatic and free joints as MJCF."""
+def with_rotors(robot: Robot) -> Robot:
+    """Return an elastic robot whose links have the inertia of the rotors that ``mujoco_steps`` puts on them."""
+    for motor in (joint.motor for joint in robot.elastic):
+        assert motor is not None
+        robot = robot.with_payload(motor.carrier, ROTOR_MASS, inertia=_rotor(motor.inertia, motor.axis))
+    return robot
+
+
+def mujoco_steps(robot: Robot, step: float, count: int, q: Array, v: Array) -> Callable[[], Array]:
+    """Return a call of ``mj_step`` from a state of an elastic robot: as many steps of RK4, no contacts; it returns q.
+
+    ``robot`` is without the rotors' own inertia: in MuJoCo they are bodies, and springs are tendons.
+    """
+    import mujoco
+
+    options = f'<option integrator="RK4" timestep="{step:.17g}" gravity="{_text(robot.gravity)}"/>'
+    model: Any = mujoco.MjModel.from_xml_string(_mjcf(robot, options))
+    data: Any = mujoco.MjData(model)
+    places = [model.joint(name).qposadr[0] for name in robot.coordinate_names]
+    # Behind the joints' own: the rotors, before their gears.
+    gears = np.array([1.0] * len(robot.joints) + [joint.motor.ratio for joint in robot.elastic if joint.motor])
+
+    def call() -> Array:
+        mujoco.mj_resetData(model, data)
+        data.qpos[places], data.qvel[places] = gears * q, gears * v
+        mujoco.mj_step(model, data, count)
+        return np.asarray(data.qpos[places] / gears)
+
+    return call
+
+
+ROTOR_MASS = 1e-6
+
+
+def _rotor(inertia: float, axis: Array) -> Array:
+    """Return the inertia (3 x 3) of a flat disc with the given moment about its axis."""
+    return inertia / 2 * (np.eye(3) + np.outer(axis, axis))
+
+
+def _text(values: Any) -> str:
+    return " ".join(f"{value:.17g}" for value in np.ravel(values))
+
+
+def _mjcf(robot: Robot, options: str = "") -> str:
+    """Return a robot of revolute, prismatic and free joints, with elastic motors as bodies and tendons, as MJCF."""
     below: dict[int, list[int]] = {}
     for i, parent in enumerate(robot.parents):
         below.setdefault(parent, []).append(i)
     kinds = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "free": "free"}
 
-    def text(values: Any) -> str:
-        return " ".join(f"{value:.17g}" for value in np.ravel(values))
+    def rotors(carrier: str) -> str:
+        return "".join(
+            f'<body><inertial pos="0 0 0" mass="{ROTOR_MASS}" fullinertia="{_six(_rotor(m.inertia, m.axis))}"/>'
+            f'<joint name="{name}/motor" type="hinge" axis="{_text(m.axis)}"/></body>'
+            for name, m in ((joint.name, joint.motor) for joint in robot.elastic)
+            if m is not None and m.carrier == carrier
+        )
 
     def body(i: int) -> str:
         link, joint = robot.links[i], robot.joints[i]
         w_first = np.roll(to_quaternion(joint.placement[:3, :3]), 1)
-        inertia = (link.inertia + 1e-9 * np.eye(3))[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-        axis = "" if joint.type == "free" else f' axis="{text(joint.axis)}" pos="{text(joint.point)}"'
+        inertia = _six(link.inertia + 1e-9 * np.eye(3))
+        axis = "" if joint.type == "free" else f' axis="{_text(joint.axis)}" pos="{_text(joint.point)}"'
         return (
-            f'<body pos="{text(joint.placement[:3, 3])}" quat="{text(w_first)}">'
-            f'<inertial pos="{text(link.com)}" mass="{max(link.mass, 1e-9):.17g}" fullinertia="{text(inertia)}"/>'
-            f'<joint type="{kinds[joint.type]}"{axis}/>{"".join(map(body, below.get(i, [])))}</body>'
+            f'<body pos="{_text(joint.placement[:3, 3])}" quat="{_text(w_first)}">'
+            f'<inertial pos="{_text(link.com)}" mass="{max(link.mass, 1e-9):.17g}" fullinertia="{inertia}"/>'
+            f'<joint name="{joint.name}" type="{kinds[joint.type]}"{axis}/>{rotors(link.name)}'
+            f"{''.join(map(body, below.get(i, [])))}</body>"
         )
 
-    bodies = "".join(map(body, below.get(-1, [])))
-    return f'<mujoco><compiler angle="radian" balanceinertia="true"/><worldbody>{bodies}</worldbody></mujoco>'
+    bodies = rotors(robot.base.name) + "".join(map(body, below.get(-1, [])))
+    springs = "".join(
+        f'<fixed stiffness="{m.stiffness}" damping="{m.damping}">'
+        f'<joint joint="{name}/motor" coef="{1 / m.ratio:.17g}"/><joint joint="{name}" coef="-1"/></fixed>'
+        for name, m in ((joint.name, joint.motor) for joint in robot.elastic)
+        if m is not None
+    )
+    compiler = '<compiler angle="radian" balanceinertia="true"/>'
+    return f"<mujoco>{compiler}{options}<worldbody>{bodies}</worldbody><tendon>{springs}</tendon></mujoco>"
+
+
+def _six(inertia: Array) -> str:
+    return _text(inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
 
 
 def casadi_in_c(function: ca.Function, inputs: tuple[Array, ...]) -> Callable[[], Any] | None:
