@@ -39,42 +39,20 @@ def controller(robot: torsor.Robot) -> torsor.control.Controller:
     )
 
 
-def simulate(robot: torsor.Robot, law: torsor.control.Controller, loads: Array) -> tuple[Array, Array, Array]:
-    """Return times, positions and forces: control held for a step, Runge-Kutta of fourth order between.
-
-    ``loads`` are vertical forces on the tip, side by side as a batch; the controller does not know of them.
-    """
-    times = np.arange(round(SECONDS / STEP) + 1) * STEP
-    n = robot.nv
-    x = np.tile(np.concatenate([START, np.zeros(n)]), (len(loads), 1))
-    external = np.zeros((len(loads), len(robot.links), 6))
+def simulate(robot: torsor.Robot, law: torsor.control.Controller, loads: Array) -> torsor.Trajectory:
+    """Return the motion under vertical forces on the tip, side by side as a batch; the controller knows of none."""
     arm = robot.places["tip"].pose[:3, 3]
-    positions, forces = [], []
-    for t in times:
-        tau = law(t, x[:, :n], x[:, n:])
-        force = robot.pose(x[:, :n], "tip")[:, 2, :3] * loads[:, None]  # base z in the tip's axes, which are the link's
+
+    def push(t: float, q: Array, v: Array) -> Array:
+        force = robot.pose(q, "tip")[:, 2, :3] * loads[:, None]  # base z in the tip's axes, which are the link's
+        external = np.zeros((len(loads), len(robot.links), 6))
         external[:, -1] = np.concatenate([np.cross(arm, force), force], axis=1)
+        return external
 
-        def rate(x: Array, tau: Array = tau) -> Array:
-            return np.concatenate([x[:, n:], robot.forward_dynamics(x[:, :n], x[:, n:], tau, external)], axis=1)
-
-        positions.append(x[:, :n])
-        forces.append(tau)
-        k1 = rate(x)
-        k2 = rate(x + STEP / 2 * k1)
-        k3 = rate(x + STEP / 2 * k2)
-        k4 = rate(x + STEP * k3)
-        x = x + STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return times, np.stack(positions, axis=1), np.stack(forces, axis=1)
-
-
-def errors() -> tuple[Array, Array, Array, Array]:
-    """Return times, desired positions, positions and forces of the loads."""
-    robot = torsor.library.elastic_arm()
-    law = controller(robot)
-    times, q, tau = simulate(robot, law, np.array(list(LOADS.values())))
-    assert law.reference is not None
-    return times, law.reference(times)[0], q, tau
+    start = np.tile(START, (len(loads), 1))
+    return torsor.simulate(
+        robot, start, duration=SECONDS, step=STEP, controller=law, external=push, control_period=STEP
+    )
 
 
 def draw(path: str, times: Array, q_d: Array, q: Array, tau: Array) -> None:
@@ -109,7 +87,11 @@ def draw(path: str, times: Array, q_d: Array, q: Array, tau: Array) -> None:
 
 def main() -> None:
     """Print the table of errors and save the picture."""
-    times, q_d, q, tau = errors()
+    robot = torsor.library.elastic_arm()
+    law = controller(robot)
+    motion = simulate(robot, law, np.array(list(LOADS.values())))
+    assert law.reference is not None
+    times, q, tau, q_d = motion.times, motion.q, motion.tau, law.reference(motion.times)[0]
     rms = np.sqrt(np.mean((q[:, :, :3] - q_d) ** 2, axis=1))
     print("RMS error (rad)         joint 1   joint 2   joint 3")
     for case, row in zip(LOADS, rms, strict=True):

@@ -50,6 +50,9 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
     )
     console.print(view.link_table(robot))
     console.print(view.joint_table(robot))
+    drives = view.drive_table(robot)
+    if drives is not None:
+        console.print(drives)
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
 

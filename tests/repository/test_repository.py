@@ -133,19 +133,23 @@ def test_the_public_names_hold() -> None:
 
 def test_every_method_of_a_robot_has_an_example() -> None:
     for name, method in inspect.getmembers(torsor.Robot, inspect.isfunction):
-        if not name.startswith("_") and method.__module__ in ("torsor.model", "torsor.computing", "torsor.robot.edit"):
+        if not name.startswith("_") and method.__module__ in (
+            "torsor.model",
+            "torsor.computing",
+            "torsor.robot.edit",
+            "torsor.robot.edit_drives",
+        ):
             assert ">>>" in (inspect.getdoc(method) or ""), name
 
 
-def test_readme_and_docs_run_and_print_what_they_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{each.name}" for each in sorted((ROOT / "docs").glob("*.md")))])
+def test_documents_run_and_print_what_they_say(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pages = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("compiler", "simulation", "control"))]
-    blocks = [b for p in pages for b in re.findall(r"```python\n(.*?)```", p.read_text(), flags=re.DOTALL)]
-    assert len(blocks) >= 2
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+    reader: dict[str, object] = {}  # who follows a page types one block after the other
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL):
+        exec(compile(block, page, "exec"), reader)
         assert capsys.readouterr().out.splitlines() == re.findall(r"# -> (.*)", block)
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from torsor.model import Robot
 from torsor.simulation import Trajectory
 
-__all__ = ["count_table", "joint_table", "link_table", "motion_table", "state_table"]
+__all__ = ["count_table", "drive_table", "joint_table", "link_table", "motion_table", "state_table"]
 
 COUNTED = (
     "inverse_dynamics",
@@ -73,6 +73,28 @@ def joint_table(robot: Robot) -> Table:
         cells = (_numbers(np.unique(getattr(joint, field))) for field in shown.values())
         table.add_row(escape(name), joint.type, axis, limits, *cells)
     return table
+
+
+def drive_table(robot: Robot) -> Table | None:
+    """Return the springs and motors of the joints, or None if there is neither."""
+    table = _table("Drives", "joint", "what", "stiffness", "damping", "rotor (kg m²)", "gear", "carrier", "axis")
+    for joint in robot.joints:
+        if joint.spring is not None:
+            spring = joint.spring
+            at = f"spring, at ease at {_number(spring.rest)}"
+            table.add_row(escape(joint.name), at, _stiffness(spring.stiffness), _number(spring.damping))
+        if joint.motor is not None:
+            m = joint.motor
+            elastic = (
+                ("elastic motor", _stiffness(m.stiffness), _number(m.damping)) if m.stiffness else ("motor", "", "")
+            )
+            rotor = _number(m.inertia), _number(m.ratio), escape(m.carrier), _numbers(m.axis)
+            table.add_row(escape(joint.name), *elastic, *rotor)
+    return table if table.row_count else None
+
+
+def _stiffness(value: float | str) -> str:
+    return escape(value) if isinstance(value, str) else _number(value)
 
 
 def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table:
