@@ -47,7 +47,7 @@ def table_function() -> ca.Function:
         ({"step": True}, "step is True"),
         ({"record": 1e-4}, "record is 0.0001 s, shorter than the step"),
         ({"rtol": 0.0}, "rtol is 0.0"),
-        ({"method": "euler"}, "method is 'euler'; allowed: rk4, adaptive"),
+        ({"method": "euler"}, "method is 'euler'; allowed: rk4, implicit, adaptive"),
         ({"control_period": 0.01}, "control_period without a controller"),
         ({"controller": [0, 0], "delay": 0.01}, "delay is 0.01 s without a control_period"),
         ({"controller": [0, 0], "control_period": 0.01, "delay": 0.015}, "1.5 control periods"),
@@ -111,3 +111,12 @@ def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) ->
     assert "simulating" in capsys.readouterr().err
     torsor.simulate(ARM, duration=0.05)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.filterwarnings("ignore::torsor.ModelWarning")
+@pytest.mark.parametrize("method", ["rk4", "implicit", "adaptive"])
+def test_a_singular_mass_matrix_names_the_coordinate(method: str) -> None:
+    links = [torsor.Link("ground"), torsor.Link("arm", 1.0, (0.1, 0, 0)), torsor.Link("ghost")]
+    joints = [torsor.Joint("hinge", "revolute", "ground", "arm"), torsor.Joint("spin", "revolute", "arm", "ghost")]
+    with pytest.raises(torsor.SimulationError, match="nothing resists the force of spin at the start"):
+        torsor.simulate(torsor.assemble("haunted", links, joints), method=method)

@@ -8,12 +8,14 @@ from torsor.simulation.methods import METHODS
 from torsor.simulation.setup import Setup
 from torsor.simulation.trajectory import SimulationError
 
-__all__ = ["FASTEST", "too_fast"]
+__all__ = ["FASTEST", "refuse_singular", "too_fast"]
 
 Array = NDArray[np.float64]
 
 # Nothing moves faster than light (m/s): a speed beyond it, of angles too, is a failure of the method.
 FASTEST = 3e8
+# Below this share of the largest, an eigenvalue of the mass matrix is rounding.
+SINGULAR = 1e-14
 
 
 def too_fast(setup: Setup, t: float, v: Array) -> SimulationError | None:
@@ -28,3 +30,18 @@ def too_fast(setup: Setup, t: float, v: Array) -> SimulationError | None:
     others = ", ".join(f'method="{name}"' for name in METHODS if name != setup.method)
     finer = "" if setup.method == "adaptive" else f"a step below {setup.step:g} s, or {others}; or "
     return SimulationError(describe(found, where=where, fix=f"{finer}check forces, gains and inertias"))
+
+
+def refuse_singular(setup: Setup) -> None:
+    """Raise an error if some force at the start moves nothing: then no acceleration follows from it."""
+    robot = setup.robot
+    with np.errstate(all="ignore"):
+        a = robot.forward_dynamics(setup.q, setup.v, np.zeros(robot.nv))
+        bad = np.argwhere(~np.isfinite(a))
+        if not bad.size:
+            return
+        moments, directions = np.linalg.eigh(robot.mass_matrix(setup.q[tuple(bad[0, :-1])]))
+    if moments[0] <= SINGULAR * moments[-1]:
+        name = robot.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
+        found = f"nothing resists the force of {name} at the start: the mass matrix is singular"
+        raise SimulationError(describe(found, where=robot.name, fix="give what it moves an inertia, or hold the joint"))

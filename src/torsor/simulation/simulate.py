@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from torsor.model import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.events import Watch, read_events
+from torsor.simulation.failure import refuse_singular
 from torsor.simulation.fixed import run_fixed, samples_of
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder
@@ -72,6 +73,7 @@ def simulate(
     setup = Setup.of(
         robot, q0, v0, duration, controller, external, method, step, record, control_period, delay, rtol, atol
     )
+    refuse_singular(setup)
     watch = Watch(read_events(robot, events, setup.batch), robot, len(setup.batch))
     run, recorder = _adaptive(setup) if method == "adaptive" else _fixed(setup)
     status = "interrupted"
