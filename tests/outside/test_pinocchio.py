@@ -154,3 +154,17 @@ def test_coriolis_forces_agree(peer: Peer) -> None:
     q, v, _ = random_state(robot, 5)
     C = pin.computeCoriolisMatrix(model, data, peer.q(q), G @ v)
     assert_close(robot.coriolis_matrix(q, v) @ v, G.T @ (C @ (G @ v)))
+
+
+@pytest.mark.parametrize("name", ["ur5_robot.urdf", "talos_reduced.urdf", "solo12.urdf"])
+def test_motors_that_stand_on_the_base_are_pinocchios_armature(name: str) -> None:
+    """Pinocchio reflects rotors through their gears; of carriers that turn it knows nothing."""
+    peer = Peer(robot_file(name), "fixed")
+    rng = np.random.default_rng(0)
+    robot, armature = peer.robot, rng.uniform(0.01, 1.0, peer.robot.nv)
+    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
+        robot = robot.with_motor(joint.name, armature[slices.v.start] / 50**2, 50, carrier=robot.base.name)
+    peer.model.armature[:] = peer.G @ armature
+    q, v, tau = random_state(robot, 1)
+    theirs = pin.aba(peer.model, peer.data, peer.q(q), peer.G @ v, peer.G @ tau)
+    assert_close(robot.forward_dynamics(q, v, tau), peer.G.T @ theirs)
