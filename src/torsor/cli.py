@@ -1,6 +1,7 @@
 """The command line: ``torsor info``, ``count``, ``simulate``, ``export``, ``bench``, ``cache`` and ``demo``."""
 
 import argparse
+import re
 import warnings
 from collections.abc import Sequence
 from inspect import signature
@@ -16,7 +17,7 @@ from torsor.bench import run_benchmarks
 from torsor.compiler import DTYPES
 from torsor.errors import ModelError, ModelWarning
 from torsor.model import Robot
-from torsor.simulation import METHODS, SimulationError
+from torsor.simulation import METHODS, SUFFIXES, SimulationError
 
 __all__ = ["main"]
 
@@ -63,6 +64,9 @@ def _count(arguments: argparse.Namespace, console: Console) -> None:
 
 def _simulate(arguments: argparse.Namespace, console: Console) -> None:
     robot = _robot(arguments.robot, arguments.base)
+    if arguments.output is not None and arguments.output.suffix.lower() not in SUFFIXES:
+        allowed = ", ".join(SUFFIXES)
+        raise ModelError(f"{arguments.output}: the suffix is {arguments.output.suffix!r}; allowed: {allowed}")
     trajectory = torsor.simulate(
         robot,
         arguments.q0,
@@ -159,6 +163,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _simulation_options(command: argparse.ArgumentParser) -> None:
+    # By itself, argparse takes -1e-3 for an option.
+    command._negative_number_matcher = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
     command.add_argument("--duration", type=float, default=1.0, help="seconds (default: 1)")
     command.add_argument("--step", type=float, default=1e-3, help="longest step, in seconds (default: 0.001)")
     command.add_argument("--method", choices=METHODS, default="rk4", help="how to integrate (default: rk4)")

@@ -1,6 +1,6 @@
 """How a robot computes: functions are traced when they are first needed, compiled for its target, and kept."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -112,6 +112,8 @@ class Computing(Editable):
         """Return the indices of coordinates; the name of a joint stands for all of its own."""
         if isinstance(names, str):
             names = [names]
+        if not isinstance(names, Iterable):
+            raise ModelError(describe(f"forced is {names!r}", where=self.name, allowed="names of coordinates"))
         of_joints = {joint.name: slices.v for joint, slices in zip(self.joints, self.coordinates, strict=True)}
         found: set[int] = set()
         for name in names:

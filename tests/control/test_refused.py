@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import control
+from torsor import ModelError, control
 
 TWO = torsor.library.two_link()
 ARM = torsor.library.elastic_arm()
@@ -84,3 +84,27 @@ def test_negative_poles_are_refused() -> None:
     for poles, message in ((-3.0, "poles is -3.0"), ([1.0, 2.0], r"poles has shape \(2,\)")):
         with pytest.raises(torsor.ModelError, match=message):
             control.feedback_linearization(robot, HERE, poles)
+
+
+@pytest.mark.parametrize("make", [control.gravity_pd, control.computed_torque, control.mixed])
+def test_what_is_no_robot_is_refused(make) -> None:
+    with pytest.raises(ModelError, match=r"for None; allowed: a torsor\.Robot"):
+        make(None, [0.0], 1.0, 1.0)
+
+
+def test_a_law_that_asks_for_numbers_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"the law cannot be written over symbols .*casadi\.if_else"):
+        control.reference(torsor.library.planar_chain(1), lambda t: [1.0 if t > 1 else 0.0])
+
+
+def test_a_quaternion_of_zeros_is_refused() -> None:
+    robot = torsor.library.quadruped()
+    with pytest.raises(ModelError, match="a quaternion of length 0 at 'root'"):
+        control.gravity_pd(robot, np.zeros(robot.nq), 1.0, 1.0)
+
+
+def test_an_observer_takes_no_step_of_no_time() -> None:
+    observer = control.MomentumObserver(torsor.library.planar_chain(1), 10.0)
+    observer.start([0.0], [0.0])
+    with pytest.raises(ModelError, match=r"h is 0\.0; allowed: seconds above 0"):
+        observer.step([0.0], [0.0], [0.0], 0.0)

@@ -1,5 +1,7 @@
 """Springs and motors in files and tables, and what is refused of them."""
 
+import copy
+import pickle
 from pathlib import Path
 
 import casadi as ca
@@ -46,6 +48,46 @@ def test_a_transmission_without_a_rotor_says_nothing_about_motion(tmp_path: Path
     assert load(tmp_path, SIMPLE.format("<mechanicalReduction>50</mechanicalReduction>")).joint("elbow").motor is None
 
 
+def test_a_stiffness_without_a_rotor_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match="a stiffness without a rotor inertia is left out"):
+        assert load(tmp_path, SIMPLE.format("<stiffness>900</stiffness>")).nv == 2
+
+
+def test_a_rotor_heavier_than_its_carrier_is_a_warning() -> None:
+    chain = torsor.library.planar_chain(2)
+    with pytest.warns(ModelWarning, match="the rotor of 'joint2' has 10 kg m.2 about its axis, its carrier 0.0833"):
+        heavy = chain.with_motor("joint2", 10.0, carrier="link1")
+    with pytest.warns(ModelWarning, match="the rotor of 'joint2'"):
+        torsor.assemble("again", [heavy.base, *heavy.links], heavy.joints)
+
+
+def two_names(first: str, second: str) -> torsor.Robot:
+    inertia, ahead = np.diag([0.1, 0.2, 0.3]), torsor.spatial.make_pose(p=[0.5, 0, 0])
+    links = [torsor.Link("base"), torsor.Link(first, 1, (0.1, 0.2, 0.3), inertia)]
+    links.append(torsor.Link(second, 2, (0.3, 0.1, 0.2), inertia))
+    joints = [torsor.Joint("j1", "revolute", "base", first)]
+    joints.append(torsor.Joint("j2", "revolute", first, second, ahead, np.array([0.0, 1.0, 0.0])))
+    return torsor.assemble("r", links, joints).with_motor("j2", 0.01, 10.0, carrier="a")
+
+
+def test_robots_that_differ_in_what_carries_a_motor_share_no_code() -> None:
+    for robot in (two_names("a", "b"), two_names("b", "a")):
+        expected = robot.to(device="casadi").mass_matrix([0.3, 0.7])
+        np.testing.assert_allclose(robot.mass_matrix([0.3, 0.7]), expected, rtol=1e-14)
+
+
+def test_copies_are_as_frozen_as_what_they_are_copies_of() -> None:
+    for copied in (
+        copy.deepcopy(torsor.library.elastic_arm()),
+        pickle.loads(pickle.dumps(torsor.library.elastic_arm())),
+    ):
+        assert copied == torsor.library.elastic_arm()
+        with pytest.raises(ValueError, match="read-only"):
+            copied.gravity[2] = 0.0
+        with pytest.raises(ValueError, match="read-only"):
+            copied.joint("joint3").motor.axis[0] = 1.0
+
+
 def test_a_transmission_of_several_joints_is_left_out_with_a_warning(tmp_path: Path) -> None:
     with pytest.warns(ModelWarning, match=r"arm\.urdf: line 1: transmission 't': it drives 2 joints"):
         robot = load(tmp_path, "<joint name='shoulder'/>" + SIMPLE.format(ROTOR))
@@ -55,6 +97,7 @@ def test_a_transmission_of_several_joints_is_left_out_with_a_warning(tmp_path: P
 @pytest.mark.parametrize(
     ("inside", "count", "message"),
     [
+        (SIMPLE.format(ROTOR + "<carrier link='base'/>"), 1, r"no axis of a motor on 'base'; fix: add <axis"),
         (SIMPLE.format("<rotorInertia>heavy</rotorInertia>"), 1, r"<rotorInertia> is 'heavy'; allowed: a number"),
         (SIMPLE.format(ROTOR + "<axis xyz='1 0'/>"), 1, r"<axis> is '1 0'; allowed: 3 numbers"),
         (
@@ -63,7 +106,7 @@ def test_a_transmission_of_several_joints_is_left_out_with_a_warning(tmp_path: P
             r"transmission 't': inertia is -1\.0; allowed: 0 or more",
         ),
         (
-            SIMPLE.format(ROTOR + "<carrier link='foot'/>"),
+            SIMPLE.format(ROTOR + "<carrier link='foot'/><axis xyz='1 0 0'/>"),
             1,
             r"motor of joint 'elbow' is on 'foot', which does not exist",
         ),

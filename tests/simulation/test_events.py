@@ -89,3 +89,22 @@ def test_what_is_no_event_is_refused() -> None:
         torsor.simulate(BALL, events=[lambda t, q, v: np.zeros(2)])
     with pytest.raises(torsor.ModelError, match=r"a terminal event in a batch \(2,\)"):
         torsor.simulate(ROD, [[0.0], [1.0]], events=[bottom(terminal=True)])
+
+
+def test_a_terminal_event_may_count() -> None:
+    """As in SciPy, a number is how often it has to be seen."""
+    robot = torsor.library.planar_chain(1)
+
+    def bottom(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return q[..., 0] + np.pi / 2
+
+    bottom.terminal = 3  # type: ignore[attr-defined]
+    motion = torsor.simulate(robot, duration=10.0, events=bottom)
+    assert motion.status == "event"
+    assert len(motion.events[0].times) == 3
+
+
+@pytest.mark.parametrize("value", [np.nan, None, "late"])
+def test_events_that_are_no_numbers_are_refused(value: object) -> None:
+    with pytest.raises(torsor.ModelError, match="an event gave"):
+        torsor.simulate(torsor.library.planar_chain(1), events=lambda t, q, v: value)

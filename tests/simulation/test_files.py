@@ -180,3 +180,22 @@ def test_the_command_line_simulates(capsys: pytest.CaptureFixture[str], tmp_path
     assert "q0 has shape (1,); allowed: (..., 2)" in capsys.readouterr().err
     assert main(["simulate", "two_link", "--tau", "1e30", "0"]) == 1
     assert "the speed of joint" in capsys.readouterr().err
+
+
+def test_a_csv_file_keeps_the_wrenches_of_the_environment(tmp_path: Path) -> None:
+    robot = torsor.library.two_link()
+    motion = torsor.simulate(robot, duration=0.01, external=np.arange(12.0).reshape(2, 6))
+    motion.save(tmp_path / "motion.csv")
+    found = torsor.Trajectory.load(tmp_path / "motion.csv", robot=robot)
+    assert np.array_equal(found.external, motion.external)
+    np.testing.assert_allclose(found.reactions, motion.reactions, rtol=1e-14)
+
+
+def test_velocities_between_samples_know_the_force_that_held() -> None:
+    robot = torsor.library.planar_chain(1, gravity=(0, 0, 0))
+
+    def to_and_fro(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.array([10.0 if round(t / 0.1) % 2 == 0 else -10.0])
+
+    motion = torsor.simulate(robot, duration=1.0, controller=to_and_fro, control_period=0.1, record=0.1)
+    assert motion.at(0.0666)[1] == pytest.approx(0.0666 * 30.0)

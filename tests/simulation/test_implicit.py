@@ -120,3 +120,29 @@ def test_rotors_on_all_velocities_of_a_body_are_refused() -> None:
     robot = torsor.library.random_tree(1, types=("free",))
     with pytest.raises(torsor.ModelError, match=r"rotor_inertia .* on the free joint 'joint1'; fix: remove it"):
         torsor.simulate(robot, method="implicit")
+
+
+@pytest.mark.parametrize(("coulomb", "smooth"), [(50.0, 1e-3), (5.0, 1e-3), (50.0, 1e-2), (1.0, 1e-4)])
+def test_steep_friction_stops_a_link_where_it_should(coulomb: float, smooth: float) -> None:
+    """Friction of F on an inertia of 1/3 brakes from 1 rad/s within 1 / (6 F) rad."""
+    robot = torsor.library.planar_chain(1, gravity=(0, 0, 0)).with_friction("joint1", coulomb=coulomb, smooth=smooth)
+    motion = torsor.simulate(robot, v0=[1.0], duration=0.5, method="implicit")
+    assert motion.q[-1, 0] == pytest.approx(1 / (6 * coulomb), abs=3e-5)
+    assert abs(motion.v[-1, 0]) < 1e-6
+
+
+@pytest.mark.parametrize("gain", [1e6, 1e8])
+def test_what_does_not_converge_is_an_error(gain: float) -> None:
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
+    stiff = ca.Function("stiff", [t, q, v], [-gain * q])
+    with pytest.raises(torsor.SimulationError, match="the speed of joint1 is nan"):
+        torsor.simulate(torsor.library.planar_chain(1), q0=[0.1], controller=stiff, method="implicit")
+
+
+def test_springs_with_kinks_move_as_their_force_says() -> None:
+    robot = torsor.library.planar_chain(1, gravity=(0, 0, 0))
+    gap = robot.with_spring("joint1", "1000 * fmax(0, 1 - 0.1 / fmax(abs(x), 1e-9))")
+    found = torsor.simulate(gap, q0=[0.2], duration=1.0, step=1e-4, method="implicit").q[-1]
+    np.testing.assert_allclose(found, torsor.simulate(gap, q0=[0.2], duration=1.0, step=1e-4).q[-1], atol=1e-4)
+    slope = (gap.potential_energy([0.300001]) - gap.potential_energy([0.299999])) / 2e-6
+    assert slope == pytest.approx(gap.spring_force([0.3])[0], rel=1e-3)

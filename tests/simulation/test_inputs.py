@@ -113,6 +113,19 @@ def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"controller": lambda t, q, v: "much"}, "controller gave 'much' at t = 0 s; allowed: numbers"),
+        ({"step": 1e-300}, "1 s with a step of 1e-300 s; allowed: at most"),
+        ({"record": 1e-15, "method": "adaptive"}, "with a record of 1e-15 s"),
+    ],
+)
+def test_more_mistakes_are_named(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(torsor.ModelError, match=message):
+        torsor.simulate(torsor.library.two_link(), **settings)
+
+
 @pytest.mark.filterwarnings("ignore::torsor.ModelWarning")
 @pytest.mark.parametrize("method", ["rk4", "implicit", "adaptive"])
 def test_a_singular_mass_matrix_names_the_coordinate(method: str) -> None:

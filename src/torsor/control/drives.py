@@ -5,6 +5,7 @@ theta = ratio q + offset, theta' = theta'' = 0. What is left is M(q) q'' + C(q, 
 and friction, of the joints only.
 """
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,19 @@ import casadi as ca
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 
-__all__ = ["Drives", "plain", "rigid"]
+__all__ = ["Drives", "is_robot", "plain", "rigid"]
+
+
+def is_robot(robot: object, name: str) -> None:
+    """Refuse what is no robot."""
+    if not isinstance(robot, Robot):
+        found = f"{name} for {reprlib.repr(robot)}"
+        raise ModelError(describe(found, allowed="a torsor.Robot", fix="torsor.load(path)"))
 
 
 def plain(robot: Robot, name: str) -> None:
     """Refuse a robot whose positions are not plain numbers with the velocities as their rates."""
+    is_robot(robot, name)
     if robot.nq != robot.nv:
         odd = [joint.name for joint in robot.joints if joint.nq != joint.nv]
         found = f"{name} for a robot with the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"

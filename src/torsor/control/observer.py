@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.compiler import compile
+from torsor.control.drives import is_robot
 from torsor.control.gains import positive
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
@@ -43,6 +44,7 @@ class MomentumObserver:
     """
 
     def __init__(self, robot: Robot, gain: ArrayLike):
+        is_robot(robot, "MomentumObserver")
         self.robot = robot
         self.gain = positive(gain, robot.nv, f"{robot.name}: MomentumObserver", "gain")
         sizes = {"state": 3 * robot.nv, "q": robot.nq, "v": robot.nv, "tau": robot.nv, "h": 1}
@@ -84,6 +86,8 @@ class MomentumObserver:
         """Return the estimate r (..., nv) at the end of a step of h seconds, at q, v, during which tau acted."""
         if self._state is None:
             raise ModelError(describe("step before start", where=repr(self), fix="call start(q, v) once"))
+        if not (np.asarray(h, dtype=float) > 0).all():
+            raise ModelError(describe(f"h is {h!r}", where=repr(self), allowed="seconds above 0"))
         r: Array
         self._state, r = self._kernel(self.function)(self._state, q, v, tau, h)
         return r

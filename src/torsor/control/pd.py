@@ -4,7 +4,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from torsor.control.controller import Controller, traced
-from torsor.control.drives import Drives, rigid
+from torsor.control.drives import Drives, is_robot, rigid
 from torsor.control.gains import positive
 from torsor.control.references import Law, Reference, reference
 from torsor.errors import ModelError, describe
@@ -34,6 +34,7 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
         >>> gravity_pd(arm, [0.1], kp=50.0, kd=10.0)(0.0, [0.0], [0.0]).round(9).tolist()  # 50 * 0.1 + 29.43
         [34.43]
     """
+    is_robot(robot, "gravity_pd")
     if robot.nq != robot.nv:
         return _of_any_robot(robot, reference, kp, kd)
     return _of_motors(robot, reference, kp, kd)
@@ -70,6 +71,11 @@ def _of_any_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLi
     if ca.depends_on(desired.function(t), t):
         found = "a moving reference for a robot with quaternions among its positions"
         raise ModelError(describe(found, where=robot.name, allowed="constant positions (nq)"))
+    held = desired.function(0).full().ravel()
+    for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
+        if joint.nq > joint.nv and not held[slices.q][-4:].any():
+            found = f"the reference has a quaternion of length 0 at {joint.name!r}"
+            raise ModelError(describe(found, where=robot.name, fix="begin with robot.neutral()"))
 
     def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         error = robot.function("difference")(q, desired.rates(t, 0)[0])

@@ -81,7 +81,14 @@ def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
     if not callable(law):
         value = ca.SX(ca.DM(frozen_array(law, shape, where, "a constant law")))
         return ca.Function("law", [t], [value])
-    value = _as_sx(law(t), where)
+    try:
+        value = _as_sx(law(t), where)
+    except ModelError:
+        raise
+    except Exception as error:
+        found = f"the law cannot be written over symbols ({type(error).__name__}: {error})"
+        fix = "use casadi's functions, and casadi.if_else in place of if"
+        raise ModelError(describe(found, where=where, fix=fix)) from error
     if columns == 1 and value.shape == (1, rows):
         value = value.T
     if value.shape != (rows, columns):

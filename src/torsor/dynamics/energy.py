@@ -7,7 +7,7 @@ from torsor.dynamics.passive import spring_energy
 from torsor.dynamics.tree import Body, Tree
 from torsor.spatial import cross, rotational_inertia
 
-__all__ = ["center_of_mass", "kinetic_energy", "momentum", "potential_energy"]
+__all__ = ["center_of_mass", "gravity_energy", "kinetic_energy", "momentum", "potential_energy"]
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -42,9 +42,14 @@ def _mass(tree: Tree) -> float:
     return float(sum(body.P[3, 3] for body in tree.bodies))
 
 
+def gravity_energy(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return -m g . c (J), zero with the centre of mass at the origin of the base."""
+    return -ca.dot(sx(tree.gravity), _first_moment(tree, q))
+
+
 def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return -m g . c (J), zero with the centre of mass at the origin of the base, and the energy of the springs."""
-    return spring_energy(tree, q) - ca.dot(sx(tree.gravity), _first_moment(tree, q))
+    """Return the energy (J) of gravity and of the springs."""
+    return gravity_energy(tree, q) + spring_energy(tree, q)
 
 
 def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:

@@ -1,6 +1,7 @@
 """A short name for a mechanism's dynamics: equal names, equal functions."""
 
 import hashlib
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -22,8 +23,11 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         numbers = (joint.pitch, joint.ratio, joint.offset, joint.smooth, link.mass)
         digest.update(f"{joint.type} {joint.follows} {numbers!r} {joint.spring!r}".encode())
-        if joint.motor is not None:
-            digest.update(f"{joint.motor!r} {joint.motor.axis.tolist()!r}".encode())  # repr of an array rounds
+        if joint.motor is not None:  # names do not matter: the carrier is known by its place
+            carrier = mechanism.places[joint.motor.carrier].link
+            parts = {each.name: getattr(joint.motor, each.name) for each in fields(joint.motor) if each.compare}
+            parts |= {"carrier": carrier, "axis": joint.motor.axis.tolist()}
+            digest.update(repr(parts).encode())
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())

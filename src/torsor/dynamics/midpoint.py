@@ -12,7 +12,8 @@ and West 2001; on groups, Kobilarov and Marsden 2011) gives with
 where B(u) turns velocities into rates of u (``chart_rate``), and C(u) carries a velocity of the start to the point u
 (``chart_carry``). With no Q the momentum at the end is that at the start seen from there: what floats keeps it to
 rounding, whatever the step. w is improved by Newton's method with the matrix M + h^2/4 K + h/2 D, K and D the slopes of
-springs, dampers and friction: the elimination of ``hybrid`` solves it.
+springs, dampers and friction: the elimination of ``hybrid`` solves it. Where that does not converge there is no result,
+but NaN.
 """
 
 from collections.abc import Callable
@@ -20,19 +21,22 @@ from collections.abc import Callable
 import casadi as ca
 
 from torsor.dynamics.configuration import chart, chart_carry, chart_rate, chart_velocity
-from torsor.dynamics.energy import kinetic_energy, potential_energy
+from torsor.dynamics.energy import gravity_energy, kinetic_energy
 from torsor.dynamics.hybrid import Stiffness, solve_mass
 from torsor.dynamics.kinematics import moves
 from torsor.dynamics.newton_euler import inertial_force, load_force
-from torsor.dynamics.passive import friction_force, slopes
+from torsor.dynamics.passive import friction_force, slopes, spring_force
 from torsor.dynamics.tree import Tree
 
 __all__ = ["midpoint_step"]
 
 Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
 
-# The error shrinks by about the change of the mass matrix within a step each time, which leaves rounding alone.
-EVALUATIONS = 7
+# The error shrinks by about the change of the mass matrix within a step each time, which leaves rounding alone; by less
+# where friction turns steeply.
+EVALUATIONS, EVALUATIONS_WITH_FRICTION = 7, 14
+# How much of the momenta and impulses the equations may be off.
+CONVERGED = 1e-6
 
 
 def midpoint_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX]:
@@ -42,27 +46,33 @@ def midpoint_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces) -> t
     mu0 = inertial_force(tree, q, v)
     near = chart(tree, q, h / 2 * v)
     push = _lagrangian_force(tree)
-    w, mu1 = v, mu0
-    for k in range(EVALUATIONS):
+    rubbing = {k for each in tree.passives if each.coulomb for k in each.v}
+    evaluations = EVALUATIONS_WITH_FRICTION if rubbing else EVALUATIONS
+    # Friction grows ever more slowly with speed: Newton's method climbs it from rest, and falls over it from above.
+    w = ca.vertcat(*(ca.SX(0) if k in rubbing else v[k] for k in range(tree.nv)))
+    mu1, off, scale = mu0, mu0, mu0
+    for k in range(evaluations):
         u = h / 2 * w
         q_mid, v_mid = chart(tree, q, u), chart_velocity(tree, u, w)
         tau, external = forces(q_mid, v_mid)
-        Q = push(q_mid, v_mid) + tau - friction_force(tree, v_mid)
+        Q = push(q_mid, v_mid) + tau - spring_force(tree, q_mid) - friction_force(tree, v_mid)
         if external is not None:
             Q = Q + load_force(tree, q_mid, external)
         mu1, start = _ends(tree, w, h, inertial_force(tree, q_mid, v_mid), Q)
-        if k < EVALUATIONS - 1:
+        off, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
+        if k < evaluations - 1:
             stiffness = {key: h**2 / 4 * K + h / 2 * D for key, (K, D) in slopes(tree, q_mid, v_mid).items()}
-            w = w + _solve(tree, near, mu0 - start, stiffness)
+            w = w + _solve(tree, near, off, stiffness)
     q_end = chart(tree, q, h * w)
-    return q_end, _solve(tree, q_end, mu1, {})
+    v_end = _solve(tree, q_end, mu1, {})
+    return q_end, ca.if_else(ca.norm_1(off) <= CONVERGED * scale, v_end, ca.SX.nan(tree.nv, 1))
 
 
 def _lagrangian_force(tree: Tree) -> ca.Function:
-    """Return (q, v) -> dL/dq (nv x 1) at constant v, along the local coordinates about q."""
+    """Return (q, v) -> dL/dq (nv x 1) at constant v, along the local coordinates about q; springs are left to F."""
     q, v, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
     moved = chart(tree, q, s)
-    slope = ca.gradient(kinetic_energy(tree, moved, v) - potential_energy(tree, moved), s)
+    slope = ca.gradient(kinetic_energy(tree, moved, v) - gravity_energy(tree, moved), s)
     return ca.Function("push", [q, v], [ca.substitute(slope, s, ca.SX.zeros(tree.nv, 1))])
 
 

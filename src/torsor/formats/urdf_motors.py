@@ -27,8 +27,8 @@ _TAGS = {
 def with_motors(root: Element, joints: list[Joint], source: str) -> list[Joint]:
     """Return the joints with the motors of the file's simple transmissions that state a rotor inertia.
 
-    The motor sits on the joint's parent link and spins about the joint's axis, unless ``carrier`` and ``axis`` say
-    otherwise. A transmission without a rotor inertia says nothing about motion.
+    The motor sits on the joint's parent link and spins about the joint's axis, unless ``axis``, or ``carrier`` and
+    ``axis``, say otherwise. A transmission without a rotor inertia says nothing about motion.
     """
     motors: dict[str, Motor] = {}
     by_name = {joint.name: joint for joint in joints}
@@ -36,6 +36,8 @@ def with_motors(root: Element, joints: list[Joint], source: str) -> list[Joint]:
         where = f"{source}: line {transmission.line}: transmission {transmission.get('name', '')!r}"  # type: ignore[attr-defined]
         found = dict(_values(transmission, where))
         if "inertia" not in found:
+            if "stiffness" in found:
+                warn(describe("a stiffness without a rotor inertia is left out", where=where, fix="add rotorInertia"))
             continue
         driven = [each.get("name", "") for each in transmission.iter("joint")]
         if len(driven) != 1 or len(list(transmission.iter("actuator"))) > 1:
@@ -45,6 +47,9 @@ def with_motors(root: Element, joints: list[Joint], source: str) -> list[Joint]:
             what = "has a motor already" if driven[0] in motors else "does not exist"
             raise ModelError(describe(f"its joint {driven[0]!r} {what}", where=where))
         joint = by_name[driven[0]]
+        if found.get("carrier", joint.parent) != joint.parent and "axis" not in found:
+            fix = 'add <axis xyz="..."/> in the axes of that link'
+            raise ModelError(describe(f"no axis of a motor on {found['carrier']!r}", where=where, fix=fix))
         along = joint.placement[:3, :3] @ joint.axis
         motors[joint.name] = Motor(**({"carrier": joint.parent, "axis": along} | found), source=where)
     return [replace(joint, motor=motors[joint.name]) if joint.name in motors else joint for joint in joints]

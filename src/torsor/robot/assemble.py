@@ -61,6 +61,10 @@ def assemble(
     ordered = _follow(ordered, where)
     mechanism = _merge(name, by_name, root, ordered, list(frames), gravity, where)
     _warn_of_singular_leaves(mechanism, where)
+    inertias = {link.name: link.inertia for link in mechanism.links}
+    for joint in mechanism.joints:
+        if joint.motor is not None and joint.motor.carrier in inertias:
+            joint.motor.warn_if_too_heavy(joint.name, inertias[joint.motor.carrier])
     return mechanism
 
 

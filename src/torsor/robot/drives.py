@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.robot.laws import checked_stiffness
 from torsor.robot.values import Part, checked_name, frozen_array
 
@@ -99,3 +99,13 @@ class Motor(Part):
     def is_elastic(self) -> bool:
         """Whether a spring is between the motor and the joint."""
         return self.stiffness is not None
+
+    def warn_if_too_heavy(self, joint: str, inertia: NDArray[np.float64]) -> None:
+        """Warn if the carrier's ``inertia`` (3 x 3, about its centre of mass) cannot have the rotor's in it."""
+        whole = float(self.axis @ inertia @ self.axis)
+        if self.inertia > whole * (1 + 1e-9):
+            found = (
+                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, its carrier {whole:.3g} in all"
+            )
+            fix = f"add the motor's mass and inertia to {self.carrier!r}, for example with_payload"
+            warn(describe(found, allowed="no more than the carrier", fix=fix))

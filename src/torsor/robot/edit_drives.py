@@ -118,6 +118,8 @@ class DriveEdits(Mechanism):
         owner = self.base.name if place.link < 0 else self.links[place.link].name
         direction = place.pose[:3, :3] @ frozen_array(axis, (3,), f"{self.name}: motor of {joint!r}", "axis")
         motor = Motor(owner, inertia, ratio, direction, stiffness, damping)
+        if place.link >= 0:
+            motor.warn_if_too_heavy(joint, self.links[place.link].inertia)
         return self._with_joint(joint, lambda old: replace(old, motor=motor))
 
     def without_motor(self, joint: str) -> Self:

@@ -76,6 +76,12 @@ class Part:
         # What was computed and kept stays behind when a part is copied or sent to another process.
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)  # copies come back writable
+        self.__dict__.update(state)
+
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)

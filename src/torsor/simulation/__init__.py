@@ -1,7 +1,8 @@
 """Motions: integrators, trajectories, events."""
 
+from torsor.simulation.files import SUFFIXES
 from torsor.simulation.methods import METHODS
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Crossings, SimulationError, Trajectory
 
-__all__ = ["METHODS", "Crossings", "SimulationError", "Trajectory", "simulate"]
+__all__ = ["METHODS", "SUFFIXES", "Crossings", "SimulationError", "Trajectory", "simulate"]

@@ -1,5 +1,6 @@
 """Events: functions of the state whose sign changes are located in time."""
 
+import reprlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ class Event:
     """One event: its function of (t, q, v), whether it ends the simulation, and the direction in which it counts."""
 
     function: Callable[[float, Array, Array], Any]
-    terminal: bool
+    terminal: int  # how often it has to be seen to end the simulation; 0 if it never does
     direction: float
 
 
@@ -47,7 +48,7 @@ def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event
         else:
             allowed = "functions event(t, q, v) -> a number"
             raise ModelError(describe(f"events has {each!r}", where=robot.name, allowed=allowed))
-        event = Event(call, bool(getattr(each, "terminal", False)), float(getattr(each, "direction", 0)))
+        event = Event(call, int(getattr(each, "terminal", False)), float(getattr(each, "direction", 0)))
         if event.terminal and batch:
             fix = "simulate the rollouts one by one, or let it not be terminal"
             raise ModelError(describe(f"a terminal event in a batch {batch}", where=robot.name, fix=fix))
@@ -86,7 +87,8 @@ class Watch:
             for index in map(tuple, np.argwhere(hits)):
                 t, state = self._locate(event, start, end, bool(before[index] < 0), index, state_at)
                 crossed.append((t, k, index, state))
-                if event.terminal and (stop is None or t < stop[0]):
+                last = event.terminal and len(self._found[k]) + 1 >= event.terminal
+                if last and (stop is None or t < stop[0]):
                     stop = t, state
         for t, k, index, (q_there, v_there) in sorted(crossed, key=lambda each: each[0]):
             if stop is None or t <= stop[0]:
@@ -107,8 +109,15 @@ class Watch:
         )
 
     def _value(self, event: Event, t: float, q: Array, v: Array) -> Array:
-        value = np.asarray(event.function(t, q, v), dtype=float)
+        given = event.function(t, q, v)
+        try:
+            value = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            value = np.array(np.nan)
         batch = v.shape[:-1]
+        if np.isnan(value).any():
+            found = f"an event gave {reprlib.repr(given)} at t = {t:.6g} s"
+            raise ModelError(describe(found, where=self.robot.name, allowed="a number for each rollout"))
         if value.shape != batch and value.size != 1:
             found = f"an event gave an array of shape {value.shape} at t = {t:.6g} s"
             raise ModelError(describe(found, where=self.robot.name, allowed=f"{batch}: one number for each rollout"))

@@ -16,19 +16,23 @@ from torsor.model import Robot
 from torsor.reading import load as load_robot
 from torsor.simulation.trajectory import Crossings, Trajectory
 
-__all__ = ["load", "save", "units"]
+__all__ = ["SUFFIXES", "load", "save", "units"]
 
 Array = NDArray[np.float64]
 
+SUFFIXES = (".npz", ".csv")
 VERSION = 1
+# What reading a file from anywhere may raise.
+_NUMBERS = (ValueError, TypeError, ArithmeticError, MemoryError)
+_BROKEN = (*_NUMBERS, AttributeError, EOFError, RuntimeError, zipfile.BadZipFile)
 STATUSES = ("done", "event", "interrupted", "failed")
 
 
 def save(trajectory: Trajectory, path: Path) -> None:
     """Write a trajectory, all at once: a write that fails leaves what was there before."""
-    writers = {".npz": _write_npz, ".csv": _write_csv}
+    writers = dict(zip(SUFFIXES, (_write_npz, _write_csv), strict=True))
     if path.suffix.lower() not in writers:
-        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".npz, .csv"))
+        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=", ".join(SUFFIXES)))
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
     try:
         writers[path.suffix.lower()](trajectory, part)
@@ -58,6 +62,7 @@ def _write_npz(trajectory: Trajectory, path: Path) -> None:
         trajectory.robot.save(Path(folder, "robot.toml"))
         text = Path(folder, "robot.toml").read_bytes()
     arrays |= {"torsor": VERSION, "events": len(trajectory.events), "status": trajectory.status}
+    arrays["held"] = np.array(trajectory.held)
     with path.open("wb") as file:
         np.savez(file, robot=np.frombuffer(text, dtype=np.uint8), **arrays)
 
@@ -77,11 +82,12 @@ def _read_npz(path: Path, robot: Robot | None) -> Trajectory:
         robot = _robot(found["robot"].astype(np.uint8).tobytes()) if robot is None else robot
         events = tuple(Crossings(*(found[f"event{k}_{name}"] for name in Crossings._fields)) for k in range(count))
         arrays = {name: found[name] for name in ("times", "q", "v", "a", "tau")}
-        external = found.get("external")
-        return _checked(Trajectory(robot, **arrays, status=status, events=events, external=external))
+        _fits("held", found["held"], (2,), "b")
+        rest: dict[str, Any] = {"external": found.get("external"), "held": tuple(map(bool, found["held"]))}
+        return _checked(Trajectory(robot, **arrays, status=status, events=events, **rest))
     except KeyError as error:
         raise ModelError(describe(f"there is no {error}", where=path.name, fix="was it written by save?")) from None
-    except (ValueError, TypeError, OverflowError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+    except _BROKEN as error:
         raise ModelError(describe(f"not a trajectory: {error}", where=path.name)) from None
 
 
@@ -120,7 +126,10 @@ def _fits(name: str, array: NDArray[Any], shape: tuple[int, ...], kinds: str = "
 
 
 def units(robot: Robot) -> tuple[list[str], list[str]]:
-    """Return the unit of each position and of each velocity times s: rad, m, or 1 for quaternions; motors turn."""
+    """Return the unit of each position and of each velocity times s: rad, m, or 1 for quaternions.
+
+    A motor's angle is taken after the gear, so that it has the unit of its joint.
+    """
     positions: list[str] = []
     rates: list[str] = []
     for joint in robot.joints:
@@ -128,20 +137,20 @@ def units(robot: Robot) -> tuple[list[str], list[str]]:
             own = ["rad" if turns else "m" for turns in joint.kind.turns]
             rates += own
             positions += own if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
-    return (
-        positions + ["rad"] * (robot.nq - len(positions)),
-        rates + ["rad"] * (robot.nv - len(rates)),
-    )
+    motors = ["rad" if joint.kind.turns[0] else "m" for joint in robot.elastic]
+    return positions + motors, rates + motors
 
 
-def _header(robot: Robot) -> list[str]:
+def _header(robot: Robot, external: bool) -> list[str]:
     positions, rates = units(robot)
     force = {"rad": "N m", "m": "N"}
     columns = ["time [s]", *(f"q {n} [{u}]" for n, u in zip(robot.position_names, positions, strict=True))]
     for letter, unit in (("v", "{}/s"), ("a", "{}/s^2")):
         columns += [f"{letter} {n} [{unit.format(u)}]" for n, u in zip(robot.coordinate_names, rates, strict=True)]
     pairs = zip(robot.coordinate_names, rates, strict=True)
-    return [*columns, *(f"tau {n} [{force[u]}]" for n, u in pairs)]
+    columns += [f"tau {n} [{force[u]}]" for n, u in pairs]
+    parts = [f"{letter}{axis} [{unit}]" for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz"]
+    return columns + [f"external {link} {part}" for link in robot.link_names for part in parts] * external
 
 
 def _write_csv(trajectory: Trajectory, path: Path) -> None:
@@ -149,29 +158,31 @@ def _write_csv(trajectory: Trajectory, path: Path) -> None:
         found = f"{trajectory.q.shape[:-2]} rollouts do not fit into a .csv file"
         raise ModelError(describe(found, where=path.name, fix="save trajectory[i], or a .npz file"))
     t = trajectory
-    table = np.column_stack([t.times, t.q, t.v, t.a, t.tau])
+    wrenches = [] if t.external is None else [t.external.reshape(len(t), -1)]
+    table = np.column_stack([t.times, t.q, t.v, t.a, t.tau, *wrenches])
     rows: Iterable[list[str]] = (list(map(repr, row)) for row in table.tolist())  # repr reads back to the last bit
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(_header(trajectory.robot))
+        writer.writerow(_header(trajectory.robot, trajectory.external is not None))
         writer.writerows(rows)
 
 
 def _read_csv(path: Path, robot: Robot) -> Trajectory:
-    header = _header(robot)
+    plain, header = (_header(robot, external) for external in (False, True))
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file)
             first = next(rows, [])
-            if first != header:
+            if first not in (plain, header):
                 found = f"the columns are {first[:4]} ... ({len(first)}), not those of {robot.name}"
-                raise ValueError(f"{found}: {header[:4]} ... ({len(header)})")
-            table = np.array([[float(cell) for cell in row] for row in rows if row]).reshape(-1, len(header))
+                raise ValueError(f"{found}: {plain[:4]} ... ({len(plain)})")
+            table = np.array([[float(cell) for cell in row] for row in rows if row]).reshape(-1, len(first))
     except (ValueError, csv.Error) as error:
         raise ModelError(describe(f"not a trajectory of {robot.name}: {error}", where=path.name)) from None
-    ends = np.cumsum([1, robot.nq, robot.nv, robot.nv])
-    times, q, v, a, tau = np.split(table, ends, axis=1)
+    ends = np.cumsum([1, robot.nq, robot.nv, robot.nv, robot.nv])
+    times, q, v, a, tau, wrenches = np.split(table, ends, axis=1)
+    external = wrenches.reshape(-1, len(robot.links), 6) if first == header != plain else None
     try:
-        return _checked(Trajectory(robot, times[:, 0], q, v, a, tau))
+        return _checked(Trajectory(robot, times[:, 0], q, v, a, tau, external=external))
     except ValueError as error:
         raise ModelError(describe(f"not a trajectory: {error}", where=path.name)) from None

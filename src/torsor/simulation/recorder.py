@@ -87,7 +87,8 @@ class Recorder:
         if external is None and environment is not None:
             external = _evaluate(self.setup, "external", times, q, v)
         a = robot.forward_dynamics(q, v, tau, external)
-        return Trajectory(robot, times, q, v, a, tau, status, events, external)
+        holding = self.tau is not None, self.external is not None
+        return Trajectory(robot, times, q, v, a, tau, status, events, external, holding)
 
 
 def _evaluate(setup: Setup, what: str, times: Array, q: Array, v: Array) -> Array:

@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 
 # How far a quotient of two times may be from a whole number and still be one: 0.3 / 0.1 is not 3.
 WHOLE = 1e-9
+# More steps than end within days, and samples than fit into memory.
+MOST_STEPS, MOST_SAMPLES = 1e11, 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,10 @@ class Setup:
         duration, step = _positive(robot, "duration", duration), _positive(robot, "step", step)
         rtol, atol = _positive(robot, "rtol", rtol), _positive(robot, "atol", atol)
         record = None if record is None else _positive(robot, "record", record)
+        for name, length, most in (("step", step, MOST_STEPS), ("record", record, MOST_SAMPLES)):
+            if length is not None and duration / length > most:
+                found = f"{duration:g} s with a {name} of {length:g} s"
+                raise ModelError(describe(found, where=robot.name, allowed=f"at most {most:g} of them"))
         if record is not None and method != "adaptive" and record < step * (1 - WHOLE):
             found = f"record is {record:g} s, shorter than the step of {step:g} s"
             raise ModelError(describe(found, where=robot.name, allowed="the step or more", fix="a smaller step"))

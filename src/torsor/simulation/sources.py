@@ -99,7 +99,12 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape) -> 
         # The state is the simulation's own: a function that writes to it would change the motion unseen.
         q, v = q.view(), v.view()
         q.flags.writeable = v.flags.writeable = False
-        result = np.asarray(call(t, q, v), dtype=float)
+        given = call(t, q, v)
+        try:
+            result = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            found = f"{what} gave {reprlib.repr(given)} at t = {t:.6g} s"
+            raise ModelError(describe(found, where=robot.name, allowed=f"numbers of shape {core}")) from None
         batch = v.shape[:-1]
         if result.shape != (*batch, *core) and result.shape != core:
             found = f"{what} gave an array of shape {result.shape} at t = {t:.6g} s"

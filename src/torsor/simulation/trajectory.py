@@ -42,8 +42,9 @@ class Trajectory:
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
     the controller. A force that holds is recorded where it sets in. ``external`` (..., T, L, 6) are the wrenches of
-    the environment, or None. ``status`` is "done", "event" (a terminal event ended it) or "interrupted" (Ctrl-C).
-    ``events`` has one ``Crossings`` for each event that was given. ``len`` is T; an index picks rollouts.
+    the environment, or None; ``held`` says of tau and of external whether they hold from a sample on. ``status`` is
+    "done", "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` has one ``Crossings``
+    for each event that was given. ``len`` is T; an index picks rollouts.
 
     Example:
         >>> import torsor
@@ -61,6 +62,7 @@ class Trajectory:
     status: str = "done"
     events: tuple[Crossings, ...] = ()
     external: Array | None = None
+    held: tuple[bool, bool] = (False, False)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -126,13 +128,23 @@ class Trajectory:
         left = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self) - 2)
         h = (self.times[left + 1] - self.times[left])[..., None]
         s = (times - self.times[left])[..., None] / h
-        (q0, q1), (v0, v1), (a0, a1) = ((x[..., left, :], x[..., left + 1, :]) for x in (self.q, self.v, self.a))
+        (q0, q1), (v0, v1) = ((x[..., left, :], x[..., left + 1, :]) for x in (self.q, self.v))
+        a0, a1 = self.a[..., left, :], self._a_before(left)
         integrate, difference = self.robot.integrate, self.robot.difference
         points = [q0, integrate(q0, h * v0 / 3), integrate(q1, -h * v1 / 3), q1]
         while len(points) > 1:
             points = [integrate(x, s * difference(x, y)) for x, y in pairwise(points)]
         v = (1 - s) ** 2 * ((1 + 2 * s) * v0 + s * h * a0) + s**2 * ((3 - 2 * s) * v1 + (s - 1) * h * a1)
         return points[0], v
+
+    def _a_before(self, left: NDArray[np.signedinteger[Any]]) -> Array:
+        """Return the accelerations at the ends of intervals, just before what holds during them ends."""
+        ends = left + 1
+        if not any(self.held):
+            return self.a[..., ends, :]
+        tau = self.tau[..., left if self.held[0] else ends, :]
+        external = None if self.external is None else self.external[..., left if self.held[1] else ends, :, :]
+        return self.robot.forward_dynamics(self.q[..., ends, :], self.v[..., ends, :], tau, external)
 
     def save(self, path: str | Path) -> None:
         """Write the trajectory to a .npz file, with the robot in it, or one rollout to a .csv file.
