@@ -139,7 +139,7 @@ class Computing(Editable):
             names = [*ALGORITHMS[name].inputs, *(["external"] if external else [])]
             settings: dict[str, Any] = vars(self.target) | {
                 "inputs": [shapes[each] for each in names],
-                "outputs": [shapes["output"]] * (2 if ALGORITHMS[name].hybrid else 1),
+                "outputs": [shapes["output"]] * max(1, len(ALGORITHMS[name].results)),
             }
             self._kernels[key] = self._recalled(key, settings) or compile(
                 self.function(name, place, external, forced), **settings, key=self._cache_key(key)

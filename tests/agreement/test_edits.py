@@ -91,6 +91,7 @@ def test_a_subtree_moves_as_it_does_on_the_robot_at_rest(seed: int) -> None:
         assert_close(tilted.inverse_dynamics(q[positions], v[rows], a[rows]), expected)
 
 
+@pytest.mark.filterwarnings("ignore:the rotor of")  # the base has no inertia of its own, and carries motors
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_floating_base_at_rest_is_a_fixed_one(seed: int, tmp_path) -> None:
     robot = torsor.library.random_tree(6, seed)

@@ -168,3 +168,20 @@ def test_motors_that_stand_on_the_base_are_pinocchios_armature(name: str) -> Non
     q, v, tau = random_state(robot, 1)
     theirs = pin.aba(peer.model, peer.data, peer.q(q), peer.G @ v, peer.G @ tau)
     assert_close(robot.forward_dynamics(q, v, tau), peer.G.T @ theirs)
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize("name", ["ur5_robot.urdf", "talos_reduced.urdf", "solo12.urdf"])
+def test_derivatives_agree(name: str, base: str) -> None:
+    peer = Peer(robot_file(name), base)
+    robot, G = peer.robot, peer.G
+    q, v, a = random_state(robot, 2)
+    theirs = pin.computeRNEADerivatives(peer.model, peer.data, peer.q(q), G @ v, G @ a)
+    for found, expected in zip(robot.inverse_dynamics_derivatives(q, v, a), theirs, strict=True):
+        full = np.triu(expected) + np.triu(expected, 1).T if expected is theirs[2] else expected
+        assert_close(found, G.T @ full @ G)
+    pin.computeABADerivatives(peer.model, peer.data, peer.q(q), G @ v, G @ a)
+    found = robot.forward_dynamics_derivatives(q, v, a)
+    minv = np.triu(peer.data.Minv) + np.triu(peer.data.Minv, 1).T
+    for ours, expected in zip(found, (peer.data.ddq_dq, peer.data.ddq_dv, minv), strict=True):
+        assert_close(ours, G.T @ expected @ G)

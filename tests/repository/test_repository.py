@@ -23,6 +23,7 @@ LAYERS = [
     "dynamics",
     "export",
     "computing",
+    "sensitivities",
     "model",
     "reading",
     "library",

@@ -52,7 +52,7 @@ def test_csv_reads_back_equal_and_names_its_columns(motion: torsor.Trajectory, t
     assert_same(torsor.Trajectory.load(tmp_path / "motion.csv", robot=ARM), motion)
     header = (tmp_path / "motion.csv").read_text().splitlines()[0].split(",")
     assert header[:3] == ["time [s]", "q joint1 [rad]", "q joint2 [rad]"]
-    assert header[-1] == "tau joint2 [N m]"
+    assert header[-1] == "held tau joint2 [N m]"
     tree = torsor.library.random_tree(7, 0)
     torsor.simulate(tree.without_friction().to(device="casadi"), duration=0.002).save(tmp_path / "tree.csv")
     header = (tmp_path / "tree.csv").read_text().splitlines()[0].split(",")

@@ -131,12 +131,44 @@ def test_steep_friction_stops_a_link_where_it_should(coulomb: float, smooth: flo
     assert abs(motion.v[-1, 0]) < 1e-6
 
 
-@pytest.mark.parametrize("gain", [1e6, 1e8])
-def test_what_does_not_converge_is_an_error(gain: float) -> None:
+@pytest.mark.parametrize("kind", ["stiff", "damped", "mixed"])
+def test_controllers_in_casadi_may_be_as_stiff_as_springs(kind: str) -> None:
+    chain = torsor.library.planar_chain(1, gravity=(0, 0, 0))
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
-    stiff = ca.Function("stiff", [t, q, v], [-gain * q])
-    with pytest.raises(torsor.SimulationError, match="the speed of joint1 is nan"):
-        torsor.simulate(torsor.library.planar_chain(1), q0=[0.1], controller=stiff, method="implicit")
+    if kind == "stiff":  # the same as the spring of the robot itself
+        law = ca.Function("stiff", [t, q, v], [-1e6 * q])
+        found = torsor.simulate(chain, [0.1], duration=0.1, controller=law, method="implicit").q
+        expected = torsor.simulate(chain.with_spring("joint1", 1e6), [0.1], duration=0.1, method="implicit").q
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    elif kind == "damped":
+        law = ca.Function("damped", [t, q, v], [-1e4 * v])
+        assert abs(torsor.simulate(chain, v0=[1.0], duration=0.1, controller=law, method="implicit").v[-1, 0]) < 0.2
+    else:
+        arm = torsor.library.elastic_arm()
+        law = torsor.control.mixed(arm, lambda t: 3 * [0.5 * ca.sin(t)], 30.0, 8.0, 20.0, 40.0)
+        exact = torsor.simulate(arm, duration=0.5, controller=law, step=2e-4).q[-1]
+        found = torsor.simulate(arm, duration=0.5, controller=law, step=2e-3, method="implicit").q[-1]
+        np.testing.assert_allclose(found, exact, atol=1e-5)
+
+
+def test_what_cannot_be_solved_is_an_error() -> None:
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
+    switching = ca.Function("switching", [t, q, v], [-100 * ca.sign(v)])
+    with pytest.raises(torsor.SimulationError, match=r"the equations of the step to t = .* could not be solved"):
+        torsor.simulate(torsor.library.planar_chain(1), q0=[0.1], controller=switching, method="implicit")
+
+
+def test_friction_that_jumps_is_refused() -> None:
+    with pytest.raises(torsor.ModelError, match=r"friction of 'joint1' that jumps at rest; fix: make it smooth"):
+        torsor.simulate(torsor.library.six_axis_arm(), method="implicit")
+
+
+def test_an_arm_with_steep_friction_in_all_joints_falls_as_with_short_steps() -> None:
+    robot = torsor.library.six_axis_arm()
+    for name in robot.joint_names:
+        robot = robot.with_friction(name, smooth=1e-2)
+    found = torsor.simulate(robot, duration=0.1, method="implicit").q[-1]
+    np.testing.assert_allclose(found, torsor.simulate(robot, duration=0.1, step=2e-5).q[-1], atol=2e-5)
 
 
 def test_springs_with_kinks_move_as_their_force_says() -> None:

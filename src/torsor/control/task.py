@@ -35,7 +35,8 @@ def operational_space(
     Either ``position``, the desired place (3) of the frame's origin in base axes, or ``pose``, its desired pose
     (4 x 4), is given: constants, or a function of a CasADi time t. Gains are numbers or one for each component of the
     error (3, or 6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and
-    ``damping``. ``null_damping`` (N m s/rad) brakes what the task leaves free, a number or one for each coordinate.
+    ``damping``. ``null_damping`` (N m s/rad) brakes what the task leaves free, a number or one for each coordinate;
+    above the inertia that it brakes divided by the step, a simulation with that step is unstable.
 
         x''_c = what e'' + kd e' + kp e = 0 asks for
         tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
@@ -47,7 +48,7 @@ def operational_space(
     Example:
         >>> import torsor
         >>> arm = torsor.library.seven_axis_arm()
-        >>> law = operational_space(arm, "link7", position=[0.4, 0.0, 0.6], bandwidth=10.0, null_damping=2.0)
+        >>> law = operational_space(arm, "link7", position=[0.4, 0.0, 0.6], bandwidth=10.0, null_damping=0.2)
         >>> law(0.0, [0, 0.5, 0, -1.5, 0, 1.0, 0], [0.0] * 7).shape
         (7,)
     """

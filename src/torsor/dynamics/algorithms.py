@@ -6,7 +6,7 @@ from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics import composite, configuration, energy, hybrid, newton_euler, passive, places
+from torsor.dynamics import composite, configuration, derivatives, energy, hybrid, newton_euler, passive, places
 from torsor.dynamics.lean import lean
 from torsor.dynamics.tree import Tree
 from torsor.robot import Mechanism, Place
@@ -20,8 +20,9 @@ class Algorithm:
 
     ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
     that the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or
-    frame, ``hybrid`` that the coordinates driven by force are named and that there are two results of the same shape.
-    ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for positions, "L" for links.
+    frame, ``hybrid`` that the coordinates driven by force are named. ``output`` is the shape of the result for one
+    state, with "n" for velocities, "nq" for positions, "L" for links; where there are several results, all of that
+    shape, ``results`` names them.
     """
 
     rule: Callable[..., Any]
@@ -31,6 +32,7 @@ class Algorithm:
     external: bool = False
     at_place: bool = False
     hybrid: bool = False
+    results: tuple[str, ...] = ()
 
     def shapes(self, mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
         """Return the shape for one state of each input, of ``external`` and of the ``output``."""
@@ -48,7 +50,36 @@ ALGORITHMS: dict[str, Algorithm] = {
     "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, ("q", "v", "a"), _N, lean=True, external=True),
     "forward_dynamics": Algorithm(hybrid.forward_dynamics, ("q", "v", "tau"), _N, lean=True, external=True),
     "hybrid_dynamics": Algorithm(
-        hybrid.hybrid_dynamics, ("q", "v", "a", "tau"), _N, lean=True, external=True, hybrid=True
+        hybrid.hybrid_dynamics,
+        ("q", "v", "a", "tau"),
+        _N,
+        lean=True,
+        external=True,
+        hybrid=True,
+        results=("a", "tau"),
+    ),
+    "inverse_dynamics_derivatives": Algorithm(
+        derivatives.inverse_dynamics_derivatives,
+        ("q", "v", "a"),
+        _NN,
+        lean=True,
+        external=True,
+        results=("dq", "dv", "da"),
+    ),
+    "forward_dynamics_derivatives": Algorithm(
+        derivatives.forward_dynamics_derivatives,
+        ("q", "v", "tau"),
+        _NN,
+        lean=True,
+        external=True,
+        results=("dq", "dv", "dtau"),
+    ),
+    "joint_wrench_derivatives": Algorithm(
+        derivatives.joint_wrench_derivatives,
+        ("q", "v", "a"),
+        ("L", 6, "n"),
+        external=True,
+        results=("dq", "dv", "da"),
     ),
     "joint_wrenches": Algorithm(newton_euler.joint_wrenches, ("q", "v", "a"), _LINKS, external=True),
     "bias_force": Algorithm(newton_euler.bias_force, ("q", "v"), _N, lean=True),
@@ -97,5 +128,5 @@ def trace(
     arguments |= {"place": place} if algorithm.at_place else {"forced": forced} if algorithm.hybrid else {}
     result = algorithm.rule(tree, **arguments)
     results = ca.cse(list(result)) if isinstance(result, tuple) else [ca.cse(result)]
-    titles = [f"{name}_{each}" for each in ("a", "tau")] if algorithm.hybrid else [name]
+    titles = [f"{name}_{each}" for each in algorithm.results] or [name]
     return ca.Function(name, symbols, results, names, titles)

@@ -32,11 +32,13 @@ from torsor.dynamics.kinematics import Move, moves, sx, twists
 from torsor.dynamics.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
-__all__ = ["coriolis_matrix", "mass_matrix"]
+__all__ = ["Composite", "Entries", "climb", "composites", "coriolis_matrix", "mass_matrix", "momentum_composites"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Composite:
+class Composite:
+    """Everything that a joint carries, as one body: second moments, first moments and mass, in the joint frame."""
+
     Sigma: ca.SX
     ms: ca.SX
     m: float
@@ -46,21 +48,22 @@ class _Composite:
         J, c = ca.trace(self.Sigma) * sx(ca.SX.eye(3)) - self.Sigma, skew(self.ms)
         return J @ S[:3, :] + c @ S[3:, :], self.m * S[3:, :] - c @ S[:3, :]
 
-    def up(self, move: Move) -> "_Composite":
+    def up(self, move: Move) -> "Composite":
         """Return the composite in the parent's frame."""
         ms = move.up(self.ms)
         h = ms + 0.5 * self.m * move.p
         outer = h @ move.p.T
         # One triangle is computed and mirrored: the other would be the same numbers by other operations.
         Sigma = ca.triu2symm(ca.triu(move.up(move.up(self.Sigma).T) + outer + outer.T))
-        return _Composite(Sigma, ms + self.m * move.p, self.m)
+        return Composite(Sigma, ms + self.m * move.p, self.m)
 
-    def __add__(self, other: "_Composite") -> "_Composite":
-        return _Composite(self.Sigma + other.Sigma, self.ms + other.ms, self.m + other.m)
+    def __add__(self, other: "Composite") -> "Composite":
+        return Composite(self.Sigma + other.Sigma, self.ms + other.ms, self.m + other.m)
 
 
-def _composites(tree: Tree, moved: list[Move]) -> list[_Composite]:
-    total = [_Composite(sx(b.P[:3, :3]), sx(b.P[:3, 3]), float(b.P[3, 3])) for b in tree.bodies]
+def composites(tree: Tree, moved: list[Move]) -> list[Composite]:
+    """Return the composite of each joint, in its body's frame, tips to root."""
+    total = [Composite(sx(b.P[:3, :3]), sx(b.P[:3, 3]), float(b.P[3, 3])) for b in tree.bodies]
     for i in reversed(range(len(total))):
         parent = tree.bodies[i].parent
         if parent >= 0:
@@ -68,7 +71,7 @@ def _composites(tree: Tree, moved: list[Move]) -> list[_Composite]:
     return total
 
 
-def _climb(tree: Tree, moved: list[Move], k: int, *wrench: ca.SX) -> Iterator[tuple[int, ca.SX]]:
+def climb(tree: Tree, moved: list[Move], k: int, *wrench: ca.SX) -> Iterator[tuple[int, ca.SX]]:
     """Give wrenches (n, f) on body k as 6-row columns, seen from body k and from each body above it."""
     n, f = wrench
     while True:
@@ -80,7 +83,7 @@ def _climb(tree: Tree, moved: list[Move], k: int, *wrench: ca.SX) -> Iterator[tu
         k = parent
 
 
-class _Entries:
+class Entries:
     """Blocks of a matrix between joints or rotors, summed into the rows and columns of their coordinates."""
 
     def __init__(self, tree: Tree):
@@ -93,8 +96,11 @@ class _Entries:
         block = i_ratio * j_ratio * block
         for r in range(block.size1()):
             for c in range(block.size2()):
-                key = (i + r, j + c)
-                self._values[key] = self._values.get(key, 0) + block[r, c]
+                self.add_at(i + r, j + c, block[r, c])
+
+    def add_at(self, row: int, column: int, value: ca.SX) -> None:
+        """Add one entry."""
+        self._values[row, column] = self._values.get((row, column), 0) + value
 
     def matrix(self) -> ca.SX:
         """Return the matrix (nv x nv); entries that no block touched are structural zeros."""
@@ -115,9 +121,9 @@ def _rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
 def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
     """Return M(q) (nv x nv), rotors included."""
     moved, bodies = moves(tree, q), tree.bodies
-    entries = _Entries(tree)
-    for k, composite in enumerate(_composites(tree, moved)):
-        for j, F in _climb(tree, moved, k, *composite.momentum(moved[k].S)):
+    entries = Entries(tree)
+    for k, composite in enumerate(composites(tree, moved)):
+        for j, F in climb(tree, moved, k, *composite.momentum(moved[k].S)):
             block = moved[j].S.T @ F
             if j == k:
                 entries.add(bodies[k], bodies[k], ca.triu2symm(ca.triu(block)))
@@ -125,7 +131,7 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
                 entries.add(bodies[j], bodies[k], block)
                 entries.add(bodies[k], bodies[j], block.T)
     for k, rotor in _rotors(tree):
-        for j, F in _climb(tree, moved, k, sx(rotor.h), ca.SX.zeros(3, 1)):
+        for j, F in climb(tree, moved, k, sx(rotor.h), ca.SX.zeros(3, 1)):
             block = moved[j].S.T @ F
             entries.add(bodies[j], rotor, block)
             entries.add(rotor, bodies[j], block.T)
@@ -136,10 +142,10 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric. Friction is not in it."""
     moved, bodies = moves(tree, q), tree.bodies
     twist = twists(tree, moved, v)
-    D, P = _momentum_composites(tree, moved, twist, v)
+    D, P = momentum_composites(tree, moved, twist, v)
     S_rate = [ad(V) @ move.S + move.S_rate(body.rate(v)) for body, move, V in zip(bodies, moved, twist, strict=True)]
-    entries = _Entries(tree)
-    for k, (move, composite) in enumerate(zip(moved, _composites(tree, moved), strict=True)):
+    entries = Entries(tree)
+    for k, (move, composite) in enumerate(zip(moved, composites(tree, moved), strict=True)):
         Sw, Sv = move.S[:3, :], move.S[3:, :]
         n, f = composite.momentum(S_rate[k])
         spin = ca.trace(D[k]) * Sw
@@ -147,9 +153,9 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
         above = composite.momentum(move.S)  # I S
         turn = spin - D[k].T @ Sw + skew(P[k]) @ Sv  # moment of B^T S, which has no force
         climbs = (
-            _climb(tree, moved, k, *below),
-            _climb(tree, moved, k, *above),
-            _climb(tree, moved, k, turn, 0 * turn),
+            climb(tree, moved, k, *below),
+            climb(tree, moved, k, *above),
+            climb(tree, moved, k, turn, 0 * turn),
         )
         for (j, down), (_, up), (_, turned) in zip(*climbs, strict=True):
             entries.add(bodies[j], bodies[k], moved[j].S.T @ down)
@@ -158,14 +164,14 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     for k, rotor in _rotors(tree):
         h, zero = sx(rotor.h), ca.SX.zeros(3, 1)
         half = cross(twist[k][:3], h) / 2
-        for (j, F), (_, G) in zip(_climb(tree, moved, k, h, zero), _climb(tree, moved, k, half, zero), strict=True):
+        for (j, F), (_, G) in zip(climb(tree, moved, k, h, zero), climb(tree, moved, k, half, zero), strict=True):
             gyroscopic = moved[j].S.T @ G
             entries.add(bodies[j], rotor, gyroscopic)
             entries.add(rotor, bodies[j], (S_rate[j].T @ F + gyroscopic).T)
     return entries.matrix()
 
 
-def _momentum_composites(
+def momentum_composites(
     tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX
 ) -> tuple[list[ca.SX], list[ca.SX]]:
     """Return D and P of everything that each joint carries, in the body's frame, tips to root."""

@@ -57,6 +57,26 @@ class Move:
         rate = self._kind.subspace_rate(self._position, v, self._pitch)
         return ca.SX.zeros(*self.S.shape) if rate is None else rate
 
+    @property
+    def varies(self) -> bool:
+        """Whether S changes with the joint's positions."""
+        return not self.S.is_constant()
+
+    def variations(self, v: ca.SX, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return the derivatives of S v and of S a + S' v by the joint's positions, and of S' v by v (6 x nv each)."""
+        q, rate = ca.SX.sym("q", self._kind.nq), ca.SX.sym("rate", self._kind.nv)
+        S, S_rate = self._kind.subspace(q, self._pitch), sx(self._kind.subspace_rate(q, rate, self._pitch))
+        found = ca.jacobian(S @ rate, q), ca.jacobian(S @ a + S_rate @ rate, q), ca.jacobian(S_rate @ rate, rate)
+        here = ca.vertcat(q, rate), ca.vertcat(self._position, v)
+        by_q, rate_by_q, rate_by_v = (ca.substitute(each, *here) for each in found)
+        return by_q, rate_by_q, rate_by_v
+
+    def turning(self, wrench: ca.SX) -> ca.SX:
+        """Return the derivative of S^T wrench by the joint's positions (nv x nv), the wrench held."""
+        q = ca.SX.sym("q", self._kind.nq)
+        share = ca.jacobian(self._kind.subspace(q, self._pitch).T @ wrench, q)
+        return ca.substitute(share, q, self._position)
+
     def up_wrench(self, n: ca.SX, f: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return wrenches at the parent's origin in its axes: each column of n is a moment about the body's origin."""
         f = self.up(f)

@@ -12,14 +12,15 @@ and West 2001; on groups, Kobilarov and Marsden 2011) gives with
 where B(u) turns velocities into rates of u (``chart_rate``), and C(u) carries a velocity of the start to the point u
 (``chart_carry``). With no Q the momentum at the end is that at the start seen from there: what floats keeps it to
 rounding, whatever the step. w is improved by Newton's method with the matrix M + h^2/4 K + h/2 D, K and D the slopes of
-springs, dampers and friction: the elimination of ``hybrid`` solves it. Where that does not converge there is no result,
-but NaN.
+springs, dampers and friction: the elimination of ``hybrid`` solves it. Forces from outside that depend on the state
+have slopes too, and then the matrix is full. Where the equations are not solved in the end there is NaN for a result.
 """
 
 from collections.abc import Callable
 
 import casadi as ca
 
+from torsor.dynamics.composite import mass_matrix
 from torsor.dynamics.configuration import chart, chart_carry, chart_rate, chart_velocity
 from torsor.dynamics.energy import gravity_energy, kinetic_energy
 from torsor.dynamics.hybrid import Stiffness, solve_mass
@@ -32,9 +33,9 @@ __all__ = ["midpoint_step"]
 
 Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
 
-# The error shrinks by about the change of the mass matrix within a step each time, which leaves rounding alone; by less
-# where friction turns steeply.
-EVALUATIONS, EVALUATIONS_WITH_FRICTION = 7, 14
+# The error shrinks by about the change of the mass matrix within a step each time, which leaves rounding alone. Steep
+# friction takes longer: first with the slopes of chords, which always come nearer, then with those of tangents.
+EVALUATIONS, EVALUATIONS_WITH_FRICTION, CHORDS = 7, 16, 8
 # How much of the momenta and impulses the equations may be off.
 CONVERGED = 1e-6
 
@@ -48,6 +49,7 @@ def midpoint_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces) -> t
     push = _lagrangian_force(tree)
     rubbing = {k for each in tree.passives if each.coulomb for k in each.v}
     evaluations = EVALUATIONS_WITH_FRICTION if rubbing else EVALUATIONS
+    outer = _outer_slopes(tree, near, v, forces)
     # Friction grows ever more slowly with speed: Newton's method climbs it from rest, and falls over it from above.
     w = ca.vertcat(*(ca.SX(0) if k in rubbing else v[k] for k in range(tree.nv)))
     mu1, off, scale = mu0, mu0, mu0
@@ -61,11 +63,33 @@ def midpoint_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces) -> t
         mu1, start = _ends(tree, w, h, inertial_force(tree, q_mid, v_mid), Q)
         off, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
         if k < evaluations - 1:
-            stiffness = {key: h**2 / 4 * K + h / 2 * D for key, (K, D) in slopes(tree, q_mid, v_mid).items()}
-            w = w + _solve(tree, near, off, stiffness)
+            own = slopes(tree, q_mid, v_mid, chord=k < CHORDS)
+            stiffness = {key: h**2 / 4 * K + h / 2 * D for key, (K, D) in own.items()}
+            if outer is None:
+                w = w + _solve(tree, near, off, stiffness)
+            else:
+                A = mass_matrix(tree, near) + h**2 / 4 * outer[0] + h / 2 * outer[1]
+                for (i, j), value in stiffness.items():
+                    for row, column in {(i, j), (j, i)}:
+                        A[row, column] += value
+                w = w + ca.solve(A, off)
     q_end = chart(tree, q, h * w)
     v_end = _solve(tree, q_end, mu1, {})
     return q_end, ca.if_else(ca.norm_1(off) <= CONVERGED * scale, v_end, ca.SX.nan(tree.nv, 1))
+
+
+def _outer_slopes(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
+    """Return minus the derivatives by q and by v of the forces from outside, or None if they do not depend on them."""
+    here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
+    moved = chart(tree, here, s)
+    tau, external = forces(moved, x)
+    F = tau if external is None else tau + load_force(tree, moved, external)
+    found = ca.jacobian(F, s), ca.jacobian(F, x)
+    if not any(each.nnz() for each in found):
+        return None
+    at = ca.vertcat(here, s, x), ca.vertcat(q, ca.SX.zeros(tree.nv, 1), v)
+    K, D = (ca.substitute(-ca.densify(each), *at) for each in found)
+    return K, D
 
 
 def _lagrangian_force(tree: Tree) -> ca.Function:

@@ -18,9 +18,18 @@ import numpy as np
 from torsor.dynamics.kinematics import Motion, Move, motions, moves, sx
 from torsor.dynamics.passive import gather, passive_force
 from torsor.dynamics.tree import Body, Tree
-from torsor.spatial import cross, moment
+from torsor.spatial import cross, moment, skew
 
-__all__ = ["bias_force", "gravity_force", "inertial_force", "inverse_dynamics", "joint_wrenches", "load_force"]
+__all__ = [
+    "bias_force",
+    "gravity_force",
+    "inertial_force",
+    "inverse_dynamics",
+    "joint_wrenches",
+    "load_force",
+    "to_link",
+    "wrenches",
+]
 
 
 def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
@@ -46,7 +55,7 @@ def wrenches(
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]
         if external is not None:
-            n_e, f_e = _to_body(tree.bodies[i], external[i, :].T)
+            n_e, f_e = to_body(tree.bodies[i], external[i, :].T)
             n, f = n - n_e, f - f_e
             wrench[i] = n, f
         parent = tree.bodies[i].parent
@@ -56,17 +65,17 @@ def wrenches(
     return wrench
 
 
-def _to_body(body: Body, wrench: ca.SX) -> tuple[ca.SX, ca.SX]:
+def to_body(body: Body, wrench: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return (n, f) in the body's frame of a wrench given in the user's link frame."""
     R, p = sx(body.link[:3, :3]), sx(body.link[:3, 3])
     f = R @ wrench[3:]
     return R @ wrench[:3] + cross(p, f), f
 
 
-def _to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
-    """Return the wrench (6 x 1) in the user's link frame of (n, f) in the body's frame."""
-    R_T, p = sx(body.link[:3, :3].T), sx(body.link[:3, 3])
-    return ca.vertcat(R_T @ (n - cross(p, f)), R_T @ f)
+def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
+    """Return wrenches (6 rows) in the user's link frame of the columns of (n, f) in the body's frame."""
+    R_T, p = sx(body.link[:3, :3].T), sx(skew(body.link[:3, 3]))
+    return ca.vertcat(R_T @ (n - p @ f), R_T @ f)
 
 
 def _project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], motion: list[Motion]) -> ca.SX:
@@ -109,7 +118,7 @@ def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | N
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     wrench = wrenches(tree, moved, motion, v, a, external)
-    rows = [_to_link(body, n, f).T for body, (n, f) in zip(tree.bodies, wrench, strict=True)]
+    rows = [to_link(body, n, f).T for body, (n, f) in zip(tree.bodies, wrench, strict=True)]
     return ca.vertcat(ca.SX.zeros(0, 6), *rows)
 
 

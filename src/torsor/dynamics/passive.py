@@ -56,13 +56,27 @@ def _spring(passive: Passive, x: ca.SX) -> ca.SX:
     return ca.SX(stiffness_at(passive.stiffness, x) * x)
 
 
-def slopes(tree: Tree, q: ca.SX, v: ca.SX) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
-    """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices."""
-    x, rate = ca.SX.sym("x"), ca.SX.sym("rate")
+def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
+    """Return the slope of friction by its rate: that of the tangent, or that of the chord from rest."""
+    if not passive.smooth:
+        return ca.SX(passive.damping)
+    s = rate / passive.smooth
+    tanh = ca.tanh(s)
+    near = ca.fabs(s) < 1e-4
+    slope = ca.if_else(near, 1.0, tanh / ca.if_else(near, 1.0, s)) if chord else 1 - tanh**2
+    return passive.damping + passive.coulomb / passive.smooth * slope
+
+
+def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
+    """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices.
+
+    ``chord`` takes for friction the slope of the line from rest, which is never too small.
+    """
+    x = ca.SX.sym("x")
     found: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
     for each in tree.passives:
         K = ca.substitute(ca.gradient(_spring(each, x), x), x, _deflection(each, q) if each.stiffness else 0)
-        D = ca.substitute(ca.gradient(_friction(each, rate), rate), rate, _along(each, each.v, v))
+        D = _friction_slope(each, _along(each, each.v, v), chord)
         shares = list(zip(each.v, each.c, strict=True))
         for i, ci in shares:
             for j, cj in shares:

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import describe
-from torsor.simulation.methods import METHODS
 from torsor.simulation.setup import Setup
 from torsor.simulation.trajectory import SimulationError
 
@@ -27,8 +26,12 @@ def too_fast(setup: Setup, t: float, v: Array) -> SimulationError | None:
     *rollout, k = (int(each) for each in np.argwhere(bad)[0])
     where = f"{setup.robot.name}, rollout {rollout}" if rollout else setup.robot.name
     found = f"the speed of {setup.robot.coordinate_names[k]} is {v[(*rollout, k)]:.3g} at t = {t:.6g} s"
-    others = ", ".join(f'method="{name}"' for name in METHODS if name != setup.method)
-    finer = "" if setup.method == "adaptive" else f"a step below {setup.step:g} s, or {others}; or "
+    if setup.method == "implicit" and np.isnan(v[(*rollout, k)]):
+        found = f"the equations of the step to t = {t:.6g} s could not be solved"
+    others = {"rk4": 'method="implicit" or "adaptive"', "implicit": 'method="adaptive"'}.get(setup.method)
+    finer = "" if others is None else f"a step below {setup.step:g} s, or {others}; or "
+    if setup.controller.call is not None and others is not None:
+        finer += "a controller in CasADi, since one in Python is held for the whole step; or "
     return SimulationError(describe(found, where=where, fix=f"{finer}check forces, gains and inertias"))
 
 

@@ -5,6 +5,7 @@ import secrets
 import tempfile
 import zipfile
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ def save(trajectory: Trajectory, path: Path) -> None:
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=", ".join(SUFFIXES)))
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
     try:
+        if path.suffix.lower() == ".csv" and trajectory.q.ndim != 2:
+            found = f"{trajectory.q.shape[:-2]} rollouts do not fit into a .csv file"
+            raise ModelError(describe(found, where=path.name, fix="save trajectory[i], or a .npz file"))
         writers[path.suffix.lower()](trajectory, part)
         part.replace(path)
     finally:
@@ -141,39 +145,39 @@ def units(robot: Robot) -> tuple[list[str], list[str]]:
     return positions + motors, rates + motors
 
 
-def _header(robot: Robot, external: bool) -> list[str]:
+def _header(robot: Robot, external: bool, held: tuple[bool, bool]) -> list[str]:
     positions, rates = units(robot)
     force = {"rad": "N m", "m": "N"}
     columns = ["time [s]", *(f"q {n} [{u}]" for n, u in zip(robot.position_names, positions, strict=True))]
     for letter, unit in (("v", "{}/s"), ("a", "{}/s^2")):
         columns += [f"{letter} {n} [{unit.format(u)}]" for n, u in zip(robot.coordinate_names, rates, strict=True)]
     pairs = zip(robot.coordinate_names, rates, strict=True)
-    columns += [f"tau {n} [{force[u]}]" for n, u in pairs]
+    tau, wrench = (f"{'held ' if each else ''}{name}" for name, each in zip(("tau", "external"), held, strict=True))
+    columns += [f"{tau} {n} [{force[u]}]" for n, u in pairs]
     parts = [f"{letter}{axis} [{unit}]" for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz"]
-    return columns + [f"external {link} {part}" for link in robot.link_names for part in parts] * external
+    return columns + [f"{wrench} {link} {part}" for link in robot.link_names for part in parts] * external
 
 
 def _write_csv(trajectory: Trajectory, path: Path) -> None:
-    if trajectory.q.ndim != 2:
-        found = f"{trajectory.q.shape[:-2]} rollouts do not fit into a .csv file"
-        raise ModelError(describe(found, where=path.name, fix="save trajectory[i], or a .npz file"))
     t = trajectory
     wrenches = [] if t.external is None else [t.external.reshape(len(t), -1)]
     table = np.column_stack([t.times, t.q, t.v, t.a, t.tau, *wrenches])
     rows: Iterable[list[str]] = (list(map(repr, row)) for row in table.tolist())  # repr reads back to the last bit
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(_header(trajectory.robot, trajectory.external is not None))
+        writer.writerow(_header(trajectory.robot, trajectory.external is not None, trajectory.held))
         writer.writerows(rows)
 
 
 def _read_csv(path: Path, robot: Robot) -> Trajectory:
-    plain, header = (_header(robot, external) for external in (False, True))
+    forms = [(external, (tau, wrench)) for external, tau, wrench in product((True, False), repeat=3)]
+    headers = {tuple(_header(robot, *form)): form for form in forms}  # without wrenches, theirs do not hold
+    plain = _header(robot, False, (False, False))
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file)
             first = next(rows, [])
-            if first not in (plain, header):
+            if tuple(first) not in headers:
                 found = f"the columns are {first[:4]} ... ({len(first)}), not those of {robot.name}"
                 raise ValueError(f"{found}: {plain[:4]} ... ({len(plain)})")
             table = np.array([[float(cell) for cell in row] for row in rows if row]).reshape(-1, len(first))
@@ -181,8 +185,9 @@ def _read_csv(path: Path, robot: Robot) -> Trajectory:
         raise ModelError(describe(f"not a trajectory of {robot.name}: {error}", where=path.name)) from None
     ends = np.cumsum([1, robot.nq, robot.nv, robot.nv, robot.nv])
     times, q, v, a, tau, wrenches = np.split(table, ends, axis=1)
-    external = wrenches.reshape(-1, len(robot.links), 6) if first == header != plain else None
+    has_external, held = headers[tuple(first)]
+    external = wrenches.reshape(-1, len(robot.links), 6) if has_external else None
     try:
-        return _checked(Trajectory(robot, times[:, 0], q, v, a, tau, external=external))
+        return _checked(Trajectory(robot, times[:, 0], q, v, a, tau, external=external, held=held))
     except ValueError as error:
         raise ModelError(describe(f"not a trajectory: {error}", where=path.name)) from None

@@ -31,6 +31,11 @@ def implicit_midpoint(robot: Robot, acting: ca.Function) -> ca.Function:
             # Rotors that turn with all of a body's velocities have no kinetic energy that would move it so.
             found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
             raise ModelError(describe(found, where=robot.name, fix='remove it, or use method="rk4"'))
+        for where, part in ((joint.name, joint), (f"{joint.name}/motor", joint.motor)):
+            if part is not None and np.any(part.coulomb) and not part.smooth:
+                found = f"'implicit' with friction of {where!r} that jumps at rest"
+                fix = f'make it smooth: with_friction({where!r}, smooth=1e-3), or use method="rk4"'
+                raise ModelError(describe(found, where=robot.name, fix=fix))
     t, q, v, *held = symbols(acting)
     h = ca.SX.sym("h")
 

@@ -49,11 +49,13 @@ def simulate(
     called once a step by the methods of fixed step, and its force held; "adaptive" calls it whenever it looks.
     With a ``control_period`` the controller, whatever it is, is sampled that often and held, and acts ``delay`` later
     (a whole number of periods; until the first force arrives it is zero). ``external`` are the wrenches (..., L, 6) of
-    the environment, given in the same ways, never sampled.
+    the environment, given in the same ways, never sampled. Limits of joints and drives are not enforced.
 
     ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into the
-    duration or control period; all rollouts go at once. ``method="adaptive"`` needs ``torsor[simulate]``: steps adapt
-    to ``rtol`` and ``atol``, stiff or not, and rollouts go one after the other (functions then see the arrays of one).
+    duration or control period; all rollouts go at once. ``method="implicit"`` does so with symplectic steps of order 2
+    that springs and dampers of any stiffness do not trouble. ``method="adaptive"`` needs ``torsor[simulate]``: steps
+    adapt to ``rtol`` and ``atol``, stiff or not, and rollouts go one after the other (functions then see the arrays of
+    one).
 
     Samples are kept every ``record`` seconds, to the nearest step; by default every step, or as many of them as fit
     into 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose changes of sign

@@ -12,6 +12,8 @@ __all__ = ["count_table", "drive_table", "joint_table", "link_table", "motion_ta
 
 COUNTED = (
     "inverse_dynamics",
+    "forward_dynamics",
+    "inverse_dynamics_derivatives",
     "mass_matrix",
     "bias_force",
     "gravity_force",

@@ -1,0 +1,235 @@
+"""Derivatives of forces and joint reactions by q, v and a: one pass, with columns that climb.
+
+Moving joint k a little moves all that it carries, as one body, through the motion of what is before it. With the twist
+V and its rate A (the base's being -g) of the parent, seen from body k, and V_k its own twist,
+
+    P1 = V x S,   P2 = A x S + V x P1        change of twist and of its rate, by q
+    P3 = V x S + V_k x S                     change of the rate of twist, by v
+
+and of the composite that joint k carries (inertia I, velocity products B, wrench F) the wrench changes by
+
+    dq: I P2 + 2 B P1 + S x* F       dv: I P3 + 2 B S       da: I S
+
+(Singh, Russell and Wensing 2022; S x* F because F turns with the body). These climb to every joint above k as wrenches,
+and their shares S_j there are the columns of k. The other way round, what joint k feels of joint j above it is
+
+    dq: P2_j . I S + P1_j . 2 B^T S       dv: P3_j . I S + S_j . 2 B^T S       da: S_j . I S
+
+with I S and 2 B^T S climbing likewise. A rotor with spin momentum h is such a joint that carries nothing: h stands for
+I S, and w x h for both 2 B S and 2 B^T S. Where S itself changes with q, its derivatives join P1, P2 and P3.
+External wrenches are fixed in their links.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from torsor.dynamics.composite import Composite, Entries, climb, composites, momentum_composites
+from torsor.dynamics.hybrid import forward_dynamics
+from torsor.dynamics.kinematics import Move, motions, moves, sx, twists
+from torsor.dynamics.newton_euler import to_link, wrenches
+from torsor.dynamics.passive import slopes
+from torsor.dynamics.tree import Body, Rotor, Tree
+from torsor.spatial import ad, cross, skew
+
+__all__ = ["forward_dynamics_derivatives", "inverse_dynamics_derivatives", "joint_wrench_derivatives"]
+
+Three = tuple[ca.SX, ca.SX, ca.SX]
+
+
+@dataclass(frozen=True, eq=False)
+class _Carried:
+    """What a joint carries, as one body: inertia I and velocity products B, which act on twists (6 x m)."""
+
+    composite: Composite
+    D: ca.SX
+    P: ca.SX
+
+    def times_I(self, X: ca.SX) -> ca.SX:
+        """Return I X."""
+        return ca.vertcat(*self.composite.momentum(X))
+
+    def times_B(self, X: ca.SX) -> ca.SX:
+        """Return 2 B X."""
+        w = X[:3, :]
+        return 2 * ca.vertcat(ca.trace(self.D) * w - self.D @ w, -skew(self.P) @ w)
+
+    def times_B_T(self, X: ca.SX) -> ca.SX:
+        """Return 2 B^T X, moments without forces."""
+        w, v = X[:3, :], X[3:, :]
+        moment = 2 * (ca.trace(self.D) * w - self.D.T @ w + skew(self.P) @ v)
+        return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """How the twist of a body (by q: P1) and its rate (by q: P2, by v: P3) change with its joint; by a: S."""
+
+    S: ca.SX
+    P1: ca.SX
+    P2: ca.SX
+    P3: ca.SX
+
+    def wrenches(self, carried: _Carried) -> Three:
+        """Return how the wrench changes by q, v and a of what is carried; the body's own turning is not in it."""
+        return (
+            carried.times_I(self.P2) + carried.times_B(self.P1),
+            carried.times_I(self.P3) + carried.times_B(self.S),
+            carried.times_I(self.S),
+        )
+
+    def down(self, move: Move) -> "_Change":
+        """Return the same seen from a child."""
+        moved = (
+            ca.vertcat(move.down(X[:3, :]), move.down(X[3:, :] - skew(move.p) @ X[:3, :]))
+            for X in (self.S, self.P1, self.P2, self.P3)
+        )
+        return _Change(*moved)
+
+
+class _Setting:
+    """All that the derivatives are made of, at a state."""
+
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None):
+        self.tree, self.moved = tree, moves(tree, q)
+        self.twist = twists(tree, self.moved, v)
+        self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
+        self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
+        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v), strict=True)
+        bodies = zip(composites(tree, self.moved), momenta, strict=True)
+        self.carried = [_Carried(composite, D, P) for composite, (D, P) in bodies]
+        self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
+
+    def _change(self, k: int, v: ca.SX, a: ca.SX) -> _Change:
+        body, move = self.tree.bodies[k], self.moved[k]
+        V, A = ca.SX.zeros(6, 1), ca.vertcat(ca.SX.zeros(3, 1), -sx(self.tree.gravity))
+        if body.parent >= 0:
+            V, m = self.twist[body.parent], self.motion[body.parent]
+            A = ca.vertcat(m.wd, m.a - cross(V[:3], V[3:]))
+        V, A = (ca.vertcat(move.down(x[:3]), move.down(x[3:] + cross(x[:3], move.p))) for x in (V, A))
+        P1 = ad(V) @ move.S
+        P2, P3 = ad(A) @ move.S + ad(V) @ P1, P1 + ad(self.twist[k]) @ move.S
+        if move.varies:
+            by_q, rate_by_q, rate_by_v = move.variations(body.rate(v), body.rate(a))
+            P1, P2, P3 = P1 + by_q, P2 + rate_by_q + ad(V + self.twist[k]) @ by_q, P3 + rate_by_v
+        return _Change(move.S, P1, P2, P3)
+
+    def columns(self, k: int) -> Three:
+        """Return how the wrench through joint k changes with it, as those before it see it."""
+        by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
+        (n, f), S = self.wrench[k], self.moved[k].S
+        turned = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
+        return by_q + turned, by_v, by_a
+
+    def rotor_columns(self, k: int, rotor: Rotor) -> Three:
+        """Return the same for a rotor on body k: its angle does not matter."""
+        spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
+        none, by_v, by_a = (ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
+        return none, by_v, by_a
+
+    def rotors(self) -> list[tuple[int, Rotor]]:
+        """Return the rotors with the bodies that carry them."""
+        return [(k, rotor) for k, body in enumerate(self.tree.bodies) for rotor in body.rotors]
+
+
+def inverse_dynamics_derivatives(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
+    at, bodies = _Setting(tree, q, v, a, external), tree.bodies
+    found = Entries(tree), Entries(tree), Entries(tree)
+
+    def before(k: int, own: Body | Rotor, columns: Three) -> None:
+        """Add what the joints before body k feel of a joint or rotor there."""
+        for entries, column in zip(found, columns, strict=True):
+            for j, wrench in climb(tree, at.moved, k, column[:3, :], column[3:, :]):
+                if bodies[j] is not own:
+                    entries.add(bodies[j], own, at.moved[j].S.T @ wrench)
+
+    def felt(k: int, own: Body | Rotor, IS: ca.SX, BS: ca.SX) -> None:
+        """Add what a joint or rotor of body k feels of the joints before it."""
+        climbs = (climb(tree, at.moved, k, X[:3, :], X[3:, :]) for X in (IS, BS))
+        for (j, u), (_, b) in zip(*climbs, strict=True):
+            if bodies[j] is not own:
+                each = at.change[j]
+                shares = u.T @ each.P2 + b.T @ each.P1, u.T @ each.P3 + b.T @ each.S, u.T @ each.S
+                for entries, share in zip(found, shares, strict=True):
+                    entries.add(own, bodies[j], share)
+
+    for k, body in enumerate(bodies):
+        S, carried, (n, f) = at.moved[k].S, at.carried[k], at.wrench[k]
+        before(k, body, at.columns(k))
+        felt(k, body, carried.times_I(S), carried.times_B_T(S))
+        by_q, by_v, by_a = (S.T @ wrench for wrench in at.change[k].wrenches(carried))
+        if at.moved[k].varies:
+            by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
+        for entries, block in zip(found, (by_q, by_v, ca.triu2symm(ca.triu(by_a))), strict=True):
+            entries.add(body, body, block)
+    for k, rotor in at.rotors():
+        columns = at.rotor_columns(k, rotor)
+        before(k, rotor, columns)
+        felt(k, rotor, columns[2], columns[1])
+    dq, dv, da = found
+    for (i, j), (K, D) in slopes(tree, q, v).items():
+        for row, column in {(i, j), (j, i)}:
+            dq.add_at(row, column, K)
+            dv.add_at(row, column, D)
+    return dq.matrix(), dv.matrix(), da.matrix() + ca.diag(sx(tree.armature))
+
+
+def joint_wrench_derivatives(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
+    at, bodies = _Setting(tree, q, v, a, external), tree.bodies
+    columns: list[list[dict[int, ca.SX]]] = [[{} for _ in bodies] for _ in range(3)]  # by q, v, a; of each body
+
+    def add(kind: int, i: int, own: Body | Rotor, wrench: ca.SX) -> None:
+        first, ratio = (own.v.start, own.joint.ratio) if isinstance(own, Body) else (own.v, 1.0)
+        for c in range(wrench.size2()):
+            before = columns[kind][i].get(first + c, 0)
+            columns[kind][i][first + c] = before + ratio * wrench[:, c]
+
+    seen: list[dict[int, _Change]] = []  # the changes of all joints before each body, and of its own, as it sees them
+    for i, body in enumerate(bodies):
+        above = seen[body.parent] if body.parent >= 0 else {}
+        seen.append({j: change.down(at.moved[i]) for j, change in above.items()} | {i: at.change[i]})
+        for j, change in seen[i].items():
+            for kind, wrench in enumerate(change.wrenches(at.carried[i])):
+                add(kind, i, bodies[j], wrench)
+
+    def pass_on(k: int, own: Body | Rotor, climbing: Three) -> None:
+        for kind, column in enumerate(climbing):
+            for i, wrench in climb(tree, at.moved, k, column[:3, :], column[3:, :]):
+                if bodies[i] is not own:
+                    add(kind, i, own, wrench)
+
+    for k, body in enumerate(bodies):
+        pass_on(k, body, at.columns(k))
+    for k, rotor in at.rotors():
+        pass_on(k, rotor, at.rotor_columns(k, rotor))
+
+    def matrix(kind: int) -> ca.SX:
+        rows = [ca.SX(0, tree.nv)]
+        for body, found in zip(bodies, columns[kind], strict=True):
+            wrench = ca.horzcat(ca.SX(6, 0), *(found.get(k, ca.SX(6, 1)) for k in range(tree.nv)))
+            rows.append(to_link(body, wrench[:3, :], wrench[3:, :]))
+        return ca.vertcat(*rows)
+
+    return matrix(0), matrix(1), matrix(2)
+
+
+def forward_dynamics_derivatives(
+    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, external: ca.SX | None = None
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the derivatives of a = M^-1 (tau - ...) by q, v and tau, each nv x nv: -M^-1 dtau/dq, ..., M^-1."""
+    a = forward_dynamics(tree, q, v, tau, external)
+    dq, dv, M = inverse_dynamics_derivatives(tree, q, v, a, external)
+    # From the tips to the root, no entry fills in that was zero (Featherstone 2005).
+    order = list(reversed(range(tree.nv)))
+    D, L, same = ca.ldl(M[order, order], False)
+
+    def solve(right: ca.SX) -> ca.SX:
+        return ca.ldl_solve(ca.densify(right)[order, :], D, L, same)[order, :]
+
+    return -solve(dq), -solve(dv), solve(ca.SX.eye(tree.nv))

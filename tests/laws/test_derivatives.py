@@ -1,0 +1,96 @@
+"""Analytical derivatives are those that differentiating the traced functions gives, on random trees and robots."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+
+TREES = [(7, 0), (7, 1), (8, 2), (1, 6)]
+METHODS = {
+    "inverse_dynamics": "inverse_dynamics_derivatives",
+    "forward_dynamics": "forward_dynamics_derivatives",
+    "joint_wrenches": "joint_wrench_derivatives",
+}
+
+
+@pytest.fixture(scope="module", params=TREES, ids=lambda p: f"{p[0]}-links-seed-{p[1]}")
+def robot(request: pytest.FixtureRequest) -> torsor.Robot:
+    return torsor.library.random_tree(*request.param)
+
+
+def random_state(robot: torsor.Robot, batch: tuple[int, ...] = ()) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(3)
+    q = robot.integrate(robot.neutral(), rng.normal(size=(*batch, robot.nv)))
+    external = rng.normal(size=(*batch, len(robot.links), 6))
+    return q, rng.normal(size=(*batch, robot.nv)), rng.normal(size=(*batch, robot.nv)), external
+
+
+def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-11) -> None:
+    scale = max(np.abs(expected).max(initial=0.0), 1.0)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale)
+
+
+def by_casadi(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    """The derivatives along integrate of q, by v and by the third input, of the function itself."""
+    q, v, x, external = (
+        ca.SX.sym(letter, *size)
+        for letter, size in (("q", (robot.nq,)), ("v", (robot.nv,)), ("x", (robot.nv,)), ("e", (len(robot.links), 6)))
+    )
+    step, function = ca.SX.sym("step", robot.nv), robot.function(name, external=True)
+
+    def value(q: ca.SX) -> ca.SX:
+        return ca.vec(function(q, v, x, external).T)
+
+    moved = ca.jacobian(value(robot.function("integrate")(q, step)), step)
+    outputs = [ca.substitute(moved, step, 0), ca.jacobian(value(q), v), ca.jacobian(value(q), x)]
+    found = ca.Function("found", [q, v, x, external], outputs)(*state)
+    shape = (len(robot.links), 6, robot.nv) if name == "joint_wrenches" else (robot.nv, robot.nv)
+    return [np.asarray(each.full()).reshape(shape) for each in found]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_derivatives_are_those_of_the_function(robot: torsor.Robot, name: str) -> None:
+    state = random_state(robot)
+    for found, expected in zip(getattr(robot, METHODS[name])(*state), by_casadi(robot, name, state), strict=True):
+        assert_close(found, expected, 1e-10)
+
+
+def test_the_derivative_by_acceleration_is_the_mass_matrix(robot: torsor.Robot) -> None:
+    q, v, a, _ = random_state(robot)
+    assert_close(robot.inverse_dynamics_derivatives(q, v, a)[2], robot.mass_matrix(q))
+
+
+def test_the_derivative_by_velocity_at_rest_is_that_of_friction(robot: torsor.Robot) -> None:
+    q, _, a, _ = random_state(robot)
+    dv = robot.without_friction().inverse_dynamics_derivatives(q, np.zeros(robot.nv), a)[1]
+    springs = robot.without_friction()  # dampers of springs stay
+    columns = [springs.friction_force(e) for e in np.eye(robot.nv)]
+    assert_close(dv, np.array(columns).T)
+
+
+def test_forces_do_not_change_with_what_is_not_on_their_branch() -> None:
+    robot = torsor.library.quadruped()
+    q, v, a, _ = random_state(robot)
+    for d in robot.inverse_dynamics_derivatives(q, v, a):
+        legs = [slice(6 + 3 * k, 9 + 3 * k) for k in range(4)]
+        for i, row in enumerate(legs):
+            for j, column in enumerate(legs):
+                assert (i == j) == bool(d[row, column].any())
+
+
+def test_batches_give_what_single_states_give() -> None:
+    robot = torsor.library.random_tree(7, 1)
+    q, v, a, external = random_state(robot, (4, 1))
+    batch = robot.inverse_dynamics_derivatives(q, v[:, 0], a, external)
+    assert [d.shape for d in batch] == [(4, 4, robot.nv, robot.nv)] * 3
+    one = robot.inverse_dynamics_derivatives(q[2, 0], v[1, 0], a[2, 0], external[2, 0])
+    for many, single in zip(batch, one, strict=True):
+        assert_close(many[2, 1], single)
+
+
+@pytest.mark.parametrize(("name", "inverse", "direct"), [("six_axis_arm", 1800, 3500), ("quadruped", 6500, 23000)])
+def test_derivatives_take_few_operations(name: str, inverse: int, direct: int) -> None:
+    robot = getattr(torsor.library, name)()
+    assert robot.operation_count("inverse_dynamics_derivatives").arithmetic < inverse
+    assert robot.operation_count("forward_dynamics_derivatives").arithmetic < direct
