@@ -136,7 +136,7 @@ class Computing(Editable):
         key = self._key(name, external, place, forced)
         if key not in self._kernels:
             shapes = ALGORITHMS[name].shapes(self)
-            names = [*ALGORITHMS[name].inputs, *(["external"] if external else [])]
+            names = ALGORITHMS[name].names(external)
             settings: dict[str, Any] = vars(self.target) | {
                 "inputs": [shapes[each] for each in names],
                 "outputs": [shapes["output"]] * max(1, len(ALGORITHMS[name].results)),

@@ -1,11 +1,14 @@
-"""Derivatives as methods of a robot."""
+"""Derivatives, and rates of forces, as methods of a robot."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.computing import Computing
+from torsor.dynamics import ALGORITHMS
+from torsor.errors import ModelError, describe
 
 __all__ = ["Sensitivities"]
 
@@ -13,10 +16,17 @@ Array = NDArray[np.float64]
 
 
 class Sensitivities(Computing):
-    """A robot with the derivatives of its forces, accelerations and reactions."""
+    """A robot with the derivatives of its forces, accelerations and reactions, and with their rates."""
 
-    def _several(self, name: str, *values: ArrayLike, external: ArrayLike | None) -> Any:
-        return self._kernel(name, external is not None)(*values, *([] if external is None else [external]))
+    def _several(
+        self, name: str, *values: ArrayLike, external: ArrayLike | None, external_rate: ArrayLike | None = None
+    ) -> Any:
+        loads: list[ArrayLike] = []
+        if external is not None or external_rate is not None:
+            zero = np.zeros((len(self.links), 6))
+            given = [zero if each is None else each for each in (external, external_rate)]
+            loads = given[: len(ALGORITHMS[name].loads)]
+        return self._kernel(name, bool(loads))(*values, *loads)
 
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None
@@ -72,4 +82,60 @@ class Sensitivities(Computing):
             [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
         """
         found: tuple[Array, Array, Array] = self._several("joint_wrench_derivatives", q, v, a, external=external)
+        return found
+
+    def force_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        j: ArrayLike,
+        external: ArrayLike | None = None,
+        external_rate: ArrayLike | None = None,
+        higher: Sequence[ArrayLike] = (),
+    ) -> tuple[Array, ...]:
+        """Return (tau, tau'), each (..., nv): the forces of a motion and their rates in time, N m/s or N/s.
+
+        ``j`` (..., nv) is the rate of a. ``external_rate`` (..., L, 6) are the rates of the components of ``external``
+        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, one or
+        two of them, and bring as many more rates of tau (external wrenches then have no higher ones). Document 002
+        (eqs. 3-21), for every joint, floating bases, rotors, springs, dampers and smooth friction, by one recursion.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+            >>> tau, rate = robot.force_rate([0.0], [1.0], [0.0], [2.0])  # 4 j - 3 g v sin(q)
+            >>> tau.round(9).tolist(), rate.round(9).tolist()
+            ([29.43], [8.0])
+        """
+        names = ("force_rate", "force_rate_2", "force_rate_3")
+        if len(higher) >= len(names):
+            found = f"{len(higher)} rates in higher"
+            raise ModelError(describe(found, where=self.name, allowed="at most 2"))
+        loads = {"external": external, "external_rate": external_rate}
+        found_rates: tuple[Array, ...] = self._several(names[len(higher)], q, v, a, j, *higher, **loads)
+        return found_rates
+
+    def joint_wrench_rates(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        j: ArrayLike,
+        external: ArrayLike | None = None,
+        external_rate: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:
+        """Return the joint reactions and the rates of their components in the links' axes, each (..., L, 6).
+
+        Arguments as in ``force_rate``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
+            >>> _, rate = robot.joint_wrench_rates([0.0], [1.0], [0.5], [0.0])
+            >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 grows
+            [0.0, 0.0, 0.0, -3.0, 0.0, 0.0]
+        """
+        loads = {"external": external, "external_rate": external_rate}
+        found: tuple[Array, Array] = self._several("joint_wrench_rates", q, v, a, j, **loads)
         return found

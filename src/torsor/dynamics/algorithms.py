@@ -6,7 +6,7 @@ from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics import composite, configuration, derivatives, energy, hybrid, newton_euler, passive, places
+from torsor.dynamics import composite, configuration, derivatives, energy, hybrid, newton_euler, passive, places, rates
 from torsor.dynamics.lean import lean
 from torsor.dynamics.tree import Tree
 from torsor.robot import Mechanism, Place
@@ -22,7 +22,7 @@ class Algorithm:
     that the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or
     frame, ``hybrid`` that the coordinates driven by force are named. ``output`` is the shape of the result for one
     state, with "n" for velocities, "nq" for positions, "L" for links; where there are several results, all of that
-    shape, ``results`` names them.
+    shape, ``results`` names them. ``loads`` are the inputs that external wrenches are given by.
     """
 
     rule: Callable[..., Any]
@@ -33,16 +33,22 @@ class Algorithm:
     at_place: bool = False
     hybrid: bool = False
     results: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ("external",)
 
     def shapes(self, mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
         """Return the shape for one state of each input, of ``external`` and of the ``output``."""
         sizes: dict[str | int, int] = {"n": mechanism.nv, "nq": mechanism.nq, "L": len(mechanism.links)}
         shapes = {name: (sizes[INPUTS[name]],) for name in self.inputs}
+        shapes |= dict.fromkeys(("external", "external_rate"), (sizes["L"], 6))  # type: ignore[arg-type]
         output = tuple(sizes.get(axis, axis) for axis in self.output)
-        return {**shapes, "external": (sizes["L"], 6), "output": output}  # type: ignore[dict-item]
+        return {**shapes, "output": output}  # type: ignore[dict-item]
+
+    def names(self, external: bool) -> list[str]:
+        """Return the names of the inputs, with those of the external wrenches where there are any."""
+        return [*self.inputs, *(self.loads if external else ())]
 
 
-INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "tau": "n", "dv": "n", "u": "n"}
+INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "tau": "n", "dv": "n", "u": "n", "j": "n", "s": "n", "c": "n"}
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
 
@@ -80,6 +86,26 @@ ALGORITHMS: dict[str, Algorithm] = {
         ("L", 6, "n"),
         external=True,
         results=("dq", "dv", "da"),
+    ),
+    **{
+        name: Algorithm(
+            rates.force_rate,
+            ("q", "v", "a", *higher),
+            _N,
+            lean=True,
+            external=True,
+            results=("tau", *(f"tau_{each}" for each in higher)),
+            loads=("external", "external_rate"),
+        )
+        for name, higher in (("force_rate", "j"), ("force_rate_2", "js"), ("force_rate_3", "jsc"))
+    },
+    "joint_wrench_rates": Algorithm(
+        rates.joint_wrench_rates,
+        ("q", "v", "a", "j"),
+        _LINKS,
+        external=True,
+        results=("wrench", "rate"),
+        loads=("external", "external_rate"),
     ),
     "joint_wrenches": Algorithm(newton_euler.joint_wrenches, ("q", "v", "a"), _LINKS, external=True),
     "bias_force": Algorithm(newton_euler.bias_force, ("q", "v"), _N, lean=True),
@@ -122,7 +148,7 @@ def trace(
     if algorithm.lean:
         tree = lean(tree)
     shapes = algorithm.shapes(mechanism)
-    names = [*algorithm.inputs, *(["external"] if external else [])]
+    names = algorithm.names(external)
     symbols = [ca.SX.sym(each, *shapes[each]) for each in names]
     arguments: dict[str, Any] = dict(zip(names, symbols, strict=True))
     arguments |= {"place": place} if algorithm.at_place else {"forced": forced} if algorithm.hybrid else {}

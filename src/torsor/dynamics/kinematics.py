@@ -71,6 +71,17 @@ class Move:
         by_q, rate_by_q, rate_by_v = (ca.substitute(each, *here) for each in found)
         return by_q, rate_by_q, rate_by_v
 
+    def S_rates(self, rates: list[ca.SX]) -> list[ca.SX]:
+        """Return S and, where it varies, its rates (6 x nv each), as many as the joint's own velocities' rates."""
+        if not self.varies:
+            return [self.S]
+        q, x = ca.SX.sym("q", self._kind.nq), [ca.SX.sym(f"x{k}", self._kind.nv) for k in range(len(rates))]
+        found = [ca.vec(sx(self._kind.subspace(q, self._pitch)))]
+        for _ in rates[1:]:  # here positions are the integrals of velocities, or S would not vary
+            found.append(ca.jtimes(found[-1], ca.vertcat(q, *x[:-1]), ca.vertcat(*x)))
+        here = ca.vertcat(q, *x), ca.vertcat(self._position, *rates)
+        return [ca.reshape(ca.substitute(each, *here), self.S.shape) for each in found]
+
     def turning(self, wrench: ca.SX) -> ca.SX:
         """Return the derivative of S^T wrench by the joint's positions (nv x nv), the wrench held."""
         q = ca.SX.sym("q", self._kind.nq)
