@@ -14,8 +14,8 @@ from torsor.dynamics import ALGORITHMS
 
 PLACED = [name for name, algorithm in ALGORITHMS.items() if algorithm.at_place]
 # Hybrid dynamics has an argument and a result more; the laws try it.
-WITH_EXTERNAL = [name for name, each in ALGORITHMS.items() if each.external and not each.hybrid]
-METHODS = [name for name, each in ALGORITHMS.items() if hasattr(torsor.Robot, name) and not each.hybrid]
+WITH_EXTERNAL = [name for name, each in ALGORITHMS.items() if each.external and not each.results]
+METHODS = [name for name, each in ALGORITHMS.items() if hasattr(torsor.Robot, name) and not each.results]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,15 @@ def robot() -> torsor.Robot:
 
 
 def sizes(robot: torsor.Robot, name: str) -> dict[str, int]:
-    length = {"q": robot.nq, "q_end": robot.nq, "v": robot.nv, "a": robot.nv, "tau": robot.nv, "dv": robot.nv}
+    length = {
+        "q": robot.nq,
+        "q_end": robot.nq,
+        "v": robot.nv,
+        "a": robot.nv,
+        "tau": robot.nv,
+        "dv": robot.nv,
+        "j": robot.nv,
+    }
     return {each: length[each] for each in ALGORITHMS[name].inputs}
 
 
@@ -307,3 +315,19 @@ def test_without_mass_there_is_no_centre_of_mass_and_no_momentum(massless: bool)
     assert np.isnan(robot.center_of_mass(state)).all()
     momentum = robot.momentum(state, state + 2.0)
     assert momentum.tolist() == [0.0, 0.0, 2.0 * robot.nv, 0.0, 0.0, 0.0]
+
+
+SEVERAL = ["inverse_dynamics_derivatives", "joint_wrench_derivatives", "force_rate", "joint_wrench_rates"]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_methods_with_several_results_take_batches_and_refuse_mistakes(name: str) -> None:
+    robot = torsor.library.random_tree(3, seed=1)
+    many, one = (call(robot, name, state(robot, name, batch)) for batch in ((2, 3), ()))
+    assert [each.shape for each in many] == [(2, 3, *each.shape) for each in one]
+    assert [each.shape for each in call(robot, name, state(robot, name, (0,)))] == [(0, *each.shape) for each in one]
+    with pytest.raises(ValueError, match="shape"):
+        call(robot, name, [np.zeros(99), *state(robot, name)[1:]])
+    values = state(robot, name)
+    values[1][0] = np.nan
+    assert any(np.isnan(each).any() for each in call(robot, name, values))

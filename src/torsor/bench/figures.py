@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
 from threading import Thread
@@ -169,6 +170,39 @@ def _dynamics() -> list[Row]:
     return rows + _robot_rows("chain of 100 links", torsor.library.planar_chain(100), None, "fixed")
 
 
+def _derivatives() -> list[Row]:
+    """Return the figures of derivatives and force rates: batches, and one call, beside Pinocchio's one call."""
+    rows: list[Row] = []
+    for title, path, base in _robots()[:3]:
+        if path is None:
+            continue
+        robot = torsor.load(path, base=base).without_friction()
+        peer = Pinocchio(path, base, 2) if _has("pin") else None
+        q, v, a = _states(robot, STATES // 4)
+        one = [each[0].copy() for each in (q, v, a)]
+        for what, name, peer_call, peer_name in (
+            ("inverse dynamics", "inverse_dynamics_derivatives", "derivatives", "pin.computeRNEADerivatives, one call"),
+            (
+                "direct dynamics",
+                "forward_dynamics_derivatives",
+                "direct_derivatives",
+                "pin.computeABADerivatives, one call",
+            ),
+        ):
+            kernel = torsor.compile(robot.function(name))
+            out = tuple(np.empty((len(q), robot.nv, robot.nv)) for _ in range(3))
+            batch = _best_batch(kernel, (q, v, a), out) / len(q)
+            theirs = None if peer is None else best_small(getattr(peer, peer_call), 500)
+            rows.append(Row(f"derivatives of {what}, batch, {title}", batch, theirs, peer_name))
+            single = best_small(partial(kernel, *one), 500)
+            rows.append(Row(f"derivatives of {what}, one call, {title}", single, theirs, peer_name))
+        forces, rate = (torsor.compile(robot.function(each)) for each in ("inverse_dynamics", "force_rate"))
+        tau, alone = np.empty_like(v), _best_batch(forces, (q, v, a), np.empty_like(v)) / len(q)
+        with_rate = _best_batch(rate, (q, v, a, v), (tau, np.empty_like(v))) / len(q)
+        rows.append(Row(f"force rates, batch, {title}", with_rate, alone, "inverse dynamics alone"))
+    return rows
+
+
 def _threads() -> list[Row]:
     """Return what a second thread brings, beside what the machine's second core brings to work that shares nothing."""
     robot = torsor.library.random_tree(30, seed=1, types=("revolute",), extras=False)
@@ -275,7 +309,7 @@ def _limits() -> list[Limit]:
     return limits
 
 
-def _best_batch(kernel: Any, inputs: tuple[np.ndarray, ...], out: np.ndarray) -> float:
+def _best_batch(kernel: Any, inputs: tuple[np.ndarray, ...], out: np.ndarray | tuple[np.ndarray, ...]) -> float:
     return best(lambda: kernel(*inputs, out=out))
 
 
@@ -325,7 +359,7 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
     rows: list[Row] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", torsor.ModelWarning)
-        for part in (_dynamics, _simulation, _threads, _compile_time, _first_calls):
+        for part in (_dynamics, _derivatives, _simulation, _threads, _compile_time, _first_calls):
             with console.status(part.__name__.strip("_").replace("_", " ")):
                 rows += part()
     table = Table(

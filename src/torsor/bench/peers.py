@@ -50,6 +50,14 @@ class Pinocchio:
         """Compute inverse dynamics of one state."""
         self._pin.rnea(self._model, self._data, *self._one)
 
+    def derivatives(self) -> None:
+        """Compute the derivatives of inverse dynamics of one state, by q, v and a."""
+        self._pin.computeRNEADerivatives(self._model, self._data, *self._one)
+
+    def direct_derivatives(self) -> None:
+        """Compute the derivatives of direct dynamics of one state."""
+        self._pin.computeABADerivatives(self._model, self._data, *self._one)
+
     def mass_matrix(self) -> None:
         """Compute the mass matrix of one state."""
         self._pin.crba(self._model, self._data, self._one[0])

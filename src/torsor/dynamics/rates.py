@@ -38,7 +38,7 @@ def _squared(w: Jet, m: int) -> ca.SX:
     """Return the m-th rate of [w][w], each of its products once: they are symmetric in the two."""
 
     def pair(k: int) -> ca.SX:
-        both = skew(w[k]) @ skew(w[m - k])
+        both: ca.SX = skew(w[k]) @ skew(w[m - k])
         return both if 2 * k == m else both + both.T
 
     total: ca.SX = sum((comb(m, k) * pair(k) for k in range(1, m // 2 + 1)), start=pair(0))
