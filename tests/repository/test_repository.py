@@ -24,6 +24,7 @@ LAYERS = [
     "export",
     "computing",
     "sensitivities",
+    "parameters",
     "model",
     "reading",
     "library",

@@ -4,6 +4,18 @@ from torsor.dynamics.algorithms import ALGORITHMS, Algorithm, trace
 from torsor.dynamics.fingerprint import fingerprint
 from torsor.dynamics.lean import lean
 from torsor.dynamics.midpoint import midpoint_step
+from torsor.dynamics.regressor import parameter_names, parameters
 from torsor.dynamics.tree import Body, Tree
 
-__all__ = ["ALGORITHMS", "Algorithm", "Body", "Tree", "fingerprint", "lean", "midpoint_step", "trace"]
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Body",
+    "Tree",
+    "fingerprint",
+    "lean",
+    "midpoint_step",
+    "parameter_names",
+    "parameters",
+    "trace",
+]

@@ -6,7 +6,18 @@ from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics import composite, configuration, derivatives, energy, hybrid, newton_euler, passive, places, rates
+from torsor.dynamics import (
+    composite,
+    configuration,
+    derivatives,
+    energy,
+    hybrid,
+    newton_euler,
+    passive,
+    places,
+    rates,
+    regressor,
+)
 from torsor.dynamics.lean import lean
 from torsor.dynamics.tree import Tree
 from torsor.robot import Mechanism, Place
@@ -21,7 +32,8 @@ class Algorithm:
     ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
     that the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or
     frame, ``hybrid`` that the coordinates driven by force are named. ``output`` is the shape of the result for one
-    state, with "n" for velocities, "nq" for positions, "L" for links; where there are several results, all of that
+    state, with "n" for velocities, "nq" for positions, "L" for links, "p" for
+    parameters; where there are several results, all of that
     shape, ``results`` names them. ``loads`` are the inputs that external wrenches are given by.
     """
 
@@ -38,6 +50,7 @@ class Algorithm:
     def shapes(self, mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
         """Return the shape for one state of each input, of ``external`` and of the ``output``."""
         sizes: dict[str | int, int] = {"n": mechanism.nv, "nq": mechanism.nq, "L": len(mechanism.links)}
+        sizes["p"] = len(regressor.parameter_names(mechanism))
         shapes = {name: (sizes[INPUTS[name]],) for name in self.inputs}
         shapes |= dict.fromkeys(("external", "external_rate"), (sizes["L"], 6))  # type: ignore[arg-type]
         output = tuple(sizes.get(axis, axis) for axis in self.output)
@@ -112,6 +125,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "gravity_force": Algorithm(newton_euler.gravity_force, ("q",), _N, lean=True),
     "friction_force": Algorithm(passive.friction_force, ("v",), _N),
     "spring_force": Algorithm(passive.spring_force, ("q",), _N),
+    "regressor": Algorithm(regressor.regressor, ("q", "v", "a"), ("n", "p")),
     "mass_matrix": Algorithm(composite.mass_matrix, ("q",), _NN, lean=True),
     "coriolis_matrix": Algorithm(composite.coriolis_matrix, ("q", "v"), _NN, lean=True),
     "poses": Algorithm(places.poses, ("q",), ("L", 4, 4)),
