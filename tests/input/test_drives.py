@@ -135,7 +135,10 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
     ("edit", "message"),
     [
         (lambda r: r.with_spring("elbow", 1.0), r"no joint 'elbow'; allowed: 'joint1'"),
-        (lambda r: r.with_spring("joint3/motor", 1.0), r"no joint 'joint3/motor'"),
+        (
+            lambda r: r.with_spring("joint3/motor", 1.0),
+            r"a spring on the driven coordinate 'joint3/motor'; fix: put it on",
+        ),
         (lambda r: r.with_spring("joint1", np.nan), r"stiffness is nan; allowed: finite"),
         (lambda r: r.with_spring("joint1", [1, 2]), r"stiffness has shape \(2,\)"),
         (lambda r: r.with_spring("joint1", -1.0), r"stiffness is -1\.0; allowed: 0 or more"),

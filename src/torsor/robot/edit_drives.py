@@ -83,6 +83,9 @@ class DriveEdits(Mechanism):
             >>> robot.with_spring("joint2", 100 + 500 * x**2).spring_force([0.0, 0.1]).round(12).tolist()
             [0.0, 10.5]
         """
+        if joint in (f"{each.name}/motor" for each in self.joints if each.motor is not None):
+            fix = f"put it on {joint.removesuffix('/motor')!r}, or give the motor a stiffness: with_motor(...)"
+            raise ModelError(describe(f"a spring on the driven coordinate {joint!r}", where=self.name, fix=fix))
         spring = Spring(stiffness, damping, rest)
         kept = spring if spring.stiffness or spring.damping else None
         return self._with_joint(joint, lambda old: replace(old, spring=kept))
