@@ -85,18 +85,20 @@ class Parametrised(Sensitivities):
         q = self._call("integrate", self.neutral(), rng.normal(size=(count, self.nv)))
         v, a = rng.normal(size=(2, count, self.nv))
         Y = self.to(dtype="float64").regressor(q, v, a).reshape(-1, p)
-        kept, matrix = _independent(Y)
+        # Masses last: of what cannot be told apart, moments are kept, and masses go with them.
+        preferred = [10 * link + k for link in range(len(self.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
+        kept, matrix = _independent(Y, [*preferred, *range(len(preferred), p)])
         names = tuple(_name(row, self.parameter_names, column) for row, column in zip(matrix, kept, strict=True))
         return BaseParameters(names, np.array(kept, dtype=np.intp), matrix, matrix @ self.parameters())
 
 
-def _independent(Y: Array) -> tuple[list[int], Array]:
-    """Return columns that span all others, the first that do, and how much of each column each of them stands for."""
+def _independent(Y: Array, order: list[int]) -> tuple[list[int], Array]:
+    """Return columns that span all others, the first in that order, and how much of each column each stands for."""
     scale = np.linalg.norm(Y, axis=0)
     largest = scale.max(initial=0.0)
     basis: list[Array] = []
     kept: list[int] = []
-    for k in range(Y.shape[1]):
+    for k in order:
         if scale[k] <= DEPENDENT * largest:
             continue
         rest = Y[:, k] / scale[k]
@@ -107,6 +109,7 @@ def _independent(Y: Array) -> tuple[list[int], Array]:
         if length > DEPENDENT:
             basis.append(rest / length)
             kept.append(k)
+    kept.sort()
     shares = np.linalg.lstsq(Y[:, kept], Y, rcond=None)[0] if kept else np.zeros((0, Y.shape[1]))
     return kept, np.where(np.abs(shares) < 1e-9 * max(1.0, np.abs(shares).max(initial=0.0)), 0.0, shares)
 

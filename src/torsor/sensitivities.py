@@ -28,15 +28,30 @@ class Sensitivities(Computing):
             loads = given[: len(ALGORITHMS[name].loads)]
         return self._kernel(name, bool(loads))(*values, *loads)
 
+    def _derivatives(
+        self, name: str, values: tuple[ArrayLike, ...], external: ArrayLike | None, fixed_in: str
+    ) -> tuple[Array, Array, Array]:
+        if fixed_in not in ("link", "world"):
+            raise ModelError(describe(f"fixed_in is {fixed_in!r}", where=self.name, allowed="'link' or 'world'"))
+        in_world = "_in_world" if fixed_in == "world" and external is not None else ""
+        found: tuple[Array, Array, Array] = self._several(name + in_world, *values, external=external)
+        return found
+
     def inverse_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
 
         dq is along ``integrate``: moving q to integrate(q, d) changes tau by dq d. da is the mass matrix. External
-        wrenches are fixed in their links. By analytical recursion in O(n x depth), for every joint, with rotors,
-        springs and friction (of Coulomb's own law the jump at rest is left out); document 001, chapter III; Singh,
-        Russell and Wensing 2022.
+        wrenches, given in their links' axes at their origins, stay as they are in the link (``fixed_in="link"``) or in
+        the world (``fixed_in="world"``, as a weight does) while q changes. By analytical recursion in O(n x depth), for
+        every joint, with rotors, springs and friction (of Coulomb's own law the jump at rest is left out); document
+        001, chapter III; Singh, Russell and Wensing 2022.
 
         Example:
             >>> import torsor
@@ -47,15 +62,20 @@ class Sensitivities(Computing):
             >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
             True
         """
-        found: tuple[Array, Array, Array] = self._several("inverse_dynamics_derivatives", q, v, a, external=external)
-        return found
+        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), external, fixed_in)
 
     def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv): row acceleration.
 
-        They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration.
+        They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration,
+        and ``fixed_in`` as there.
 
         Example:
             >>> import torsor
@@ -64,15 +84,20 @@ class Sensitivities(Computing):
             >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
             True
         """
-        found: tuple[Array, Array, Array] = self._several("forward_dynamics_derivatives", q, v, tau, external=external)
-        return found
+        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), external, fixed_in)
 
     def joint_wrench_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
 
         Row (moment, force) of the reaction in the link's axes at its origin, column variable; document 001, ch. III.
+        ``fixed_in`` as in ``inverse_dynamics_derivatives``.
 
         Example:
             >>> import torsor
@@ -81,8 +106,7 @@ class Sensitivities(Computing):
             >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
             [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
         """
-        found: tuple[Array, Array, Array] = self._several("joint_wrench_derivatives", q, v, a, external=external)
-        return found
+        return self._derivatives("joint_wrench_derivatives", (q, v, a), external, fixed_in)
 
     def force_rate(
         self,

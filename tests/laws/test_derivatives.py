@@ -56,6 +56,34 @@ def test_derivatives_are_those_of_the_function(robot: torsor.Robot, name: str) -
         assert_close(found, expected, 1e-10)
 
 
+def in_world(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The derivative by q where loads keep their direction in the world, by CasADi."""
+    q, v, x, load = state
+    step, function = ca.SX.sym("step", robot.nv), robot.function(name, external=True)
+    moved = robot.function("integrate")(q, step)
+    poses, there = robot.poses(q), robot.function("poses")(moved)
+    rows = []
+    for i, T in enumerate(poses):
+        R = there[4 * i : 4 * i + 3, :3].T @ T[:3, :3]
+        rows.append(ca.horzcat((R @ load[i, :3]).T, (R @ load[i, 3:]).T))
+    value = ca.vec(function(moved, v, x, ca.vertcat(*rows)).T)
+    found = ca.Function("found", [step], [ca.jacobian(value, step)])(0).full()
+    shape = (len(robot.links), 6, robot.nv) if name == "joint_wrenches" else (robot.nv, robot.nv)
+    return np.asarray(found).reshape(shape)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_loads_may_be_fixed_in_the_world(name: str) -> None:
+    robot = torsor.library.random_tree(6, 1)
+    state = random_state(robot)
+    dq, dv, dx = getattr(robot, METHODS[name])(*state, fixed_in="world")
+    assert_close(dq, in_world(robot, name, state), 1e-10)
+    for found, same in zip((dv, dx), getattr(robot, METHODS[name])(*state)[1:], strict=True):
+        assert_close(found, same)
+    with pytest.raises(torsor.ModelError, match="fixed_in is 'base'; allowed: 'link' or 'world'"):
+        getattr(robot, METHODS[name])(*state, fixed_in="base")
+
+
 def test_the_derivative_by_acceleration_is_the_mass_matrix(robot: torsor.Robot) -> None:
     q, v, a, _ = random_state(robot)
     assert_close(robot.inverse_dynamics_derivatives(q, v, a)[2], robot.mass_matrix(q))

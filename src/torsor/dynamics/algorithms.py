@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -77,29 +78,22 @@ ALGORITHMS: dict[str, Algorithm] = {
         hybrid=True,
         results=("a", "tau"),
     ),
-    "inverse_dynamics_derivatives": Algorithm(
-        derivatives.inverse_dynamics_derivatives,
-        ("q", "v", "a"),
-        _NN,
-        lean=True,
-        external=True,
-        results=("dq", "dv", "da"),
-    ),
-    "forward_dynamics_derivatives": Algorithm(
-        derivatives.forward_dynamics_derivatives,
-        ("q", "v", "tau"),
-        _NN,
-        lean=True,
-        external=True,
-        results=("dq", "dv", "dtau"),
-    ),
-    "joint_wrench_derivatives": Algorithm(
-        derivatives.joint_wrench_derivatives,
-        ("q", "v", "a"),
-        ("L", 6, "n"),
-        external=True,
-        results=("dq", "dv", "da"),
-    ),
+    **{
+        name + where: Algorithm(
+            partial(rule, in_world=bool(where)),
+            ("q", "v", third),
+            output,
+            lean=output == _NN,
+            external=True,
+            results=("dq", "dv", f"d{third}"),
+        )
+        for where in ("", "_in_world")
+        for name, rule, third, output in (
+            ("inverse_dynamics_derivatives", derivatives.inverse_dynamics_derivatives, "a", _NN),
+            ("forward_dynamics_derivatives", derivatives.forward_dynamics_derivatives, "tau", _NN),
+            ("joint_wrench_derivatives", derivatives.joint_wrench_derivatives, "a", ("L", 6, "n")),
+        )
+    },
     **{
         name: Algorithm(
             rates.force_rate,

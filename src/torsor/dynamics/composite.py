@@ -32,7 +32,16 @@ from torsor.dynamics.kinematics import Move, moves, sx, twists
 from torsor.dynamics.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
-__all__ = ["Composite", "Entries", "climb", "composites", "coriolis_matrix", "mass_matrix", "momentum_composites"]
+__all__ = [
+    "Composite",
+    "Entries",
+    "carried_by_each",
+    "climb",
+    "composites",
+    "coriolis_matrix",
+    "mass_matrix",
+    "momentum_composites",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +190,11 @@ def momentum_composites(
         spin = sum((sx(rotor.h) * rates[rotor.v] for rotor in body.rotors), start=ca.SX.zeros(3, 1))
         D.append(v @ ms.T + skew(w) @ Sigma + skew(spin) / 2)
         P.append(float(body.P[3, 3]) * v + cross(w, ms))
+    return carried_by_each(tree, moved, D, P)
+
+
+def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return sums, over all that each joint carries, of vectors P and of their products D with positions."""
     for i in reversed(range(len(D))):
         parent = tree.bodies[i].parent
         if parent >= 0:

@@ -17,14 +17,17 @@ and their shares S_j there are the columns of k. The other way round, what joint
 
 with I S and 2 B^T S climbing likewise. A rotor with spin momentum h is such a joint that carries nothing: h stands for
 I S, and w x h for both 2 B S and 2 B^T S. Where S itself changes with q, its derivatives join P1, P2 and P3.
-External wrenches are fixed in their links.
+
+External wrenches are fixed in their links, or in the world. In the world they turn back as the link turns, which
+changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over all that it carries (x from its origin) and
+E w = (tr(Y) w - Y w, w x f): the same form as B, and it climbs with it.
 """
 
 from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.dynamics.composite import Composite, Entries, climb, composites, momentum_composites
+from torsor.dynamics.composite import Composite, Entries, carried_by_each, climb, composites, momentum_composites
 from torsor.dynamics.hybrid import forward_dynamics
 from torsor.dynamics.kinematics import Move, motions, moves, sx, twists
 from torsor.dynamics.newton_euler import to_link, wrenches
@@ -44,6 +47,7 @@ class _Carried:
     composite: Composite
     D: ca.SX
     P: ca.SX
+    load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of what is fixed in the world
 
     def times_I(self, X: ca.SX) -> ca.SX:
         """Return I X."""
@@ -51,14 +55,29 @@ class _Carried:
 
     def times_B(self, X: ca.SX) -> ca.SX:
         """Return 2 B X."""
-        w = X[:3, :]
-        return 2 * ca.vertcat(ca.trace(self.D) * w - self.D @ w, -skew(self.P) @ w)
+        return 2 * _turning(self.D, self.P, X)
 
     def times_B_T(self, X: ca.SX) -> ca.SX:
         """Return 2 B^T X, moments without forces."""
-        w, v = X[:3, :], X[3:, :]
-        moment = 2 * (ca.trace(self.D) * w - self.D.T @ w + skew(self.P) @ v)
-        return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
+        return 2 * _turning_T(self.D, self.P, X)
+
+    def times_E(self, X: ca.SX) -> ca.SX:
+        """Return E X, what turning does to loads that are fixed in the world."""
+        return _turning(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+
+    def times_E_T(self, X: ca.SX) -> ca.SX:
+        """Return E^T X, moments without forces."""
+        return _turning_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+
+
+def _turning(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
+    w = X[:3, :]
+    return ca.vertcat(ca.trace(D) * w - D @ w, -skew(P) @ w)
+
+
+def _turning_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
+    moment = ca.trace(D) * X[:3, :] - D.T @ X[:3, :] + skew(P) @ X[3:, :]
+    return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +92,7 @@ class _Change:
     def wrenches(self, carried: _Carried) -> Three:
         """Return how the wrench changes by q, v and a of what is carried; the body's own turning is not in it."""
         return (
-            carried.times_I(self.P2) + carried.times_B(self.P1),
+            carried.times_I(self.P2) + carried.times_B(self.P1) + carried.times_E(self.S),
             carried.times_I(self.P3) + carried.times_B(self.S),
             carried.times_I(self.S),
         )
@@ -90,15 +109,26 @@ class _Change:
 class _Setting:
     """All that the derivatives are made of, at a state."""
 
-    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None):
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None, in_world: bool):
         self.tree, self.moved = tree, moves(tree, q)
         self.twist = twists(tree, self.moved, v)
         self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
         self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
         momenta = zip(*momentum_composites(tree, self.moved, self.twist, v), strict=True)
-        bodies = zip(composites(tree, self.moved), momenta, strict=True)
-        self.carried = [_Carried(composite, D, P) for composite, (D, P) in bodies]
+        bodies = zip(composites(tree, self.moved), momenta, self._loads(external, in_world), strict=True)
+        self.carried = [_Carried(composite, D, P, load) for composite, (D, P), load in bodies]
         self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
+
+    def _loads(self, external: ca.SX | None, in_world: bool) -> list[tuple[ca.SX, ca.SX] | None]:
+        """Return Y and f of the loads that each joint carries, where they are fixed in the world."""
+        if external is None or not in_world:
+            return [None] * len(self.tree.bodies)
+        Y, f = [], []
+        for body, load in zip(self.tree.bodies, ca.vertsplit(external), strict=True):
+            R, x = sx(body.link[:3, :3]), sx(body.link[:3, 3])  # it acts at the origin of the user's link
+            f.append(R @ load[3:].T)
+            Y.append(skew(R @ load[:3].T) + f[-1] @ x.T)
+        return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
     def _change(self, k: int, v: ca.SX, a: ca.SX) -> _Change:
         body, move = self.tree.bodies[k], self.moved[k]
@@ -133,10 +163,10 @@ class _Setting:
 
 
 def inverse_dynamics_derivatives(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None, in_world: bool = False
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
-    at, bodies = _Setting(tree, q, v, a, external), tree.bodies
+    at, bodies = _Setting(tree, q, v, a, external, in_world), tree.bodies
     found = Entries(tree), Entries(tree), Entries(tree)
 
     def before(k: int, own: Body | Rotor, columns: Three) -> None:
@@ -146,20 +176,21 @@ def inverse_dynamics_derivatives(
                 if bodies[j] is not own:
                     entries.add(bodies[j], own, at.moved[j].S.T @ wrench)
 
-    def felt(k: int, own: Body | Rotor, IS: ca.SX, BS: ca.SX) -> None:
+    def felt(k: int, own: Body | Rotor, IS: ca.SX, BS: ca.SX, ES: ca.SX) -> None:
         """Add what a joint or rotor of body k feels of the joints before it."""
-        climbs = (climb(tree, at.moved, k, X[:3, :], X[3:, :]) for X in (IS, BS))
-        for (j, u), (_, b) in zip(*climbs, strict=True):
+        climbs = (climb(tree, at.moved, k, X[:3, :], X[3:, :]) for X in (IS, BS, ES))
+        for (j, u), (_, b), (_, e) in zip(*climbs, strict=True):
             if bodies[j] is not own:
                 each = at.change[j]
-                shares = u.T @ each.P2 + b.T @ each.P1, u.T @ each.P3 + b.T @ each.S, u.T @ each.S
+                by_q = u.T @ each.P2 + b.T @ each.P1 + e.T @ each.S
+                shares = by_q, u.T @ each.P3 + b.T @ each.S, u.T @ each.S
                 for entries, share in zip(found, shares, strict=True):
                     entries.add(own, bodies[j], share)
 
     for k, body in enumerate(bodies):
         S, carried, (n, f) = at.moved[k].S, at.carried[k], at.wrench[k]
         before(k, body, at.columns(k))
-        felt(k, body, carried.times_I(S), carried.times_B_T(S))
+        felt(k, body, carried.times_I(S), carried.times_B_T(S), carried.times_E_T(S))
         by_q, by_v, by_a = (S.T @ wrench for wrench in at.change[k].wrenches(carried))
         if at.moved[k].varies:
             by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
@@ -168,7 +199,7 @@ def inverse_dynamics_derivatives(
     for k, rotor in at.rotors():
         columns = at.rotor_columns(k, rotor)
         before(k, rotor, columns)
-        felt(k, rotor, columns[2], columns[1])
+        felt(k, rotor, columns[2], columns[1], columns[0])  # its angle, and loads, do nothing to it
     dq, dv, da = found
     for (i, j), (K, D) in slopes(tree, q, v).items():
         for row, column in {(i, j), (j, i)}:
@@ -178,10 +209,10 @@ def inverse_dynamics_derivatives(
 
 
 def joint_wrench_derivatives(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None, in_world: bool = False
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
-    at, bodies = _Setting(tree, q, v, a, external), tree.bodies
+    at, bodies = _Setting(tree, q, v, a, external, in_world), tree.bodies
     columns: list[list[dict[int, ca.SX]]] = [[{} for _ in bodies] for _ in range(3)]  # by q, v, a; of each body
 
     def add(kind: int, i: int, own: Body | Rotor, wrench: ca.SX) -> None:
@@ -220,11 +251,11 @@ def joint_wrench_derivatives(
 
 
 def forward_dynamics_derivatives(
-    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, external: ca.SX | None = None
+    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, external: ca.SX | None = None, in_world: bool = False
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of a = M^-1 (tau - ...) by q, v and tau, each nv x nv: -M^-1 dtau/dq, ..., M^-1."""
     a = forward_dynamics(tree, q, v, tau, external)
-    dq, dv, M = inverse_dynamics_derivatives(tree, q, v, a, external)
+    dq, dv, M = inverse_dynamics_derivatives(tree, q, v, a, external, in_world)
     # From the tips to the root, no entry fills in that was zero (Featherstone 2005).
     order = list(reversed(range(tree.nv)))
     D, L, same = ca.ldl(M[order, order], False)
