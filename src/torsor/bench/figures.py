@@ -15,8 +15,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
-from importlib.metadata import PackageNotFoundError, files, version
+from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -27,30 +26,15 @@ from rich.console import Console
 from rich.table import Table
 
 import torsor
-from torsor.bench.peers import Pinocchio, casadi_in_c, mujoco_call, mujoco_steps, with_rotors
+from torsor.bench.measure import STATES, Row, best, best_batch, best_small, has, robot_file, robots, states
+from torsor.bench.motion import derivatives, simulation
+from torsor.bench.peers import Pinocchio, casadi_in_c, mujoco_call
 from torsor.compiler import count_operations
 from torsor.compiler.llvm_code import write_llvm
 from torsor.compiler.native import assembly, emit, vector_width
 from torsor.compiler.program import read_program
 
-__all__ = ["Limit", "Row", "run_benchmarks"]
-
-STATES = 4096
-
-
-@dataclass(frozen=True)
-class Row:
-    """One figure: what was measured, Torsor's time and its peer's (seconds), and their ratio (larger is better)."""
-
-    figure: str
-    torsor: float
-    peer: float | None = None
-    peer_name: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """How many times faster than the peer."""
-        return None if self.peer is None else self.peer / self.torsor
+__all__ = ["Limit", "run_benchmarks"]
 
 
 @dataclass(frozen=True)
@@ -69,65 +53,9 @@ class Limit:
     reached: float
 
 
-def best(call: Callable[[], Any], seconds: float = 1.0, least: int = 5) -> float:
-    """Return the shortest time of a call, over repeats that last about the given time together."""
-    call()
-    shortest, repeats, stop = np.inf, 0, time.perf_counter() + seconds
-    while repeats < least or time.perf_counter() < stop:
-        start = time.perf_counter()
-        call()
-        shortest = min(shortest, time.perf_counter() - start)
-        repeats += 1
-    return shortest
-
-
-def best_small(call: Callable[[], Any], calls: int = 2000) -> float:
-    """Return the shortest mean time of a call that takes microseconds."""
-
-    def many() -> None:
-        for _ in range(calls):
-            call()
-
-    return best(many) / calls
-
-
-def robot_file(name: str) -> Path | None:
-    """Return the path of a robot of the wheel example-robot-data, or None if it is not installed."""
-    try:
-        listed = files("example-robot-data") or []
-    except PackageNotFoundError:
-        return None
-    return next((Path(str(each.locate())) for each in listed if each.name == name), None)
-
-
-def _states(robot: torsor.Robot, count: int = STATES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    q = robot.integrate(robot.neutral(), rng.uniform(-1, 1, (count, robot.nv)))
-    return q, rng.normal(size=(count, robot.nv)), rng.normal(size=(count, robot.nv))
-
-
-def _has(package: str) -> bool:
-    try:
-        version(package)
-    except PackageNotFoundError:
-        return False
-    return True
-
-
-def _robots() -> list[tuple[str, Path | None, str]]:
-    named = [
-        ("UR5", "ur5_robot.urdf", "fixed"),
-        ("Panda", "panda.urdf", "fixed"),
-        ("Talos, 32 dof", "talos_reduced.urdf", "fixed"),
-        ("Solo12 floating", "solo12.urdf", "floating"),
-        ("Talos floating", "talos_reduced.urdf", "floating"),
-    ]
-    return [(title, robot_file(name), base) for title, name, base in named]
-
-
 def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -> list[Row]:
     """Return the figures of one robot beside its peers."""
-    q, v, a = _states(robot)
+    q, v, a = states(robot)
     out_tau, out_matrix = np.empty((STATES, robot.nv)), np.empty((STATES, robot.nv, robot.nv))
     function = robot.function("inverse_dynamics")
     forces, matrix = torsor.compile(function), torsor.compile(robot.function("mass_matrix"))
@@ -139,7 +67,7 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
     one = best_small(lambda: robot.inverse_dynamics(q_one, v_one, a_one))
     in_batch, in_one_call = f"inverse dynamics, batch, {title}", f"inverse dynamics, one call, {title}"
     rows = []
-    if path is not None and _has("pin"):
+    if path is not None and has("pin"):
         peer = Pinocchio(path, base, STATES)
         rows += [
             Row(in_batch, batch, best(peer.batch) / STATES, "pin.rneaInParallel, 1 thread"),
@@ -152,7 +80,7 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
             Row(f"mass matrix, batch, {title}", batch_matrix, best_small(peer.mass_matrix), "pin.crba, one call"),
             Row(in_one_call, one, best_small(peer.single), "pin.rnea, one call"),
         ]
-    if _has("mujoco") and not any(joint.follows for joint in robot.joints):
+    if has("mujoco") and not any(joint.follows for joint in robot.joints):
         rows.append(Row(in_one_call, one, best_small(mujoco_call(robot)), "mj_rne, one call"))
     generated = casadi_in_c(function, (q, v, a))
     if generated is not None:
@@ -164,61 +92,28 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
 
 def _dynamics() -> list[Row]:
     rows = []
-    for title, path, base in _robots():
+    for title, path, base in robots():
         if path is not None:
             rows += _robot_rows(title, torsor.load(path, base=base).without_friction(), path, base)
     return rows + _robot_rows("chain of 100 links", torsor.library.planar_chain(100), None, "fixed")
-
-
-def _derivatives() -> list[Row]:
-    """Return the figures of derivatives and force rates: batches, and one call, beside Pinocchio's one call."""
-    rows: list[Row] = []
-    for title, path, base in _robots()[:3]:
-        if path is None:
-            continue
-        robot = torsor.load(path, base=base).without_friction()
-        peer = Pinocchio(path, base, 2) if _has("pin") else None
-        q, v, a = _states(robot, STATES // 4)
-        one = [each[0].copy() for each in (q, v, a)]
-        for what, name, peer_call, peer_name in (
-            ("inverse dynamics", "inverse_dynamics_derivatives", "derivatives", "pin.computeRNEADerivatives, one call"),
-            (
-                "direct dynamics",
-                "forward_dynamics_derivatives",
-                "direct_derivatives",
-                "pin.computeABADerivatives, one call",
-            ),
-        ):
-            kernel = torsor.compile(robot.function(name))
-            out = tuple(np.empty((len(q), robot.nv, robot.nv)) for _ in range(3))
-            batch = _best_batch(kernel, (q, v, a), out) / len(q)
-            theirs = None if peer is None else best_small(getattr(peer, peer_call), 500)
-            rows.append(Row(f"derivatives of {what}, batch, {title}", batch, theirs, peer_name))
-            single = best_small(partial(kernel, *one), 500)
-            rows.append(Row(f"derivatives of {what}, one call, {title}", single, theirs, peer_name))
-        forces, rate = (torsor.compile(robot.function(each)) for each in ("inverse_dynamics", "force_rate"))
-        tau, alone = np.empty_like(v), _best_batch(forces, (q, v, a), np.empty_like(v)) / len(q)
-        with_rate = _best_batch(rate, (q, v, a, v), (tau, np.empty_like(v))) / len(q)
-        rows.append(Row(f"force rates, batch, {title}", with_rate, alone, "inverse dynamics alone"))
-    return rows
 
 
 def _threads() -> list[Row]:
     """Return what a second thread brings, beside what the machine's second core brings to work that shares nothing."""
     robot = torsor.library.random_tree(30, seed=1, types=("revolute",), extras=False)
     batch = 32 * STATES
-    states, out, other_out = _states(robot, batch), np.empty((batch, robot.nv)), np.empty((batch, robot.nv))
-    other_states = tuple(array.copy() for array in states)
+    inputs, out, other_out = states(robot, batch), np.empty((batch, robot.nv)), np.empty((batch, robot.nv))
+    other_inputs = tuple(array.copy() for array in inputs)
     function = robot.function("inverse_dynamics")
     one, two = (torsor.compile(function, threads=threads) for threads in (1, 2))
 
     def apart() -> None:
-        other = Thread(target=lambda: one(*other_states, out=other_out))
+        other = Thread(target=lambda: one(*other_inputs, out=other_out))
         other.start()
-        one(*states, out=out)
+        one(*inputs, out=out)
         other.join()
 
-    calls: tuple[Callable[[], Any], ...] = (lambda: one(*states, out=out), lambda: two(*states, out=out), apart)
+    calls: tuple[Callable[[], Any], ...] = (lambda: one(*inputs, out=out), lambda: two(*inputs, out=out), apart)
     times: tuple[list[float], ...] = ([], [], [])
     for _ in range(100):  # by turns, so that a slow spell of the machine meets all
         for call, spent in zip(calls, times, strict=True):
@@ -230,26 +125,6 @@ def _threads() -> list[Row]:
         Row(f"two threads, inverse dynamics of {batch} states, 30 dof", shared, alone, "one thread"),
         Row("the machine: two such batches at once, nothing shared", both / 2, alone, "one batch"),
     ]
-
-
-def _simulation() -> list[Row]:
-    """Return the time of a step of the elastic seven-axis arm, batched, beside MuJoCo's: RK4 in both, no contacts."""
-    bare = torsor.library.elastic_seven_axis_arm()
-    robot, step, count, batch = with_rotors(bare), 1e-4, 500, 1024
-    rng = np.random.default_rng(0)
-    q, v = rng.uniform(-1, 1, (batch, 7)), rng.normal(size=(batch, 7))
-    q, v = np.hstack([q, q]), np.hstack([v, v])  # the springs at ease
-
-    def batched() -> torsor.Trajectory:
-        return torsor.simulate(robot, q, v, duration=count * step, step=step, record=count * step)
-
-    title, mine = "a step of RK4, 7-dof elastic arm, batch", best(batched) / (count * batch)
-    if not _has("mujoco"):
-        return [Row(title, mine)]
-    loop = mujoco_steps(bare, step, count, q[0], v[0])
-    off = float(np.abs(loop() - batched().q[0, -1]).max())
-    assert off < 1e-6, f"MuJoCo's arm is another one: {off} rad apart"
-    return [Row(title, mine, best(loop) / count, "mj_step")]
 
 
 def _compile_time() -> list[Row]:
@@ -297,20 +172,16 @@ def _limits() -> list[Limit]:
     kernel = torsor.compile(peak)
     rate = _instructions(peak)[1] / (best(lambda: kernel(x, y, out=out)) / STATES * vector_width("float64"))
     limits = []
-    for title, path, base in _robots():
+    for title, path, base in robots():
         if path is not None and base == "fixed":
             robot = torsor.load(path).without_friction()
             function = robot.function("inverse_dynamics")
-            (q, v, a_), tau = _states(robot), np.empty((STATES, robot.nv))
-            seconds = _best_batch(torsor.compile(function), (q, v, a_), tau) / STATES * vector_width("float64")
+            (q, v, a_), tau = states(robot), np.empty((STATES, robot.nv))
+            seconds = best_batch(torsor.compile(function), (q, v, a_), tau) / STATES * vector_width("float64")
             total, arithmetic = _instructions(function)
             counted = count_operations(function).arithmetic
             limits.append(Limit(title, counted, total, arithmetic, arithmetic / seconds / rate))
     return limits
-
-
-def _best_batch(kernel: Any, inputs: tuple[np.ndarray, ...], out: np.ndarray | tuple[np.ndarray, ...]) -> float:
-    return best(lambda: kernel(*inputs, out=out))
 
 
 _FIRST = """
@@ -359,7 +230,7 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
     rows: list[Row] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", torsor.ModelWarning)
-        for part in (_dynamics, _derivatives, _simulation, _threads, _compile_time, _first_calls):
+        for part in (_dynamics, derivatives, simulation, _threads, _compile_time, _first_calls):
             with console.status(part.__name__.strip("_").replace("_", " ")):
                 rows += part()
     table = Table(
@@ -371,7 +242,7 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
         ratio = "" if row.ratio is None else f"{row.ratio:.3g}x"
         table.add_row(ratio, row.figure, _shown(row.torsor), _shown(row.peer), row.peer_name if row.peer else "")
     console.print(table)
-    missing = [package for package in ("pin", "mujoco", "example-robot-data") if not _has(package)]
+    missing = [package for package in ("pin", "mujoco", "example-robot-data") if not has(package)]
     if missing:
         console.print(f"Left out, since they are not installed: {', '.join(missing)}. All are in torsor[dev].")
     with console.status("limits"):
