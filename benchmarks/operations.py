@@ -1,4 +1,6 @@
-"""Count the operations of inverse dynamics of real robots, as described and after ``lean``; print a Markdown table.
+"""Count the operations of real robots, as described and after ``lean``, with motors, and of derivatives.
+
+Prints the tables of the documents as Markdown.
 
 Counts do not depend on the machine. Robots: the wheel example-robot-data, and the arms of the library.
 """
@@ -9,10 +11,12 @@ from importlib.metadata import files
 from pathlib import Path
 
 import casadi as ca
+import numpy as np
 
 import torsor
 from torsor.compiler import count_operations
 from torsor.dynamics import ALGORITHMS, Tree
+from torsor.spatial import axis_frame, make_pose
 
 ROBOTS = {
     "UR5": "ur5_robot.urdf",
@@ -52,6 +56,44 @@ def main() -> None:
             row = (title, base, robot.nv, before, after.arithmetic, saved, after.trigonometric, matrix)
             print("| " + " | ".join(map(str, row)) + " |")
             sys.stdout.flush()
+    drives()
+    derivatives()
+
+
+def drives() -> None:
+    """Print the table of docs/drives.md: what motors and elastic joints add to the seven-axis arm."""
+    bare = torsor.library.seven_axis_arm()
+    geared, links, joints = bare, [bare.base, *bare.links], list(bare.joints)
+    for joint in bare.joints:
+        axis = joint.placement[:3, :3] @ joint.axis
+        geared = geared.with_motor(joint.name, 1e-4, 100.0, joint.parent, axis)
+        name, at = f"{joint.name}/rotor", make_pose(axis_frame(axis))
+        links.append(torsor.Link(name, 0.3, np.zeros(3), 1e-4 * np.eye(3)))
+        joints.append(torsor.Joint(name, "revolute", joint.parent, name, at, ratio=100.0))
+    print("\n| seven-axis arm | inverse dynamics | direct dynamics | mass matrix |\n|---|---|---|---|")
+    for title, robot in (
+        ("no motors", bare),
+        ("seven geared motors, rigid", geared),
+        ("seven elastic joints, nv = 14", torsor.library.elastic_seven_axis_arm()),
+        ("the same with rotors as links of their own", torsor.assemble("rotors", links, joints)),
+    ):
+        counts = [robot.operation_count(each) for each in ("inverse_dynamics", "forward_dynamics", "mass_matrix")]
+        inverse, direct, matrix = (count.arithmetic for count in counts)
+        print(f"| {title} | {inverse} ({counts[0].trigonometric}) | {direct} | {matrix} |")
+
+
+def derivatives() -> None:
+    """Print the table of docs/sensitivities.md, with CasADi's own Jacobian beside the recursion."""
+    print("\n| | inverse dynamics | its three derivatives | CasADi's own | direct dynamics' | force rate |")
+    print("|---|---|---|---|---|---|")
+    for title in ("UR5", "Talos"):
+        robot = torsor.load(robot_file(ROBOTS[title])).without_friction()
+        state = [ca.SX.sym(letter, robot.nv) for letter in "qva"]
+        tau = robot.function("inverse_dynamics")(*state)
+        own = ca.Function("own", state, ca.cse([ca.jacobian(tau, each) for each in state]))
+        names = ("inverse_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "force_rate")
+        inverse, three, direct, rate = (robot.operation_count(name).arithmetic for name in names)
+        print(f"| {title} | {inverse} | {three} | {count_operations(own).arithmetic} | {direct} | {rate} |")
 
 
 if __name__ == "__main__":

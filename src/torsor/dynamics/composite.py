@@ -187,8 +187,7 @@ def momentum_composites(
     D, P = [], []
     for body, V in zip(tree.bodies, twist, strict=True):
         Sigma, ms, w, v = sx(body.P[:3, :3]), sx(body.P[:3, 3]), V[:3], V[3:]
-        spin = sum((sx(rotor.h) * rates[rotor.v] for rotor in body.rotors), start=ca.SX.zeros(3, 1))
-        D.append(v @ ms.T + skew(w) @ Sigma + skew(spin) / 2)
+        D.append(v @ ms.T + skew(w) @ Sigma + skew(body.spin(rates)) / 2)
         P.append(float(body.P[3, 3]) * v + cross(w, ms))
     return carried_by_each(tree, moved, D, P)
 

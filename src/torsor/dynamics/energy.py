@@ -17,8 +17,7 @@ def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
     """
     J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), float(body.P[3, 3])
     w, v = V[:3], V[3:]
-    spin = sum((sx(rotor.h) * rates[rotor.v] for rotor in body.rotors), start=ca.SX.zeros(3, 1))
-    return J @ w + cross(ms, v) + spin, m * v + cross(w, ms)
+    return J @ w + cross(ms, v) + body.spin(rates), m * v + cross(w, ms)
 
 
 def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:

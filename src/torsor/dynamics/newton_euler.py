@@ -39,11 +39,10 @@ def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) ->
     """
     Sigma, ms, m = sx(body.P[:3, :3]), sx(body.P[:3, 3]), float(body.P[3, 3])
     n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
-    for rotor in body.rotors:
-        if a is not None:
-            n = n + sx(rotor.h) * a[rotor.v]
-        if v is not None:
-            n = n + cross(motion.w, sx(rotor.h) * v[rotor.v])
+    if a is not None:
+        n = n + body.spin(a)
+    if v is not None:
+        n = n + cross(motion.w, body.spin(v))
     return n, f
 
 

@@ -74,6 +74,12 @@ class Body:
         """Return the joint's own velocities (or accelerations) from the robot's."""
         return v[self.v] if self.joint.ratio == 1 else self.joint.ratio * v[self.v]
 
+    def spin(self, rates: ca.SX) -> ca.SX:
+        """Return the spin momentum (3 x 1) of the rotors on this body at the rates (nv x 1) of the coordinates."""
+        spins = (ca.SX(rotor.h) * rates[rotor.v] for rotor in self.rotors)
+        total: ca.SX = sum(spins, start=ca.SX.zeros(3, 1))
+        return total
+
 
 @dataclass(frozen=True, eq=False)
 class Tree:

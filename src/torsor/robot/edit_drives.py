@@ -46,10 +46,10 @@ class DriveEdits(Mechanism):
         """
         given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        driven = {f"{each.name}/motor": each for each in self.joints if each.motor is not None}
-        if joint in driven:
-            motor = replace(driven[joint].motor, **changes)  # type: ignore[type-var]
-            return self._with_joint(driven[joint].name, lambda old: replace(old, motor=motor))
+        motors = {f"{each.name}/motor": (each.name, each.motor) for each in self.joints if each.motor is not None}
+        if joint in motors:
+            name, motor = motors[joint]
+            return self._with_joint(name, lambda old: replace(old, motor=replace(motor, **changes)))
         return self._with_joint(joint, lambda old: replace(old, **changes))
 
     def without_friction(self) -> Self:
@@ -62,8 +62,8 @@ class DriveEdits(Mechanism):
             >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
             False
         """
-        none = {"coulomb": 0.0, "viscous": 0.0}
-        joints = (replace(each, motor=each.motor and replace(each.motor, **none), **none) for each in self.joints)  # type: ignore[arg-type]
+        none: dict[str, Any] = {"coulomb": 0.0, "viscous": 0.0}
+        joints = (replace(each, motor=each.motor and replace(each.motor, **none), **none) for each in self.joints)
         return replace(self, joints=tuple(joints))
 
     def with_spring(self, joint: str, stiffness: Any, damping: float = 0.0, rest: float = 0.0) -> Self:
