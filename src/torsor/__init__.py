@@ -6,7 +6,7 @@
 (6,)
 """
 
-from torsor import control, library, spatial
+from torsor import autodiff, control, library, spatial
 from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
@@ -35,6 +35,7 @@ __all__ = [
     "Visual",
     "__version__",
     "assemble",
+    "autodiff",
     "cache",
     "compile",
     "control",

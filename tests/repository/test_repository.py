@@ -28,6 +28,7 @@ LAYERS = [
     "sensitivities",
     "parameters",
     "model",
+    "autodiff",
     "reading",
     "library",
     "simulation",

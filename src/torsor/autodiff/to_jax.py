@@ -1,0 +1,88 @@
+"""Methods of a robot for JAX: through a host callback, with their own derivatives."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torsor.autodiff.node import Node, node_of
+from torsor.errors import ModelError, describe
+from torsor.model import Robot
+
+__all__ = ["to_jax"]
+
+
+def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
+    """Return the method ``name`` of a robot as a function of JAX arrays that can be jitted, mapped and differentiated.
+
+    Inputs are those of the method, with any leading axes; options are those of ``Robot.jvp``: ``external=True`` adds
+    external wrenches behind the inputs, ``place``, ``forced`` and ``order`` as in ``Robot.function``. Derivatives by
+    positions are those by their components. Torsor's kernels run on the host, in float64, through
+    ``jax.pure_callback``; results have the type of the inputs. Derivatives, forward, reverse and of any order, come
+    from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
+
+    Example:
+        >>> import torsor, pytest
+        >>> jax = pytest.importorskip("jax")
+        >>> energy = to_jax(torsor.library.two_link(), "kinetic_energy")
+        >>> momenta = jax.grad(energy, argnums=1)(np.zeros(2), np.array([1.0, 0.0]))
+        >>> np.asarray(momenta).round(4).tolist()  # the first column of the mass matrix
+        [0.4000000059604645, 0.1599999964237213]
+    """
+    try:
+        import jax
+    except ImportError:
+        fix = "pip install 'torsor[jax]'"
+        raise ModelError(describe("JAX is not installed", where="torsor.autodiff.to_jax", fix=fix)) from None
+    function = _wrapped(jax, node_of(robot, name, options))
+
+    def called(*values: Any) -> Any:
+        found = function(*values)
+        return found[0] if len(found) == 1 else found
+
+    return called
+
+
+def _wrapped(jax: Any, node: Node) -> Callable[..., Any]:
+    """Return a node as a function of JAX arrays with a tuple of results."""
+    if "jax" not in node.wrapped:
+        node.wrapped["jax"] = _wrap(jax, node)
+    function: Callable[..., Any] = node.wrapped["jax"]
+    return function
+
+
+def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
+    jnp = jax.numpy
+
+    def on_host(*values: Any) -> Any:
+        return tuple(each.astype(values[0].dtype) for each in node(*values))
+
+    def called(*values: Any) -> tuple[Any, ...]:
+        batch = node.batch([np.shape(each) for each in values])
+        dtype = jnp.result_type(float, *values)
+        given = [jnp.asarray(each, dtype) for each in values]
+        shapes = tuple(jax.ShapeDtypeStruct(batch + shape, dtype) for shape in node.outputs)
+        found: tuple[Any, ...] = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")
+        return found
+
+    def derived(values: Any, tangents: Any) -> Any:
+        jacobians = _wrapped(jax, node.jacobian)(*values)
+        count, found = len(node.inputs), []
+        for k, shape in enumerate(node.outputs):
+            pairs = zip(node.inputs, jacobians[k * count : (k + 1) * count], tangents, strict=True)
+            total = sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs)
+            found.append(total)
+        return function(*values), tuple(found)
+
+    function: Callable[..., Any] = jax.custom_jvp(called)
+    function.defjvp(derived)  # type: ignore[attr-defined]
+    return function
+
+
+def _times(jnp: Any, J: Any, tangent: Any, core: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """Return J times the tangent, both with any batch axes; only operations that JAX can transpose."""
+    batch = J.shape[: J.ndim - len(core) - len(shape)]
+    flat = J.reshape(*batch, int(np.prod(shape)), int(np.prod(core)))
+    before = tangent.shape[: tangent.ndim - len(core)]
+    change = jnp.einsum("...oi,...i->...o", flat, tangent.reshape(*before, int(np.prod(core))))
+    return change.reshape(*change.shape[:-1], *shape)
