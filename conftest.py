@@ -1,6 +1,18 @@
-"""Tests keep the kernels that they compile to themselves, not in the user's cache."""
+"""Tests keep the kernels that they compile to themselves; examples of frameworks that are missing are skipped."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 os.environ.setdefault("TORSOR_CACHE", str(Path(__file__).parent / ".pytest_cache" / "kernels"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the examples in docstrings that need a framework which is not installed."""
+    for framework in ("jax", "torch"):
+        if find_spec(framework) is None:
+            for item in items:
+                if isinstance(item, pytest.DoctestItem) and item.name.endswith(f"to_{framework}.to_{framework}"):
+                    item.add_marker(pytest.mark.skip(reason=f"{framework} is not installed (extra: {framework})"))

@@ -22,8 +22,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
 
     Example:
-        >>> import torsor, pytest
-        >>> jax = pytest.importorskip("jax")
+        >>> import jax, torsor
         >>> energy = to_jax(torsor.library.two_link(), "kinetic_energy")
         >>> momenta = jax.grad(energy, argnums=1)(np.zeros(2), np.array([1.0, 0.0]))
         >>> np.asarray(momenta).round(4).tolist()  # the first column of the mass matrix

@@ -20,8 +20,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
 
     Example:
-        >>> import torsor, pytest
-        >>> torch = pytest.importorskip("torch")
+        >>> import torch, torsor
         >>> energy = to_torch(torsor.library.two_link(), "kinetic_energy")
         >>> v = torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True)
         >>> energy(torch.zeros(2, dtype=torch.float64), v).backward()
