@@ -11,6 +11,7 @@ from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.model import Robot
+from torsor.parametric import Parametric
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
 from torsor.robot import Frame, Joint, Link, Motor, Spring, Visual
 from torsor.simulation import SimulationError, Trajectory, simulate
@@ -26,6 +27,7 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "Motor",
+    "Parametric",
     "Robot",
     "SimulationError",
     "Spring",

@@ -20,7 +20,8 @@ from torsor.compiler import (
     dtype_name,
     recall,
 )
-from torsor.dynamics import ALGORITHMS, fingerprint, trace
+from torsor.dynamics import ALGORITHMS, Request, fingerprint, trace
+from torsor.dynamics.requests import LOADS
 from torsor.errors import ModelError, describe
 from torsor.export import export_c
 from torsor.formats.toml import write_toml
@@ -30,9 +31,6 @@ from torsor.robot.edit import Editable
 __all__ = ["Computing", "Target"]
 
 Array = NDArray[np.float64]
-
-# Algorithm, whether it takes external wrenches, the name of the link or frame, and the coordinates driven by force.
-_Key = tuple[str, bool, str | None, frozenset[int] | None]
 
 
 @dataclass(frozen=True)
@@ -80,24 +78,35 @@ class Computing(Editable):
         return replace(self, target=target)
 
     @cached_property
-    def _functions(self) -> dict[_Key, ca.Function]:
+    def _functions(self) -> dict[Request, ca.Function]:
         return {}
 
     @cached_property
-    def _kernels(self) -> dict[_Key, Kernel]:
+    def _kernels(self) -> dict[Request, Kernel]:
         return {}
 
     @cached_property
     def _ready(self) -> dict[str, Callable[..., Array]]:
         return {}
 
-    def _key(self, name: str, external: bool, place: str | int | None, forced: Sequence[str] | None) -> _Key:
+    def _request(
+        self,
+        name: str,
+        place: str | int | None = None,
+        external: bool | str = False,
+        forced: Sequence[str] | None = None,
+        **options: Any,
+    ) -> Request:
         """Return what a function is kept under, with the place by its name; refuse what there is not."""
         if name not in ALGORITHMS:
             raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(ALGORITHMS)))
         algorithm = ALGORITHMS[name]
-        if external and not algorithm.external:
+        loads = {True: "link", False: ""}.get(external, external)  # type: ignore[arg-type]
+        if loads and not algorithm.external:
             raise ModelError(describe(f"{name} takes no external wrenches", where=self.name))
+        if loads not in (LOADS if algorithm.keeps else LOADS[:2]):
+            allowed = ", ".join(map(repr, LOADS[1:] if algorithm.keeps else LOADS[1:2]))
+            raise ModelError(describe(f"external wrenches of {name}: {loads!r}", where=self.name, allowed=allowed))
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
             raise ModelError(describe(found, where=self.name))
@@ -106,7 +115,12 @@ class Computing(Editable):
         if algorithm.hybrid != (forced is not None):
             found = f"{name} needs the names in forced" if forced is None else f"{name} takes no forced coordinates"
             raise ModelError(describe(found, where=self.name))
-        return name, external, place, None if forced is None else self._indices(forced)
+        driven = None if forced is None else self._indices(forced)
+        request = Request(name, loads, place, driven, **options)
+        if type(request.order) is not int or request.order < 1 or (request.order > 1 and not algorithm.rates):
+            allowed = "1 or more" if algorithm.rates else "1"
+            raise ModelError(describe(f"order of {name} is {request.order!r}", where=self.name, allowed=allowed))
+        return request
 
     def _indices(self, names: Sequence[str]) -> frozenset[int]:
         """Return the indices of coordinates; the name of a joint stands for all of its own."""
@@ -126,41 +140,39 @@ class Computing(Editable):
                 raise ModelError(describe(f"no coordinate {name!r}", where=self.name, allowed=allowed))
         return frozenset(found)
 
-    def _kernel(
-        self,
-        name: str,
-        external: bool = False,
-        place: str | int | None = None,
-        forced: Sequence[str] | None = None,
-    ) -> Kernel:
-        key = self._key(name, external, place, forced)
-        if key not in self._kernels:
-            shapes = ALGORITHMS[name].shapes(self)
-            names = ALGORITHMS[name].names(external)
-            settings: dict[str, Any] = vars(self.target) | {
-                "inputs": [shapes[each] for each in names],
-                "outputs": [shapes["output"]] * max(1, len(ALGORITHMS[name].results)),
-            }
-            self._kernels[key] = self._recalled(key, settings) or compile(
-                self.function(name, place, external, forced), **settings, key=self._cache_key(key)
+    def _kernel(self, request: Request) -> Kernel:
+        if request not in self._kernels:
+            self._kernels[request] = self._recalled(request) or compile(
+                self._function(request), **self._settings(request), key=self._cache_key(request)
             )
-        return self._kernels[key]
+        return self._kernels[request]
 
-    def _cache_key(self, key: _Key) -> str:
+    def _settings(self, request: Request) -> dict[str, Any]:
+        shapes = request.inputs(self), request.outputs(self)
+        if request.form == "sparse":
+            function = self._function(request)
+            shapes = shapes[0], {name: function.size_out(name)[:1] for name in function.name_out()}
+        inputs, outputs = (list(each.values()) for each in shapes)
+        return vars(self.target) | {"inputs": inputs, "outputs": outputs}
+
+    def _cache_key(self, request: Request) -> str:
         """Return the name of a kernel in the cache, which is known without tracing its function."""
-        name, external, place, forced = key
-        at = None if place is None else (self.place(place).link, self.place(place).pose.tobytes())
-        driven = None if forced is None else sorted(forced)
-        return fingerprint(self, name, external, at, driven, self.target.dtype, compiler_fingerprint())
+        at = None
+        if request.place is not None:
+            place = self.place(request.place)
+            at = place.link, place.pose.tobytes()
+        driven = None if request.forced is None else sorted(request.forced)
+        rest = replace(request, place=None, forced=None)  # sets have no order, and names do not matter
+        return fingerprint(self, rest, at, driven, self.target.dtype, compiler_fingerprint())
 
-    def _recalled(self, key: _Key, settings: dict[str, Any]) -> Kernel | None:
+    def _recalled(self, request: Request) -> Kernel | None:
         """Return a kernel from the cache, and with it its function, which then need not be traced."""
-        kept = recall(self._cache_key(key)) if self.target.device == "cpu" else None
+        kept = recall(self._cache_key(request)) if self.target.device == "cpu" else None
         if kept is None:
             return None
         function, code = kept
-        self._functions.setdefault(key, function)
-        return Kernel(function, **settings, code=code)
+        self._functions.setdefault(request, function)
+        return Kernel(function, **self._settings(request), code=code)
 
     def _call(
         self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
@@ -169,12 +181,12 @@ class Computing(Editable):
             try:
                 return self._ready[name](*values)
             except KeyError:
-                self._ready[name] = self._kernel(name).direct
+                self._ready[name] = self._kernel(self._request(name)).direct
             except (TypeError, ValueError):
                 pass  # the kernel says what is wrong with the inputs
         if external is not None:
             values = (*values, external)
-        result: Array = self._kernel(name, external is not None, place)(*values)
+        result: Array = self._kernel(self._request(name, place, external is not None))(*values)
         return result
 
     # The functions themselves
@@ -183,31 +195,35 @@ class Computing(Editable):
         self,
         name: str,
         place: str | int | None = None,
-        external: bool = False,
+        external: bool | str = False,
         forced: Sequence[str] | None = None,
+        order: int = 1,
     ) -> ca.Function:
         """Return the CasADi function behind a method.
 
-        ``place`` is the link or frame of those that have one, ``external`` adds the wrenches of the environment as an
-        input, ``forced`` names the coordinates driven by force in hybrid dynamics.
+        ``place`` is the link or frame of those that have one. ``external`` adds the wrenches of the environment as an
+        input; for derivatives, "link", "world" or "point" says what they keep. ``forced`` names the coordinates driven
+        by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``.
 
         Example:
             >>> import torsor
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
-        key = self._key(name, external, place, forced)
-        if key not in self._functions:
-            at = None if place is None else self.place(place)
-            self._functions[key] = trace(self, name, external=external, place=at, forced=key[3])
-        return self._functions[key]
+        return self._function(self._request(name, place, external, forced, order=order))
+
+    def _function(self, request: Request) -> ca.Function:
+        if request not in self._functions:
+            self._functions[request] = trace(self, request)
+        return self._functions[request]
 
     def operation_count(
         self,
         name: str,
         place: str | int | None = None,
-        external: bool = False,
+        external: bool | str = False,
         forced: Sequence[str] | None = None,
+        order: int = 1,
     ) -> OperationCount:
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.
 
@@ -216,7 +232,7 @@ class Computing(Editable):
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
             2
         """
-        return count_operations(self.function(name, place, external, forced))
+        return count_operations(self.function(name, place, external, forced, order))
 
     def save(self, path: str | Path) -> None:
         """Write the robot as TOML, which ``torsor.load`` reads back equal.

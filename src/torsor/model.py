@@ -82,7 +82,7 @@ class Robot(Parametrised):
             >>> robot.inverse_dynamics([0, 0.5], [1, 0], a).round(9).tolist() == tau.round(9).tolist()
             True
         """
-        kernel = self._kernel("hybrid_dynamics", external is not None, forced=forced)
+        kernel = self._kernel(self._request("hybrid_dynamics", external=external is not None, forced=forced))
         complete: tuple[Array, Array] = kernel(q, v, a, tau, *([] if external is None else [external]))
         return complete
 
@@ -195,6 +195,16 @@ class Robot(Parametrised):
         """
         return self._call("accelerations", q, v, a)
 
+    def jerks(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike) -> Array:
+        """Return (..., L, 6): (second rate of omega, jerk of the origin) of each link in its own axes.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().jerks([0.0, 0.0], [1.0, 0.0], [0.0] * 2, [0.0] * 2)[0].round(9).tolist()
+            [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
+        """
+        return self._call("jerks", q, v, a, j)
+
     def pose(self, q: ArrayLike, place: str | int) -> Array:
         """Return the pose (..., 4, 4), in base axes, of a link (name or index) or named frame.
 
@@ -226,6 +236,19 @@ class Robot(Parametrised):
             [0.0, 0.0, 0.0, -0.4, 0.0, 0.0]
         """
         return self._call("acceleration", q, v, a, place=place)
+
+    def jerk(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, place: str | int) -> Array:
+        """Return (..., 6) of a link or named frame: (second rate of omega, jerk of its origin) in its own axes.
+
+        ``j`` (..., nv) is the rate of a. They are the rates of what ``acceleration`` gives, as vectors seen from the
+        base; document 002, eqs. 5 and 8, for every joint.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().jerk([0.0, 0.0], [1.0, 0.0], [0.0] * 2, [0.0] * 2, "link1").round(9).tolist()
+            [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
+        """
+        return self._call("jerk", q, v, a, j, place=place)
 
     def jacobian(self, q: ArrayLike, link: str | int) -> Array:
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.

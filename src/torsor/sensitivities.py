@@ -6,36 +6,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.computing import Computing
-from torsor.dynamics import ALGORITHMS
-from torsor.errors import ModelError, describe
+from torsor.differentiation import Loads
+from torsor.parametric import Freeable
 
 __all__ = ["Sensitivities"]
 
 Array = NDArray[np.float64]
 
 
-class Sensitivities(Computing):
+class Sensitivities(Freeable):
     """A robot with the derivatives of its forces, accelerations and reactions, and with their rates."""
 
-    def _several(
-        self, name: str, *values: ArrayLike, external: ArrayLike | None, external_rate: ArrayLike | None = None
-    ) -> Any:
-        loads: list[ArrayLike] = []
-        if external is not None or external_rate is not None:
-            zero = np.zeros((len(self.links), 6))
-            given = [zero if each is None else each for each in (external, external_rate)]
-            loads = given[: len(ALGORITHMS[name].loads)]
-        return self._kernel(name, bool(loads))(*values, *loads)
+    def _several(self, name: str, values: tuple[ArrayLike, ...], loads: Loads, **options: Any) -> tuple[Array, ...]:
+        keeps, given = loads.given(self, name)
+        found: tuple[Array, ...] = self._kernel(self._request(name, external=keeps, **options))(*values, *given)
+        return found
 
     def _derivatives(
-        self, name: str, values: tuple[ArrayLike, ...], external: ArrayLike | None, fixed_in: str
+        self, name: str, values: tuple[ArrayLike, ...], loads: Loads, **options: Any
     ) -> tuple[Array, Array, Array]:
-        if fixed_in not in ("link", "world"):
-            raise ModelError(describe(f"fixed_in is {fixed_in!r}", where=self.name, allowed="'link' or 'world'"))
-        in_world = "_in_world" if fixed_in == "world" and external is not None else ""
-        found: tuple[Array, Array, Array] = self._several(name + in_world, *values, external=external)
-        return found
+        first, second, third = self._several(name, values, loads, **options)
+        return first, second, third
 
     def inverse_dynamics_derivatives(
         self,
@@ -44,14 +35,16 @@ class Sensitivities(Computing):
         a: ArrayLike,
         external: ArrayLike | None = None,
         fixed_in: str = "link",
+        points: ArrayLike | None = None,
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
 
         dq is along ``integrate``: moving q to integrate(q, d) changes tau by dq d. da is the mass matrix. External
         wrenches, given in their links' axes at their origins, stay as they are in the link (``fixed_in="link"``) or in
-        the world (``fixed_in="world"``, as a weight does) while q changes. By analytical recursion in O(n x depth), for
-        every joint, with rotors, springs and friction (of Coulomb's own law the jump at rest is left out); document
-        001, chapter III; Singh, Russell and Wensing 2022.
+        the world (``fixed_in="world"``) while q changes. There a force acts on the link's origin or, with ``points``
+        (..., L, 3) in the links' axes, on that point of the link, as a weight does, and only the rest of the moment is
+        a couple. By analytical recursion in O(n x depth), for every joint, with rotors, springs and friction (of
+        Coulomb's own law the jump at rest is left out); document 001, chapter III; Singh, Russell and Wensing 2022.
 
         Example:
             >>> import torsor
@@ -62,7 +55,7 @@ class Sensitivities(Computing):
             >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
             True
         """
-        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), external, fixed_in)
+        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), Loads(external, fixed_in, points))
 
     def forward_dynamics_derivatives(
         self,
@@ -71,11 +64,12 @@ class Sensitivities(Computing):
         tau: ArrayLike,
         external: ArrayLike | None = None,
         fixed_in: str = "link",
+        points: ArrayLike | None = None,
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv): row acceleration.
 
         They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration,
-        and ``fixed_in`` as there.
+        and ``fixed_in`` and ``points`` as there.
 
         Example:
             >>> import torsor
@@ -84,7 +78,35 @@ class Sensitivities(Computing):
             >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
             True
         """
-        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), external, fixed_in)
+        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), Loads(external, fixed_in, points))
+
+    def hybrid_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        forced: Sequence[str],
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of what ``hybrid_dynamics`` finds.
+
+        Row k is what is wanted of coordinate k: its acceleration if it is ``forced``, its force if not. Columns of
+        dgiven are what is given: forces of those that are forced, accelerations of the others. None forced is
+        ``inverse_dynamics_derivatives``, all forced is ``forward_dynamics_derivatives``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> state = [0.0, 0.5], [1.0, 2.0], [0.0, 3.0], [0.1, 0.0]
+            >>> dq, dv, dgiven = robot.hybrid_dynamics_derivatives(*state, forced=["joint1"])
+            >>> bool(np.isclose(dgiven[0, 0], 1 / robot.mass_matrix([0.0, 0.5])[0, 0]))
+            True
+        """
+        loads = Loads(external, fixed_in, points)
+        return self._derivatives("hybrid_dynamics_derivatives", (q, v, a, tau), loads, forced=forced)
 
     def joint_wrench_derivatives(
         self,
@@ -93,11 +115,12 @@ class Sensitivities(Computing):
         a: ArrayLike,
         external: ArrayLike | None = None,
         fixed_in: str = "link",
+        points: ArrayLike | None = None,
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
 
         Row (moment, force) of the reaction in the link's axes at its origin, column variable; document 001, ch. III.
-        ``fixed_in`` as in ``inverse_dynamics_derivatives``.
+        ``fixed_in`` and ``points`` as in ``inverse_dynamics_derivatives``.
 
         Example:
             >>> import torsor
@@ -106,7 +129,7 @@ class Sensitivities(Computing):
             >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
             [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
         """
-        return self._derivatives("joint_wrench_derivatives", (q, v, a), external, fixed_in)
+        return self._derivatives("joint_wrench_derivatives", (q, v, a), Loads(external, fixed_in, points))
 
     def force_rate(
         self,
@@ -121,8 +144,8 @@ class Sensitivities(Computing):
         """Return (tau, tau'), each (..., nv): the forces of a motion and their rates in time, N m/s or N/s.
 
         ``j`` (..., nv) is the rate of a. ``external_rate`` (..., L, 6) are the rates of the components of ``external``
-        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, one or
-        two of them, and bring as many more rates of tau (external wrenches then have no higher ones). Document 002
+        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, any
+        number of them, and bring as many more rates of tau (external wrenches then have no higher ones). Document 002
         (eqs. 3-21), for every joint, floating bases, rotors, springs, dampers and smooth friction, by one recursion.
 
         Example:
@@ -132,13 +155,8 @@ class Sensitivities(Computing):
             >>> tau.round(9).tolist(), rate.round(9).tolist()
             ([29.43], [8.0])
         """
-        names = ("force_rate", "force_rate_2", "force_rate_3")
-        if len(higher) >= len(names):
-            found = f"{len(higher)} rates in higher"
-            raise ModelError(describe(found, where=self.name, allowed="at most 2"))
-        loads = {"external": external, "external_rate": external_rate}
-        found_rates: tuple[Array, ...] = self._several(names[len(higher)], q, v, a, j, *higher, **loads)
-        return found_rates
+        loads = Loads(external, external_rate=external_rate)
+        return self._several("force_rate", (q, v, a, j, *higher), loads, order=1 + len(higher))
 
     def joint_wrench_rates(
         self,
@@ -148,7 +166,8 @@ class Sensitivities(Computing):
         j: ArrayLike,
         external: ArrayLike | None = None,
         external_rate: ArrayLike | None = None,
-    ) -> tuple[Array, Array]:
+        higher: Sequence[ArrayLike] = (),
+    ) -> tuple[Array, ...]:
         """Return the joint reactions and the rates of their components in the links' axes, each (..., L, 6).
 
         Arguments as in ``force_rate``.
@@ -160,6 +179,5 @@ class Sensitivities(Computing):
             >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 grows
             [0.0, 0.0, 0.0, -3.0, 0.0, 0.0]
         """
-        loads = {"external": external, "external_rate": external_rate}
-        found: tuple[Array, Array] = self._several("joint_wrench_rates", q, v, a, j, **loads)
-        return found
+        loads = Loads(external, external_rate=external_rate)
+        return self._several("joint_wrench_rates", (q, v, a, j, *higher), loads, order=1 + len(higher))

@@ -56,8 +56,8 @@ def test_derivatives_are_those_of_the_function(robot: torsor.Robot, name: str) -
         assert_close(found, expected, 1e-10)
 
 
-def in_world(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...]) -> np.ndarray:
-    """The derivative by q where loads keep their direction in the world, by CasADi."""
+def in_world(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...], points: np.ndarray) -> np.ndarray:
+    """The derivative by q where couples, and forces at points of the links, keep their direction in the world."""
     q, v, x, load = state
     step, function = ca.SX.sym("step", robot.nv), robot.function(name, external=True)
     moved = robot.function("integrate")(q, step)
@@ -65,7 +65,8 @@ def in_world(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...]) -> n
     rows = []
     for i, T in enumerate(poses):
         R = there[4 * i : 4 * i + 3, :3].T @ T[:3, :3]
-        rows.append(ca.horzcat((R @ load[i, :3]).T, (R @ load[i, 3:]).T))
+        couple, force = load[i, :3] - np.cross(points[i], load[i, 3:]), R @ load[i, 3:]
+        rows.append(ca.horzcat((R @ couple + ca.cross(ca.SX(points[i]), force)).T, force.T))
     value = ca.vec(function(moved, v, x, ca.vertcat(*rows)).T)
     found = ca.Function("found", [step], [ca.jacobian(value, step)])(0).full()
     shape = (len(robot.links), 6, robot.nv) if name == "joint_wrenches" else (robot.nv, robot.nv)
@@ -77,7 +78,12 @@ def test_loads_may_be_fixed_in_the_world(name: str) -> None:
     robot = torsor.library.random_tree(6, 1)
     state = random_state(robot)
     dq, dv, dx = getattr(robot, METHODS[name])(*state, fixed_in="world")
-    assert_close(dq, in_world(robot, name, state), 1e-10)
+    assert_close(dq, in_world(robot, name, state, np.zeros((len(robot.links), 3))), 1e-10)
+    points = np.random.default_rng(4).normal(size=(len(robot.links), 3))
+    at_points, same_v, same_x = getattr(robot, METHODS[name])(*state, fixed_in="world", points=points)
+    assert_close(at_points, in_world(robot, name, state, points), 1e-10)
+    assert_close(same_v, dv)
+    assert_close(same_x, dx)
     for found, same in zip((dv, dx), getattr(robot, METHODS[name])(*state)[1:], strict=True):
         assert_close(found, same)
     with pytest.raises(torsor.ModelError, match="fixed_in is 'base'; allowed: 'link' or 'world'"):
@@ -122,3 +128,33 @@ def test_derivatives_take_few_operations(name: str, inverse: int, direct: int) -
     robot = getattr(torsor.library, name)()
     assert robot.operation_count("inverse_dynamics_derivatives").arithmetic < inverse
     assert robot.operation_count("forward_dynamics_derivatives").arithmetic < direct
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_derivatives_of_hybrid_dynamics_are_those_of_the_function(robot: torsor.Robot, share: float) -> None:
+    rng = np.random.default_rng(5)
+    chosen = rng.permutation(robot.nv)[: round(share * robot.nv)]
+    forced = [robot.coordinate_names[k] for k in chosen]
+    is_forced = np.isin(np.arange(robot.nv), chosen)
+    q, v, given, external = random_state(robot)
+    symbols = [ca.SX.sym(letter, robot.nv) for letter in ("step", "v", "given")]
+    step, v_sym, given_sym = symbols
+    moved = robot.function("integrate")(q, step)
+    a, tau = robot.function("hybrid_dynamics", external=True, forced=forced)(
+        moved, v_sym, given_sym, given_sym, external
+    )
+    wanted = ca.if_else(ca.DM(is_forced.astype(float)), a, tau)
+    jacobians = ca.Function("found", symbols, [ca.jacobian(wanted, each) for each in symbols])(0, v, given)
+    found = robot.hybrid_dynamics_derivatives(q, v, given, given, forced, external)
+    for one, other in zip(found, jacobians, strict=True):
+        assert_close(one, np.asarray(other.full()), 1e-10)
+    if share == 0:
+        for one, other in zip(found, robot.inverse_dynamics_derivatives(q, v, given, external), strict=True):
+            assert_close(one, other)
+
+
+def test_points_without_loads_in_the_world_are_refused() -> None:
+    robot, zero = torsor.library.two_link(), np.zeros(2)
+    for options in ({"points": np.zeros((2, 3))}, {"points": np.zeros((2, 3)), "external": np.zeros((2, 6))}):
+        with pytest.raises(torsor.ModelError, match="points without wrenches that are fixed in the world; fix: give"):
+            robot.inverse_dynamics_derivatives(zero, zero, zero, **options)

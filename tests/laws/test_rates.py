@@ -68,10 +68,32 @@ def test_a_load_without_a_rate_is_fixed_in_its_link(robot: torsor.Robot) -> None
     )
 
 
-def test_too_many_rates_are_refused() -> None:
-    zero = np.zeros(2)
-    with pytest.raises(torsor.ModelError, match="3 rates in higher; allowed: at most 2"):
-        torsor.library.two_link().force_rate(zero, zero, zero, zero, higher=[zero] * 3)
+def test_there_are_rates_of_any_order() -> None:
+    robot = torsor.library.random_tree(4, 2)
+    (q, v, a, j, *higher, load, _), expected = along(robot, "inverse_dynamics", 5)
+    for one, other in zip(robot.force_rate(q, v, a, j, load, higher=higher), expected, strict=True):
+        assert_close(one, other, 1e-10)
+    function = robot.function("force_rate", order=5)
+    assert function.name_in() == ["q", "v", "a", "j", "j_1", "j_2", "j_3", "j_4"]
+    (q, v, a, j, *higher, load, _), expected = along(robot, "joint_wrenches", 4)
+    found = robot.joint_wrench_rates(q, v, a, j, load, higher=higher)
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one.ravel(), other, 1e-10)
+
+
+def test_jerks_are_the_rates_of_accelerations(robot: torsor.Robot) -> None:
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = torsor.spatial.from_rpy([0.1, -0.7, 0.4]), [0.3, 0.2, -0.1]
+    framed = robot.with_frame("camera", robot.link_names[-1], pose)
+    (q, v, a, j, *_), _ = along(robot, "inverse_dynamics", 1)
+    _, rates = framed.jvp("acceleration", (q, v, a), (v, a, j), place="camera")
+    twist, acceleration = framed.velocity(q, v, "camera"), framed.acceleration(q, v, a, "camera")
+    # In turning axes, the rate of a vector is that of its components plus omega x it.
+    rates[:3] += np.cross(twist[:3], acceleration[:3])
+    rates[3:] += np.cross(twist[:3], acceleration[3:])
+    assert_close(framed.jerk(q, v, a, j, "camera"), rates)
+    assert_close(framed.jerks(q, v, a, j)[-1], framed.jerk(q, v, a, j, -1))
+    assert not framed.jerk(q, v, a, j, framed.base.name).any()
 
 
 @pytest.mark.parametrize("name", ["stanford", "six_axis_arm", "seven_axis_arm"])

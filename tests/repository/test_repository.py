@@ -23,6 +23,8 @@ LAYERS = [
     "dynamics",
     "export",
     "computing",
+    "differentiation",
+    "parametric",
     "sensitivities",
     "parameters",
     "model",

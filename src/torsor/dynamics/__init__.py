@@ -1,16 +1,19 @@
 """One algorithm, one file: pure functions of a tree and symbols, traced over CasADi SX."""
 
-from torsor.dynamics.algorithms import ALGORITHMS, Algorithm, trace
+from torsor.dynamics.algorithms import ALGORITHMS, Algorithm
 from torsor.dynamics.fingerprint import fingerprint
 from torsor.dynamics.lean import lean
 from torsor.dynamics.midpoint import midpoint_step
 from torsor.dynamics.regressor import parameter_names, parameters
+from torsor.dynamics.requests import Request
+from torsor.dynamics.tracing import trace
 from torsor.dynamics.tree import Body, Tree
 
 __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "Body",
+    "Request",
     "Tree",
     "fingerprint",
     "lean",

@@ -1,11 +1,8 @@
-"""The table of algorithms: what each takes, what it gives, and how it is traced into a CasADi function."""
+"""The table of algorithms: what each takes and what it gives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
-
-import casadi as ca
 
 from torsor.dynamics import (
     composite,
@@ -19,11 +16,9 @@ from torsor.dynamics import (
     rates,
     regressor,
 )
-from torsor.dynamics.lean import lean
-from torsor.dynamics.tree import Tree
-from torsor.robot import Mechanism, Place
+from torsor.robot import Mechanism
 
-__all__ = ["ALGORITHMS", "Algorithm", "trace"]
+__all__ = ["ALGORITHMS", "Algorithm", "sizes"]
 
 
 @dataclass(frozen=True)
@@ -31,11 +26,11 @@ class Algorithm:
     """How an algorithm is called: the function of a tree and symbols, and the names of its inputs.
 
     ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
-    that the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or
-    frame, ``hybrid`` that the coordinates driven by force are named. ``output`` is the shape of the result for one
-    state, with "n" for velocities, "nq" for positions, "L" for links, "p" for
-    parameters; where there are several results, all of that
-    shape, ``results`` names them. ``loads`` are the inputs that external wrenches are given by.
+    that the wrenches of the environment are an optional input, ``keeps`` that it matters what they keep while q
+    changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
+    are named, ``rates`` that there may be more rates of the motion and of the results. ``output`` is the shape of the
+    result for one state, with "n" for velocities, "nq" for positions, "L" for links, "p" for parameters; where there
+    are several results, all of that shape, ``results`` names them.
     """
 
     rule: Callable[..., Any]
@@ -43,28 +38,25 @@ class Algorithm:
     output: tuple[str | int, ...]
     lean: bool = False
     external: bool = False
+    keeps: bool = False
     at_place: bool = False
     hybrid: bool = False
+    rates: bool = False
     results: tuple[str, ...] = ()
-    loads: tuple[str, ...] = ("external",)
 
-    def shapes(self, mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
-        """Return the shape for one state of each input, of ``external`` and of the ``output``."""
-        sizes: dict[str | int, int] = {"n": mechanism.nv, "nq": mechanism.nq, "L": len(mechanism.links)}
-        sizes["p"] = len(regressor.parameter_names(mechanism))
-        shapes = {name: (sizes[INPUTS[name]],) for name in self.inputs}
-        shapes |= dict.fromkeys(("external", "external_rate"), (sizes["L"], 6))  # type: ignore[arg-type]
-        output = tuple(sizes.get(axis, axis) for axis in self.output)
-        return {**shapes, "output": output}  # type: ignore[dict-item]
-
-    def names(self, external: bool) -> list[str]:
-        """Return the names of the inputs, with those of the external wrenches where there are any."""
-        return [*self.inputs, *(self.loads if external else ())]
+    def size_of(self, name: str) -> str:
+        """Return which of the ``sizes`` an input has."""
+        return "nq" if name in ("q", "q_end") else "n"
 
 
-INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "tau": "n", "dv": "n", "u": "n", "j": "n", "s": "n", "c": "n"}
+def sizes(mechanism: Mechanism) -> dict[str, int]:
+    """Return what the names of axes stand for."""
+    numbers = len(regressor.parameter_names(mechanism))
+    return {"n": mechanism.nv, "nq": mechanism.nq, "L": len(mechanism.links), "p": numbers}
+
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
+_LOADED = {"external": True, "keeps": True}
 
 ALGORITHMS: dict[str, Algorithm] = {
     "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, ("q", "v", "a"), _N, lean=True, external=True),
@@ -78,41 +70,34 @@ ALGORITHMS: dict[str, Algorithm] = {
         hybrid=True,
         results=("a", "tau"),
     ),
-    **{
-        name + where: Algorithm(
-            partial(rule, in_world=bool(where)),
-            ("q", "v", third),
-            output,
-            lean=output == _NN,
-            external=True,
-            results=("dq", "dv", f"d{third}"),
-        )
-        for where in ("", "_in_world")
-        for name, rule, third, output in (
-            ("inverse_dynamics_derivatives", derivatives.inverse_dynamics_derivatives, "a", _NN),
-            ("forward_dynamics_derivatives", derivatives.forward_dynamics_derivatives, "tau", _NN),
-            ("joint_wrench_derivatives", derivatives.joint_wrench_derivatives, "a", ("L", 6, "n")),
-        )
-    },
-    **{
-        name: Algorithm(
-            rates.force_rate,
-            ("q", "v", "a", *higher),
-            _N,
-            lean=True,
-            external=True,
-            results=("tau", *(f"tau_{each}" for each in higher)),
-            loads=("external", "external_rate"),
-        )
-        for name, higher in (("force_rate", "j"), ("force_rate_2", "js"), ("force_rate_3", "jsc"))
-    },
+    "inverse_dynamics_derivatives": Algorithm(
+        derivatives.inverse_dynamics_derivatives, ("q", "v", "a"), _NN, lean=True, results=("dq", "dv", "da"), **_LOADED
+    ),
+    "forward_dynamics_derivatives": Algorithm(
+        derivatives.forward_dynamics_derivatives,
+        ("q", "v", "tau"),
+        _NN,
+        lean=True,
+        results=("dq", "dv", "dtau"),
+        **_LOADED,
+    ),
+    "hybrid_dynamics_derivatives": Algorithm(
+        derivatives.hybrid_dynamics_derivatives,
+        ("q", "v", "a", "tau"),
+        _NN,
+        lean=True,
+        hybrid=True,
+        results=("dq", "dv", "dgiven"),
+        **_LOADED,
+    ),
+    "joint_wrench_derivatives": Algorithm(
+        derivatives.joint_wrench_derivatives, ("q", "v", "a"), ("L", 6, "n"), results=("dq", "dv", "da"), **_LOADED
+    ),
+    "force_rate": Algorithm(
+        rates.force_rate, ("q", "v", "a", "j"), _N, lean=True, external=True, rates=True, results=("tau", "rate")
+    ),
     "joint_wrench_rates": Algorithm(
-        rates.joint_wrench_rates,
-        ("q", "v", "a", "j"),
-        _LINKS,
-        external=True,
-        results=("wrench", "rate"),
-        loads=("external", "external_rate"),
+        rates.joint_wrench_rates, ("q", "v", "a", "j"), _LINKS, external=True, rates=True, results=("wrench", "rate")
     ),
     "joint_wrenches": Algorithm(newton_euler.joint_wrenches, ("q", "v", "a"), _LINKS, external=True),
     "bias_force": Algorithm(newton_euler.bias_force, ("q", "v"), _N, lean=True),
@@ -128,6 +113,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "pose": Algorithm(places.pose, ("q",), (4, 4), at_place=True),
     "velocity": Algorithm(places.velocity, ("q", "v"), _TWIST, at_place=True),
     "acceleration": Algorithm(places.acceleration, ("q", "v", "a"), _TWIST, at_place=True),
+    "jerk": Algorithm(rates.jerk, ("q", "v", "a", "j"), _TWIST, at_place=True),
+    "jerks": Algorithm(rates.jerks, ("q", "v", "a", "j"), _LINKS),
     "jacobian": Algorithm(places.jacobian, ("q",), (6, "n"), at_place=True),
     "jacobian_rate": Algorithm(places.jacobian_rate, ("q", "v"), (6, "n"), at_place=True),
     "kinetic_energy": Algorithm(energy.kinetic_energy, ("q", "v"), _SCALAR),
@@ -140,27 +127,3 @@ ALGORITHMS: dict[str, Algorithm] = {
     "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),
 }
 """Every algorithm by the name of the robot's method; the charts serve the integrators of ``simulation``."""
-
-
-def trace(
-    mechanism: Mechanism,
-    name: str,
-    *,
-    external: bool = False,
-    place: Place | None = None,
-    forced: frozenset[int] | None = None,
-) -> ca.Function:
-    """Return an algorithm for one mechanism as a CasADi function of SX, zeros and ones folded away."""
-    algorithm = ALGORITHMS[name]
-    tree = Tree.of(mechanism)
-    if algorithm.lean:
-        tree = lean(tree)
-    shapes = algorithm.shapes(mechanism)
-    names = algorithm.names(external)
-    symbols = [ca.SX.sym(each, *shapes[each]) for each in names]
-    arguments: dict[str, Any] = dict(zip(names, symbols, strict=True))
-    arguments |= {"place": place} if algorithm.at_place else {"forced": forced} if algorithm.hybrid else {}
-    result = algorithm.rule(tree, **arguments)
-    results = ca.cse(list(result)) if isinstance(result, tuple) else [ca.cse(result)]
-    titles = [f"{name}_{each}" for each in algorithm.results] or [name]
-    return ca.Function(name, symbols, results, names, titles)

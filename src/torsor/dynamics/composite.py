@@ -50,7 +50,7 @@ class Composite:
 
     Sigma: ca.SX
     ms: ca.SX
-    m: float
+    m: float | ca.SX
 
     def momentum(self, S: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return (angular, linear) momentum about the origin for each twist that is a column of S."""
@@ -72,7 +72,7 @@ class Composite:
 
 def composites(tree: Tree, moved: list[Move]) -> list[Composite]:
     """Return the composite of each joint, in its body's frame, tips to root."""
-    total = [Composite(sx(b.P[:3, :3]), sx(b.P[:3, 3]), float(b.P[3, 3])) for b in tree.bodies]
+    total = [Composite(sx(b.P[:3, :3]), sx(b.P[:3, 3]), b.mass) for b in tree.bodies]
     for i in reversed(range(len(total))):
         parent = tree.bodies[i].parent
         if parent >= 0:
@@ -188,7 +188,7 @@ def momentum_composites(
     for body, V in zip(tree.bodies, twist, strict=True):
         Sigma, ms, w, v = sx(body.P[:3, :3]), sx(body.P[:3, 3]), V[:3], V[3:]
         D.append(v @ ms.T + skew(w) @ Sigma + skew(body.spin(rates)) / 2)
-        P.append(float(body.P[3, 3]) * v + cross(w, ms))
+        P.append(body.mass * v + cross(w, ms))
     return carried_by_each(tree, moved, D, P)
 
 

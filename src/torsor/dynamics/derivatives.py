@@ -24,20 +24,34 @@ E w = (tr(Y) w - Y w, w x f): the same form as B, and it climbs with it.
 """
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from torsor.dynamics.composite import Composite, Entries, carried_by_each, climb, composites, momentum_composites
-from torsor.dynamics.hybrid import forward_dynamics
+from torsor.dynamics.hybrid import hybrid_dynamics
 from torsor.dynamics.kinematics import Move, motions, moves, sx, twists
 from torsor.dynamics.newton_euler import to_link, wrenches
 from torsor.dynamics.passive import slopes
 from torsor.dynamics.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
-__all__ = ["forward_dynamics_derivatives", "inverse_dynamics_derivatives", "joint_wrench_derivatives"]
+__all__ = [
+    "forward_dynamics_derivatives",
+    "hybrid_dynamics_derivatives",
+    "inverse_dynamics_derivatives",
+    "joint_wrench_derivatives",
+]
 
 Three = tuple[ca.SX, ca.SX, ca.SX]
+
+
+class Loads(NamedTuple):
+    """External wrenches (L x 6), and whether they are fixed in the world; then forces act at ``points`` (L x 3)."""
+
+    external: ca.SX | None = None
+    in_world: bool = False
+    points: ca.SX | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,25 +123,28 @@ class _Change:
 class _Setting:
     """All that the derivatives are made of, at a state."""
 
-    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None, in_world: bool):
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads"):
+        external = loads.external
         self.tree, self.moved = tree, moves(tree, q)
         self.twist = twists(tree, self.moved, v)
         self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
         self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
         momenta = zip(*momentum_composites(tree, self.moved, self.twist, v), strict=True)
-        bodies = zip(composites(tree, self.moved), momenta, self._loads(external, in_world), strict=True)
+        bodies = zip(composites(tree, self.moved), momenta, self._loads(loads), strict=True)
         self.carried = [_Carried(composite, D, P, load) for composite, (D, P), load in bodies]
         self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
 
-    def _loads(self, external: ca.SX | None, in_world: bool) -> list[tuple[ca.SX, ca.SX] | None]:
+    def _loads(self, loads: "Loads") -> list[tuple[ca.SX, ca.SX] | None]:
         """Return Y and f of the loads that each joint carries, where they are fixed in the world."""
-        if external is None or not in_world:
+        if loads.external is None or not loads.in_world:
             return [None] * len(self.tree.bodies)
         Y, f = [], []
-        for body, load in zip(self.tree.bodies, ca.vertsplit(external), strict=True):
-            R, x = sx(body.link[:3, :3]), sx(body.link[:3, 3])  # it acts at the origin of the user's link
-            f.append(R @ load[3:].T)
-            Y.append(skew(R @ load[:3].T) + f[-1] @ x.T)
+        for i, body in enumerate(self.tree.bodies):
+            R, moment, force = sx(body.link[:3, :3]), loads.external[i, :3].T, loads.external[i, 3:].T
+            point = ca.SX.zeros(3, 1) if loads.points is None else loads.points[i, :].T
+            f.append(R @ force)
+            x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the couple is what remains of the moment
+            Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
         return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
     def _change(self, k: int, v: ca.SX, a: ca.SX) -> _Change:
@@ -162,11 +179,9 @@ class _Setting:
         return [(k, rotor) for k, body in enumerate(self.tree.bodies) for rotor in body.rotors]
 
 
-def inverse_dynamics_derivatives(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None, in_world: bool = False
-) -> tuple[ca.SX, ca.SX, ca.SX]:
+def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
-    at, bodies = _Setting(tree, q, v, a, external, in_world), tree.bodies
+    at, bodies = _Setting(tree, q, v, a, Loads(**loads)), tree.bodies
     found = Entries(tree), Entries(tree), Entries(tree)
 
     def before(k: int, own: Body | Rotor, columns: Three) -> None:
@@ -208,11 +223,9 @@ def inverse_dynamics_derivatives(
     return dq.matrix(), dv.matrix(), da.matrix() + ca.diag(sx(tree.armature))
 
 
-def joint_wrench_derivatives(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None, in_world: bool = False
-) -> tuple[ca.SX, ca.SX, ca.SX]:
+def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
-    at, bodies = _Setting(tree, q, v, a, external, in_world), tree.bodies
+    at, bodies = _Setting(tree, q, v, a, Loads(**loads)), tree.bodies
     columns: list[list[dict[int, ca.SX]]] = [[{} for _ in bodies] for _ in range(3)]  # by q, v, a; of each body
 
     def add(kind: int, i: int, own: Body | Rotor, wrench: ca.SX) -> None:
@@ -250,17 +263,35 @@ def joint_wrench_derivatives(
     return matrix(0), matrix(1), matrix(2)
 
 
-def forward_dynamics_derivatives(
-    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, external: ca.SX | None = None, in_world: bool = False
-) -> tuple[ca.SX, ca.SX, ca.SX]:
+def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of a = M^-1 (tau - ...) by q, v and tau, each nv x nv: -M^-1 dtau/dq, ..., M^-1."""
-    a = forward_dynamics(tree, q, v, tau, external)
-    dq, dv, M = inverse_dynamics_derivatives(tree, q, v, a, external, in_world)
+    forced = frozenset(range(tree.nv))
+    return hybrid_dynamics_derivatives(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, **loads)
+
+
+def hybrid_dynamics_derivatives(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], **loads: Any
+) -> Three:
+    """Return the derivatives by q, by v and by what is given, each nv x nv; a row is what is wanted of a coordinate.
+
+    That is the acceleration of the coordinates in ``forced``, x, and the force of the others: with tau = ID(q, v, a)
+    their changes obey M_ff dx = d(tau_f) - d(ID_f) and d(tau_o) = d(ID_o) + M_of dx, the d(ID) at x held.
+    """
+    a, _ = hybrid_dynamics(tree, q, v, a, tau, forced, Loads(**loads).external)
+    *by, M = inverse_dynamics_derivatives(tree, q, v, a, **loads)
     # From the tips to the root, no entry fills in that was zero (Featherstone 2005).
-    order = list(reversed(range(tree.nv)))
+    order = sorted(forced, reverse=True)
+    others = [k for k in range(tree.nv) if k not in forced]
     D, L, same = ca.ldl(M[order, order], False)
+    given = ca.SX(M)
+    given[:, order] = -ca.SX.eye(tree.nv)[:, order]
 
-    def solve(right: ca.SX) -> ca.SX:
-        return ca.ldl_solve(ca.densify(right)[order, :], D, L, same)[order, :]
+    def wanted(change: ca.SX) -> ca.SX:
+        found = ca.SX(tree.nv, tree.nv)
+        dx = -ca.ldl_solve(ca.densify(change[order, :]), D, L, same)
+        found[order, :] = dx
+        found[others, :] = change[others, :] + M[others, order] @ dx
+        return found
 
-    return -solve(dq), -solve(dv), solve(ca.SX.eye(tree.nv))
+    dq, dv, dgiven = (wanted(change) for change in (*by, given))
+    return dq, dv, dgiven

@@ -15,7 +15,7 @@ def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
 
     Its rotors spin with the rates (nv x 1) of the coordinates, and add theirs.
     """
-    J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), float(body.P[3, 3])
+    J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), body.mass
     w, v = V[:3], V[3:]
     return J @ w + cross(ms, v) + body.spin(rates), m * v + cross(w, ms)
 
@@ -33,12 +33,12 @@ def _first_moment(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the sum of mass times position over the bodies, in base axes."""
     total = ca.SX.zeros(3, 1)
     for body, (R, p) in zip(tree.bodies, world_poses(tree, moves(tree, q)), strict=True):
-        total += R @ sx(body.P[:3, 3]) + float(body.P[3, 3]) * p
+        total += R @ sx(body.P[:3, 3]) + body.mass * p
     return total
 
 
-def _mass(tree: Tree) -> float:
-    return float(sum(body.P[3, 3] for body in tree.bodies))
+def _mass(tree: Tree) -> ca.SX:
+    return ca.SX(sum(body.mass for body in tree.bodies))
 
 
 def gravity_energy(tree: Tree, q: ca.SX) -> ca.SX:
@@ -54,7 +54,7 @@ def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
 def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the centre of mass (3 x 1) of the moving links, in base axes."""
     mass = _mass(tree)
-    return _first_moment(tree, q) / mass if mass else ca.SX.nan(3, 1)  # nothing has no centre
+    return ca.SX.nan(3, 1) if mass.is_zero() else _first_moment(tree, q) / mass  # nothing has no centre
 
 
 def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -70,6 +70,6 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
         h_body, p_body = _momentum(body, V, v)
         p_world = R @ p_body
         h, p = h + R @ h_body + cross(origin, p_world), p + p_world
-        first += R @ sx(body.P[:3, 3]) + float(body.P[3, 3]) * origin
+        first += R @ sx(body.P[:3, 3]) + body.mass * origin
     mass = _mass(tree)
-    return ca.vertcat(h - cross(first, p) / mass if mass else h, p)
+    return ca.vertcat(h if mass.is_zero() else h - cross(first, p) / mass, p)

@@ -44,8 +44,8 @@ class _Articulated:
 
     @classmethod
     def of(cls, body: Body) -> "_Articulated":
-        J, ms, m = rotational_inertia(body.P[:3, :3]), body.P[:3, 3], float(body.P[3, 3])
-        return cls(sx(J), sx(skew(ms)), sx(m * np.eye(3)))
+        J, ms, m = rotational_inertia(body.P[:3, :3]), body.P[:3, 3], body.mass
+        return cls(sx(J), sx(skew(ms)), sx(m * ca.SX.eye(3)))
 
     def times(self, S: ca.SX) -> ca.SX:
         """Return the wrench (6 x 1) of an acceleration."""

@@ -16,6 +16,7 @@ The trace folds the zeros away: see docs/architecture.md for what that saves.
 import math
 from collections import defaultdict
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,34 +24,51 @@ from numpy.typing import NDArray
 from torsor.dynamics.tree import ROUNDING, Body, Tree, tidy, tidy_inertia, tidy_pose
 from torsor.spatial import about_z, axis_frame, inverse_pose, make_pose, move_pseudo_inertia
 
-__all__ = ["lean"]
+__all__ = ["Held", "lean"]
 
 Array = NDArray[np.float64]
 
 
-def lean(tree: Tree) -> Tree:
+class Held(NamedTuple):
+    """Bodies whose pose in the parent's frame, and those whose joint frame in the link, are not numbers but inputs.
+
+    Nothing is regrouped through such a pose, and such a joint frame stays where it is.
+    """
+
+    poses: frozenset[int] = frozenset()
+    frames: frozenset[int] = frozenset()
+
+
+NOTHING = Held()
+
+
+def lean(tree: Tree, held: Held = NOTHING) -> Tree:
     """Return an equivalent tree that takes fewer operations; its own poses and wrenches are not the robot's."""
-    bodies = _align(_regroup(_slide(list(tree.bodies))))
+    bodies = _align(_regroup(_slide(list(tree.bodies), held), held), held)
     return replace(tree, bodies=tuple(map(tidy, bodies)))
 
 
-def _slide(bodies: list[Body]) -> list[Body]:
+def _slide(bodies: list[Body], held: Held) -> list[Body]:
     """Root to tips: move each joint frame, where its joint allows, to the point nearest to the parent's origin."""
     slid: list[Body] = []
     shifts: list[Array] = []
-    for body in bodies:
+    for i, body in enumerate(bodies):
         T = inverse_pose(shifts[body.parent]) @ body.T if body.parent >= 0 else body.T
-        shift = make_pose(p=body.joint.kind.free_shift(T[:3, :3].T @ T[:3, 3]))
+        shift = np.eye(4)
+        if i not in held.frames:
+            shift = make_pose(p=body.joint.kind.free_shift(T[:3, :3].T @ T[:3, 3]))
         back = inverse_pose(shift)
         shifts.append(shift)
         slid.append(replace(body, T=T @ shift, P=move_pseudo_inertia(back, body.P), link=back @ body.link))
     return slid
 
 
-def _regroup(bodies: list[Body]) -> list[Body]:
+def _regroup(bodies: list[Body], held: Held) -> list[Body]:
     """Tips to root: give to each parent the inertia that the joint between cannot tell from the parent's own."""
     P = [body.P for body in bodies]
     for i in reversed(range(len(bodies))):
+        if i in held.poses:
+            continue
         invisible = bodies[i].joint.kind.invisible(P[i])
         P[i] = P[i] - invisible
         if bodies[i].parent >= 0:
@@ -58,7 +76,7 @@ def _regroup(bodies: list[Body]) -> list[Body]:
     return [replace(body, P=Pi) for body, Pi in zip(bodies, P, strict=True)]
 
 
-def _align(bodies: list[Body]) -> list[Body]:
+def _align(bodies: list[Body], held: Held) -> list[Body]:
     """Root to tips: turn each joint frame about its axis to where the fewest numbers are left.
 
     Only where the joint turns about that axis itself: the turn then is an offset of its coordinate, one addition.
@@ -68,7 +86,7 @@ def _align(bodies: list[Body]) -> list[Body]:
         children[body.parent].append(i)
     aligned = list(bodies)
     for i in range(len(bodies)):
-        if aligned[i].joint.kind.absorbs_turn:
+        if aligned[i].joint.kind.absorbs_turn and i not in held.frames:
             family = [aligned[i], *(aligned[k] for k in children[i])]
             options = [_turned(family, angle) for angle in _angles(family)]
             best = min(options, key=_cost)  # the first of several, which is the frame as it was described

@@ -37,7 +37,7 @@ def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) ->
 
     A rotor adds the rate of its spin momentum: h a + (w x h) v, with v and a of its coordinate (document 004, eq. 25).
     """
-    Sigma, ms, m = sx(body.P[:3, :3]), sx(body.P[:3, 3]), float(body.P[3, 3])
+    Sigma, ms, m = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
     n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
     if a is not None:
         n = n + body.spin(a)

@@ -22,6 +22,11 @@ def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
     return ca.vertcat(ca.SX.zeros(0, 1), *tau)
 
 
+def _acts(strength: float | str | ca.SX) -> bool:
+    """Whether a stiffness, a damping or a friction is there at all; one that is an input is."""
+    return isinstance(strength, ca.SX) or bool(strength)
+
+
 def _along(passive: Passive, indices: tuple[int, ...], values: ca.SX) -> ca.SX:
     return sum((c * values[k] for c, k in zip(passive.c, indices, strict=True)), start=ca.SX(0))
 
@@ -37,7 +42,7 @@ def _shared(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca.SX:
 
 def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
     """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v: what friction and the dampers of springs take."""
-    rubbing = (each for each in tree.passives if each.coulomb or each.damping)
+    rubbing = (each for each in tree.passives if _acts(each.coulomb) or _acts(each.damping))
     return _shared(tree, ((each, _friction(each, _along(each, each.v, v))) for each in rubbing))
 
 
@@ -48,7 +53,7 @@ def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
 
 def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
     """Return K(x) x of the springs for each coordinate (nv x 1)."""
-    springs = (each for each in tree.passives if each.stiffness)
+    springs = (each for each in tree.passives if _acts(each.stiffness))
     return _shared(tree, ((each, _spring(each, _deflection(each, q))) for each in springs))
 
 
@@ -75,7 +80,7 @@ def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[in
     x = ca.SX.sym("x")
     found: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
     for each in tree.passives:
-        K = ca.substitute(ca.gradient(_spring(each, x), x), x, _deflection(each, q) if each.stiffness else 0)
+        K = ca.substitute(ca.gradient(_spring(each, x), x), x, _deflection(each, q) if _acts(each.stiffness) else 0)
         D = _friction_slope(each, _along(each, each.v, v), chord)
         shares = list(zip(each.v, each.c, strict=True))
         for i, ci in shares:
@@ -93,5 +98,5 @@ def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the energy (J) in the springs: the sum of the integrals of K(x) x."""
-    springs = (each for each in tree.passives if each.stiffness)
+    springs = (each for each in tree.passives if _acts(each.stiffness))
     return sum((energy_at(each.stiffness, _deflection(each, q)) for each in springs), start=ca.SX(0))

@@ -14,18 +14,30 @@ from torsor.dynamics.tree import Tree
 from torsor.robot import Place
 from torsor.spatial import ad, cross, skew
 
-__all__ = ["acceleration", "accelerations", "jacobian", "jacobian_rate", "pose", "poses", "velocities", "velocity"]
+__all__ = [
+    "acceleration",
+    "accelerations",
+    "jacobian",
+    "jacobian_rate",
+    "links",
+    "place_in_body",
+    "pose",
+    "poses",
+    "velocities",
+    "velocity",
+]
 
 Array = NDArray[np.float64]
 
 
-def _place_in_body(tree: Tree, place: Place) -> tuple[ca.SX, ca.SX]:
+def place_in_body(tree: Tree, place: Place) -> tuple[ca.SX, ca.SX]:
     """Return (R, p) of a place in the frame of its body (in base axes for a place on the base)."""
     T = tree.bodies[place.link].link @ place.pose if place.link >= 0 else place.pose
     return sx(T[:3, :3]), sx(T[:3, 3])
 
 
-def _links(tree: Tree) -> list[Place]:
+def links(tree: Tree) -> list[Place]:
+    """Return the frames of the links themselves."""
     return [Place(i, np.eye(4)) for i in range(len(tree.bodies))]
 
 
@@ -33,7 +45,7 @@ def _poses(tree: Tree, q: ca.SX, places: list[Place]) -> ca.SX:
     bodies = world_poses(tree, moves(tree, q))
     rows = [ca.SX.zeros(0, 4)]
     for place in places:
-        R, p = _place_in_body(tree, place)
+        R, p = place_in_body(tree, place)
         if place.link >= 0:
             R_body, p_body = bodies[place.link]
             R, p = R_body @ R, p_body + R_body @ p
@@ -43,7 +55,7 @@ def _poses(tree: Tree, q: ca.SX, places: list[Place]) -> ca.SX:
 
 def poses(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the poses of the links in base axes, 4 x 4 each, below one another (4 L x 4)."""
-    return _poses(tree, q, _links(tree))
+    return _poses(tree, q, links(tree))
 
 
 def pose(tree: Tree, q: ca.SX, place: Place) -> ca.SX:
@@ -55,7 +67,7 @@ def _velocities(tree: Tree, q: ca.SX, v: ca.SX, places: list[Place]) -> ca.SX:
     twist = twists(tree, moves(tree, q), v)
     rows = [ca.SX.zeros(0, 6)]
     for place in places:
-        R, p = _place_in_body(tree, place)
+        R, p = place_in_body(tree, place)
         V = twist[place.link] if place.link >= 0 else ca.SX.zeros(6, 1)
         rows.append(ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p))).T)
     return ca.vertcat(*rows)
@@ -63,7 +75,7 @@ def _velocities(tree: Tree, q: ca.SX, v: ca.SX, places: list[Place]) -> ca.SX:
 
 def velocities(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return the twist (omega, v of the origin) of each link in its own axes (L x 6)."""
-    return _velocities(tree, q, v, _links(tree))
+    return _velocities(tree, q, v, links(tree))
 
 
 def velocity(tree: Tree, q: ca.SX, v: ca.SX, place: Place) -> ca.SX:
@@ -75,7 +87,7 @@ def _accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, places: list[Place]
     motion = motions(tree, moves(tree, q), v, a)
     rows = [ca.SX.zeros(0, 6)]
     for place in places:
-        R, p = _place_in_body(tree, place)
+        R, p = place_in_body(tree, place)
         if place.link < 0:
             rows.append(ca.SX.zeros(1, 6))
         else:
@@ -86,7 +98,7 @@ def _accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, places: list[Place]
 
 def accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     """Return (omega', acceleration of the origin) of each link in its own axes, gravity not felt (L x 6)."""
-    return _accelerations(tree, q, v, a, _links(tree))
+    return _accelerations(tree, q, v, a, links(tree))
 
 
 def acceleration(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place) -> ca.SX:
@@ -97,9 +109,8 @@ def acceleration(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place) -> ca.S
 def _jacobians(tree: Tree, q: ca.SX, v: ca.SX | None, place: Place) -> tuple[ca.SX, ca.SX]:
     """Return the Jacobian of a place and, given v, its rate (both 6 x nv)."""
     moved = moves(tree, q)
-    J: list[ca.SX] = [ca.SX.zeros(6, 1)] * tree.nv
-    J_rate: list[ca.SX] = [ca.SX.zeros(6, 1)] * tree.nv
-    R, p = _place_in_body(tree, place)
+    J, J_rate = [ca.SX(6, 1)] * tree.nv, [ca.SX(6, 1)] * tree.nv  # structural zeros where no joint is above
+    R, p = place_in_body(tree, place)
     V = ca.SX.zeros(6, 1)
     k = place.link
     while k >= 0:

@@ -11,18 +11,22 @@ kind of joint, with rotors, springs, friction and loads; order 0 would be invers
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import comb
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from torsor.dynamics.kinematics import Move, moves, sx
 from torsor.dynamics.newton_euler import to_body, to_link
 from torsor.dynamics.passive import gather, passive_force
+from torsor.dynamics.places import links, place_in_body
 from torsor.dynamics.tree import Body, Tree
+from torsor.robot import Place
 from torsor.spatial import cross, moment, skew
 
-__all__ = ["force_rate", "joint_wrench_rates"]
+__all__ = ["force_rate", "jerk", "jerks", "joint_wrench_rates"]
 
 Jet = list[ca.SX]
 
@@ -161,7 +165,7 @@ class _Recursion:
 
     def _inertial(self, i: int, body: Body) -> tuple[Jet, Jet]:
         """Return the jets of what the motion of a body takes, rotors included."""
-        Sigma, ms, mass = sx(body.P[:3, :3]), sx(body.P[:3, 3]), float(body.P[3, 3])
+        Sigma, ms, mass = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
         n = [self.U[i][m].moment(Sigma) + cross(ms, self.a[i][m]) for m in self.orders]
         f = [mass * self.a[i][m] + self.U[i][m] @ ms for m in self.orders]
         for rotor in body.rotors:
@@ -235,13 +239,40 @@ def joint_wrench_rates(
     j: ca.SX,
     external: ca.SX | None = None,
     external_rate: ca.SX | None = None,
-) -> tuple[ca.SX, ca.SX]:
+    **higher: ca.SX,
+) -> tuple[ca.SX, ...]:
     """Return the joint reactions in the links' axes and the rates of their components (L x 6 each)."""
-    rates = [v, a, j]
-    wrench = _Recursion(tree, q, rates).wrenches(_loads(rates, external, external_rate))
+    rates = [v, a, j, *higher.values()]
+    recursion = _Recursion(tree, q, rates)
+    wrench = recursion.wrenches(_loads(rates, external, external_rate))
 
     def rows(m: int) -> ca.SX:
         pairs = zip(tree.bodies, wrench, strict=True)
         return ca.vertcat(ca.SX.zeros(0, 6), *(to_link(body, n[m], f[m]).T for body, (n, f) in pairs))
 
-    return rows(0), rows(1)
+    return tuple(rows(m) for m in recursion.orders)
+
+
+def _jerks(tree: Tree, q: ca.SX, rates: list[ca.SX], places: list[Place]) -> ca.SX:
+    # The rate of a vector x, seen from the base, has the components x' + w x x in axes that turn with w.
+    recursion = _Recursion(replace(tree, gravity=np.zeros(3)), q, rates)
+    rows = [ca.SX.zeros(0, 6)]
+    for place in places:
+        if place.link < 0:
+            rows.append(ca.SX.zeros(1, 6))
+            continue
+        i, (R, r) = place.link, place_in_body(tree, place)
+        w, acceleration, rate = recursion.w[i], *(recursion.a[i][m] + recursion.U[i][m] @ r for m in (0, 1))
+        turning, origin = w[2] + cross(w[0], w[1]), rate + cross(w[0], acceleration)
+        rows.append(ca.vertcat(R.T @ turning, R.T @ origin).T)
+    return ca.vertcat(*rows)
+
+
+def jerks(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX) -> ca.SX:
+    """Return (omega'', jerk of the origin) of each link in its own axes (L x 6)."""
+    return _jerks(tree, q, [v, a, j], links(tree))
+
+
+def jerk(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place) -> ca.SX:
+    """Return (omega'', jerk of the origin) of a place in its own axes (6 x 1)."""
+    return _jerks(tree, q, [v, a, j], [place]).T

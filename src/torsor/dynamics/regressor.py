@@ -50,7 +50,7 @@ def _link_columns(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
     columns = []
     for base in _bases():
         P = move_pseudo_inertia(body.link, base)
-        Sigma, ms, m = sx(P[:3, :3]), sx(P[:3, 3]), float(P[3, 3])
+        Sigma, ms, m = sx(P[:3, :3]), sx(P[:3, 3]), sx(P[3, 3])
         columns.append((moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms))
     return ca.horzcat(*(n for n, _ in columns)), ca.horzcat(*(f for _, f in columns))
 

@@ -9,17 +9,19 @@ body's frame.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.robot import Joint, Mechanism, Motor
+from torsor.robot import Coordinate, Joint, Mechanism, Motor
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
 
-__all__ = ["ROUNDING", "Body", "Passive", "Rotor", "Tree", "tidy", "tidy_inertia", "tidy_pose"]
+__all__ = ["ROUNDING", "Body", "Passive", "Rotor", "Tree", "spring_along", "tidy", "tidy_inertia", "tidy_pose"]
 
 Array = NDArray[np.float64]
+Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
 
 # Entries below this fraction of their neighbours are rounding left over from products of rotations.
 ROUNDING = 4e-15
@@ -44,9 +46,9 @@ class Passive:
     v: tuple[int, ...]
     c: tuple[float, ...]
     offset: float = 0.0
-    stiffness: float | str = 0.0
-    damping: float = 0.0
-    coulomb: float = 0.0
+    stiffness: float | str | ca.SX = 0.0
+    damping: float | ca.SX = 0.0
+    coulomb: float | ca.SX = 0.0
     smooth: float = 0.0
 
 
@@ -58,11 +60,16 @@ class Body:
     joint: Joint
     q: slice
     v: slice
-    T: Array
-    P: Array
-    link: Array  # pose of the user's link frame in the body's frame
+    T: Numbers
+    P: Numbers
+    link: Numbers  # pose of the user's link frame in the body's frame
     turn: float = 0.0  # what the joint has turned already in the pose T
     rotors: tuple[Rotor, ...] = ()
+
+    @property
+    def mass(self) -> float | ca.SX:
+        """The mass (kg): a number, or a symbol where it is an input."""
+        return float(self.P[3, 3]) if isinstance(self.P, np.ndarray) else self.P[3, 3]
 
     def position(self, q: ca.SX) -> ca.SX:
         """Return the joint's own positions from the robot's q."""
@@ -92,8 +99,8 @@ class Tree:
     bodies: tuple[Body, ...]
     nq: int
     nv: int
-    gravity: Array
-    armature: Array
+    gravity: Numbers
+    armature: Numbers
     passives: tuple[Passive, ...]
 
     @classmethod
@@ -159,17 +166,33 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
             one = (slices.v.start + int(k),)
             yield Passive((), one, (joint.ratio,), 0.0, 0.0, float(viscous[k]), float(coulomb[k]), joint.smooth)
         if joint.spring is not None:
-            where, spring = ((slices.q.start,), (slices.v.start,), (joint.ratio,)), joint.spring
-            yield Passive(*where, joint.offset - spring.rest, spring.stiffness, spring.damping)
-        if joint.motor is not None and joint.motor.stiffness is not None:
-            own = mechanism.motor_coordinates[joint.name]
-            q, rates = (own.q.start, slices.q.start), (own.v.start, slices.v.start)
-            shares = (1.0, -joint.ratio)
-            yield Passive(q, rates, shares, -joint.offset, joint.motor.stiffness, joint.motor.damping)
+            yield _spring(joint, slices)
+        if joint.is_elastic:
+            yield _transmission(joint, slices, mechanism.motor_coordinates[joint.name])
     for joint, motor, v, _ in _motor_rates(mechanism):
         if motor.coulomb or motor.viscous:
             share = 1.0 if joint.is_elastic else joint.ratio
             yield Passive((), (v,), (share,), 0.0, 0.0, motor.viscous, motor.coulomb, motor.smooth)
+
+
+def _spring(joint: Joint, at: Coordinate) -> Passive:
+    spring: Any = joint.spring
+    where = (at.q.start,), (at.v.start,), (joint.ratio,)
+    return Passive(*where, joint.offset - spring.rest, spring.stiffness, spring.damping)
+
+
+def _transmission(joint: Joint, at: Coordinate, own: Coordinate) -> Passive:
+    motor: Any = joint.motor
+    where = (own.q.start, at.q.start), (own.v.start, at.v.start), (1.0, -joint.ratio)
+    return Passive(*where, -joint.offset, motor.stiffness, motor.damping)
+
+
+def spring_along(mechanism: Mechanism, index: int) -> Passive:
+    """Return the spring of a joint, or else the one between it and its motor."""
+    joint, at = mechanism.joints[index], mechanism.coordinates[index]
+    if joint.spring is not None:
+        return _spring(joint, at)
+    return _transmission(joint, at, mechanism.motor_coordinates[joint.name])
 
 
 def tidy(body: Body) -> Body:

@@ -87,7 +87,7 @@ def checked_stiffness(value: Any, where: str) -> float | str:
     return number
 
 
-def stiffness_at(stiffness: float | str, x: ca.SX, where: str = "spring") -> Any:
+def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring") -> Any:
     """Return the stiffness at a deflection x: a number stays one, a law becomes an expression.
 
     Example:
@@ -149,7 +149,7 @@ def _written(expression: ca.SX, where: str) -> str:
     return result
 
 
-def energy_at(stiffness: float | str, x: ca.SX) -> Any:
+def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
     """Return the energy of a spring at the deflection x: the integral of K(s) s from 0 to x.
 
     Laws are integrated numerically: exactly where K is a polynomial up to degree 10, to some 1e-4 where it has kinks.

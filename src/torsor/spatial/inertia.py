@@ -8,6 +8,7 @@ and that a real body has P positive semidefinite (which contains the triangle in
 Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial parameters", 2018.
 """
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -38,13 +39,15 @@ def second_moment(J: ArrayLike) -> Array:
     return np.asarray(0.5 * np.trace(J) * np.eye(3) - J)
 
 
-def rotational_inertia(Sigma: Array) -> Array:
+def rotational_inertia(Sigma: Matrix) -> Matrix:
     """Return J = tr(Sigma) - Sigma, the inverse of ``second_moment``.
 
     Example:
         >>> rotational_inertia(np.eye(3)).diagonal().tolist()
         [2.0, 2.0, 2.0]
     """
+    if is_symbolic(Sigma):
+        return ca.trace(Sigma) * ca.SX.eye(3) - Sigma
     return np.asarray(np.trace(Sigma) * np.eye(3) - Sigma)
 
 

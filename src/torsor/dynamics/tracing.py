@@ -1,0 +1,38 @@
+"""From a request to a CasADi function: the tree is made, numbers that are inputs are put in, the algorithm is run."""
+
+from typing import Any
+
+import casadi as ca
+
+from torsor.dynamics.algorithms import ALGORITHMS
+from torsor.dynamics.forms import formed
+from torsor.dynamics.imposed import impose, touched
+from torsor.dynamics.lean import lean
+from torsor.dynamics.requests import Request
+from torsor.dynamics.tree import Tree
+from torsor.robot import Mechanism
+
+__all__ = ["trace"]
+
+
+def trace(mechanism: Mechanism, request: Request) -> ca.Function:
+    """Return what is requested of one mechanism as a CasADi function of SX, zeros and ones folded away."""
+    algorithm = ALGORITHMS[request.name]
+    symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
+    arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
+    if algorithm.at_place:
+        arguments["place"] = mechanism.place(request.place)  # type: ignore[arg-type]
+    if algorithm.hybrid:
+        arguments["forced"] = request.forced
+    if algorithm.keeps:
+        arguments["in_world"] = request.loads in ("world", "point")
+    tree = Tree.of(mechanism)
+    if algorithm.lean:
+        tree = lean(tree, held=touched(mechanism, request.free))
+    if request.free:
+        tree = impose(tree, mechanism, request.free, symbols["p"])
+    found = algorithm.rule(tree, **arguments)
+    values = found if isinstance(found, tuple) else (found,)
+    results = dict(zip(request.results(mechanism), values, strict=True))
+    inputs, outputs = formed(tree, request, symbols, results)
+    return ca.Function(request.name, list(inputs.values()), ca.cse(list(outputs.values())), list(inputs), list(outputs))

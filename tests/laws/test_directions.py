@@ -1,0 +1,120 @@
+"""Directional derivatives of every method: differences, adjoint pairs, and patterns that are the values'."""
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.dynamics import ALGORITHMS
+
+ROBOT = torsor.library.random_tree(6, seed=4)
+RNG = np.random.default_rng(8)
+NAMES = [name for name in ALGORITHMS if name not in ("hybrid_dynamics", "hybrid_dynamics_derivatives")]
+LIGHT = [name for name in NAMES if not name.endswith("derivatives")]
+
+
+def options(name: str) -> dict:
+    return {"place": ROBOT.link_names[-1]} if ALGORITHMS[name].at_place else {}
+
+
+def inputs(name: str, external: bool = False) -> tuple[np.ndarray, ...]:
+    request = ROBOT._request(name, external=external, **options(name))
+    shapes = request.arguments(ROBOT)
+    q = ROBOT.integrate(ROBOT.neutral(), RNG.normal(size=ROBOT.nv))
+    return tuple(q if each in request.positions else RNG.normal(size=shape) for each, shape in shapes.items())
+
+
+def packed(value) -> list[np.ndarray]:
+    return [np.asarray(each) for each in (value if isinstance(value, tuple) else (value,))]
+
+
+@pytest.mark.parametrize("name", LIGHT)
+@pytest.mark.parametrize("components", [False, True])
+def test_a_directional_derivative_is_the_limit_of_differences(name: str, components: bool) -> None:
+    state, h = inputs(name), 1e-6
+    positions = ROBOT._request(name, **options(name)).positions
+    names = list(ROBOT._request(name, **options(name)).arguments(ROBOT))
+    curved = [each in positions and not components for each in names]
+    tangents = [RNG.normal(size=ROBOT.nv if c else x.shape) for c, x in zip(curved, state, strict=True)]
+
+    def at(step: float) -> list[np.ndarray]:
+        there = [
+            ROBOT.integrate(x, step * t) if c else x + step * t for c, x, t in zip(curved, state, tangents, strict=True)
+        ]
+        place = [options(name)["place"]] if options(name) else []
+        if name.startswith("chart"):
+            return packed(np.asarray(ROBOT.function(name)(*there).full())[:, 0])
+        return packed(getattr(ROBOT, name)(*there, *place))
+
+    value, change = ROBOT.jvp(name, state, tangents, components=components, **options(name))
+    for found, expected in zip(packed(value), at(0.0), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * max(1.0, np.abs(expected).max(initial=0)))
+    for found, after, before in zip(packed(change), at(h), at(-h), strict=True):
+        expected = (after - before) / (2 * h)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-7 * max(1.0, np.abs(expected).max(initial=0)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pushing_forward_and_pulling_back_are_adjoint(name: str) -> None:
+    external = ALGORITHMS[name].external
+    state = inputs(name, external)
+    request = ROBOT._request(name, external=external, **options(name))
+    tangents = [RNG.normal(size=shape) for shape in request.tangents(ROBOT).values()]
+    weights = tuple(RNG.normal(size=shape) for shape in request.results(ROBOT).values())
+    value, change = ROBOT.jvp(name, state, tangents, external=external, **options(name))
+    same, gradients = ROBOT.vjp(
+        name, state, weights if len(weights) > 1 else weights[0], external=external, **options(name)
+    )
+    for one, other in zip(packed(value), packed(same), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * max(1.0, np.abs(one).max(initial=0)))
+    forward = [w * d for w, d in zip(weights, packed(change), strict=True)]
+    backward = [g * t for g, t in zip(gradients, tangents, strict=True)]
+    scale = sum(np.abs(each).sum() for each in forward + backward)
+    assert abs(sum(each.sum() for each in forward) - sum(each.sum() for each in backward)) <= 1e-12 * scale
+
+
+def test_analytical_derivatives_are_the_directional_ones() -> None:
+    q, v, a = inputs("inverse_dynamics")
+    d = RNG.normal(size=(3, ROBOT.nv))
+    _, change = ROBOT.jvp("inverse_dynamics", (q, v, a), d)
+    dq, dv, da = ROBOT.inverse_dynamics_derivatives(q, v, a)
+    np.testing.assert_allclose(change, dq @ d[0] + dv @ d[1] + da @ d[2], rtol=0, atol=1e-11 * np.abs(change).max())
+
+
+def test_directions_take_batches_and_inputs_that_stay() -> None:
+    q, v = RNG.normal(size=(2, 5, 2))
+    robot = torsor.library.two_link()
+    _, change = robot.jvp("bias_force", (q, v), (None, np.ones(2)))
+    _, one = robot.jvp("bias_force", (q[3], v[3]), (np.zeros(2), np.ones(2)))
+    assert change.shape == (5, 2)
+    np.testing.assert_array_equal(change[3], one)
+
+
+@pytest.mark.parametrize(
+    "name", ["inverse_dynamics_derivatives", "mass_matrix", "joint_wrench_derivatives", "jacobian"]
+)
+def test_values_and_pattern_are_the_whole(name: str) -> None:
+    state = [RNG.normal(size=(4, *each.shape)) for each in inputs(name)]
+    state[0] = ROBOT.integrate(ROBOT.neutral(), RNG.normal(size=(4, ROBOT.nv)))
+    place = [options(name)["place"]] if options(name) else []
+    parts, whole = ROBOT.sparse(name, *state, **options(name)), packed(getattr(ROBOT, name)(*state, *place))
+    for part, full in zip(parts if isinstance(parts, tuple) else (parts,), whole, strict=True):
+        np.testing.assert_array_equal(part.dense().reshape(full.shape), full)
+        assert part.values.shape == (4, part.rows.size) and part.rows.size < full[0].size
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda r: r.jvp("mass_matrix", (np.zeros(2), np.zeros(2)), (np.zeros(2),)), "2 inputs of mass_matrix"),
+        (lambda r: r.jvp("mass_matrix", (np.zeros(2),), ()), "0 tangents of mass_matrix; allowed: 1"),
+        (lambda r: r.vjp("force_rate", (np.zeros(2),) * 4, (np.zeros(2),)), "1 cotangents of force_rate; allowed: 2"),
+        (lambda r: r.jvp("nothing", (), ()), "no algorithm 'nothing'"),
+        (lambda r: r.sparse("mass_matrix"), "0 inputs of mass_matrix"),
+        (lambda r: r.sparse("mass_matrix", np.zeros(2), order=2), "order of mass_matrix is 2; allowed: 1"),
+        (lambda r: r.sparse("mass_matrix", np.zeros(2), external=True), "takes no external wrenches"),
+        (lambda r: r.function("inverse_dynamics", external="world"), "external wrenches of inverse_dynamics: 'world'"),
+    ],
+)
+def test_mistakes_are_named(call, message: str) -> None:
+    with pytest.raises(torsor.ModelError, match=message):
+        call(torsor.library.two_link())
