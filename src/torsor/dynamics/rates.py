@@ -18,7 +18,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics.kinematics import Move, moves, sx
+from torsor.dynamics.kinematics import Move, moves, sx, symmetric
 from torsor.dynamics.newton_euler import to_body, to_link
 from torsor.dynamics.passive import gather, passive_force
 from torsor.dynamics.places import links, place_in_body
@@ -50,11 +50,10 @@ class _U:
         self._rest, self._diagonal = skew(w[m + 1]), ca.SX.zeros(3, 3)
         for k in range(m // 2 + 1):
             both = skew(w[k]) @ skew(w[m - k])
-            diagonal = ca.diag(ca.diag(both))
-            rest = both - diagonal
             mirrored = 2 * k != m  # with k and m - k exchanged it comes once more
-            self._rest += comb(m, k) * (rest + rest.T if mirrored else rest)
-            self._diagonal += comb(m, k) // (1 if mirrored else self._times) * diagonal
+            whole = symmetric(both + both.T if mirrored else both)
+            self._rest += comb(m, k) * (whole - ca.diag(ca.diag(whole)))
+            self._diagonal += comb(m, k) // (1 if mirrored else self._times) * ca.diag(ca.diag(both))
 
     def __matmul__(self, x: ca.SX) -> ca.SX:
         total: ca.SX = self._rest @ x + self._diagonal @ (self._times * x)
