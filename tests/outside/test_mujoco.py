@@ -28,20 +28,28 @@ FREED = {
 }
 
 
+def source(file, base):
+    """Return a file's text, its base freed where it shall float, and its meshes by name."""
+    text = (FILES / file).read_text()
+    if base == "floating":
+        text = text.replace(*FREED[file])
+    return text, {mesh.name: mesh.read_bytes() for mesh in (FILES / "meshes").iterdir()}
+
+
 class Twin:
     """One file as a robot of Torsor and as a model of MuJoCo."""
 
     def __init__(self, file: str, base: str):
         self.robot = torsor.load(FILES / file, base=base)
-        text = (FILES / file).read_text()
-        if base == "floating":
-            text = text.replace(*FREED[file])
-        assets = {mesh.name: mesh.read_bytes() for mesh in (FILES / "meshes").iterdir()}
-        self.model = mujoco.MjModel.from_xml_string(text, assets)
+        self.model = self.compiled(*source(file, base))
         self.data = mujoco.MjData(self.model)
         # Limits and contacts push; their forces are not compared, and a random state can be deep in one.
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
+
+    def compiled(self, text, assets):
+        """Return MuJoCo's model of a file."""
+        return mujoco.MjModel.from_xml_string(text, assets)
 
     def set(self, q, v=None):
         """Bring MuJoCo into the state."""

@@ -20,12 +20,18 @@ import numpy as np
 from torsor.dynamics.tree import Body, Tree
 from torsor.spatial import cross, skew
 
-__all__ = ["Motion", "Move", "motions", "moves", "sx", "twists", "world_poses"]
+__all__ = ["Motion", "Move", "motions", "moves", "sx", "symmetric", "twists", "world_poses"]
 
 
 def sx(value: Any) -> ca.SX:
     """Return numbers or symbols as a dense CasADi SX, so that zeros and ones fold."""
     return ca.densify(ca.SX(value))
+
+
+def symmetric(A: ca.SX) -> ca.SX:
+    """Return A, whose halves are equal, with one half for both: x y and y x would be two operations."""
+    total: ca.SX = ca.tril2symm(ca.tril(A))
+    return total
 
 
 class Move:
@@ -131,7 +137,7 @@ def motions(
         wd = move.down(parent.wd) + wdJ + cross(w_parent, wJ)
         W = skew(w)
         acc = move.down(a_parent) + aJ + cross(w_parent, 2 * vJ) + cross(wJ, vJ)
-        motion.append(Motion(w, wd, acc, skew(wd) + W @ W))
+        motion.append(Motion(w, wd, acc, skew(wd) + symmetric(W @ W)))
     return motion
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics.kinematics import Move, moves, sx
+from torsor.dynamics.kinematics import Move, moves, sx, symmetric
 from torsor.dynamics.newton_euler import to_body, to_link
 from torsor.dynamics.passive import gather, passive_force
 from torsor.dynamics.places import links, place_in_body
@@ -38,15 +38,31 @@ def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[A
     return total
 
 
-def _squared(w: Jet, m: int) -> ca.SX:
-    """Return the m-th rate of [w][w], each of its products once: they are symmetric in the two."""
+class _U:
+    """A rate of U = [w'] + [w][w].
 
-    def pair(k: int) -> ca.SX:
-        both: ca.SX = skew(w[k]) @ skew(w[m - k])
-        return both if 2 * k == m else both + both.T
+    The diagonal of [w][w] has every product twice in its rates. It is kept apart, halved, and the two goes to what U is
+    applied to: constants, but for the way of a sliding joint.
+    """
 
-    total: ca.SX = sum((comb(m, k) * pair(k) for k in range(1, m // 2 + 1)), start=pair(0))
-    return total
+    def __init__(self, w: Jet, m: int):
+        self._times = 2 if m else 1
+        self._rest, self._diagonal = skew(w[m + 1]), ca.SX.zeros(3, 3)
+        for k in range(m // 2 + 1):
+            both = skew(w[k]) @ skew(w[m - k])
+            mirrored = 2 * k != m  # with k and m - k exchanged it comes once more
+            whole = symmetric(both + both.T if mirrored else both)
+            self._rest += comb(m, k) * (whole - ca.diag(ca.diag(whole)))
+            self._diagonal += comb(m, k) // (1 if mirrored else self._times) * ca.diag(ca.diag(both))
+
+    def __matmul__(self, x: ca.SX) -> ca.SX:
+        total: ca.SX = self._rest @ x + self._diagonal @ (self._times * x)
+        return total
+
+    def moment(self, Sigma: ca.SX) -> ca.SX:
+        """Return the integral of r x (U r) dm."""
+        total: ca.SX = moment(self._rest, Sigma) + moment(self._diagonal, self._times * Sigma)
+        return total
 
 
 class _Turning:
@@ -84,7 +100,7 @@ class _Turning:
         for k in range(total):
             below = range(min(level, total - k))
             first, *rest = (comb(total - 1 - i, k) * levels[i][total - 1 - i - k] for i in below)
-            found = found - cross(self._seen[k], sum(rest, start=first))
+            found = found + cross(sum(rest, start=first), self._seen[k])
         return found
 
 
@@ -97,16 +113,17 @@ class _Recursion:
         zero = ca.SX.zeros(3, 1)
         self.w: list[Jet] = []
         self.a: list[Jet] = []
-        self.U: list[Jet] = []
+        self.U: list[list[_U]] = []
         self.S: list[Jet] = []
         self.joints: list[_Turning] = []
         self.p: list[Jet] = []  # of the body's origin in the parent's axes
-        still = [zero] * len(rates), [-sx(tree.gravity), *[zero] * (len(rates) - 2)], [ca.SX.zeros(3, 3)] * len(rates)
+        none = [zero] * len(rates)
+        still = none, [-sx(tree.gravity), *none[2:]], [_U(none, m) for m in self.orders]
         for body, move in zip(tree.bodies, self.moved, strict=True):
             k = body.parent
             self._outward(body, move, *((self.w[k], self.a[k], self.U[k]) if k >= 0 else still))
 
-    def _outward(self, body: Body, move: Move, w_above: Jet, a_above: Jet, U_above: Jet) -> None:
+    def _outward(self, body: Body, move: Move, w_above: Jet, a_above: Jet, U_above: list[_U]) -> None:
         own = [body.rate(each) for each in self.rates]
         S = move.S_rates(own)
         twist = [_product(lambda S, x: S @ x, S, own, m) if move.varies else S[0] @ own[m] for m in range(len(own))]
@@ -120,7 +137,7 @@ class _Recursion:
         a = [felt[m] + vJ[m + 1] + _product(cross, across, vJ, m) for m in self.orders]
         self.w.append(w)
         self.a.append(a)
-        self.U.append([skew(w[m + 1]) + _squared(w, m) for m in self.orders])
+        self.U.append([_U(w, m) for m in self.orders])
         self.S.append(S)
         self.joints.append(joint)
         self.p.append(p)
@@ -148,7 +165,7 @@ class _Recursion:
     def _inertial(self, i: int, body: Body) -> tuple[Jet, Jet]:
         """Return the jets of what the motion of a body takes, rotors included."""
         Sigma, ms, mass = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
-        n = [moment(self.U[i][m], Sigma) + cross(ms, self.a[i][m]) for m in self.orders]
+        n = [self.U[i][m].moment(Sigma) + cross(ms, self.a[i][m]) for m in self.orders]
         f = [mass * self.a[i][m] + self.U[i][m] @ ms for m in self.orders]
         for rotor in body.rotors:
             h, spin = sx(rotor.h), [rate[rotor.v] for rate in self.rates]
