@@ -12,6 +12,7 @@ from torsor.dynamics import (
     configuration,
     derivatives,
     energy,
+    hessian,
     hybrid,
     newton_euler,
     passive,
@@ -33,9 +34,9 @@ class Algorithm:
     ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
     that the wrenches of the environment are an optional input, ``at_place`` that the result is that of one link or
     frame, ``hybrid`` that the coordinates driven by force are named. ``output`` is the shape of the result for one
-    state, with "n" for velocities, "nq" for positions, "L" for links, "p" for
-    parameters; where there are several results, all of that
-    shape, ``results`` names them. ``loads`` are the inputs that external wrenches are given by.
+    state, with "n" for velocities, "nq" for positions, "3n" for (q, v, a), "L" for links, "p" for parameters; where
+    there are several results, all of that shape, ``results`` names them. ``loads`` are the inputs that external
+    wrenches are given by.
     """
 
     rule: Callable[..., Any]
@@ -51,6 +52,7 @@ class Algorithm:
     def shapes(self, mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
         """Return the shape for one state of each input, of ``external`` and of the ``output``."""
         sizes: dict[str | int, int] = {"n": mechanism.nv, "nq": mechanism.nq, "L": len(mechanism.links)}
+        sizes["3n"] = 3 * mechanism.nv
         sizes["p"] = len(regressor.parameter_names(mechanism))
         shapes = {name: (sizes[INPUTS[name]],) for name in self.inputs}
         shapes |= dict.fromkeys(("external", "external_rate"), (sizes["L"], 6))  # type: ignore[arg-type]
@@ -62,7 +64,19 @@ class Algorithm:
         return [*self.inputs, *(self.loads if external else ())]
 
 
-INPUTS = {"q": "nq", "q_end": "nq", "v": "n", "a": "n", "tau": "n", "dv": "n", "u": "n", "j": "n", "s": "n", "c": "n"}
+INPUTS = {
+    "weight": "n",
+    "q": "nq",
+    "q_end": "nq",
+    "v": "n",
+    "a": "n",
+    "tau": "n",
+    "dv": "n",
+    "u": "n",
+    "j": "n",
+    "s": "n",
+    "c": "n",
+}
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
 
@@ -94,6 +108,9 @@ ALGORITHMS: dict[str, Algorithm] = {
             ("joint_wrench_derivatives", derivatives.joint_wrench_derivatives, "a", ("L", 6, "n")),
         )
     },
+    "inverse_dynamics_hessian": Algorithm(
+        hessian.inverse_dynamics_hessian, ("q", "v", "a", "weight"), ("3n", "3n"), lean=True, external=True
+    ),
     **{
         name: Algorithm(
             rates.force_rate,

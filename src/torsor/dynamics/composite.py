@@ -35,6 +35,7 @@ from torsor.spatial import ad, cross, skew
 __all__ = [
     "Composite",
     "Entries",
+    "body_momenta",
     "carried_by_each",
     "climb",
     "composites",
@@ -106,6 +107,11 @@ class Entries:
         for r in range(block.size1()):
             for c in range(block.size2()):
                 self.add_at(i + r, j + c, block[r, c])
+
+    def add_both(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
+        """Add the block and its mirror image."""
+        self.add(row, column, block)
+        self.add(column, row, block.T)
 
     def add_at(self, row: int, column: int, value: ca.SX) -> None:
         """Add one entry."""
@@ -184,12 +190,17 @@ def momentum_composites(
     tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX
 ) -> tuple[list[ca.SX], list[ca.SX]]:
     """Return D and P of everything that each joint carries, in the body's frame, tips to root."""
+    return carried_by_each(tree, moved, *body_momenta(tree, twist, rates))
+
+
+def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return D and P of each body alone."""
     D, P = [], []
     for body, V in zip(tree.bodies, twist, strict=True):
         Sigma, ms, w, v = sx(body.P[:3, :3]), sx(body.P[:3, 3]), V[:3], V[3:]
         D.append(v @ ms.T + skew(w) @ Sigma + skew(body.spin(rates)) / 2)
         P.append(float(body.P[3, 3]) * v + cross(w, ms))
-    return carried_by_each(tree, moved, D, P)
+    return D, P
 
 
 def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:

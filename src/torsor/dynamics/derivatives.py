@@ -35,19 +35,32 @@ from torsor.dynamics.passive import slopes
 from torsor.dynamics.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
-__all__ = ["forward_dynamics_derivatives", "inverse_dynamics_derivatives", "joint_wrench_derivatives"]
+__all__ = [
+    "Carried",
+    "Setting",
+    "carry",
+    "forward_dynamics_derivatives",
+    "inverse_dynamics_derivatives",
+    "joint_wrench_derivatives",
+]
 
 Three = tuple[ca.SX, ca.SX, ca.SX]
 
 
 @dataclass(frozen=True, eq=False)
-class _Carried:
+class Carried:
     """What a joint carries, as one body: inertia I and velocity products B, which act on twists (6 x m)."""
 
     composite: Composite
     D: ca.SX
     P: ca.SX
     load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of what is fixed in the world
+
+    @property
+    def momentum(self) -> tuple[ca.SX, ca.SX]:
+        """The (angular, linear) momentum, which is in D and P too."""
+        D = self.D
+        return ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]), self.P
 
     def times_I(self, X: ca.SX) -> ca.SX:
         """Return I X."""
@@ -80,8 +93,14 @@ def _turning_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
 
 
+def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
+    """Return S x* (n, f): how a wrench changes that is carried along with each twist that is a column of S."""
+    turned: ca.SX = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
+    return turned
+
+
 @dataclass(frozen=True, eq=False)
-class _Change:
+class Change:
     """How the twist of a body (by q: P1) and its rate (by q: P2, by v: P3) change with its joint; by a: S."""
 
     S: ca.SX
@@ -89,7 +108,7 @@ class _Change:
     P2: ca.SX
     P3: ca.SX
 
-    def wrenches(self, carried: _Carried) -> Three:
+    def wrenches(self, carried: Carried) -> Three:
         """Return how the wrench changes by q, v and a of what is carried; the body's own turning is not in it."""
         return (
             carried.times_I(self.P2) + carried.times_B(self.P1) + carried.times_E(self.S),
@@ -97,16 +116,12 @@ class _Change:
             carried.times_I(self.S),
         )
 
-    def down(self, move: Move) -> "_Change":
+    def down(self, move: Move) -> "Change":
         """Return the same seen from a child."""
-        moved = (
-            ca.vertcat(move.down(X[:3, :]), move.down(X[3:, :] - skew(move.p) @ X[:3, :]))
-            for X in (self.S, self.P1, self.P2, self.P3)
-        )
-        return _Change(*moved)
+        return Change(*map(move.down_twist, (self.S, self.P1, self.P2, self.P3)))
 
 
-class _Setting:
+class Setting:
     """All that the derivatives are made of, at a state."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None, in_world: bool):
@@ -116,7 +131,7 @@ class _Setting:
         self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
         momenta = zip(*momentum_composites(tree, self.moved, self.twist, v), strict=True)
         bodies = zip(composites(tree, self.moved), momenta, self._loads(external, in_world), strict=True)
-        self.carried = [_Carried(composite, D, P, load) for composite, (D, P), load in bodies]
+        self.carried = [Carried(composite, D, P, load) for composite, (D, P), load in bodies]
         self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
 
     def _loads(self, external: ca.SX | None, in_world: bool) -> list[tuple[ca.SX, ca.SX] | None]:
@@ -130,26 +145,24 @@ class _Setting:
             Y.append(skew(R @ load[:3].T) + f[-1] @ x.T)
         return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
-    def _change(self, k: int, v: ca.SX, a: ca.SX) -> _Change:
+    def _change(self, k: int, v: ca.SX, a: ca.SX) -> Change:
         body, move = self.tree.bodies[k], self.moved[k]
         V, A = ca.SX.zeros(6, 1), ca.vertcat(ca.SX.zeros(3, 1), -sx(self.tree.gravity))
         if body.parent >= 0:
             V, m = self.twist[body.parent], self.motion[body.parent]
             A = ca.vertcat(m.wd, m.a - cross(V[:3], V[3:]))
-        V, A = (ca.vertcat(move.down(x[:3]), move.down(x[3:] + cross(x[:3], move.p))) for x in (V, A))
+        V, A = move.down_twist(V), move.down_twist(A)
         P1 = ad(V) @ move.S
         P2, P3 = ad(A) @ move.S + ad(V) @ P1, P1 + ad(self.twist[k]) @ move.S
         if move.varies:
             by_q, rate_by_q, rate_by_v = move.variations(body.rate(v), body.rate(a))
             P1, P2, P3 = P1 + by_q, P2 + rate_by_q + ad(V + self.twist[k]) @ by_q, P3 + rate_by_v
-        return _Change(move.S, P1, P2, P3)
+        return Change(move.S, P1, P2, P3)
 
     def columns(self, k: int) -> Three:
         """Return how the wrench through joint k changes with it, as those before it see it."""
         by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
-        (n, f), S = self.wrench[k], self.moved[k].S
-        turned = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
-        return by_q + turned, by_v, by_a
+        return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
 
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
         """Return the same for a rotor on body k: its angle does not matter."""
@@ -166,7 +179,7 @@ def inverse_dynamics_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None, in_world: bool = False
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
-    at, bodies = _Setting(tree, q, v, a, external, in_world), tree.bodies
+    at, bodies = Setting(tree, q, v, a, external, in_world), tree.bodies
     found = Entries(tree), Entries(tree), Entries(tree)
 
     def before(k: int, own: Body | Rotor, columns: Three) -> None:
@@ -212,7 +225,7 @@ def joint_wrench_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None, in_world: bool = False
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
-    at, bodies = _Setting(tree, q, v, a, external, in_world), tree.bodies
+    at, bodies = Setting(tree, q, v, a, external, in_world), tree.bodies
     columns: list[list[dict[int, ca.SX]]] = [[{} for _ in bodies] for _ in range(3)]  # by q, v, a; of each body
 
     def add(kind: int, i: int, own: Body | Rotor, wrench: ca.SX) -> None:
@@ -221,7 +234,7 @@ def joint_wrench_derivatives(
             before = columns[kind][i].get(first + c, 0)
             columns[kind][i][first + c] = before + ratio * wrench[:, c]
 
-    seen: list[dict[int, _Change]] = []  # the changes of all joints before each body, and of its own, as it sees them
+    seen: list[dict[int, Change]] = []  # the changes of all joints before each body, and of its own, as it sees them
     for i, body in enumerate(bodies):
         above = seen[body.parent] if body.parent >= 0 else {}
         seen.append({j: change.down(at.moved[i]) for j, change in above.items()} | {i: at.change[i]})

@@ -52,6 +52,11 @@ class Move:
         """Return components in the parent's axes of a vector (or the columns of a matrix) in the body's axes."""
         return self._placement @ (self._joint @ x)
 
+    def down_twist(self, X: ca.SX) -> ca.SX:
+        """Return twists (6 rows), or their rates, as the body sees what moves with the parent."""
+        w, origin = X[:3, :], X[3:, :]
+        return ca.vertcat(self.down(w), self.down(origin - skew(self.p) @ w))
+
     def S_rate(self, v: ca.SX) -> ca.SX:
         """Return the rate of S (6 x nv) in the moved axes, from the joint's velocities v."""
         rate = self._kind.subspace_rate(self._position, v, self._pitch)
@@ -139,9 +144,7 @@ def twists(tree: Tree, moved: list[Move], v: ca.SX) -> list[ca.SX]:
     """Return the twist (omega, v of the origin) of each body, 6 x 1 in its own axes, root to tips."""
     twist: list[ca.SX] = []
     for body, move, parent in _outward(tree, moved, twist, ca.SX.zeros(6, 1)):
-        w, origin = parent[:3], parent[3:]
-        carried = ca.vertcat(move.down(w), move.down(origin + cross(w, move.p)))
-        twist.append(carried + move.S @ body.rate(v))
+        twist.append(move.down_twist(parent) + move.S @ body.rate(v))
     return twist
 
 
