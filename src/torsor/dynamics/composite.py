@@ -42,6 +42,8 @@ __all__ = [
     "coriolis_matrix",
     "mass_matrix",
     "momentum_composites",
+    "times_B",
+    "times_B_T",
 ]
 
 
@@ -161,17 +163,10 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     S_rate = [ad(V) @ move.S + move.S_rate(body.rate(v)) for body, move, V in zip(bodies, moved, twist, strict=True)]
     entries = Entries(tree)
     for k, (move, composite) in enumerate(zip(moved, composites(tree, moved), strict=True)):
-        Sw, Sv = move.S[:3, :], move.S[3:, :]
-        n, f = composite.momentum(S_rate[k])
-        spin = ca.trace(D[k]) * Sw
-        below = n + spin - D[k] @ Sw, f - skew(P[k]) @ Sw  # I S' + B S
-        above = composite.momentum(move.S)  # I S
-        turn = spin - D[k].T @ Sw + skew(P[k]) @ Sv  # moment of B^T S, which has no force
-        climbs = (
-            climb(tree, moved, k, *below),
-            climb(tree, moved, k, *above),
-            climb(tree, moved, k, turn, 0 * turn),
-        )
+        below = ca.vertcat(*composite.momentum(S_rate[k])) + times_B(D[k], P[k], move.S)
+        above = ca.vertcat(*composite.momentum(move.S))
+        turn = times_B_T(D[k], P[k], move.S)
+        climbs = (climb(tree, moved, k, X[:3, :], X[3:, :]) for X in (below, above, turn))
         for (j, down), (_, up), (_, turned) in zip(*climbs, strict=True):
             entries.add(bodies[j], bodies[k], moved[j].S.T @ down)
             if j != k:
@@ -186,20 +181,33 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     return entries.matrix()
 
 
+def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
+    """Return B X for twists X (6 x m)."""
+    w = X[:3, :]
+    return ca.vertcat(ca.trace(D) * w - D @ w, -skew(P) @ w)
+
+
+def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
+    """Return B^T X, moments without forces."""
+    moment = ca.trace(D) * X[:3, :] - D.T @ X[:3, :] + skew(P) @ X[3:, :]
+    return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
+
+
 def momentum_composites(
-    tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX
+    tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX, scale: float = 1.0
 ) -> tuple[list[ca.SX], list[ca.SX]]:
     """Return D and P of everything that each joint carries, in the body's frame, tips to root."""
-    return carried_by_each(tree, moved, *body_momenta(tree, twist, rates))
+    return carried_by_each(tree, moved, *body_momenta(tree, twist, rates, scale))
 
 
-def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return D and P of each body alone."""
+def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.0) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return D and P of each body alone, so many times as ``scale`` says: scaled numbers take no operations."""
     D, P = [], []
     for body, V in zip(tree.bodies, twist, strict=True):
-        Sigma, ms, w, v = sx(body.P[:3, :3]), sx(body.P[:3, 3]), V[:3], V[3:]
-        D.append(v @ ms.T + skew(w) @ Sigma + skew(body.spin(rates)) / 2)
-        P.append(float(body.P[3, 3]) * v + cross(w, ms))
+        moments, w, v = scale * body.P, V[:3], V[3:]
+        Sigma, ms = sx(moments[:3, :3]), sx(moments[:3, 3])
+        D.append(v @ ms.T + skew(w) @ Sigma + scale / 2 * skew(body.spin(rates)))
+        P.append(float(moments[3, 3]) * v + cross(w, ms))
     return D, P
 
 

@@ -27,7 +27,16 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.dynamics.composite import Composite, Entries, carried_by_each, climb, composites, momentum_composites
+from torsor.dynamics.composite import (
+    Composite,
+    Entries,
+    carried_by_each,
+    climb,
+    composites,
+    momentum_composites,
+    times_B,
+    times_B_T,
+)
 from torsor.dynamics.hybrid import forward_dynamics
 from torsor.dynamics.kinematics import Move, motions, moves, sx, twists
 from torsor.dynamics.newton_euler import to_link, wrenches
@@ -36,7 +45,6 @@ from torsor.dynamics.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
 __all__ = [
-    "Carried",
     "Setting",
     "carry",
     "forward_dynamics_derivatives",
@@ -49,18 +57,12 @@ Three = tuple[ca.SX, ca.SX, ca.SX]
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What a joint carries, as one body: inertia I and velocity products B, which act on twists (6 x m)."""
+    """What a joint carries, as one body: inertia I and velocity products 2 B (of D and P twice) of twists (6 x m)."""
 
     composite: Composite
     D: ca.SX
     P: ca.SX
     load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of what is fixed in the world
-
-    @property
-    def momentum(self) -> tuple[ca.SX, ca.SX]:
-        """The (angular, linear) momentum, which is in D and P too."""
-        D = self.D
-        return ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]), self.P
 
     def times_I(self, X: ca.SX) -> ca.SX:
         """Return I X."""
@@ -68,29 +70,19 @@ class Carried:
 
     def times_B(self, X: ca.SX) -> ca.SX:
         """Return 2 B X."""
-        return 2 * _turning(self.D, self.P, X)
+        return times_B(self.D, self.P, X)
 
     def times_B_T(self, X: ca.SX) -> ca.SX:
         """Return 2 B^T X, moments without forces."""
-        return 2 * _turning_T(self.D, self.P, X)
+        return times_B_T(self.D, self.P, X)
 
     def times_E(self, X: ca.SX) -> ca.SX:
         """Return E X, what turning does to loads that are fixed in the world."""
-        return _turning(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+        return times_B(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
 
     def times_E_T(self, X: ca.SX) -> ca.SX:
         """Return E^T X, moments without forces."""
-        return _turning_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
-
-
-def _turning(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
-    w = X[:3, :]
-    return ca.vertcat(ca.trace(D) * w - D @ w, -skew(P) @ w)
-
-
-def _turning_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
-    moment = ca.trace(D) * X[:3, :] - D.T @ X[:3, :] + skew(P) @ X[3:, :]
-    return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
+        return times_B_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
 
 
 def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
@@ -129,7 +121,7 @@ class Setting:
         self.twist = twists(tree, self.moved, v)
         self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
         self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
-        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v), strict=True)
+        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v, scale=2), strict=True)
         bodies = zip(composites(tree, self.moved), momenta, self._loads(external, in_world), strict=True)
         self.carried = [Carried(composite, D, P, load) for composite, (D, P), load in bodies]
         self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]

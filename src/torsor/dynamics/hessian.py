@@ -22,8 +22,8 @@ from collections.abc import Iterator
 
 import casadi as ca
 
-from torsor.dynamics.composite import Entries, body_momenta, carried_by_each, climb
-from torsor.dynamics.derivatives import Carried, Setting, carry
+from torsor.dynamics.composite import Entries, body_momenta, climb, momentum_composites, times_B_T
+from torsor.dynamics.derivatives import Setting, carry
 from torsor.dynamics.kinematics import sx, twists
 from torsor.dynamics.passive import curvatures
 from torsor.dynamics.simple import simple
@@ -41,8 +41,7 @@ class _Virtual:
         self.twist = twists(tree, at.moved, weight)
         self.change = [self._change(k) for k in range(len(tree.bodies))]
         self.G = self._moments(v, weight)
-        momenta = zip(*carried_by_each(tree, at.moved, *body_momenta(tree, self.twist, weight)), strict=True)
-        self.carried = [Carried(each.composite, D, P) for each, (D, P) in zip(at.carried, momenta, strict=True)]
+        self.D, self.P = momentum_composites(tree, at.moved, self.twist, weight)
 
     def _change(self, k: int) -> ca.SX:
         """Return W_ x S."""
@@ -55,9 +54,9 @@ class _Virtual:
         """Return the moments G of what each joint carries, tips to root."""
         tree, at = self.at.tree, self.at
         G = []
-        for k, (D, P) in enumerate(zip(*body_momenta(tree, at.twist, v), strict=True)):
-            own = Carried(at.carried[k].composite, D, P).times_B_T(self.twist[k])[:3]
-            G.append(own + cross(at.twist[k][:3], tree.bodies[k].spin(weight)))
+        for k, (D, P) in enumerate(zip(*body_momenta(tree, at.twist, v, scale=2), strict=True)):
+            spin = tree.bodies[k].spin(weight)
+            G.append(times_B_T(D, P, self.twist[k])[:3] + cross(at.twist[k][:3], spin))
         for k in reversed(range(len(G))):
             parent = tree.bodies[k].parent
             if parent >= 0:
@@ -66,12 +65,13 @@ class _Virtual:
 
     def covectors(self, k: int) -> tuple[ca.SX, ...]:
         """Return what the derivatives of joint k feel of W, V and A: three by q, two by v and one by a."""
-        S, P1, W = self.at.moved[k].S, self.at.change[k].P1, self.change[k]
-        real, virtual = self.at.carried[k], self.carried[k]
+        S, W, real, D, P = self.at.moved[k].S, self.change[k], self.at.carried[k], self.D[k], self.P[k]
         W_by_q, W_by_v, W_by_a = self.at.columns(k)
-        V_by_q = carry(S, self.G[k], ca.SX.zeros(3, 1)) + real.times_B_T(W) - virtual.times_B_T(P1)
-        A_by_q = carry(S, *virtual.momentum) + real.times_I(W)
-        return W_by_q, V_by_q, A_by_q, W_by_v, -virtual.times_B_T(S), W_by_a
+        turned = carry(S, self.G[k], ca.SX.zeros(3, 1))
+        V_by_q = turned + real.times_B_T(W) - times_B_T(D, P, 2 * self.at.change[k].P1)
+        H = ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])  # and P, its linear part
+        A_by_q = carry(S, H, P) + real.times_I(W)
+        return W_by_q, V_by_q, A_by_q, W_by_v, -times_B_T(D, P, 2 * S), W_by_a
 
     def rotor_covectors(self, k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
         """Return the same for a rotor on body k: two by v and one by a."""
