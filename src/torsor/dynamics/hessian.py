@@ -80,9 +80,9 @@ class _Virtual:
 
     def climb(self, k: int, covectors: tuple[ca.SX, ...]) -> Iterator[tuple[int, list[ca.SX]]]:
         """Give covectors, each turned on its side, as body k and each body above see them."""
-        wide = ca.horzcat(*covectors)
+        wide, width = ca.horzcat(*covectors), covectors[0].size2()
         for j, seen in climb(self.at.tree, self.at.moved, k, wide[:3, :], wide[3:, :]):
-            yield j, ca.vertsplit(seen.T, covectors[0].size2()) if wide.size2() else [seen.T] * len(covectors)
+            yield j, [seen[:, width * c : width * (c + 1)].T for c in range(len(covectors))]
 
 
 def inverse_dynamics_hessian(
@@ -121,5 +121,5 @@ def inverse_dynamics_hessian(
 
 
 def _symmetric(block: ca.SX) -> ca.SX:
-    upper = ca.triu(block + block.T) / 2 if block.size1() > 1 else block
-    return ca.triu2symm(upper)
+    """Return the symmetric part, of which one triangle is computed."""
+    return ca.triu2symm(ca.triu(block + block.T) / 2) if block.size1() > 1 else block

@@ -10,7 +10,6 @@ import numpy as np
 
 from torsor.dynamics.tree import Body, Tree
 from torsor.robot import Joint
-from torsor.robot.joints import KINDS
 from torsor.spatial import make_pose
 
 __all__ = ["simple"]
@@ -31,15 +30,14 @@ def simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
 
 def _row(body: Body, parent: int, first: int) -> list[Body]:
     """Return the bodies, with numbers from ``first``, that stand for one."""
-    *before, (_, axes) = body.joint.kind.simple
-    if not before:
+    kinds = body.joint.kind.simple
+    if len(kinds) == 1:
         return [replace(body, parent=parent)]
     row: list[Body] = []
     T, q, v = body.T, body.q.start, body.v.start
-    for name, axes in body.joint.kind.simple:
-        kind, joint = KINDS[name], Joint(body.joint.name, name, body.joint.parent, body.joint.child)
-        own = slice(q, q + kind.nq), slice(v, v + kind.nv)
+    for k, (name, axes) in enumerate(kinds):
+        joint = Joint(body.joint.name, name, body.joint.parent, body.joint.child)
+        own = slice(q, q + joint.nq), slice(v, v + joint.nv)
         row.append(Body(parent, joint, *own, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
-        T, q, v, parent = make_pose(axes.T), own[0].stop, own[1].stop, first + len(row) - 1
-    row[-1] = replace(row[-1], P=body.P, link=body.link, rotors=body.rotors)
-    return row
+        T, q, v, parent = make_pose(axes.T), own[0].stop, own[1].stop, first + k
+    return [*row[:-1], replace(row[-1], P=body.P, link=body.link, rotors=body.rotors)]
