@@ -66,7 +66,7 @@ class Composite:
         h = ms + 0.5 * self.m * move.p
         outer = h @ move.p.T
         # One triangle is computed and mirrored: the other would be the same numbers by other operations.
-        Sigma = ca.triu2symm(ca.triu(move.up(move.up(self.Sigma).T) + outer + outer.T))
+        Sigma = ca.triu2symm(ca.triu(move.up_tensor(self.Sigma) + outer + outer.T))
         return Composite(Sigma, ms + self.m * move.p, self.m)
 
     def __add__(self, other: "Composite") -> "Composite":
@@ -218,5 +218,5 @@ def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX
         if parent >= 0:
             P_up = moved[i].up(P[i])
             P[parent] = P[parent] + P_up
-            D[parent] = D[parent] + moved[i].up(moved[i].up(D[i]).T).T + P_up @ moved[i].p.T
+            D[parent] = D[parent] + moved[i].up_tensor(D[i]) + P_up @ moved[i].p.T
     return D, P
