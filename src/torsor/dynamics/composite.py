@@ -57,7 +57,7 @@ class Composite:
 
     def momentum(self, S: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return (angular, linear) momentum about the origin for each twist that is a column of S."""
-        J, c = ca.trace(self.Sigma) * sx(ca.SX.eye(3)) - self.Sigma, skew(self.ms)
+        J, c = _across(self.Sigma), skew(self.ms)
         return J @ S[:3, :] + c @ S[3:, :], self.m * S[3:, :] - c @ S[:3, :]
 
     def up(self, move: Move) -> "Composite":
@@ -181,15 +181,23 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     return entries.matrix()
 
 
+def _across(D: ca.SX) -> ca.SX:
+    """Return tr(D) - D, in which each entry of the diagonal is the sum of the other two."""
+    across = -D
+    for k in range(3):
+        across[k, k] = D[(k + 1) % 3, (k + 1) % 3] + D[(k + 2) % 3, (k + 2) % 3]
+    return across
+
+
 def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     """Return B X for twists X (6 x m)."""
     w = X[:3, :]
-    return ca.vertcat(ca.trace(D) * w - D @ w, -skew(P) @ w)
+    return ca.vertcat(_across(D) @ w, -skew(P) @ w)
 
 
 def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     """Return B^T X, moments without forces."""
-    moment = ca.trace(D) * X[:3, :] - D.T @ X[:3, :] + skew(P) @ X[3:, :]
+    moment = _across(D).T @ X[:3, :] + skew(P) @ X[3:, :]
     return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
 
 
