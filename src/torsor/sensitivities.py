@@ -117,7 +117,7 @@ class Sensitivities(Computing):
         dynamic programming. It is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u = 0, and so
         symmetric for every joint; external wrenches stay fixed in their links. The blocks (v, a) and (a, a) are zero,
         (a, q) is the derivative of M(q) weight. By analytical recursion in O(n x depth): what each joint's derivatives
-        feel of the motion before it climbs to the root. After Singh, Russell and Wensing 2022.
+        feel of the motion before it climbs to the root.
 
         Example:
             >>> import torsor

@@ -64,19 +64,7 @@ class Algorithm:
         return [*self.inputs, *(self.loads if external else ())]
 
 
-INPUTS = {
-    "weight": "n",
-    "q": "nq",
-    "q_end": "nq",
-    "v": "n",
-    "a": "n",
-    "tau": "n",
-    "dv": "n",
-    "u": "n",
-    "j": "n",
-    "s": "n",
-    "c": "n",
-}
+INPUTS = {"q": "nq", "q_end": "nq"} | dict.fromkeys(("v", "a", "tau", "dv", "u", "j", "s", "c", "weight"), "n")
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
 
