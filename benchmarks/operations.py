@@ -58,6 +58,7 @@ def main() -> None:
             sys.stdout.flush()
     drives()
     derivatives()
+    hessians()
 
 
 def drives() -> None:
@@ -94,6 +95,20 @@ def derivatives() -> None:
         names = ("inverse_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "force_rate")
         inverse, three, direct, rate = (robot.operation_count(name).arithmetic for name in names)
         print(f"| {title} | {inverse} | {three} | {count_operations(own).arithmetic} | {direct} | {rate} |")
+
+
+def hessians() -> None:
+    """Print the second table of docs/sensitivities.md, with CasADi's own routes beside the recursion."""
+    print("\n| | Hessian of weight . tau | CasADi's own | Jacobian of CasADi's own gradient |")
+    print("|---|---|---|---|")
+    for title in ("UR5", "Panda with hand", "Talos"):
+        robot = torsor.load(robot_file(ROBOTS[title])).without_friction()
+        *state, weight = (ca.SX.sym(letter, robot.nv) for letter in "qvaw")
+        power, x = ca.dot(weight, robot.function("inverse_dynamics")(*state)), ca.vertcat(*state)
+        routes = ca.hessian(power, x)[0], ca.jacobian(ca.cse(ca.gradient(power, x)), x)
+        own = (ca.Function("own", [*state, weight], [ca.cse(each)]) for each in routes)
+        counts = robot.operation_count("inverse_dynamics_hessian"), *map(count_operations, own)
+        print(f"| {title} | " + " | ".join(str(count.arithmetic) for count in counts) + " |")
 
 
 if __name__ == "__main__":

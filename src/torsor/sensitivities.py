@@ -131,6 +131,26 @@ class Sensitivities(Freeable):
         """
         return self._derivatives("joint_wrench_derivatives", (q, v, a), Loads(external, fixed_in, points))
 
+    def inverse_dynamics_hessian(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: ArrayLike | None = None
+    ) -> Array:
+        """Return the second derivatives (..., 3 nv, 3 nv) of weight . tau, with tau = ID(q, v, a), by (q, v, a).
+
+        ``weight`` (..., nv) are the multipliers of the forces, as in the Hessian of a Lagrangian or in differential
+        dynamic programming. It is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u = 0, and so
+        symmetric for every joint; external wrenches stay fixed in their links. The blocks (v, a) and (a, a) are zero,
+        (a, q) is the derivative of M(q) weight. By analytical recursion in O(n x depth): what each joint's derivatives
+        feel of the motion before it climbs to the root.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+            >>> H = robot.inverse_dynamics_hessian([0.0], [1.0], [0.0], [2.0])  # of 2 (4 a + 29.43 cos(q))
+            >>> H.shape, float(H[0, 0].round(9))
+            ((3, 3), -58.86)
+        """
+        return self._call("inverse_dynamics_hessian", q, v, a, weight, external=external)
+
     def force_rate(
         self,
         q: ArrayLike,

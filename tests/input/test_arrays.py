@@ -33,6 +33,7 @@ def sizes(robot: torsor.Robot, name: str) -> dict[str, int]:
         "tau": robot.nv,
         "dv": robot.nv,
         "j": robot.nv,
+        "weight": robot.nv,
     }
     return {each: length[each] for each in ALGORITHMS[name].inputs}
 

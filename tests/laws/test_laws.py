@@ -230,7 +230,7 @@ def test_the_lean_tree_has_the_same_forces(robot, state) -> None:
     names = [name for name, algorithm in ALGORITHMS.items() if algorithm.lean and not algorithm.results]
     assert "inverse_dynamics" in names
     for name in names:
-        inputs = [{"q": q, "v": v, "a": a, "tau": a}[each] for each in ALGORITHMS[name].inputs]
+        inputs = [{"q": q, "v": v, "a": a, "tau": a, "weight": v}[each] for each in ALGORITHMS[name].inputs]
         plain = ALGORITHMS[name].rule(Tree.of(robot), *map(ca.SX, inputs))
         assert_close(
             getattr(robot, name)(*inputs), np.asarray(ca.DM(plain).full()).reshape(getattr(robot, name)(*inputs).shape)

@@ -9,6 +9,7 @@ from torsor.dynamics import (
     configuration,
     derivatives,
     energy,
+    hessian,
     hybrid,
     newton_euler,
     passive,
@@ -29,8 +30,8 @@ class Algorithm:
     that the wrenches of the environment are an optional input, ``keeps`` that it matters what they keep while q
     changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
     are named, ``rates`` that there may be more rates of the motion and of the results. ``output`` is the shape of the
-    result for one state, with "n" for velocities, "nq" for positions, "L" for links, "p" for parameters; where there
-    are several results, all of that shape, ``results`` names them.
+    result for one state, with "n" for velocities, "nq" for positions, "3n" for (q, v, a), "L" for links, "p" for
+    parameters; where there are several results, all of that shape, ``results`` names them.
     """
 
     rule: Callable[..., Any]
@@ -51,8 +52,8 @@ class Algorithm:
 
 def sizes(mechanism: Mechanism) -> dict[str, int]:
     """Return what the names of axes stand for."""
-    numbers = len(regressor.parameter_names(mechanism))
-    return {"n": mechanism.nv, "nq": mechanism.nq, "L": len(mechanism.links), "p": numbers}
+    numbers, n = len(regressor.parameter_names(mechanism)), mechanism.nv
+    return {"n": n, "3n": 3 * n, "nq": mechanism.nq, "L": len(mechanism.links), "p": numbers}
 
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
@@ -92,6 +93,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "joint_wrench_derivatives": Algorithm(
         derivatives.joint_wrench_derivatives, ("q", "v", "a"), ("L", 6, "n"), results=("dq", "dv", "da"), **_LOADED
+    ),
+    "inverse_dynamics_hessian": Algorithm(
+        hessian.inverse_dynamics_hessian, ("q", "v", "a", "weight"), ("3n", "3n"), lean=True, external=True
     ),
     "force_rate": Algorithm(
         rates.force_rate, ("q", "v", "a", "j"), _N, lean=True, external=True, rates=True, results=("tau", "rate")

@@ -35,12 +35,15 @@ from torsor.spatial import ad, cross, skew
 __all__ = [
     "Composite",
     "Entries",
+    "body_momenta",
     "carried_by_each",
     "climb",
     "composites",
     "coriolis_matrix",
     "mass_matrix",
     "momentum_composites",
+    "times_B",
+    "times_B_T",
 ]
 
 
@@ -54,7 +57,7 @@ class Composite:
 
     def momentum(self, S: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return (angular, linear) momentum about the origin for each twist that is a column of S."""
-        J, c = ca.trace(self.Sigma) * sx(ca.SX.eye(3)) - self.Sigma, skew(self.ms)
+        J, c = _across(self.Sigma), skew(self.ms)
         return J @ S[:3, :] + c @ S[3:, :], self.m * S[3:, :] - c @ S[:3, :]
 
     def up(self, move: Move) -> "Composite":
@@ -63,7 +66,7 @@ class Composite:
         h = ms + 0.5 * self.m * move.p
         outer = h @ move.p.T
         # One triangle is computed and mirrored: the other would be the same numbers by other operations.
-        Sigma = ca.triu2symm(ca.triu(move.up(move.up(self.Sigma).T) + outer + outer.T))
+        Sigma = ca.triu2symm(ca.triu(move.up_tensor(self.Sigma) + outer + outer.T))
         return Composite(Sigma, ms + self.m * move.p, self.m)
 
     def __add__(self, other: "Composite") -> "Composite":
@@ -106,6 +109,11 @@ class Entries:
         for r in range(block.size1()):
             for c in range(block.size2()):
                 self.add_at(i + r, j + c, block[r, c])
+
+    def add_both(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
+        """Add the block and its mirror image."""
+        self.add(row, column, block)
+        self.add(column, row, block.T)
 
     def add_at(self, row: int, column: int, value: ca.SX) -> None:
         """Add one entry."""
@@ -155,17 +163,10 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     S_rate = [ad(V) @ move.S + move.S_rate(body.rate(v)) for body, move, V in zip(bodies, moved, twist, strict=True)]
     entries = Entries(tree)
     for k, (move, composite) in enumerate(zip(moved, composites(tree, moved), strict=True)):
-        Sw, Sv = move.S[:3, :], move.S[3:, :]
-        n, f = composite.momentum(S_rate[k])
-        spin = ca.trace(D[k]) * Sw
-        below = n + spin - D[k] @ Sw, f - skew(P[k]) @ Sw  # I S' + B S
-        above = composite.momentum(move.S)  # I S
-        turn = spin - D[k].T @ Sw + skew(P[k]) @ Sv  # moment of B^T S, which has no force
-        climbs = (
-            climb(tree, moved, k, *below),
-            climb(tree, moved, k, *above),
-            climb(tree, moved, k, turn, 0 * turn),
-        )
+        below = ca.vertcat(*composite.momentum(S_rate[k])) + times_B(D[k], P[k], move.S)
+        above = ca.vertcat(*composite.momentum(move.S))
+        turn = times_B_T(D[k], P[k], move.S)
+        climbs = (climb(tree, moved, k, X[:3, :], X[3:, :]) for X in (below, above, turn))
         for (j, down), (_, up), (_, turned) in zip(*climbs, strict=True):
             entries.add(bodies[j], bodies[k], moved[j].S.T @ down)
             if j != k:
@@ -180,16 +181,42 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     return entries.matrix()
 
 
+def _across(D: ca.SX) -> ca.SX:
+    """Return tr(D) - D, in which each entry of the diagonal is the sum of the other two."""
+    across = -D
+    for k in range(3):
+        across[k, k] = D[(k + 1) % 3, (k + 1) % 3] + D[(k + 2) % 3, (k + 2) % 3]
+    return across
+
+
+def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
+    """Return B X for twists X (6 x m)."""
+    w = X[:3, :]
+    return ca.vertcat(_across(D) @ w, -skew(P) @ w)
+
+
+def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
+    """Return B^T X, moments without forces."""
+    moment = _across(D).T @ X[:3, :] + skew(P) @ X[3:, :]
+    return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
+
+
 def momentum_composites(
-    tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX
+    tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX, scale: float = 1.0
 ) -> tuple[list[ca.SX], list[ca.SX]]:
     """Return D and P of everything that each joint carries, in the body's frame, tips to root."""
+    return carried_by_each(tree, moved, *body_momenta(tree, twist, rates, scale))
+
+
+def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.0) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return D and P of each body alone, so many times as ``scale`` says: scaled numbers take no operations."""
     D, P = [], []
     for body, V in zip(tree.bodies, twist, strict=True):
-        Sigma, ms, w, v = sx(body.P[:3, :3]), sx(body.P[:3, 3]), V[:3], V[3:]
-        D.append(v @ ms.T + skew(w) @ Sigma + skew(body.spin(rates)) / 2)
-        P.append(body.mass * v + cross(w, ms))
-    return carried_by_each(tree, moved, D, P)
+        w, v, P_body = V[:3], V[3:], scale * sx(body.P)
+        Sigma, ms = P_body[:3, :3], P_body[:3, 3]
+        D.append(v @ ms.T + skew(w) @ Sigma + scale / 2 * skew(body.spin(rates)))
+        P.append(P_body[3, 3] * v + cross(w, ms))
+    return D, P
 
 
 def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
@@ -199,5 +226,5 @@ def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX
         if parent >= 0:
             P_up = moved[i].up(P[i])
             P[parent] = P[parent] + P_up
-            D[parent] = D[parent] + moved[i].up(moved[i].up(D[i]).T).T + P_up @ moved[i].p.T
+            D[parent] = D[parent] + moved[i].up_tensor(D[i]) + P_up @ moved[i].p.T
     return D, P

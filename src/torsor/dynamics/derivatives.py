@@ -28,7 +28,16 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics.composite import Composite, Entries, carried_by_each, climb, composites, momentum_composites
+from torsor.dynamics.composite import (
+    Composite,
+    Entries,
+    carried_by_each,
+    climb,
+    composites,
+    momentum_composites,
+    times_B,
+    times_B_T,
+)
 from torsor.dynamics.hybrid import hybrid_dynamics
 from torsor.dynamics.kinematics import Move, motions, moves, sx, twists
 from torsor.dynamics.newton_euler import to_link, wrenches
@@ -37,6 +46,9 @@ from torsor.dynamics.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
 __all__ = [
+    "Loads",
+    "Setting",
+    "carry",
     "forward_dynamics_derivatives",
     "hybrid_dynamics_derivatives",
     "inverse_dynamics_derivatives",
@@ -55,8 +67,8 @@ class Loads(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Carried:
-    """What a joint carries, as one body: inertia I and velocity products B, which act on twists (6 x m)."""
+class Carried:
+    """What a joint carries, as one body: inertia I and velocity products 2 B (of D and P twice) of twists (6 x m)."""
 
     composite: Composite
     D: ca.SX
@@ -69,33 +81,29 @@ class _Carried:
 
     def times_B(self, X: ca.SX) -> ca.SX:
         """Return 2 B X."""
-        return 2 * _turning(self.D, self.P, X)
+        return times_B(self.D, self.P, X)
 
     def times_B_T(self, X: ca.SX) -> ca.SX:
         """Return 2 B^T X, moments without forces."""
-        return 2 * _turning_T(self.D, self.P, X)
+        return times_B_T(self.D, self.P, X)
 
     def times_E(self, X: ca.SX) -> ca.SX:
         """Return E X, what turning does to loads that are fixed in the world."""
-        return _turning(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+        return times_B(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
 
     def times_E_T(self, X: ca.SX) -> ca.SX:
         """Return E^T X, moments without forces."""
-        return _turning_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+        return times_B_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
 
 
-def _turning(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
-    w = X[:3, :]
-    return ca.vertcat(ca.trace(D) * w - D @ w, -skew(P) @ w)
-
-
-def _turning_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
-    moment = ca.trace(D) * X[:3, :] - D.T @ X[:3, :] + skew(P) @ X[3:, :]
-    return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
+def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
+    """Return S x* (n, f): how a wrench changes that is carried along with each twist that is a column of S."""
+    turned: ca.SX = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
+    return turned
 
 
 @dataclass(frozen=True, eq=False)
-class _Change:
+class Change:
     """How the twist of a body (by q: P1) and its rate (by q: P2, by v: P3) change with its joint; by a: S."""
 
     S: ca.SX
@@ -103,7 +111,7 @@ class _Change:
     P2: ca.SX
     P3: ca.SX
 
-    def wrenches(self, carried: _Carried) -> Three:
+    def wrenches(self, carried: Carried) -> Three:
         """Return how the wrench changes by q, v and a of what is carried; the body's own turning is not in it."""
         return (
             carried.times_I(self.P2) + carried.times_B(self.P1) + carried.times_E(self.S),
@@ -111,30 +119,26 @@ class _Change:
             carried.times_I(self.S),
         )
 
-    def down(self, move: Move) -> "_Change":
+    def down(self, move: Move) -> "Change":
         """Return the same seen from a child."""
-        moved = (
-            ca.vertcat(move.down(X[:3, :]), move.down(X[3:, :] - skew(move.p) @ X[:3, :]))
-            for X in (self.S, self.P1, self.P2, self.P3)
-        )
-        return _Change(*moved)
+        return Change(*map(move.down_twist, (self.S, self.P1, self.P2, self.P3)))
 
 
-class _Setting:
+class Setting:
     """All that the derivatives are made of, at a state."""
 
-    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads"):
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
         external = loads.external
         self.tree, self.moved = tree, moves(tree, q)
         self.twist = twists(tree, self.moved, v)
         self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
         self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
-        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v), strict=True)
+        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v, scale=2), strict=True)
         bodies = zip(composites(tree, self.moved), momenta, self._loads(loads), strict=True)
-        self.carried = [_Carried(composite, D, P, load) for composite, (D, P), load in bodies]
+        self.carried = [Carried(composite, D, P, load) for composite, (D, P), load in bodies]
         self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
 
-    def _loads(self, loads: "Loads") -> list[tuple[ca.SX, ca.SX] | None]:
+    def _loads(self, loads: Loads) -> list[tuple[ca.SX, ca.SX] | None]:
         """Return Y and f of the loads that each joint carries, where they are fixed in the world."""
         if loads.external is None or not loads.in_world:
             return [None] * len(self.tree.bodies)
@@ -147,26 +151,24 @@ class _Setting:
             Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
         return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
-    def _change(self, k: int, v: ca.SX, a: ca.SX) -> _Change:
+    def _change(self, k: int, v: ca.SX, a: ca.SX) -> Change:
         body, move = self.tree.bodies[k], self.moved[k]
         V, A = ca.SX.zeros(6, 1), ca.vertcat(ca.SX.zeros(3, 1), -sx(self.tree.gravity))
         if body.parent >= 0:
             V, m = self.twist[body.parent], self.motion[body.parent]
             A = ca.vertcat(m.wd, m.a - cross(V[:3], V[3:]))
-        V, A = (ca.vertcat(move.down(x[:3]), move.down(x[3:] + cross(x[:3], move.p))) for x in (V, A))
+        V, A = move.down_twist(V), move.down_twist(A)
         P1 = ad(V) @ move.S
         P2, P3 = ad(A) @ move.S + ad(V) @ P1, P1 + ad(self.twist[k]) @ move.S
         if move.varies:
             by_q, rate_by_q, rate_by_v = move.variations(body.rate(v), body.rate(a))
             P1, P2, P3 = P1 + by_q, P2 + rate_by_q + ad(V + self.twist[k]) @ by_q, P3 + rate_by_v
-        return _Change(move.S, P1, P2, P3)
+        return Change(move.S, P1, P2, P3)
 
     def columns(self, k: int) -> Three:
         """Return how the wrench through joint k changes with it, as those before it see it."""
         by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
-        (n, f), S = self.wrench[k], self.moved[k].S
-        turned = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
-        return by_q + turned, by_v, by_a
+        return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
 
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
         """Return the same for a rotor on body k: its angle does not matter."""
@@ -181,7 +183,7 @@ class _Setting:
 
 def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
-    at, bodies = _Setting(tree, q, v, a, Loads(**loads)), tree.bodies
+    at, bodies = Setting(tree, q, v, a, Loads(**loads)), tree.bodies
     found = Entries(tree), Entries(tree), Entries(tree)
 
     def before(k: int, own: Body | Rotor, columns: Three) -> None:
@@ -225,7 +227,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
 
 def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
-    at, bodies = _Setting(tree, q, v, a, Loads(**loads)), tree.bodies
+    at, bodies = Setting(tree, q, v, a, Loads(**loads)), tree.bodies
     columns: list[list[dict[int, ca.SX]]] = [[{} for _ in bodies] for _ in range(3)]  # by q, v, a; of each body
 
     def add(kind: int, i: int, own: Body | Rotor, wrench: ca.SX) -> None:
@@ -234,7 +236,7 @@ def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: 
             before = columns[kind][i].get(first + c, 0)
             columns[kind][i][first + c] = before + ratio * wrench[:, c]
 
-    seen: list[dict[int, _Change]] = []  # the changes of all joints before each body, and of its own, as it sees them
+    seen: list[dict[int, Change]] = []  # the changes of all joints before each body, and of its own, as it sees them
     for i, body in enumerate(bodies):
         above = seen[body.parent] if body.parent >= 0 else {}
         seen.append({j: change.down(at.moved[i]) for j, change in above.items()} | {i: at.change[i]})

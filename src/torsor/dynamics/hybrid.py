@@ -66,10 +66,10 @@ class _Articulated:
     def up(self, move: Move) -> "_Articulated":
         """Return the inertia in the parent's frame."""
         p = skew(move.p)
-        C = _mirrored(move.up(move.up(self.C).T))
-        B_turned = move.up(move.up(self.B.T).T)
+        C = _mirrored(move.up_tensor(self.C))
+        B_turned = move.up_tensor(self.B)
         B = B_turned + p @ C
-        A = _mirrored(move.up(move.up(self.A).T) - B_turned @ p + p @ B.T)
+        A = _mirrored(move.up_tensor(self.A) - B_turned @ p + p @ B.T)
         return _Articulated(A, B, C)
 
     def __add__(self, other: "_Articulated") -> "_Articulated":

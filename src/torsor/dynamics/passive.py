@@ -4,14 +4,14 @@ Each acts along x, a sum of shares c of coordinates (one for a joint; motor minu
 force F = K(x) x + D x' + Fs sign(x'), or Fs tanh(x' / smooth), and takes c F of each of its coordinates.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import casadi as ca
 
 from torsor.dynamics.tree import Passive, Tree
 from torsor.robot.laws import energy_at, stiffness_at
 
-__all__ = ["friction_force", "gather", "passive_force", "slopes", "spring_energy", "spring_force"]
+__all__ = ["curvatures", "friction_force", "gather", "passive_force", "slopes", "spring_energy", "spring_force"]
 
 
 def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
@@ -89,6 +89,21 @@ def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[in
                     before = found.get((i, j), (ca.SX(0), ca.SX(0)))
                     found[i, j] = before[0] + ci * cj * K, before[1] + ci * cj * D
     return found
+
+
+def curvatures(tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
+    """Give the second derivatives (by q, by v) of weight . passive forces: shares of entries of symmetric matrices."""
+    x = ca.SX.sym("x")
+    for each in tree.passives:
+        laws = _spring(each, x), _friction(each, x)
+        at = _deflection(each, q) if each.stiffness else 0, _along(each, each.v, v)
+        share = _along(each, each.v, weight)
+        bent = [share * ca.substitute(ca.hessian(law, x)[0], x, here) for law, here in zip(laws, at, strict=True)]
+        shares = list(zip(each.v, each.c, strict=True))
+        for i, ci in shares:
+            for j, cj in shares:
+                if not (bent[0].is_zero() and bent[1].is_zero()):
+                    yield (i, j), (ci * cj * bent[0], ci * cj * bent[1])
 
 
 def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:

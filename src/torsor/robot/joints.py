@@ -16,6 +16,7 @@ from torsor.spatial import (
     Matrix,
     Vector,
     about_z,
+    axis_frame,
     cross,
     from_quaternion,
     inverse_left_jacobian,
@@ -71,6 +72,11 @@ class JointKind:
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix | None:
         """Return the rate of S (6 x nv) at the velocities v, or None where S is constant."""
         return None
+
+    @property
+    def simple(self) -> tuple[tuple[str, Array], ...]:
+        """Kinds with constant S that, in a row, make the same motion; each with its axes (3 x 3) in the rest frame."""
+        return ((self.name, np.eye(3)),)
 
     def integrate(self, q: Vector, dv: Vector) -> Vector:
         """Return the positions after one unit of time at the constant velocity dv."""
@@ -180,6 +186,10 @@ class _Planar(JointKind):
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
         c, s = ca.cos(q[2]) * v[2], ca.sin(q[2]) * v[2]
         return matrix([[0, 0, 0], [0, 0, 0], [0, 0, 0], [-s, c, 0], [-c, -s, 0], [0, 0, 0]])
+
+    @property
+    def simple(self) -> tuple[tuple[str, Array], ...]:
+        return ("prismatic", axis_frame([1, 0, 0])), ("prismatic", axis_frame([0, 1, 0])), ("revolute", np.eye(3))
 
     def invisible(self, P: Array) -> Array:
         return _part(P, (2, 2))
