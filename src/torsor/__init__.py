@@ -6,10 +6,11 @@
 (6,)
 """
 
-from torsor import control, library, spatial
+from torsor import control, identification, library, spatial
 from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
+from torsor.identification import identify
 from torsor.model import Robot
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
 from torsor.robot import Frame, Joint, Link, Motor, Spring, Visual
@@ -39,6 +40,8 @@ __all__ = [
     "from_dh",
     "from_mdh",
     "from_screws",
+    "identification",
+    "identify",
     "library",
     "load",
     "simulate",

@@ -27,14 +27,16 @@ class BaseParameters:
     """The parameters that forces depend on: each one of the robot's own, with others that always come with it.
 
     ``names`` say what each is made of, ``columns`` (b,) where it has its column in the regressor, ``matrix`` (b, p)
-    makes their ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``by_rule`` says that Khalil's rules
-    alone give them; otherwise numbers showed that some parameters more cannot be told apart.
+    makes their ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) says which of them
+    are unknown: all, unless some are known. ``by_rule`` says that Khalil's rules alone give them; otherwise numbers
+    showed that some parameters more cannot be told apart.
     """
 
     names: tuple[str, ...]
     columns: NDArray[np.intp]
     matrix: Array
     values: Array
+    unknown: NDArray[np.bool_]
     by_rule: bool
 
     def __len__(self) -> int:
@@ -163,7 +165,7 @@ class Parametrised(Sensitivities):
         matrix = _shares_by_rule(rules, kept, unknown) if by_rule else _shares(Y, kept)
         names = tuple(_name(row, self.parameter_names, column) for row, column in zip(matrix, kept, strict=True))
         values = matrix @ self.parameters()
-        return BaseParameters(names, np.array(kept, dtype=np.intp), matrix, values, bool(by_rule))
+        return BaseParameters(names, np.array(kept, dtype=np.intp), matrix, values, unknown, bool(by_rule))
 
     def _unknown(self, patterns: Sequence[str]) -> NDArray[np.bool_]:
         """Return which parameters (p,) the patterns name; refuse one that names none."""
