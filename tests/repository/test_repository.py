@@ -38,7 +38,19 @@ LAYERS = [
 ALONE = {"compiler": {"compiler"}}
 
 # The public names that scripts and acceptance checks call, as far as this version has them.
-NAMES = ["load", "from_dh", "from_mdh", "from_screws", "DHLink", "MDHLink", "library", "compile", "cache", "simulate"]
+NAMES = [
+    "load",
+    "from_dh",
+    "from_mdh",
+    "from_screws",
+    "DHLink",
+    "MDHLink",
+    "library",
+    "compile",
+    "cache",
+    "simulate",
+    "identify",
+]
 ATTRIBUTES = [
     "to",
     "export_c",
@@ -139,6 +151,7 @@ def test_every_method_of_a_robot_has_an_example() -> None:
         if not name.startswith("_") and method.__module__ in (
             "torsor.model",
             "torsor.computing",
+            "torsor.parameters",
             "torsor.robot.edit",
             "torsor.robot.edit_drives",
         ):

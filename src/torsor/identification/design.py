@@ -110,7 +110,8 @@ class Design:
         Y = self._smooth.function("regressor")(q, v, a)[:, self.columns.tolist()]
         back = [ca.densify(each) for each in ca.cse([ca.gradient(ca.dot(L, Y), each) for each in (q, v, a)])]
         rows = compile(ca.Function("rows", [q, v, a], [ca.densify(Y)]), inputs=[(n,)] * 3, outputs=[(n, b)])
-        return rows, compile(ca.Function("rows_back", [q, v, a, L], back))
+        carry = ca.Function("rows_back", [q, v, a, L], back)
+        return rows, compile(carry, inputs=[(n,), (n,), (n,), (n, b)], outputs=[(n,)] * 3)
 
     def _shown(self, motion: tuple[Array, Array, Array]) -> tuple[float, tuple[Array, Array, Array]]:
         """Return the criterion of a motion (T, n) and its gradients by q, v and a (T, n)."""

@@ -35,8 +35,8 @@ def differentiate(
     The samples pass a filter without phase, |H(f)| = 1 / (1 + (f / cutoff)^12), ``cutoff`` in Hz, and are
     differentiated where derivatives are exact, among frequencies: X' = 2 pi i f H X. A zero-phase Butterworth filter
     of order 6, forward and backward, has this H. ``periodic`` samples are one or more whole periods, the first of the
-    next one left out. Others are continued as their images through both end points, less a straight line, which is
-    wrong for accelerations there: what is within about 1 / cutoff of the ends is not to be trusted.
+    next one left out. Others are continued as their images through both end points, less a cubic with their values and
+    curvatures there: what is within about 1 / cutoff of the ends is less exact.
 
     Example:
         >>> t = np.arange(200) * 0.01
@@ -56,13 +56,33 @@ def differentiate(
     if not 0 < cutoff <= highest:
         allowed = f"above 0 and up to half the sampling rate, {highest:.6g} Hz"
         raise ModelError(describe(f"cutoff is {cutoff!r} Hz", where=where, allowed=allowed))
-    slope = np.zeros(samples.shape[1]) if periodic else (samples[-1] - samples[0]) / (times[-1] - times[0])
-    line = samples[0] + (times - times[0])[:, None] * slope
-    rest = samples - line
-    # Images through the end points, where the rest is zero: what follows has no jump in value or slope.
+    elapsed = (times - times[0])[:, None]
+    trend = [np.zeros_like(samples)] * 3 if periodic else _trend(elapsed, samples, cutoff)
+    rest = samples - trend[0]
+    # Images through the end points, where value and curvature of the rest are zero: what follows has no jump in them.
     whole = rest if periodic else np.concatenate([rest, -rest[-2:0:-1]])
     f = np.fft.rfftfreq(len(whole), step)[:, None]
     spectrum = np.fft.rfft(whole, axis=0) / (1 + (f / cutoff) ** (2 * ORDER))
-    rate = 2j * np.pi * f
-    found = [np.fft.irfft(spectrum * rate**k, len(whole), axis=0)[: len(samples)] for k in range(3)]
-    return found[0] + line, found[1] + slope, found[2]
+    rates = (spectrum * (2j * np.pi * f) ** k for k in range(3))
+    found = [
+        np.fft.irfft(each, len(whole), axis=0)[: len(samples)] + own for each, own in zip(rates, trend, strict=True)
+    ]
+    return found[0], found[1], found[2]
+
+
+def _trend(t: Array, x: Array, cutoff: float) -> list[Array]:
+    """Return a cubic over times t (T, 1) with the values and curvatures of x (T, n) at its ends, and its two rates.
+
+    Those at an end are of a parabola with a cubic term through what lies within 1 / cutoff of it.
+    """
+    duration = float(t[-1, 0])
+    near = t[:, 0] <= max(1 / cutoff, t[min(7, len(t) - 1), 0])
+    powers = np.vander(t[near, 0], 4, increasing=True)
+    (x0, _, half0, _), (x1, _, half1, _) = (np.linalg.lstsq(powers, side[near], rcond=None)[0] for side in (x, x[::-1]))
+    bend = (half1 - half0) / (3 * duration)
+    slope = (x1 - x0) / duration - half0 * duration - bend * duration**2
+    return [
+        x0 + slope * t + half0 * t**2 + bend * t**3,
+        slope + 2 * half0 * t + 3 * bend * t**2,
+        2 * half0 + 6 * bend * t,
+    ]

@@ -58,11 +58,15 @@ def excite(
         >>> bool(motion.condition < motion.start_condition), bool(abs(q).max() <= 1.5), bool(abs(v).max() <= 3.0)
         (True, True, True)
     """
+    if not isinstance(robot, Robot):
+        raise ModelError(describe(f"excite for {robot!r}", allowed="a torsor.Robot"))
     where = f"{robot.name}: excite"
     _refuse(robot, criterion, period, harmonics, rest, iterations, where)
     limits = _limits(robot, lower, upper, velocity, acceleration, effort, where)
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among)
+    if not len(base):
+        raise ModelError(describe("no motion shows any of the parameters", where=where))
     sigma = _sizes(noise, robot.nv, where, "noise")
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
     basis = resting(harmonics) if rest else np.eye(2 * harmonics + 1)
@@ -76,8 +80,6 @@ def excite(
 def _refuse(
     robot: Robot, criterion: str, period: float, harmonics: int, rest: bool, iterations: int, where: str
 ) -> None:
-    if not isinstance(robot, Robot):
-        raise ModelError(describe(f"excite for {robot!r}", allowed="a torsor.Robot"))
     if robot.nq != robot.nv:
         fix = "hold the base, or choose a motion of your own"
         raise ModelError(describe("positions are quaternions", where=where, allowed="series of positions", fix=fix))

@@ -76,20 +76,48 @@ class Excitation:
         return f"<Excitation of {self.robot.name!r}: {text}, {self.status}>"
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return (q, v, a), each (..., n), at times t (...), in s."""
+        """Return (q, v, a), each (..., n), at times t (...), in s.
+
+        Example:
+            >>> import torsor
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> [x.round(3).tolist() for x in sway(0.0)]
+            [[0.0], [3.142], [0.0]]
+        """
         q, v, a = (each @ self.coefficients for each in features(t, self.period, self.harmonics))
         return q, v, a
 
     def q(self, t: ArrayLike) -> Array:
-        """Return the positions (..., n) at times t (...), in rad and m."""
+        """Return the positions (..., n) at times t (...), in rad and m.
+
+        Example:
+            >>> import torsor
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> sway.q([0.0, 0.5]).round(9).tolist()
+            [[0.0], [1.0]]
+        """
         return self(t)[0]
 
     def v(self, t: ArrayLike) -> Array:
-        """Return the velocities (..., n) at times t (...), in rad/s and m/s."""
+        """Return the velocities (..., n) at times t (...), in rad/s and m/s.
+
+        Example:
+            >>> import torsor
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> sway.v(0.0).round(3).tolist()
+            [3.142]
+        """
         return self(t)[1]
 
     def a(self, t: ArrayLike) -> Array:
-        """Return the accelerations (..., n) at times t (...), in rad/s^2 and m/s^2."""
+        """Return the accelerations (..., n) at times t (...), in rad/s^2 and m/s^2.
+
+        Example:
+            >>> import torsor
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> sway.a(0.5).round(3).tolist()
+            [-9.87]
+        """
         return self(t)[2]
 
     def law(self, t: Any) -> ca.SX:
@@ -97,11 +125,11 @@ class Excitation:
 
         Example:
             >>> import torsor
-            >>> robot = torsor.library.planar_chain(1)
-            >>> sway = Excitation(robot, 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> robot = torsor.library.planar_chain(2)
+            >>> sway = Excitation(robot, 2.0, np.array([[0.0, 3.0], [1.0, 0.0], [0.0, 0.0]]), 1.0, 1.0)
             >>> control = torsor.control.computed_torque(robot, sway.law, bandwidth=10.0)
             >>> control.reference(0.5)[0].round(9).tolist()
-            [1.0]
+            [1.0, 3.0]
         """
         w = 2 * np.pi / self.period * np.arange(1, self.harmonics + 1)
         series = ca.vertcat(1, *(ca.sin(each * t) for each in w), *(ca.cos(each * t) for each in w))

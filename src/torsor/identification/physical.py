@@ -24,7 +24,10 @@ __all__ = ["nearest_physical"]
 Array = NDArray[np.float64]
 
 UNITS = np.array(units())
-STEPS = 200  # Newton steps for one gamma; some ten are enough
+STEPS = 200  # Newton steps for one gamma; some five are enough
+SETTLED = 1e-8  # squared length of a step, in units of gamma, that ends the search
+NEAR = 0.1  # the same on the way
+SHRINK = 1.5  # gamma falls by this much at a time: beyond 2, Newton's full step leaves the domain
 SOUND = 1e-6  # least principal value of a prior, beside the largest, that is taken as it is
 
 
@@ -61,20 +64,20 @@ def nearest_physical(
 
     Example:
         >>> M, prior = np.eye(3, 10), inertial(np.diag([1.0, 1.0, 1.0, 2.0]))
-        >>> found = nearest_physical(M, np.array([2.5, 0.1, 0.0]), 1e3 * np.eye(3), prior, np.arange(3),
+        >>> found = nearest_physical(M, np.array([2.5, 0.1, 0.2]), 1e3 * np.eye(3), prior, np.arange(3),
         ...                          np.ones(10, bool), 1, 1e-3, "ball")
         >>> found[:3].round(6).tolist()
-        [2.5, 0.1, 0.0]
+        [2.5, 0.1, 0.2]
     """
     problem = _problem(M, beta, root, prior, columns, unknown, count, where)
     pi = problem.start
     miss = problem.A @ pi[problem.unknown] - problem.c
     weight = max(gamma, float(miss @ miss))
     while True:
-        pi = _newton(problem, pi, weight)
+        pi = _newton(problem, pi, weight, SETTLED if weight <= gamma else NEAR)
         if weight <= gamma:
             return pi
-        weight = max(gamma, weight / 10)
+        weight = max(gamma, weight / SHRINK)
 
 
 def _problem(
@@ -98,7 +101,7 @@ def _problem(
         ten = slice(10 * i, 10 * i + 10)
         if not mask[ten].any():
             continue
-        P = _sound(np.einsum("k,kij->ij", prior[ten], UNITS), prior[0:first:10].sum(), first)
+        P = _sound(np.einsum("k,kij->ij", prior[ten], UNITS), float(prior[0:first:10].mean()))
         if P is not None and not mask[ten].all():
             found = f"the prior of link {i + 1} is no real body, and part of it is known"
             raise ModelError(describe(found, where=where, fix="let among= name all of the link's parameters"))
@@ -117,82 +120,74 @@ def _problem(
     return _Problem(A[:, indices], c, start, indices, tuple(links), scalars, scales, np.array(priors))
 
 
-def _sound(P: Array, mass: float, size: int) -> Array | None:
-    """Return a real body near P, where P is none or hardly one; None where P is sound."""
+def _sound(P: Array, mass: float) -> Array | None:
+    """Return a real body near P, where P is none or hardly one, beside links of a usual mass; None if P is sound."""
     length = np.sqrt(max(np.trace(P[:3, :3]) / P[3, 3], 1e-4)) if P[3, 3] > 0 else 0.1
     scale = np.array([length, length, length, 1.0])
     values, vectors = np.linalg.eigh(P / np.outer(scale, scale))
     if values[0] > SOUND * values[-1]:
         return None
-    least = max(1e-3 * values[-1], 1e-4 * mass / max(size, 1), 1e-9)
+    least = max(1e-3 * values[-1], 1e-3 * mass, 1e-9)
     clipped = (vectors * np.maximum(values, least)) @ vectors.T
     return np.asarray(clipped * np.outer(scale, scale))
 
 
-def _factors(problem: _Problem, pi: Array) -> Array | None:
-    """Return the Cholesky factors (links, 4, 4) of the pseudo-inertias, or None where one is not positive definite."""
-    if (pi[problem.scalars] <= 0).any():
-        return None
-    ten = np.array([pi[10 * i : 10 * i + 10] for i in problem.links]).reshape(-1, 10)
-    try:
-        return np.asarray(np.linalg.cholesky(np.einsum("lk,kij->lij", ten, UNITS)))
-    except np.linalg.LinAlgError:
-        return None
-
-
-def _cost(problem: _Problem, pi: Array, gamma: float) -> float:
-    """Return the function that is minimised; infinite outside of its domain."""
-    L = _factors(problem, pi)
-    if L is None:
-        return np.inf
-    miss = problem.A @ pi[problem.unknown] - problem.c
-    x = pi[problem.scalars] / problem.scales
-    distance = (x - np.log(x)).sum() - 2 * np.log(np.diagonal(L, axis1=1, axis2=2)).sum()
-    distance += np.einsum("lij,lik,ljk->", problem.priors, L, L)
-    return float(miss @ miss / 2 + gamma * distance)
-
-
-def _newton(problem: _Problem, pi: Array, gamma: float) -> Array:
-    """Return the minimum for one gamma: damped Newton steps, each a least-squares problem."""
+def _newton(problem: _Problem, pi: Array, gamma: float, near: float) -> Array:
+    """Return the minimum for one gamma: Newton steps, each a least-squares problem, each as long as it goes down."""
     where = {int(k): n for n, k in enumerate(problem.unknown)}
+    root, rounding = np.sqrt(gamma), (1e-13 * float(np.linalg.norm(problem.c))) ** 2
     for _ in range(STEPS):
-        L = _factors(problem, pi)
-        assert L is not None
-        inverse = np.linalg.inv(L)
-        blocks = [problem.A]
-        right = [problem.c - problem.A @ pi[problem.unknown]]
-        for i, Li, back, prior in zip(problem.links, L, inverse, problem.priors, strict=True):
-            own = [k for k in range(10 * i, 10 * i + 10) if k in where]
-            block = np.zeros((16, len(where)))
-            block[:, [where[k] for k in own]] = np.stack(
-                [(back @ UNITS[k - 10 * i] @ back.T).ravel() for k in own], axis=1
-            )
-            blocks.append(np.sqrt(gamma) * block)
-            right.append(-np.sqrt(gamma) * (Li.T @ prior @ Li - np.eye(4)).ravel())
+        ten = np.array([pi[10 * i : 10 * i + 10] for i in problem.links]).reshape(-1, 10)
+        L = np.linalg.cholesky(np.einsum("lk,kij->lij", ten, UNITS))
         x = pi[problem.scalars]
-        block = np.zeros((len(x), len(where)))
-        block[np.arange(len(x)), [where[int(k)] for k in problem.scalars]] = np.sqrt(gamma) / x
-        blocks.append(block)
-        right.append(-np.sqrt(gamma) * (x / problem.scales - 1))
-        J = np.concatenate(blocks)
+        # Rows of E -> L^-1 E L^-T for each link, and of d -> d / x for what is one number.
+        bends = np.zeros((16 * len(L) + len(x), len(where)))
+        for n, (i, back) in enumerate(zip(problem.links, np.linalg.inv(L), strict=True)):
+            own = [k for k in range(10 * i, 10 * i + 10) if k in where]
+            moved = np.einsum("ab,kbc,dc->kad", back, UNITS[[k - 10 * i for k in own]], back)
+            bends[16 * n : 16 * n + 16, [where[k] for k in own]] = moved.reshape(-1, 16).T
+        for n, k in enumerate(problem.scalars):
+            bends[16 * len(L) + n, where[int(k)]] = 1 / x[n]
+        pull = np.concatenate(
+            [(Li.T @ prior @ Li).ravel() for Li, prior in zip(L, problem.priors, strict=True)] + [x / problem.scales]
+        )
+        rest = np.concatenate([np.tile(np.eye(4).ravel(), len(L)), np.ones(len(x))]) - pull
+        miss = problem.c - problem.A @ pi[problem.unknown]
+        J = np.concatenate([problem.A, root * bends])
         lengths = np.linalg.norm(J, axis=0)
-        step = np.linalg.lstsq(J / lengths, np.concatenate(right), rcond=None)[0] / lengths
-        decrement = float(np.sum((J @ step) ** 2))
-        if decrement < 1e-10 * min(gamma, 1.0):
+        step = np.linalg.lstsq(J / lengths, np.concatenate([miss, root * rest]), rcond=None)[0] / lengths
+        left = float(np.sum((J @ step) ** 2))
+        if left < max(near * gamma, rounding):
             return pi
-        pi, moved = _moved(problem, pi, step, gamma, decrement)
-        if not moved:  # rounding hides what is left to gain
-            return pi
-    return pi
+        bent = bends @ step
+        turns = np.linalg.eigvalsh(bent[: 16 * len(L)].reshape(-1, 4, 4)).ravel()
+        stretches = np.concatenate([turns, bent[16 * len(L) :]])
+        share = _share(problem.A @ step, miss, gamma, float(pull @ bent), stretches)
+        pi = pi.copy()
+        pi[problem.unknown] += share * step
+    if left < NEAR * gamma:  # as near as the way there, with rounding in the way of more
+        return pi
+    fix = "raise regularisation, or give a robot that is nearer to the measured one"
+    raise ModelError(describe(f"no physical parameters found in {STEPS} steps of Newton's method", fix=fix))
 
 
-def _moved(problem: _Problem, pi: Array, step: Array, gamma: float, decrement: float) -> tuple[Array, bool]:
-    """Return the parameters after as much of a step as lowers the cost enough, and whether there was any."""
-    before, share = _cost(problem, pi, gamma), 1.0
-    while share > 1e-12:
-        trial = pi.copy()
-        trial[problem.unknown] += share * step
-        if _cost(problem, trial, gamma) <= before - 1e-4 * share * decrement:
-            return trial, True
-        share /= 2
-    return pi, False
+def _share(moved: Array, miss: Array, gamma: float, pull: float, stretches: Array) -> float:
+    """Return how much of a step goes farthest down, by bisection of the slope along it, which grows.
+
+    ``moved`` is how the step changes what is explained, ``stretches`` the relative changes of all principal values.
+    """
+    start, growth = gamma * pull - float(moved @ miss), float(moved @ moved)
+
+    def slope(s: float) -> float:
+        return start + s * growth - gamma * float(np.sum(stretches / (1 + s * stretches)))
+
+    least = float(stretches.min(initial=0.0))
+    low, high = 0.0, 1.0
+    if least < 0:
+        high = min(1.0, -0.999 / least)
+    while slope(high) < 0 and (least >= 0 or 2 * high < -0.999 / least):
+        low, high = high, 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return (low + high) / 2

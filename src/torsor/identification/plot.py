@@ -34,7 +34,9 @@ def plot(found: "Identified", path: str | Path | None) -> Any:
         axes.spines[["top", "right"]].set_visible(False)
     for axes in panels[len(names) :]:
         figure.delaxes(axes)
-    panels[rows - 1].set_xlabel("sample" if data.times is None else "time (s)")
+    for axes in {panels[rows - 1], panels[len(names) - 1]}:
+        axes.set_xlabel("sample" if data.times is None else "time (s)")
+        axes.tick_params(labelbottom=True)
     panels[0].set_ylabel("N m, N")
     figure.suptitle(f"{found.prior.name}: measured and predicted forces")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False)

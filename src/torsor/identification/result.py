@@ -1,6 +1,7 @@
 """What identification finds: parameters, how sure they are, and how well they explain the forces."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.identification.measurements import Measurements
+from torsor.identification.measurements import Measurements, checked
 from torsor.model import Robot
 from torsor.parameters import BaseParameters
+from torsor.simulation import Trajectory
 
 __all__ = ["Identified"]
 
@@ -66,8 +68,8 @@ class Identified:
             >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
             >>> q, v, a = rng.normal(size=(3, 400, 1))
             >>> tau = robot.inverse_dynamics(q, v, a) + 0.01 * rng.normal(size=(400, 1))
-            >>> torsor.identify(robot, (q, v, a, tau)).deviations.round(4).tolist()
-            [0.0001, 0.0001, 0.0005, 0.0009, 0.0009]
+            >>> torsor.identify(robot, (q, v, a, tau)).deviations.round(3).tolist()
+            [0.0, 0.0, 0.001, 0.001, 0.001]
         """
         return np.sqrt(np.diagonal(self.covariance))
 
@@ -135,8 +137,10 @@ class Identified:
         known = self.prior.inverse_dynamics(q, v, a) - Y @ np.where(self.base.unknown, self.prior.parameters(), 0.0)
         return np.asarray(known + Y[..., self.base.columns] @ self.values)
 
-    def validate(self, data: Measurements) -> "Identified":
+    def validate(self, data: Measurements | Trajectory | Sequence[Any]) -> "Identified":
         """Return the same estimate beside other measurements, for its residuals, report and figures there.
+
+        ``data`` as in ``identify``.
 
         Example:
             >>> import torsor
@@ -146,7 +150,8 @@ class Identified:
             >>> bool(torsor.identify(robot, data).validate(data).rms.max() < 1e-12)
             True
         """
-        return replace(self, measurements=data, predicted=self.predict(data.q, data.v, data.a))
+        samples = checked(self.prior, data)
+        return replace(self, measurements=samples, predicted=self.predict(samples.q, samples.v, samples.a))
 
     def report(self) -> str:
         """Return tables as text: parameters with deviations, and residuals of the coordinates.
@@ -166,7 +171,7 @@ class Identified:
         console = Console(file=text, width=120, color_system=None)
         for table in tables(self):
             console.print(table)
-        return text.getvalue()
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw measured and predicted forces and their difference, a panel for each coordinate; return the figure.

@@ -18,6 +18,10 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
+def _number(value: float) -> str:
+    return "0" if abs(value) < 1e-12 else f"{value:.5g}"
+
+
 def tables(found: "Identified") -> list[Table]:
     """Return the table of the base parameters and that of the residuals."""
     how = "physical" if found.parameters is not None else "least squares"
@@ -26,7 +30,7 @@ def tables(found: "Identified") -> list[Table]:
     rows = zip(found.names, found.base.values, found.values, found.deviations, found.relative_deviations, strict=True)
     for name, given, value, deviation, percent in rows:
         share = f"{percent:.3g}" if percent < 1e4 else "> 10000"
-        parameters.add_row(escape(name), f"{given:.5g}", f"{value:.5g}", f"{deviation:.2g}", share)
+        parameters.add_row(escape(name), _number(given), _number(value), f"{deviation:.2g}", share)
     residuals = _table(
         f"Residuals of {len(found.measurements)} samples (N m and N)", "coordinate", "RMS", "% of force", "R²"
     )
