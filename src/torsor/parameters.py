@@ -161,7 +161,8 @@ class Parametrised(Sensitivities):
         preferred = [10 * link + k for link in range(len(self.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
         kept = _independent(Y, [*preferred, *range(len(preferred), p)])
         rules = _within(regroupings(Tree.of(self)), unknown)
-        by_rule = np.linalg.matrix_rank(rules, tol=1e-8) == np.count_nonzero(unknown) - len(kept)
+        hold = np.abs(Y @ rules.T).max(initial=0.0) <= DEPENDENT * np.abs(Y).max(initial=0.0)
+        by_rule = hold and np.linalg.matrix_rank(rules, tol=1e-8) == np.count_nonzero(unknown) - len(kept)
         matrix = _shares_by_rule(rules, kept, unknown) if by_rule else _shares(Y, kept)
         names = tuple(_name(row, self.parameter_names, column) for row, column in zip(matrix, kept, strict=True))
         values = matrix @ self.parameters()

@@ -27,8 +27,8 @@ def plot(found: "Identified", path: str | Path | None) -> Any:
         panels, names, data.tau.T, found.predicted.T, found.relative_residuals, strict=False
     ):
         axes.plot(along, measured, color="0.65", linewidth=2.2, label="measured")
-        axes.plot(along, predicted, color="C0", linewidth=1.0, label="predicted")
-        axes.plot(along, measured - predicted, color="C3", linewidth=0.8, label="difference")
+        axes.plot(along, measured - predicted, color="C3", linewidth=0.6, alpha=0.7, label="difference")
+        axes.plot(along, predicted, color="C0", linewidth=1.2, label="predicted")
         axes.set_title(f"{name}: difference {percent:.2g} % of the force", fontsize="medium")
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
