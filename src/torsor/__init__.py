@@ -6,10 +6,11 @@
 (6,)
 """
 
-from torsor import autodiff, control, library, spatial
+from torsor import autodiff, control, identification, library, spatial
 from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
+from torsor.identification import identify
 from torsor.model import Robot
 from torsor.parametric import Parametric
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
@@ -42,6 +43,8 @@ __all__ = [
     "from_dh",
     "from_mdh",
     "from_screws",
+    "identification",
+    "identify",
     "library",
     "load",
     "simulate",

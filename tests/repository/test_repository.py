@@ -33,6 +33,7 @@ LAYERS = [
     "library",
     "simulation",
     "control",
+    "identification",
     "view",
     "bench",
     "cli",
@@ -40,7 +41,19 @@ LAYERS = [
 ALONE = {"compiler": {"compiler"}}
 
 # The public names that scripts and acceptance checks call, as far as this version has them.
-NAMES = ["load", "from_dh", "from_mdh", "from_screws", "DHLink", "MDHLink", "library", "compile", "cache", "simulate"]
+NAMES = [
+    "load",
+    "from_dh",
+    "from_mdh",
+    "from_screws",
+    "DHLink",
+    "MDHLink",
+    "library",
+    "compile",
+    "cache",
+    "simulate",
+    "identify",
+]
 ATTRIBUTES = [
     "to",
     "export_c",
@@ -110,7 +123,7 @@ def test_imports_point_down(path: Path) -> None:
         if own in ALONE:
             assert other in ALONE[own], f"{own} must not know {name}"
         else:
-            compiles = ["compiler"] if own in ("export", "computing", "simulation", "control") else []
+            compiles = ["compiler"] if own in ("export", "computing", "simulation", "control", "identification") else []
             below = [*LAYERS[: LAYERS.index(own) + 1], *compiles]
             assert other in below, f"{own} must not import {name}"
 
@@ -141,6 +154,7 @@ def test_every_method_of_a_robot_has_an_example() -> None:
         if not name.startswith("_") and method.__module__ in (
             "torsor.model",
             "torsor.computing",
+            "torsor.parameters",
             "torsor.robot.edit",
             "torsor.robot.edit_drives",
         ):

@@ -4,7 +4,8 @@ from torsor.dynamics.algorithms import ALGORITHMS, Algorithm
 from torsor.dynamics.fingerprint import fingerprint
 from torsor.dynamics.lean import lean
 from torsor.dynamics.midpoint import midpoint_step
-from torsor.dynamics.regressor import parameter_names, parameters
+from torsor.dynamics.regressor import inertial, parameter_names, parameters, units
+from torsor.dynamics.regrouping import regroupings
 from torsor.dynamics.requests import Request
 from torsor.dynamics.tracing import trace
 from torsor.dynamics.tree import Body, Tree
@@ -16,9 +17,12 @@ __all__ = [
     "Request",
     "Tree",
     "fingerprint",
+    "inertial",
     "lean",
     "midpoint_step",
     "parameter_names",
     "parameters",
+    "regroupings",
     "trace",
+    "units",
 ]

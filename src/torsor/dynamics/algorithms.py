@@ -109,6 +109,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "friction_force": Algorithm(passive.friction_force, ("v",), _N),
     "spring_force": Algorithm(passive.spring_force, ("q",), _N),
     "regressor": Algorithm(regressor.regressor, ("q", "v", "a"), ("n", "p")),
+    "power_regressor": Algorithm(regressor.power_regressor, ("q", "v", "a"), ("p",)),
+    "energy_regressor": Algorithm(regressor.energy_regressor, ("q", "v"), ("p",)),
     "mass_matrix": Algorithm(composite.mass_matrix, ("q",), _NN, lean=True),
     "coriolis_matrix": Algorithm(composite.coriolis_matrix, ("q", "v"), _NN, lean=True),
     "poses": Algorithm(places.poses, ("q",), ("L", 4, 4)),

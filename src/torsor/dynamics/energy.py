@@ -1,13 +1,25 @@
 """Sums over the bodies: energies, centre of mass, momentum."""
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 from torsor.dynamics.kinematics import moves, sx, twists, world_poses
 from torsor.dynamics.passive import spring_energy
 from torsor.dynamics.tree import Body, Tree
 from torsor.spatial import cross, rotational_inertia
 
-__all__ = ["center_of_mass", "gravity_energy", "kinetic_energy", "momentum", "potential_energy"]
+__all__ = [
+    "body_gravity_energy",
+    "center_of_mass",
+    "gravity_energy",
+    "kinetic_energy",
+    "momentum",
+    "potential_energy",
+    "twice_kinetic_energy",
+]
+
+Array = NDArray[np.float64]
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -20,20 +32,36 @@ def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
     return J @ w + cross(ms, v) + body.spin(rates), m * v + cross(w, ms)
 
 
+def twice_kinetic_energy(body: Body, V: ca.SX, v: ca.SX) -> ca.SX:
+    """Return omega . h + v . p (J) of a body with the twist V, its rotors spinning at the rates v (nv x 1)."""
+    # The spin couples to the body's own turning twice: once in the body's energy, once in the rotor's.
+    return ca.dot(V, ca.vertcat(*_momentum(body, V, 2 * v)))
+
+
 def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return v^T M v / 2 (J): the sum of (omega . h + v . p) / 2 over the bodies, and that of the rotors' spin."""
+    """Return v^T M v / 2 (J): the sum over the bodies, and that of the rotors' spin."""
     energy = ca.dot(v, sx(tree.armature) * v)
     for body, V in zip(tree.bodies, twists(tree, moves(tree, q), v), strict=True):
-        # The spin couples to the body's own turning twice: once in the body's energy, once in the rotor's.
-        energy += ca.dot(V, ca.vertcat(*_momentum(body, V, 2 * v)))
+        energy += twice_kinetic_energy(body, V, v)
     return energy / 2
+
+
+def _body_first_moment(body: Body, pose: tuple[ca.SX, ca.SX]) -> ca.SX:
+    """Return mass times position of a body at the pose (R, p), in base axes."""
+    R, p = pose
+    return R @ sx(body.P[:3, 3]) + body.mass * p
+
+
+def body_gravity_energy(body: Body, pose: tuple[ca.SX, ca.SX], gravity: Array) -> ca.SX:
+    """Return -m g . c (J) of a body at the pose (R, p) in base axes."""
+    return -ca.dot(sx(gravity), _body_first_moment(body, pose))
 
 
 def _first_moment(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the sum of mass times position over the bodies, in base axes."""
     total = ca.SX.zeros(3, 1)
-    for body, (R, p) in zip(tree.bodies, world_poses(tree, moves(tree, q)), strict=True):
-        total += R @ sx(body.P[:3, 3]) + body.mass * p
+    for body, pose in zip(tree.bodies, world_poses(tree, moves(tree, q)), strict=True):
+        total += _body_first_moment(body, pose)
     return total
 
 
@@ -70,6 +98,6 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
         h_body, p_body = _momentum(body, V, v)
         p_world = R @ p_body
         h, p = h + R @ h_body + cross(origin, p_world), p + p_world
-        first += R @ sx(body.P[:3, 3]) + body.mass * origin
+        first += _body_first_moment(body, (R, origin))
     mass = _mass(tree)
     return ca.vertcat(h if mass.is_zero() else h - cross(first, p) / mass, p)

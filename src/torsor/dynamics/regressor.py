@@ -1,24 +1,36 @@
-"""Inverse dynamics as a matrix of the motion times the parameters of the robot, in which it is linear.
+"""Inverse dynamics and energy as matrices of the motion times the parameters of the robot, in which they are linear.
 
 A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. What each of them takes at one is
 a wrench, a column of Newton's and Euler's equations, and climbs to the joints above like any other. Rotor inertias and
 friction have a column each. Springs and motors are not among the parameters: what they take comes on top. Document 003,
-section 3; Khalil and Dombre 2002.
+section 3; Khalil and Dombre 2002. The energy of what a parameter is at one is its column of the energy regressor
+(Gautier and Khalil 1988), and force times velocity that of the power.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.dynamics.composite import climb
-from torsor.dynamics.kinematics import Motion, motions, moves, sx
+from torsor.dynamics.energy import body_gravity_energy, twice_kinetic_energy
+from torsor.dynamics.kinematics import Motion, motions, moves, sx, twists, world_poses
 from torsor.dynamics.tree import Body, Tree
 from torsor.robot import Mechanism
-from torsor.spatial import cross, moment, move_pseudo_inertia, pseudo_inertia
+from torsor.spatial import cross, moment, move_pseudo_inertia, pseudo_inertia, rotational_inertia
 
-__all__ = ["INERTIAL", "parameter_names", "parameters", "regressor"]
+__all__ = [
+    "INERTIAL",
+    "energy_regressor",
+    "inertial",
+    "parameter_names",
+    "parameters",
+    "power_regressor",
+    "regressor",
+    "units",
+]
 
 Array = NDArray[np.float64]
 
@@ -27,7 +39,7 @@ INERTIAL = ("m", "mx", "my", "mz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
-def _bases() -> list[Array]:
+def units() -> list[Array]:
     """Return the pseudo-inertia (4 x 4) of each inertial parameter at one, in the link's axes."""
     bases = []
     for k in range(10):
@@ -45,11 +57,15 @@ def _bases() -> list[Array]:
     return bases
 
 
+def _parts(body: Body) -> Iterator[Array]:
+    """Give the pseudo-inertia (4 x 4) of each inertial parameter of a body's link at one, in the body's axes."""
+    return (move_pseudo_inertia(body.link, unit) for unit in units())
+
+
 def _link_columns(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
     """Return the wrenches (n, f), 3 x 10 each, that the inertial parameters of a body's link take at one."""
     columns = []
-    for base in _bases():
-        P = move_pseudo_inertia(body.link, base)
+    for P in _parts(body):
         Sigma, ms, m = sx(P[:3, :3]), sx(P[:3, 3]), sx(P[3, 3])
         columns.append((moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms))
     return ca.horzcat(*(n for n, _ in columns)), ca.horzcat(*(f for _, f in columns))
@@ -71,6 +87,26 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     return ca.horzcat(ca.SX(tree.nv, 0), *blocks, *_joint_columns(tree, v, a))
 
 
+def power_regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
+    """Return y (p x 1) with v . tau = y . pi: the rate of the energy and what friction takes, in W."""
+    return regressor(tree, q, v, a).T @ v
+
+
+def energy_regressor(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return h (p x 1) with kinetic energy + energy in gravity = h . pi, in J; friction has none."""
+    moved = moves(tree, q)
+    columns: list[ca.SX] = []
+    for body, V, pose in zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True):
+        for P in _parts(body):
+            part = replace(body, P=P, rotors=())
+            columns.append(twice_kinetic_energy(part, V, v) / 2 + body_gravity_energy(part, pose, tree.gravity))
+    for body in tree.bodies:
+        rate = body.rate(v)
+        for k in range(rate.size1()):
+            columns += [rate[k] ** 2 / 2, ca.SX(1, 1), ca.SX(1, 1)]
+    return ca.densify(ca.vertcat(ca.SX(0, 1), *columns))
+
+
 def _column(nv: int, shares: dict[int, ca.SX]) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *(shares.get(k, ca.SX(1, 1)) for k in range(nv)))
 
@@ -85,13 +121,17 @@ def _joint_columns(tree: Tree, v: ca.SX, a: ca.SX) -> Iterator[ca.SX]:
                 yield _column(tree.nv, {index: body.joint.ratio * value})
 
 
+def inertial(P: Array) -> Array:
+    """Return the inertial parameters (10,) of a pseudo-inertia (4 x 4), about the same origin."""
+    J = rotational_inertia(P[:3, :3])
+    return np.array([P[3, 3], *P[:3, 3], *(J[i, j] for i, j in _PAIRS)])
+
+
 def parameters(mechanism: Mechanism) -> Array:
     """Return pi (p,): ten for each link, then rotor inertia, Coulomb and viscous friction of each joint velocity."""
     values: list[float] = []
     for link in mechanism.links:
-        P = pseudo_inertia(*link.body)
-        J = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-        values += [P[3, 3], *P[:3, 3], *(J[i, j] for i, j in _PAIRS)]
+        values += inertial(pseudo_inertia(*link.body)).tolist()
     for joint in mechanism.joints:
         for k in range(joint.nv):
             values += [float(np.asarray(getattr(joint, name))[k]) for name in ("rotor_inertia", "coulomb", "viscous")]

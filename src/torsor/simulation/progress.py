@@ -1,4 +1,4 @@
-"""A bar that shows how far a simulation is, once it lasts."""
+"""A bar that shows how far a simulation, or other long work, is, once it lasts."""
 
 import sys
 import time
@@ -17,8 +17,8 @@ PAUSE = 0.1  # seconds between two looks
 class Bar:
     """A progress bar on stderr: ``shown`` is True, False, or None for "if stderr is a terminal and it takes long"."""
 
-    def __init__(self, duration: float, shown: bool | None) -> None:
-        self.duration = duration
+    def __init__(self, duration: float, shown: bool | None, title: str = "simulating") -> None:
+        self.duration, self.title = duration, title
         self._wanted = sys.stderr.isatty() if shown is None else shown
         self._next = time.monotonic() + (0.0 if shown else PATIENCE)
         self._progress: Progress | None = None
@@ -35,7 +35,7 @@ class Bar:
             self._progress.stop()
 
     def at(self, t: float) -> None:
-        """Say that the simulation has come to the time t; cheap enough for every step."""
+        """Say that the work has come to t of its duration; cheap enough for every step."""
         if not self._wanted or time.monotonic() < self._next:
             return
         if self._progress is None:
@@ -44,7 +44,7 @@ class Bar:
 
             console = Console(stderr=True)
             self._progress = Progress(console=console, transient=console.is_terminal)
-            self._progress.add_task("simulating", total=self.duration)
+            self._progress.add_task(self.title, total=self.duration)
             self._progress.start()
         self._progress.update(self._progress.task_ids[0], completed=t)
         self._next = time.monotonic() + PAUSE

@@ -1,0 +1,137 @@
+"""Periodic motions: finite Fourier series, with all their rates exact."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.model import Robot
+
+__all__ = ["Excitation", "features", "resting"]
+
+Array = NDArray[np.float64]
+
+
+def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
+    """Return the functions 1, sin(k w t), cos(k w t), their rates and second rates at times t: (..., 2 H + 1) each.
+
+    w = 2 pi / period (1/s), k = 1 to H; the sines stand before the cosines.
+
+    Example:
+        >>> value, rate, _ = features(0.0, 1.0, 2)
+        >>> value.tolist(), rate.round(3).tolist()
+        ([1.0, 0.0, 0.0, 1.0, 1.0], [0.0, 6.283, 12.566, -0.0, -0.0])
+    """
+    times = np.asarray(t, dtype=float)[..., None]
+    w = 2 * np.pi / period * np.arange(1, harmonics + 1)
+    s, c = np.sin(w * times), np.cos(w * times)
+    one, nothing = np.ones_like(times), np.zeros_like(times)
+    value, rate = np.concatenate([one, s, c], -1), np.concatenate([nothing, w * c, -w * s], -1)
+    return value, rate, np.concatenate([nothing, -(w**2) * s, -(w**2) * c], -1)
+
+
+def resting(harmonics: int) -> Array:
+    """Return an orthonormal basis (2 H + 1, 2 H - 1) of the series that start, and end, at rest: v = 0 and a = 0.
+
+    Example:
+        >>> _, rate, second = features(0.0, 1.0, 3)
+        >>> bool(np.abs([rate @ resting(3), second @ resting(3)]).max() < 1e-12)
+        True
+    """
+    _, rate, second = features(0.0, 2 * np.pi, harmonics)
+    return np.asarray(np.linalg.svd(np.stack([rate, second]))[2][2:].T)
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """A periodic motion that shows the parameters of a robot: q_j(t) = sum of coefficients times ``features``.
+
+    ``period`` is in s, ``coefficients`` (2 H + 1, n) in rad or m: constant, H sines, H cosines of each coordinate.
+    ``condition`` is the condition number of the base regressor along the motion, ``start_condition`` that of the best
+    random motion, from which the search began. ``status`` is "done" or "interrupted" (Ctrl-C).
+
+    Example:
+        >>> import torsor
+        >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+        >>> sway.q(0.5).round(9).tolist(), sway.v(0.5).round(9).tolist()
+        ([1.0], [0.0])
+    """
+
+    robot: Robot
+    period: float
+    coefficients: Array
+    condition: float
+    start_condition: float
+    status: str = "done"
+
+    @property
+    def harmonics(self) -> int:
+        """Number of harmonics H."""
+        return len(self.coefficients) // 2
+
+    def __repr__(self) -> str:
+        text = f"{self.harmonics} harmonics of {self.period:.6g} s, condition number {self.condition:.4g}"
+        return f"<Excitation of {self.robot.name!r}: {text}, {self.status}>"
+
+    def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return (q, v, a), each (..., n), at times t (...), in s.
+
+        Example:
+            >>> import torsor
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> [x.round(3).tolist() for x in sway(0.0)]
+            [[0.0], [3.142], [0.0]]
+        """
+        q, v, a = (each @ self.coefficients for each in features(t, self.period, self.harmonics))
+        return q, v, a
+
+    def q(self, t: ArrayLike) -> Array:
+        """Return the positions (..., n) at times t (...), in rad and m.
+
+        Example:
+            >>> import torsor
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> sway.q([0.0, 0.5]).round(9).tolist()
+            [[0.0], [1.0]]
+        """
+        return self(t)[0]
+
+    def v(self, t: ArrayLike) -> Array:
+        """Return the velocities (..., n) at times t (...), in rad/s and m/s.
+
+        Example:
+            >>> import torsor
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> sway.v(0.0).round(3).tolist()
+            [3.142]
+        """
+        return self(t)[1]
+
+    def a(self, t: ArrayLike) -> Array:
+        """Return the accelerations (..., n) at times t (...), in rad/s^2 and m/s^2.
+
+        Example:
+            >>> import torsor
+            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
+            >>> sway.a(0.5).round(3).tolist()
+            [-9.87]
+        """
+        return self(t)[2]
+
+    def law(self, t: Any) -> ca.SX:
+        """Return the positions (n x 1) over a CasADi time: what a controller of ``torsor.control`` follows.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(2)
+            >>> sway = Excitation(robot, 2.0, np.array([[0.0, 3.0], [1.0, 0.0], [0.0, 0.0]]), 1.0, 1.0)
+            >>> control = torsor.control.computed_torque(robot, sway.law, bandwidth=10.0)
+            >>> control.reference(0.5)[0].round(9).tolist()
+            [1.0, 3.0]
+        """
+        w = 2 * np.pi / self.period * np.arange(1, self.harmonics + 1)
+        series = ca.vertcat(1, *(ca.sin(each * t) for each in w), *(ca.cos(each * t) for each in w))
+        positions: ca.SX = ca.DM(self.coefficients.T) @ series
+        return positions

@@ -1,0 +1,156 @@
+"""What was measured: motions and the forces that they took."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.identification.differentiation import differentiate
+from torsor.model import Robot
+from torsor.simulation import Trajectory
+
+__all__ = ["Measurements", "checked"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Samples of motions and forces: ``q`` (N, nq), ``v``, ``a``, ``tau`` (N, nv), in SI units and radians.
+
+    Samples need no order and may come from several motions. ``weights`` (N, nv) say how much a force counts beside the
+    others of its coordinate: 1 where they are not given, and 0 leaves one out, for example of a saturated drive.
+    ``times`` (N,), where they are known, are for figures only. Leading axes are taken as more samples.
+
+    Example:
+        >>> import torsor
+        >>> robot = torsor.library.two_link()
+        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
+        >>> len(Measurements(q, v, a, robot.inverse_dynamics(q, v, a)))
+        50
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    weights: Array | None = None
+    times: Array | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("q", "v", "a", "tau"):
+            object.__setattr__(self, name, _samples(getattr(self, name), name))
+        samples = {name: len(getattr(self, name)) for name in ("q", "v", "a", "tau")}
+        if len(set(samples.values())) > 1 or not len(self):
+            raise ModelError(describe(f"numbers of samples are {samples}", allowed="the same for all, and some"))
+        if self.weights is not None:
+            weights = np.asarray(self.weights, dtype=float)
+            if weights.ndim > 1:
+                weights = weights.reshape(-1, weights.shape[-1])
+            try:
+                weights = np.array(np.broadcast_to(weights, self.tau.shape))
+            except ValueError:
+                found = f"weights have shape {weights.shape}"
+                raise ModelError(describe(found, allowed=f"those of tau, {self.tau.shape}")) from None
+            if not np.isfinite(weights).all() or (weights < 0).any():
+                raise ModelError(describe("weights are negative or not finite", allowed="0 or more"))
+            object.__setattr__(self, "weights", weights)
+        if self.times is not None:
+            times = np.asarray(self.times, dtype=float).ravel()
+            if len(times) != len(self):
+                raise ModelError(describe(f"{len(times)} times", allowed=f"one for each of {len(self)} samples"))
+            object.__setattr__(self, "times", times)
+
+    def __len__(self) -> int:
+        return len(self.tau)
+
+    @classmethod
+    def from_trajectory(cls, trajectory: Trajectory) -> "Measurements":
+        """Return the samples of a simulation, of all its rollouts; external wrenches are not known to identification.
+
+        Example:
+            >>> import torsor
+            >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
+            >>> len(Measurements.from_trajectory(fall))
+            501
+        """
+        if trajectory.external is not None and np.any(trajectory.external):
+            fix = "measure without a load, or add it to the robot with with_payload"
+            raise ModelError(describe("external wrenches act", where=trajectory.robot.name, fix=fix))
+        times = np.broadcast_to(trajectory.times, trajectory.tau.shape[:-1]).ravel()
+        return cls(trajectory.q, trajectory.v, trajectory.a, trajectory.tau, times=times)
+
+    @classmethod
+    def from_positions(
+        cls, t: ArrayLike, q: ArrayLike, tau: ArrayLike, cutoff: float, *, periodic: bool = False, trim: bool = True
+    ) -> "Measurements":
+        """Return samples from positions q (N, n) and forces tau (N, n) at equally spaced times t (N,), in s.
+
+        Velocities and accelerations come from ``differentiate``: a filter without phase, with a ``cutoff`` in Hz some
+        five to ten times the highest frequency of the motion. ``trim`` leaves out what lies within 1 / cutoff of the
+        ends, where they are poor, unless the motion is ``periodic``. The forces are taken as they are: their noise
+        averages out, and friction's jumps stay where they belong.
+
+        Example:
+            >>> t = np.arange(1000) * 2e-3
+            >>> q = np.sin(2 * np.pi * t)[:, None]
+            >>> data = Measurements.from_positions(t, q, np.zeros_like(q), cutoff=20.0)
+            >>> len(data), bool(np.allclose(data.a, -(2 * np.pi) ** 2 * data.q, atol=1e-2))
+            (950, True)
+        """
+        forces = np.asarray(tau, dtype=float)
+        filtered, v, a = differentiate(t, q, cutoff, periodic=periodic, where="Measurements.from_positions")
+        if forces.shape != filtered.shape:
+            found = f"q has shape {filtered.shape} and tau {forces.shape}"
+            fix = "give v and a yourself where positions are quaternions: Measurements(q, v, a, tau)"
+            raise ModelError(describe(found, where="Measurements.from_positions", allowed="the same", fix=fix))
+        times = np.asarray(t, dtype=float)
+        ends = 0 if periodic or not trim else int(np.ceil(1 / (cutoff * (times[1] - times[0])) - 1e-9))
+        if 2 * ends >= len(times):
+            fix = "measure longer, or raise the cutoff"
+            raise ModelError(describe(f"all {len(times)} samples are within 1 / cutoff of an end", fix=fix))
+        kept = slice(ends, len(times) - ends)
+        return cls(filtered[kept], v[kept], a[kept], forces[kept], times=times[kept])
+
+
+def _samples(value: Any, name: str) -> Array:
+    """Return an array of samples (N, n), finite."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(describe(f"{name} is no array of numbers", where="measurements")) from None
+    if array.ndim < 2:
+        allowed = "(samples, coordinates)"
+        raise ModelError(describe(f"{name} has shape {array.shape}", where="measurements", allowed=allowed))
+    array = array.reshape(-1, array.shape[-1])
+    if not np.isfinite(array).all():
+        bad = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
+        fix = "leave these samples out, or give the forces any number and the weight 0"
+        raise ModelError(describe(f"{name} has numbers that are not finite in {bad} samples", fix=fix))
+    return array
+
+
+def checked(robot: Robot, data: Any) -> Measurements:
+    """Return measurements of a robot: as they are, of a trajectory, or of a tuple (q, v, a, tau).
+
+    Example:
+        >>> import torsor
+        >>> robot = torsor.library.two_link()
+        >>> len(checked(robot, (np.zeros((9, 2)),) * 4))
+        9
+    """
+    if isinstance(data, Trajectory):
+        data = Measurements.from_trajectory(data)
+    elif isinstance(data, (tuple, list)) and len(data) == 4:
+        data = Measurements(*data)
+    if not isinstance(data, Measurements):
+        allowed = "Measurements, a Trajectory, or (q, v, a, tau)"
+        raise ModelError(describe(f"data of type {type(data).__name__}", where=robot.name, allowed=allowed))
+    sizes = {"q": robot.nq, "v": robot.nv, "a": robot.nv, "tau": robot.nv}
+    for name, size in sizes.items():
+        found = getattr(data, name).shape[1]
+        if found != size:
+            raise ModelError(describe(f"{name} has {found} columns", where=robot.name, allowed=str(size)))
+    return data

@@ -1,0 +1,190 @@
+"""What identification finds: parameters, how sure they are, and how well they explain the forces."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.identification.measurements import Measurements, checked
+from torsor.model import Robot
+from torsor.parameters import BaseParameters
+from torsor.simulation import Trajectory
+
+__all__ = ["Identified"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """Identified base parameters: ``values`` (b,), ``covariance`` (b, b), of the parameters ``base.names``.
+
+    ``prior`` is the robot as it was given, ``condition`` the condition number of the weighted regressor, ``predicted``
+    (N, nv) the forces that the estimate gives for the ``measurements``, ``parameters`` (p,) all parameters of the
+    estimate that a real robot can have, or None without ``physical``.
+
+    Example:
+        >>> import torsor
+        >>> robot = torsor.library.two_link()
+        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
+        >>> found = torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)), physical=True)
+        >>> bool(np.allclose(found.robot.mass_matrix([0, 1]), robot.mass_matrix([0, 1])))
+        True
+    """
+
+    prior: Robot
+    base: BaseParameters
+    values: Array
+    covariance: Array
+    condition: float
+    measurements: Measurements
+    predicted: Array
+    parameters: Array | None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        worst = float(self.relative_residuals.max(initial=0.0))
+        return f"<Identified {self.prior.name!r}: {len(self)} base parameters, residuals of {worst:.2g} % at most>"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each base parameter is made of (b)."""
+        return self.base.names
+
+    @property
+    def deviations(self) -> Array:
+        """Standard deviations (b,) of the base parameters, from the covariance: of white noise, and of no model error.
+
+        Example:
+            >>> import torsor
+            >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
+            >>> q, v, a = rng.normal(size=(3, 400, 1))
+            >>> tau = robot.inverse_dynamics(q, v, a) + 0.01 * rng.normal(size=(400, 1))
+            >>> torsor.identify(robot, (q, v, a, tau)).deviations.round(3).tolist()
+            [0.0, 0.0, 0.001, 0.001, 0.001]
+        """
+        return np.sqrt(np.diagonal(self.covariance))
+
+    @property
+    def relative_deviations(self) -> Array:
+        """Standard deviations (b,) in percent of the values; infinite for a value of 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(100 * self.deviations / np.abs(self.values))
+
+    @cached_property
+    def residuals(self) -> Array:
+        """Measured forces less predicted ones (N, nv), in N m and N."""
+        return self.measurements.tau - self.predicted
+
+    @cached_property
+    def _counted(self) -> NDArray[np.bool_]:
+        weights = self.measurements.weights
+        return np.ones(self.residuals.shape, dtype=bool) if weights is None else weights > 0
+
+    def _mean(self, values: Array) -> Array:
+        """Return the mean (nv,) over the samples that count."""
+        return np.asarray(np.sum(values * self._counted, axis=0) / np.maximum(self._counted.sum(axis=0), 1))
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square (nv,) of the residuals of each coordinate, in N m and N."""
+        return np.sqrt(self._mean(self.residuals**2))
+
+    @property
+    def relative_residuals(self) -> Array:
+        """Residuals (nv,) in percent of the measured forces, both as root mean square."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.nan_to_num(100 * self.rms / np.sqrt(self._mean(self.measurements.tau**2)), posinf=np.inf)
+
+    @property
+    def r_squared(self) -> Array:
+        """Share (nv,) of the variance of the measured forces that the estimate explains: 1 is all."""
+        tau = self.measurements.tau
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(1 - self._mean(self.residuals**2) / self._mean((tau - self._mean(tau)) ** 2))
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot with the identified parameters, of an estimate with ``physical=True``."""
+        if self.parameters is None:
+            found = "base parameters alone do not make a robot: many have them, and this one may be none"
+            fix = "identify(..., physical=True), or predict(q, v, a)"
+            raise ModelError(describe(found, where=self.prior.name, fix=fix))
+        return self.prior.with_parameters(self.parameters)
+
+    def predict(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Return the forces (..., nv) of motions q (..., nq), v, a (..., nv), as the estimate has them.
+
+        tau = Y[:, columns] @ values, and what springs, motors and known parameters take.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
+            >>> found = torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)))
+            >>> bool(np.allclose(found.predict([0, 1], [1, 1], [0, 0]), robot.inverse_dynamics([0, 1], [1, 1], [0, 0])))
+            True
+        """
+        Y = self.prior.regressor(q, v, a)
+        known = self.prior.inverse_dynamics(q, v, a) - Y @ np.where(self.base.unknown, self.prior.parameters(), 0.0)
+        return np.asarray(known + Y[..., self.base.columns] @ self.values)
+
+    def validate(self, data: Measurements | Trajectory | Sequence[Any]) -> "Identified":
+        """Return the same estimate beside other measurements, for its residuals, report and figures there.
+
+        ``data`` as in ``identify``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
+            >>> data = torsor.identification.Measurements(q, v, a, robot.inverse_dynamics(q, v, a))
+            >>> bool(torsor.identify(robot, data).validate(data).rms.max() < 1e-12)
+            True
+        """
+        samples = checked(self.prior, data)
+        return replace(self, measurements=samples, predicted=self.predict(samples.q, samples.v, samples.a))
+
+    def report(self) -> str:
+        """Return tables as text: parameters with deviations, and residuals of the coordinates.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1)
+            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 1))
+            >>> "link1.Jzz" in torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).report()
+            True
+        """
+        from rich.console import Console
+
+        from torsor.identification.tables import tables
+
+        text = io.StringIO()
+        console = Console(file=text, width=120, color_system=None)
+        for table in tables(self):
+            console.print(table)
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw measured and predicted forces and their difference, a panel for each coordinate; return the figure.
+
+        ``path`` saves it too. Needs matplotlib: ``torsor[plot]``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
+            >>> len(torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).plot().axes)
+            2
+        """
+        from torsor.identification.plot import plot
+
+        return plot(self, path)
