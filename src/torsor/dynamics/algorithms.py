@@ -35,7 +35,8 @@ class Algorithm:
     frame, ``hybrid`` that the coordinates driven by force are named. ``output`` is the shape of the result for one
     state, with "n" for velocities, "nq" for positions, "L" for links, "p" for
     parameters; where there are several results, all of that
-    shape, ``results`` names them. ``loads`` are the inputs that external wrenches are given by.
+    shape, ``results`` names them. ``loads`` are the inputs that external wrenches are given by. ``shared`` says that
+    the rule computes nothing twice, so that nobody need look for it.
     """
 
     rule: Callable[..., Any]
@@ -47,6 +48,7 @@ class Algorithm:
     hybrid: bool = False
     results: tuple[str, ...] = ()
     loads: tuple[str, ...] = ("external",)
+    shared: bool = False
 
     def shapes(self, mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
         """Return the shape for one state of each input, of ``external`` and of the ``output``."""
@@ -86,6 +88,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             lean=output == _NN,
             external=True,
             results=("dq", "dv", f"d{third}"),
+            shared=name == "forward_dynamics_derivatives",
         )
         for where in ("", "_in_world")
         for name, rule, third, output in (
@@ -161,6 +164,7 @@ def trace(
     arguments: dict[str, Any] = dict(zip(names, symbols, strict=True))
     arguments |= {"place": place} if algorithm.at_place else {"forced": forced} if algorithm.hybrid else {}
     result = algorithm.rule(tree, **arguments)
-    results = ca.cse(list(result)) if isinstance(result, tuple) else [ca.cse(result)]
+    results = list(result) if isinstance(result, tuple) else [result]
+    results = results if algorithm.shared else ca.cse(results)
     titles = [f"{name}_{each}" for each in algorithm.results] or [name]
     return ca.Function(name, symbols, results, names, titles)

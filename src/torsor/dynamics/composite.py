@@ -38,10 +38,13 @@ __all__ = [
     "carried_by_each",
     "climb",
     "composites",
+    "coordinates",
     "coriolis_matrix",
     "mass_matrix",
     "momentum_composites",
 ]
+
+Coordinates = list[tuple[int, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +104,14 @@ class Entries:
 
     def add(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
         """Add the block between the coordinates of two joints or rotors."""
-        (i, i_ratio), (j, j_ratio) = _coordinate(row), _coordinate(column)
-        block = i_ratio * j_ratio * block
-        for r in range(block.size1()):
-            for c in range(block.size2()):
-                self.add_at(i + r, j + c, block[r, c])
+        self.add_block(coordinates(row), coordinates(column), block)
+
+    def add_block(self, rows: Coordinates, columns: Coordinates, block: ca.SX) -> None:
+        """Add the block between several coordinates, each given with the ratio of its joint to it."""
+        values = iter(ca.densify(block).elements())
+        for j, j_ratio in columns:
+            for i, i_ratio in rows:
+                self.add_at(i, j, i_ratio * j_ratio * next(values))
 
     def add_at(self, row: int, column: int, value: ca.SX) -> None:
         """Add one entry."""
@@ -119,8 +125,11 @@ class Entries:
         return ca.SX(sparsity, ca.vertcat(ca.SX.zeros(0, 1), *(self._values[key] for key in keys)))
 
 
-def _coordinate(owner: Body | Rotor) -> tuple[int, float]:
-    return (owner.v.start, owner.joint.ratio) if isinstance(owner, Body) else (owner.v, 1.0)
+def coordinates(owner: Body | Rotor) -> Coordinates:
+    """Return the coordinates of a joint or rotor, each with the ratio of the joint to it."""
+    if isinstance(owner, Rotor):
+        return [(owner.v, 1.0)]
+    return [(k, owner.joint.ratio) for k in range(owner.v.start, owner.v.stop)]
 
 
 def _rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
