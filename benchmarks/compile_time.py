@@ -17,7 +17,7 @@ import numpy as np
 import torsor
 from torsor.bench.measure import robot_file
 from torsor.compiler.llvm_code import write_llvm
-from torsor.compiler.native import emit, link, vector_width
+from torsor.compiler.native import HUGE, emit_here, link, vector_width
 from torsor.compiler.program import read_program
 from torsor.dynamics.algorithms import trace
 from torsor.spatial import axis_frame, from_pseudo_inertia, make_pose
@@ -94,8 +94,8 @@ def measure(mechanism: torsor.Robot, name: str) -> tuple[int, list[float]]:
     reading, program = seconds(lambda: read_program(function))
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
     writing, modules = seconds(lambda: write_llvm(program, axes, "float64", vector_width("float64")))
-    # One at a time: emit would share them with other processes.
-    compiling, objects = seconds(lambda: [each for module in modules for each in emit([module])])
+    level = 2 if len(modules) < HUGE else 0  # as emit has it, which would share the work with other processes
+    compiling, objects = seconds(lambda: emit_here(modules, level))
     linking, _ = seconds(lambda: link(objects))
     return sum(torsor.compiler.count_operations(function)), [tracing, reading + writing, compiling + linking]
 

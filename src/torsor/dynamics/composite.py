@@ -108,7 +108,7 @@ class Entries:
 
     def add_block(self, rows: Coordinates, columns: Coordinates, block: ca.SX) -> None:
         """Add the block between several coordinates, each given with the ratio of its joint to it."""
-        values = iter(ca.densify(block).elements())
+        values = iter(ca.vertsplit(ca.vec(ca.densify(block))) if block.numel() else [])
         for j, j_ratio in columns:
             for i, i_ratio in rows:
                 self.add_at(i, j, i_ratio * j_ratio * next(values))

@@ -290,7 +290,7 @@ def _solve(D: ca.SX, L_T: ca.SX, right: ca.SX, triangle: bool = False) -> ca.SX:
     pairs = list(zip(above, right_of, strict=True))  # column after column
     for i, j in pairs:
         rows[j] = rows[j] - L_T[i, j] * rows[i]
-    rows = [row * (1 / D[k]) for k, row in enumerate(rows)]  # a division takes as long as many products
+    rows = [row / D[k] for k, row in enumerate(rows)]
     if triangle:
         rows = [row[:, : k + 1] for k, row in enumerate(rows)]
     for i, j in reversed(pairs):
