@@ -20,8 +20,8 @@ __all__ = ["assembly", "emit", "link", "target_description", "vector_width"]
 _LINKING = threading.Lock()
 # Characters of LLVM text from which other processes are worth their start: about a second of work.
 LARGE = 400_000
-# From this many modules, about 150,000 operations, LLVM does not optimise: that takes a third of the time, and code
-# of such a length waits for its own instructions to be fetched more than for anything that LLVM would improve.
+# From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
+# code, which is an eighth to a half slower.
 HUGE = 128
 
 
