@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import casadi as ca
 
+from torsor.compiler.llvm_constants import write_constants
 from torsor.compiler.llvm_loop import write_loop
 from torsor.compiler.llvm_rules import RULES, Emitter, Scalar
 from torsor.compiler.program import Operation, Program
@@ -32,9 +33,10 @@ def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, 
     scalar = Scalar(dtype)
     pieces = _cut(program)
     slots, count = _slots(program, pieces)
-    modules = [_piece(program, scalar, width, number, piece, slots) for number, piece in enumerate(pieces)]
+    wanted = _wanted(program)
+    modules = [_piece(program, scalar, width, number, piece, slots, wanted) for number, piece in enumerate(pieces)]
     loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), count)
-    return [loop + call + _constants(program, scalar, width), *modules]
+    return [loop + call + write_constants(_constants(program, wanted), scalar, width), *modules]
 
 
 def _cut(program: Program) -> list[range]:
@@ -138,9 +140,16 @@ class _Body:
             self.store(self.names[index], "%scratch", self.slots[index])
 
 
-def _piece(program: Program, scalar: Scalar, width: int, number: int, piece: range, slots: dict[int, int]) -> str:
+def _piece(
+    program: Program,
+    scalar: Scalar,
+    width: int,
+    number: int,
+    piece: range,
+    slots: dict[int, int],
+    wanted: dict[int, list[int]],
+) -> str:
     body = _Body(program, scalar, width, slots)
-    wanted = _wanted(program)
     for index in piece:
         body.compute(index, program.operations[index])
         if program.operations[index].code not in _FREE:
@@ -156,14 +165,13 @@ def _piece(program: Program, scalar: Scalar, width: int, number: int, piece: ran
     return "\n".join([_declarations(body.emitter), *head, *body.emitter.lines, "  ret void", "}", weights, ""])
 
 
-def _constants(program: Program, scalar: Scalar, width: int) -> str:
-    """Return the function that writes what is the same for all states, zeros above all: once, not for each block."""
-    body = _Body(program, scalar, width, {})
-    for index, entries in _wanted(program).items():
+def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
+    """Return the entries of the outputs that are the same for all states, zeros above all, with their numbers."""
+    found: dict[int, float] = {}
+    for index, entries in wanted.items():
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
-            for entry in entries:
-                body.store("zeroinitializer" if index == _ZERO else body.value(index), "%out", entry)
-    return "\n".join(["define void @constants(ptr %out) {", *body.emitter.lines, "  ret void", "}", ""])
+            found |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
+    return found
 
 
 def _wanted(program: Program) -> dict[int, list[int]]:

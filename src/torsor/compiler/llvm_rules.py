@@ -85,14 +85,10 @@ class Emitter:
         self.called: set[tuple[str, int]] = set()  # functions of the C library, with their numbers of arguments
         self._next = 0
 
-    def new(self) -> str:
-        """Return a fresh name."""
-        self._next += 1
-        return f"%t{self._next}"
-
     def put(self, instruction: str) -> str:
-        """Write ``name = instruction`` and return the name."""
-        name = self.new()
+        """Write ``name = instruction`` and return the name: a number, in order, which LLVM reads faster than words."""
+        name = f"%{self._next}"
+        self._next += 1
         self.lines.append(f"  {name} = {instruction}")
         return name
 
@@ -175,7 +171,7 @@ class Emitter:
     def _unless_huge(self, x: str, sin: str, cos: str) -> tuple[str, str]:
         huge = self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
         any_huge = self.put(f"call i1 @llvm.vector.reduce.or.v{self.width}i1({self.bits} {huge})")
-        label, before = self.new()[1:], self.block
+        label, before = self._next, self.block
         self.lines.append(f"  br i1 {any_huge}, label %slow.{label}, label %done.{label}, !prof !0")
         self.lines.append(f"slow.{label}:")
         # Only the huge lanes change: what a state gives must not depend on its neighbours.

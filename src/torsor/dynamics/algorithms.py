@@ -16,6 +16,7 @@ from torsor.dynamics import (
     places,
     rates,
     regressor,
+    solved_derivatives,
 )
 from torsor.robot import Mechanism
 
@@ -31,7 +32,8 @@ class Algorithm:
     changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
     are named, ``rates`` that there may be more rates of the motion and of the results. ``output`` is the shape of the
     result for one state, with "n" for velocities, "nq" for positions, "3n" for (q, v, a), "L" for links, "p" for
-    parameters; where there are several results, all of that shape, ``results`` names them.
+    parameters; where there are several results, all of that shape, ``results`` names them. ``shared`` says that the
+    rule computes nothing twice, so that nobody need look for it.
     """
 
     rule: Callable[..., Any]
@@ -44,6 +46,7 @@ class Algorithm:
     hybrid: bool = False
     rates: bool = False
     results: tuple[str, ...] = ()
+    shared: bool = False
 
     def size_of(self, name: str) -> str:
         """Return which of the ``sizes`` an input has."""
@@ -75,20 +78,22 @@ ALGORITHMS: dict[str, Algorithm] = {
         derivatives.inverse_dynamics_derivatives, ("q", "v", "a"), _NN, lean=True, results=("dq", "dv", "da"), **_LOADED
     ),
     "forward_dynamics_derivatives": Algorithm(
-        derivatives.forward_dynamics_derivatives,
+        solved_derivatives.forward_dynamics_derivatives,
         ("q", "v", "tau"),
         _NN,
         lean=True,
         results=("dq", "dv", "dtau"),
+        shared=True,
         **_LOADED,
     ),
     "hybrid_dynamics_derivatives": Algorithm(
-        derivatives.hybrid_dynamics_derivatives,
+        solved_derivatives.hybrid_dynamics_derivatives,
         ("q", "v", "a", "tau"),
         _NN,
         lean=True,
         hybrid=True,
         results=("dq", "dv", "dgiven"),
+        shared=True,
         **_LOADED,
     ),
     "joint_wrench_derivatives": Algorithm(

@@ -39,12 +39,16 @@ __all__ = [
     "carried_by_each",
     "climb",
     "composites",
+    "coordinates",
     "coriolis_matrix",
     "mass_matrix",
     "momentum_composites",
+    "rotors",
     "times_B",
     "times_B_T",
 ]
+
+Coordinates = list[tuple[int, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +108,14 @@ class Entries:
 
     def add(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
         """Add the block between the coordinates of two joints or rotors."""
-        (i, i_ratio), (j, j_ratio) = _coordinate(row), _coordinate(column)
-        block = i_ratio * j_ratio * block
-        for r in range(block.size1()):
-            for c in range(block.size2()):
-                self.add_at(i + r, j + c, block[r, c])
+        self.add_block(coordinates(row), coordinates(column), block)
+
+    def add_block(self, rows: Coordinates, columns: Coordinates, block: ca.SX) -> None:
+        """Add the block between several coordinates, each given with the ratio of its joint to it."""
+        values = iter(ca.vertsplit(ca.vec(ca.densify(block))) if block.numel() else [])
+        for j, j_ratio in columns:
+            for i, i_ratio in rows:
+                self.add_at(i, j, i_ratio * j_ratio * next(values))
 
     def add_both(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
         """Add the block and its mirror image."""
@@ -127,11 +134,15 @@ class Entries:
         return ca.SX(sparsity, ca.vertcat(ca.SX.zeros(0, 1), *(self._values[key] for key in keys)))
 
 
-def _coordinate(owner: Body | Rotor) -> tuple[int, float]:
-    return (owner.v.start, owner.joint.ratio) if isinstance(owner, Body) else (owner.v, 1.0)
+def coordinates(owner: Body | Rotor) -> Coordinates:
+    """Return the coordinates of a joint or rotor, each with the ratio of the joint to it."""
+    if isinstance(owner, Rotor):
+        return [(owner.v, 1.0)]
+    return [(k, owner.joint.ratio) for k in range(owner.v.start, owner.v.stop)]
 
 
-def _rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
+def rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
+    """Give each rotor with the index of the body that carries it."""
     return ((k, rotor) for k, body in enumerate(tree.bodies) for rotor in body.rotors)
 
 
@@ -147,7 +158,7 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
             else:
                 entries.add(bodies[j], bodies[k], block)
                 entries.add(bodies[k], bodies[j], block.T)
-    for k, rotor in _rotors(tree):
+    for k, rotor in rotors(tree):
         for j, F in climb(tree, moved, k, sx(rotor.h), ca.SX.zeros(3, 1)):
             block = moved[j].S.T @ F
             entries.add(bodies[j], rotor, block)
@@ -171,7 +182,7 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
             entries.add(bodies[j], bodies[k], moved[j].S.T @ down)
             if j != k:
                 entries.add(bodies[k], bodies[j], up.T @ S_rate[j] + turned.T @ moved[j].S)
-    for k, rotor in _rotors(tree):
+    for k, rotor in rotors(tree):
         h, zero = sx(rotor.h), ca.SX.zeros(3, 1)
         half = cross(twist[k][:3], h) / 2
         for (j, F), (_, G) in zip(climb(tree, moved, k, h, zero), climb(tree, moved, k, half, zero), strict=True):

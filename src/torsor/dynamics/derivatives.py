@@ -23,6 +23,7 @@ changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over all 
 E w = (tr(Y) w - Y w, w x f): the same form as B, and it climbs with it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,25 +33,22 @@ from torsor.dynamics.composite import (
     Composite,
     Entries,
     carried_by_each,
-    climb,
     composites,
+    coordinates,
     momentum_composites,
     times_B,
     times_B_T,
 )
-from torsor.dynamics.hybrid import hybrid_dynamics
 from torsor.dynamics.kinematics import Move, motions, moves, sx, twists
 from torsor.dynamics.newton_euler import to_link, wrenches
 from torsor.dynamics.passive import slopes
-from torsor.dynamics.tree import Body, Rotor, Tree
+from torsor.dynamics.tree import Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
 __all__ = [
     "Loads",
     "Setting",
     "carry",
-    "forward_dynamics_derivatives",
-    "hybrid_dynamics_derivatives",
     "inverse_dynamics_derivatives",
     "joint_wrench_derivatives",
 ]
@@ -121,7 +119,40 @@ class Change:
 
     def down(self, move: Move) -> "Change":
         """Return the same seen from a child."""
-        return Change(*map(move.down_twist, (self.S, self.P1, self.P2, self.P3)))
+        moved = move.down_twist(ca.horzcat(self.S, self.P1, self.P2, self.P3))
+        return Change(*_parts(moved, 4))
+
+    def beside(self, other: "Change") -> "Change":
+        """Return the columns of both."""
+        return Change(*(ca.horzcat(getattr(self, each), getattr(other, each)) for each in ("S", "P1", "P2", "P3")))
+
+
+def _parts(X: ca.SX, count: int) -> list[ca.SX]:
+    """Return matrices of equal width that stand side by side."""
+    width = X.size2() // count
+    return [X[:, k * width : (k + 1) * width] for k in range(count)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Climbing:
+    """Wrenches on their way to the root: for each coordinate, with its ratio, a column (6 x 1) of each kind.
+
+    All move in one product: CasADi takes longer to begin one than to do it.
+    """
+
+    coordinates: list[tuple[int, float]]
+    kinds: tuple[ca.SX, ...]
+
+    def beside(self, other: "_Climbing") -> "_Climbing":
+        """Return the wrenches of both."""
+        both = zip(self.kinds, other.kinds, strict=True)
+        return _Climbing(self.coordinates + other.coordinates, tuple(ca.horzcat(mine, its) for mine, its in both))
+
+    def up(self, move: Move) -> "_Climbing":
+        """Return the same seen from the parent."""
+        X = ca.horzcat(*self.kinds)
+        moved = ca.vertcat(*move.up_wrench(X[:3, :], X[3:, :]))
+        return _Climbing(self.coordinates, tuple(_parts(moved, len(self.kinds))))
 
 
 class Setting:
@@ -176,47 +207,49 @@ class Setting:
         none, by_v, by_a = (ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
         return none, by_v, by_a
 
-    def rotors(self) -> list[tuple[int, Rotor]]:
-        """Return the rotors with the bodies that carry them."""
-        return [(k, rotor) for k, body in enumerate(self.tree.bodies) for rotor in body.rotors]
+    def below(
+        self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
+    ) -> list[_Climbing]:
+        """Return what climbs to each body from all below it and its rotors: of each, what the two functions give."""
+        bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
+        arrived = [_Climbing([], (ca.SX(6, 0),) * count) for _ in bodies]
+        for k in reversed(range(len(bodies))):
+            for each in bodies[k].rotors:
+                arrived[k] = arrived[k].beside(_Climbing(coordinates(each), rotor(k, each)))
+            parent = bodies[k].parent
+            if parent >= 0:
+                own = _Climbing(coordinates(bodies[k]), joint(k))
+                arrived[parent] = arrived[parent].beside(arrived[k].beside(own).up(self.moved[k]))
+        return arrived
 
 
 def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
-    at, bodies = Setting(tree, q, v, a, Loads(**loads)), tree.bodies
+    at = Setting(tree, q, v, a, Loads(**loads))
+
+    def of_joint(k: int) -> tuple[ca.SX, ...]:
+        S, carried = at.moved[k].S, at.carried[k]
+        return *at.columns(k), carried.times_B_T(S), carried.times_E_T(S)
+
+    def of_rotor(k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
+        none, by_v, by_a = at.rotor_columns(k, rotor)
+        return none, by_v, by_a, by_v, none  # its angle, and loads, do nothing to it
+
     found = Entries(tree), Entries(tree), Entries(tree)
-
-    def before(k: int, own: Body | Rotor, columns: Three) -> None:
-        """Add what the joints before body k feel of a joint or rotor there."""
-        for entries, column in zip(found, columns, strict=True):
-            for j, wrench in climb(tree, at.moved, k, column[:3, :], column[3:, :]):
-                if bodies[j] is not own:
-                    entries.add(bodies[j], own, at.moved[j].S.T @ wrench)
-
-    def felt(k: int, own: Body | Rotor, IS: ca.SX, BS: ca.SX, ES: ca.SX) -> None:
-        """Add what a joint or rotor of body k feels of the joints before it."""
-        climbs = (climb(tree, at.moved, k, X[:3, :], X[3:, :]) for X in (IS, BS, ES))
-        for (j, u), (_, b), (_, e) in zip(*climbs, strict=True):
-            if bodies[j] is not own:
-                each = at.change[j]
-                by_q = u.T @ each.P2 + b.T @ each.P1 + e.T @ each.S
-                shares = by_q, u.T @ each.P3 + b.T @ each.S, u.T @ each.S
-                for entries, share in zip(found, shares, strict=True):
-                    entries.add(own, bodies[j], share)
-
-    for k, body in enumerate(bodies):
-        S, carried, (n, f) = at.moved[k].S, at.carried[k], at.wrench[k]
-        before(k, body, at.columns(k))
-        felt(k, body, carried.times_I(S), carried.times_B_T(S), carried.times_E_T(S))
-        by_q, by_v, by_a = (S.T @ wrench for wrench in at.change[k].wrenches(carried))
+    for k, (body, below) in enumerate(zip(tree.bodies, at.below(of_joint, of_rotor), strict=True)):
+        S, each, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
+        by_q, by_v, u, b, e = below.kinds
+        felt = S.T @ by_q, S.T @ by_v, S.T @ u  # by the joint of those below it, and by them of it
+        given = u.T @ each.P2 + b.T @ each.P1 + e.T @ S, u.T @ each.P3 + b.T @ S, u.T @ S
+        by_q, by_v, by_a = (S.T @ wrench for wrench in each.wrenches(carried))
         if at.moved[k].varies:
             by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
-        for entries, block in zip(found, (by_q, by_v, ca.triu2symm(ca.triu(by_a))), strict=True):
-            entries.add(body, body, block)
-    for k, rotor in at.rotors():
-        columns = at.rotor_columns(k, rotor)
-        before(k, rotor, columns)
-        felt(k, rotor, columns[2], columns[1], columns[0])  # its angle, and loads, do nothing to it
+        own = by_q, by_v, ca.triu2symm(ca.triu(by_a))
+        here, others = coordinates(body), below.coordinates
+        for entries, above, beneath, block in zip(found, felt, given, own, strict=True):
+            entries.add_block(here, here, block)
+            entries.add_block(here, others, above)
+            entries.add_block(others, here, beneath)
     dq, dv, da = found
     for (i, j), (K, D) in slopes(tree, q, v).items():
         for row, column in {(i, j), (j, i)}:
@@ -227,73 +260,20 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
 
 def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
-    at, bodies = Setting(tree, q, v, a, Loads(**loads)), tree.bodies
-    columns: list[list[dict[int, ca.SX]]] = [[{} for _ in bodies] for _ in range(3)]  # by q, v, a; of each body
-
-    def add(kind: int, i: int, own: Body | Rotor, wrench: ca.SX) -> None:
-        first, ratio = (own.v.start, own.joint.ratio) if isinstance(own, Body) else (own.v, 1.0)
-        for c in range(wrench.size2()):
-            before = columns[kind][i].get(first + c, 0)
-            columns[kind][i][first + c] = before + ratio * wrench[:, c]
-
-    seen: list[dict[int, Change]] = []  # the changes of all joints before each body, and of its own, as it sees them
-    for i, body in enumerate(bodies):
-        above = seen[body.parent] if body.parent >= 0 else {}
-        seen.append({j: change.down(at.moved[i]) for j, change in above.items()} | {i: at.change[i]})
-        for j, change in seen[i].items():
-            for kind, wrench in enumerate(change.wrenches(at.carried[i])):
-                add(kind, i, bodies[j], wrench)
-
-    def pass_on(k: int, own: Body | Rotor, climbing: Three) -> None:
-        for kind, column in enumerate(climbing):
-            for i, wrench in climb(tree, at.moved, k, column[:3, :], column[3:, :]):
-                if bodies[i] is not own:
-                    add(kind, i, own, wrench)
-
-    for k, body in enumerate(bodies):
-        pass_on(k, body, at.columns(k))
-    for k, rotor in at.rotors():
-        pass_on(k, rotor, at.rotor_columns(k, rotor))
-
-    def matrix(kind: int) -> ca.SX:
-        rows = [ca.SX(0, tree.nv)]
-        for body, found in zip(bodies, columns[kind], strict=True):
-            wrench = ca.horzcat(ca.SX(6, 0), *(found.get(k, ca.SX(6, 1)) for k in range(tree.nv)))
-            rows.append(to_link(body, wrench[:3, :], wrench[3:, :]))
-        return ca.vertcat(*rows)
-
-    return matrix(0), matrix(1), matrix(2)
-
-
-def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **loads: Any) -> Three:
-    """Return the derivatives of a = M^-1 (tau - ...) by q, v and tau, each nv x nv: -M^-1 dtau/dq, ..., M^-1."""
-    forced = frozenset(range(tree.nv))
-    return hybrid_dynamics_derivatives(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, **loads)
-
-
-def hybrid_dynamics_derivatives(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], **loads: Any
-) -> Three:
-    """Return the derivatives by q, by v and by what is given, each nv x nv; a row is what is wanted of a coordinate.
-
-    That is the acceleration of the coordinates in ``forced``, x, and the force of the others: with tau = ID(q, v, a)
-    their changes obey M_ff dx = d(tau_f) - d(ID_f) and d(tau_o) = d(ID_o) + M_of dx, the d(ID) at x held.
-    """
-    a, _ = hybrid_dynamics(tree, q, v, a, tau, forced, Loads(**loads).external)
-    *by, M = inverse_dynamics_derivatives(tree, q, v, a, **loads)
-    # From the tips to the root, no entry fills in that was zero (Featherstone 2005).
-    order = sorted(forced, reverse=True)
-    others = [k for k in range(tree.nv) if k not in forced]
-    D, L, same = ca.ldl(M[order, order], False)
-    given = ca.SX(M)
-    given[:, order] = -ca.SX.eye(tree.nv)[:, order]
-
-    def wanted(change: ca.SX) -> ca.SX:
-        found = ca.SX(tree.nv, tree.nv)
-        dx = -ca.ldl_solve(ca.densify(change[order, :]), D, L, same)
-        found[order, :] = dx
-        found[others, :] = change[others, :] + M[others, order] @ dx
-        return found
-
-    dq, dv, dgiven = (wanted(change) for change in (*by, given))
-    return dq, dv, dgiven
+    at = Setting(tree, q, v, a, Loads(**loads))
+    none = ca.SX(6, 0)
+    rows: tuple[list[ca.SX], ...] = [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)]
+    seen: list[tuple[list[tuple[int, float]], Change]] = []  # the changes of all joints up to each body
+    for k, (body, below) in enumerate(zip(tree.bodies, at.below(at.columns, at.rotor_columns), strict=True)):
+        before, change = seen[body.parent] if body.parent >= 0 else ([], Change(none, none, none, none))
+        seen.append((before + coordinates(body), change.down(at.moved[k]).beside(at.change[k])))
+        before, change = seen[k]
+        columns = before + below.coordinates
+        gather = ca.SX(len(columns), tree.nv)
+        for index, (coordinate, ratio) in enumerate(columns):
+            gather[index, coordinate] = ratio
+        for kind, above, beneath in zip(rows, change.wrenches(at.carried[k]), below.kinds, strict=True):
+            wrench = ca.horzcat(above, beneath) @ gather
+            kind.append(to_link(body, wrench[:3, :], wrench[3:, :]))
+    by_q, by_v, by_a = (ca.vertcat(*kind) for kind in rows)
+    return by_q, by_v, by_a

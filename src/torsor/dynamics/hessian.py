@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 import casadi as ca
 
-from torsor.dynamics.composite import Entries, body_momenta, climb, momentum_composites, times_B_T
+from torsor.dynamics.composite import Entries, body_momenta, climb, momentum_composites, rotors, times_B_T
 from torsor.dynamics.derivatives import Loads, Setting, carry
 from torsor.dynamics.kinematics import sx, twists
 from torsor.dynamics.passive import curvatures
@@ -107,7 +107,7 @@ def inverse_dynamics_hessian(
                 vv.add_both(body, other, V_by_v @ each.S)
                 qv.add(body, other, V_by_q @ each.S + A_by_q @ each.P3)
                 qa.add(body, other, A_by_q @ each.S)
-    for k, rotor in at.rotors():
+    for k, rotor in rotors(tree):
         for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.rotor_covectors(k, rotor)):
             each, W = at.change[j], virtual.change[j]
             qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)

@@ -35,4 +35,7 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     values = found if isinstance(found, tuple) else (found,)
     results = dict(zip(request.results(mechanism), values, strict=True))
     inputs, outputs = formed(tree, request, symbols, results)
-    return ca.Function(request.name, list(inputs.values()), ca.cse(list(outputs.values())), list(inputs), list(outputs))
+    expressions = list(outputs.values())
+    if request.form not in ("value", "sparse") or not algorithm.shared:
+        expressions = ca.cse(expressions)
+    return ca.Function(request.name, list(inputs.values()), expressions, list(inputs), list(outputs))
