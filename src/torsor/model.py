@@ -200,7 +200,8 @@ class Robot(Parametrised):
 
         Example:
             >>> import torsor
-            >>> torsor.library.two_link().jerks([0.0, 0.0], [1.0, 0.0], [0.0] * 2, [0.0] * 2)[0].round(9).tolist()
+            >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
+            >>> (robot.jerks(still, [1.0, 0.0], still, still)[0].round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
         """
         return self._call("jerks", q, v, a, j)
@@ -245,7 +246,8 @@ class Robot(Parametrised):
 
         Example:
             >>> import torsor
-            >>> torsor.library.two_link().jerk([0.0, 0.0], [1.0, 0.0], [0.0] * 2, [0.0] * 2, "link1").round(9).tolist()
+            >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
+            >>> (robot.jerk(still, [1.0, 0.0], still, still, "link1").round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
         """
         return self._call("jerk", q, v, a, j, place=place)
@@ -308,7 +310,7 @@ class Robot(Parametrised):
 
         Example:
             >>> import torsor
-            >>> torsor.library.two_link().momentum([0.0, 0.0], [1.0, 0.0]).round(9).tolist()
+            >>> (torsor.library.two_link().momentum([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
             [0.0, 0.0, 0.24, 0.0, 0.4, 0.0]
         """
         return self._call("momentum", q, v)

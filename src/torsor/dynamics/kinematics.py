@@ -132,8 +132,10 @@ def _axis(R: ca.SX) -> int | None:
     """Return the axis of the frame that a rotation is about; none for any other, and for those that cost nothing."""
     if R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}:
         return None
+    # A half turn about a line across the axis leaves the same entries zero, but turns the axis round.
     others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
-    return next((k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij)), None)
+    stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
+    return next((k for k in stays if R[k, k].is_one()), None)
 
 
 @dataclass(frozen=True, eq=False)
