@@ -19,7 +19,7 @@ from torsor.bench.measure import robot_file
 from torsor.compiler.llvm_code import write_llvm
 from torsor.compiler.native import HUGE, emit_here, link, vector_width
 from torsor.compiler.program import read_program
-from torsor.dynamics.algorithms import trace
+from torsor.dynamics import Request, trace
 from torsor.spatial import axis_frame, from_pseudo_inertia, make_pose
 
 NAMES = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives", "joint_wrench_derivatives")
@@ -90,7 +90,7 @@ def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
 
 def measure(mechanism: torsor.Robot, name: str) -> tuple[int, list[float]]:
     """Return the operations of an algorithm, and the seconds of tracing, code generation and LLVM."""
-    tracing, function = seconds(lambda: trace(mechanism, name))
+    tracing, function = seconds(lambda: trace(mechanism, Request(name)))
     reading, program = seconds(lambda: read_program(function))
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
     writing, modules = seconds(lambda: write_llvm(program, axes, "float64", vector_width("float64")))
