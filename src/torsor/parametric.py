@@ -163,7 +163,7 @@ class Parametric(Generic[R]):
         for value, each in zip(numbers.tolist(), self._free, strict=True):
             for number, share in each.shares:
                 before = changed.get(number, read_number(self.robot, number))
-                changed[number] = (
-                    value if share == 1 and len(each.shares) == 1 else before + share * (value - each.value)
-                )
+                # A number on its own becomes the value itself, to the last bit.
+                alone = share == 1 and each.value == before
+                changed[number] = value if alone else before + share * (value - each.value)
         return replace(self.robot, **with_numbers(self.robot, changed))
