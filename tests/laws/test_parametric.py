@@ -150,6 +150,9 @@ def test_springs_friction_and_rotors_are_numbers_too() -> None:
             packed(getattr(model, name)(q, v, a, p)), packed(getattr(model.at(p), name)(q, v, a)), strict=True
         ):
             assert_close(found, expected, 1e-11)
+    weight = rng.normal(size=3)
+    expected = model.at(p).inverse_dynamics_hessian(q, v, a, weight)
+    assert_close(model.inverse_dynamics_hessian(q, v, a, weight, p), expected, 1e-11)
 
 
 def test_loads_directions_and_batches_work_as_for_a_robot() -> None:
