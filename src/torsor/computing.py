@@ -101,6 +101,13 @@ class Computing(Editable):
         if name not in ALGORITHMS:
             raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(ALGORITHMS)))
         algorithm = ALGORITHMS[name]
+        unknown = options.keys() - {each.name for each in fields(Request)}
+        if unknown:
+            found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
+            raise ModelError(describe(found, where=self.name, allowed="place, external, forced, order"))
+        if not isinstance(external, (bool, str)):
+            found, fix = f"external of {name} is of type {type(external).__name__}", "give wrenches as the last input"
+            raise ModelError(describe(found, where=self.name, allowed="True or False", fix=fix))
         loads = {True: "link", False: ""}.get(external, external)  # type: ignore[arg-type]
         if loads and not algorithm.external:
             raise ModelError(describe(f"{name} takes no external wrenches", where=self.name))
@@ -131,6 +138,8 @@ class Computing(Editable):
         of_joints = {joint.name: slices.v for joint, slices in zip(self.joints, self.coordinates, strict=True)}
         found: set[int] = set()
         for name in names:
+            if not isinstance(name, str):
+                raise ModelError(describe(f"forced has {name!r}", where=self.name, allowed="names of coordinates"))
             if name in self.coordinate_names:
                 found.add(self.coordinate_names.index(name))
             elif name in of_joints:

@@ -53,7 +53,7 @@ class Loads(NamedTuple):
 
     def given(self, robot: Mechanism, name: str) -> tuple[str, list[ArrayLike]]:
         """Return what they keep while q changes, and the arrays that an algorithm takes for them; or refuse."""
-        if self.fixed_in not in ("link", "world"):
+        if not isinstance(self.fixed_in, str) or self.fixed_in not in ("link", "world"):
             raise ModelError(describe(f"fixed_in is {self.fixed_in!r}", where=robot.name, allowed="'link' or 'world'"))
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "give external, and fixed_in='world'"
@@ -129,7 +129,7 @@ class Differentiable(Computing):
         """
         request = self._request(name, **options, form="vjp", components=components)
         count = len(request.results(self))
-        weights = [cotangents] if count == 1 else list(cotangents)  # type: ignore[arg-type]
+        weights: Any = [cotangents] if count == 1 else cotangents
         self._counted(name, "inputs", inputs, request.arguments(self))
         self._counted(name, "cotangents", weights, request.results(self))
         found = self._kernel(request)(*inputs, *weights)

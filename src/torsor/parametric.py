@@ -87,17 +87,21 @@ class Parametric(Generic[R]):
             )
 
         def method(*values: ArrayLike, **options: Any) -> Any:
-            request, given = self._asked(name, values, options)
+            request, given = self._asked(name, values, options, "value")
             return self.robot._kernel(request)(*given)
 
         method.__name__ = name
         return method
 
-    def _asked(self, name: str, values: Sequence[ArrayLike], options: dict[str, Any]) -> tuple[Request, list[Any]]:
+    def _asked(
+        self, name: str, values: Sequence[ArrayLike], options: dict[str, Any], form: str
+    ) -> tuple[Request, list[Any]]:
         """Return what is asked for and all arguments, loads before p."""
+        options = dict(options)
         arrays = {each: options.pop(each, None) for each in ("external", "external_rate", "points")}
         keeps, loads = Loads(fixed_in=options.pop("fixed_in", "link"), **arrays).given(self.robot, name)
-        request = self.robot._request(name, external=keeps, **options, free=self._free)
+        by = ("p",) if form == "jacobian" else ()
+        request = self.robot._request(name, external=keeps, **options, free=self._free, form=form, by=by)
         given = [*values[:-1], *loads, *values[-1:]]
         self.robot._counted(name, "inputs", given, request.arguments(self.robot))
         return request, given
@@ -113,7 +117,7 @@ class Parametric(Generic[R]):
             >>> arm.derivatives("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
             [[9.81]]
         """
-        request, given = self._asked(name, values, options | {"form": "jacobian", "by": ("p",)})
+        request, given = self._asked(name, values, options, "jacobian")
         return self.robot._kernel(request)(*given)
 
     def jvp(self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Any], **options: Any) -> Any:
@@ -163,7 +167,7 @@ class Parametric(Generic[R]):
         for value, each in zip(numbers.tolist(), self._free, strict=True):
             for number, share in each.shares:
                 before = changed.get(number, read_number(self.robot, number))
-                changed[number] = (
-                    value if share == 1 and len(each.shares) == 1 else before + share * (value - each.value)
-                )
+                # A number on its own becomes the value itself, to the last bit.
+                alone = share == 1 and each.value == before
+                changed[number] = value if alone else before + share * (value - each.value)
         return replace(self.robot, **with_numbers(self.robot, changed))
