@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.robot.mechanism import Mechanism
+from torsor.robot.mechanism import Mechanism, Place
 from torsor.robot.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp
 
@@ -46,6 +46,9 @@ class Free:
     name: str
     value: float
     shares: tuple[tuple[Number, float], ...]
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # these are hashed at every call
 
 
 def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any]) -> tuple[Free, ...]:
@@ -113,13 +116,19 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
     index = names.index(owner) if fits else int(owner) if owner.isdecimal() else -1
     if not 0 <= index < len(owners):
         allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
-        raise ModelError(describe(f"path {path!r}: no such {part[:-1]}", where=mechanism.name, allowed=allowed))
+        carrier = mechanism.places.get(owner) if part == "links" else None
+        merged = "" if carrier is None else f" of its own: {owner!r} is part of {_carrier(mechanism, carrier)!r}"
+        raise ModelError(describe(f"path {path!r}: no such {part[:-1]}{merged}", where=mechanism.name, allowed=allowed))
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
     if field not in fields:
         found = f"path {path!r}: no field {field!r}"
         raise ModelError(describe(found, where=mechanism.name, allowed=", ".join(fields)))
     return _components(mechanism, path, (part, index, field), fields[field], component)
+
+
+def _carrier(mechanism: Mechanism, place: Place) -> str:
+    return mechanism.base.name if place.link < 0 else mechanism.links[place.link].name
 
 
 def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
@@ -176,7 +185,7 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
             owner.setdefault(number.field, {})[number.component] = value
     for (part, index), fields in changes.items():  # all of a part at once: half of an inertia may be none
         old = owners[part][index]
-        new: dict[str, Any] = {}
+        new: dict[str, Any] = {"source": f"{mechanism.name} with these numbers"}  # no file is wrong if they are
         for field, components in fields.items():
             new |= _changed(old, new, field, components)
         owners[part][index] = replace(old, **new)
