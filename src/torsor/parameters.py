@@ -42,6 +42,9 @@ class BaseParameters:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __repr__(self) -> str:
+        return f"<BaseParameters: {len(self)} of {self.matrix.shape[1]} parameters>"
+
 
 class Parametrised(Sensitivities):
     """A robot with its parameters, and the matrix of the motion that they are multiplied with."""
