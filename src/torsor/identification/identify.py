@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 
 CONSISTENT = 1e-7  # noise, as a share of a force, below which a physical estimate need not come nearer
 
+LARGEST = 1e100  # of forces, N m and N: sums of squares stay finite
+
 
 def identify(
     robot: Robot,
@@ -61,7 +63,9 @@ def identify(
     prior = robot.parameters()
     motion = samples.q, samples.v, samples.a
     Y = robot.regressor(*motion)
+    _refuse_too_large(robot, Y)
     known = robot.inverse_dynamics(*motion) - Y @ np.where(base.unknown, prior, 0.0)
+    _refuse_too_large(robot, samples.tau - known)
     weights = np.ones_like(samples.tau) if samples.weights is None else samples.weights
     found = fit(Y[..., base.columns], samples.tau - known, weights, base.names, robot.name)
     values, parameters = found.values, None
@@ -83,3 +87,11 @@ def identify(
         values = base.matrix @ parameters
     predicted = known + Y[..., base.columns] @ values
     return Identified(robot, base, values, found.covariance, found.condition, samples, predicted, parameters)
+
+
+def _refuse_too_large(robot: Robot, values: Array) -> None:
+    """Refuse numbers whose squares are not finite: nothing can be fitted to them."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest < LARGEST:
+        fix = "check the units of q, v, a and tau"
+        raise ModelError(describe(f"forces or their regressor reach {largest:.3g}", where=robot.name, fix=fix))
