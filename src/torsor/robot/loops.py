@@ -5,16 +5,15 @@ Axes of cut joints are the z axes of both frames.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from torsor.errors import ModelError, describe
 from torsor.robot.values import Part, checked_name, frozen_array
 
-__all__ = ["CUTS", "Closure", "Coupling", "Loop"]
+__all__ = ["CUTS", "Closure", "Coupling", "Loop", "renamed"]
 
 Rows = Callable[[ca.SX, ca.SX], list[ca.SX]]
 
@@ -121,3 +120,10 @@ class Coupling(Part):
 
 
 Closure = Loop | Coupling
+
+
+def renamed(loop: Closure, name: Callable[[str], str]) -> Closure:
+    """Return a loop all of whose names are other ones."""
+    if isinstance(loop, Coupling):
+        return replace(loop, name=name(loop.name), shares={name(each): share for each, share in loop.shares.items()})
+    return replace(loop, name=name(loop.name), a=name(loop.a), b=name(loop.b))
