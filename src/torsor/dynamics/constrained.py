@@ -10,20 +10,21 @@ Forces that the loops pass on do no work along G, so that what the tree takes, p
     G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
 
 (document 003, eqs. 55-58). Where more coordinates are driven than are needed, of all forces that do it those with the
-least sum of tau^2 / weight are found. The forces in the cut joints are the multipliers of A.
+least sum of tau^2 / share are found. The forces in the cut joints are the multipliers of A.
 """
 
 from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics.closure import closure_drift, closure_jacobian
+from torsor.dynamics.closure import closure_drift, closure_error, closure_jacobian
 from torsor.dynamics.composite import mass_matrix
 from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.tree import Tree
 
 __all__ = [
     "Closing",
+    "closure_step",
     "constrained_accelerations",
     "constrained_forward_dynamics",
     "constrained_inverse_dynamics",
@@ -48,15 +49,17 @@ class _Closed:
         self.rows, self.independent = list(closing.rows), list(closing.independent)
         self.dependent = [k for k in range(tree.nv) if k not in closing.independent]
         self.A = closure_jacobian(tree, q)[self.rows, :]
-        self.G = self._complete(ca.SX.eye(len(self.independent)), -self._solve(self.A[:, self.independent]))
+        self.G = self.complete(ca.SX.eye(len(self.independent)), -self.solve(self.A[:, self.independent]))
         self.G_active = self.G[list(closing.active), :]
 
-    def _solve(self, right: ca.SX) -> ca.SX:
+    def solve(self, right: ca.SX) -> ca.SX:
+        """Return A_d^-1 times the right side."""
         if not self.dependent:
             return ca.SX(0, right.size2())
         return ca.solve(self.A[:, self.dependent], right)
 
-    def _complete(self, independent: ca.SX, dependent: ca.SX) -> ca.SX:
+    def complete(self, independent: ca.SX, dependent: ca.SX) -> ca.SX:
+        """Return rows of all coordinates, from those of the independent and of the dependent ones."""
         whole = ca.SX(self.tree.nv, independent.size2())
         whole[self.independent, :] = independent
         whole[self.dependent, :] = dependent
@@ -69,15 +72,22 @@ class _Closed:
     def left_over(self, v: ca.SX) -> ca.SX:
         """Return g (nv x 1), the accelerations where the independent coordinates have none."""
         drift = closure_drift(self.tree, self.q, v)[self.rows]
-        return self._complete(ca.SX.zeros(len(self.independent), 1), -self._solve(drift))
+        return self.complete(ca.SX.zeros(len(self.independent), 1), -self.solve(drift))
 
-    def drives(self, force: ca.SX, weight: ca.SX | None = None) -> ca.SX:
+    def drives(self, force: ca.SX, share: ca.SX) -> ca.SX:
         """Return the forces of the active coordinates that do what ``force`` on the independent ones would do."""
         if len(self.closing.active) == len(self.independent):
             order = [self.independent.index(k) for k in self.closing.active]
             return force[order]
-        spread = self.G_active if weight is None else weight * self.G_active
+        spread = ca.diag(share) @ self.G_active
         return spread @ ca.solve(self.G_active.T @ spread, force)
+
+
+def closure_step(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:
+    """Return Newton's step (nv x 1) of the dependent coordinates toward closure, the others held."""
+    closed = _Closed(tree, q, closing)
+    step = -closed.solve(closure_error(tree, q)[closed.rows])
+    return closed.complete(ca.SX.zeros(len(closed.independent), 1), step)
 
 
 def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, closing: Closing) -> ca.SX:
@@ -100,15 +110,15 @@ def constrained_inverse_dynamics(
     q: ca.SX,
     v_active: ca.SX,
     a_active: ca.SX,
+    share: ca.SX,
     closing: Closing,
-    weight: ca.SX | None = None,
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return the forces of the active coordinates."""
     closed = _Closed(tree, q, closing)
     v = closed.G @ closed.among_active(v_active)
     a = closed.G @ closed.among_active(a_active) + closed.left_over(v)
-    return closed.drives(closed.G.T @ inverse_dynamics(tree, q, v, a, external), weight)
+    return closed.drives(closed.G.T @ inverse_dynamics(tree, q, v, a, external), share)
 
 
 def constrained_forward_dynamics(
@@ -129,6 +139,7 @@ def loop_forces(
     q: ca.SX,
     v_active: ca.SX,
     a_active: ca.SX,
+    share: ca.SX,
     closing: Closing,
     external: ca.SX | None = None,
 ) -> ca.SX:
@@ -138,7 +149,7 @@ def loop_forces(
     a = closed.G @ closed.among_active(a_active) + closed.left_over(v)
     tau = inverse_dynamics(tree, q, v, a, external)
     given = ca.SX(tree.nv, 1)
-    given[list(closing.active)] = closed.drives(closed.G.T @ tau)
+    given[list(closing.active)] = closed.drives(closed.G.T @ tau, share)
     missing = (tau - given)[closed.dependent]
     found = ca.SX(closure_jacobian(tree, q).size1(), 1)
     found[closed.rows] = ca.solve(closed.A[:, closed.dependent].T, missing)

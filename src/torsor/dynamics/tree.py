@@ -18,7 +18,19 @@ from numpy.typing import NDArray
 from torsor.robot import Coordinate, Joint, Loop, Mechanism, Motor, Place
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
 
-__all__ = ["ROUNDING", "Body", "Cut", "Passive", "Relation", "Rotor", "Tree", "spring_along", "tidy", "tidy_inertia", "tidy_pose"]
+__all__ = [
+    "ROUNDING",
+    "Body",
+    "Cut",
+    "Passive",
+    "Relation",
+    "Rotor",
+    "Tree",
+    "spring_along",
+    "tidy",
+    "tidy_inertia",
+    "tidy_pose",
+]
 
 Array = NDArray[np.float64]
 Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
@@ -138,7 +150,14 @@ class Tree:
             carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
             bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried))
         passives = tuple(_passives(mechanism))
-        settings = mechanism.nq, mechanism.nv, mechanism.gravity, _armature(mechanism), passives, tuple(_closures(mechanism))
+        settings = (
+            mechanism.nq,
+            mechanism.nv,
+            mechanism.gravity,
+            _armature(mechanism),
+            passives,
+            tuple(_closures(mechanism)),
+        )
         return cls(tuple(map(tidy, bodies)), *settings)
 
     @property

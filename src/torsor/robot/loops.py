@@ -86,6 +86,11 @@ class Loop(Part):
             raise ModelError(describe(f"length of a {self.kind} is {length}", where=where, allowed=allowed))
         self._set(length=length)
 
+    @property
+    def count(self) -> int:
+        """Number of equations."""
+        return int(self.rows(ca.SX.eye(3), ca.SX.ones(3, 1)).numel())
+
     def rows(self, R: ca.SX, p: ca.SX) -> ca.SX:
         """Return what is zero while the loop is closed (m x 1), from the pose of b seen from a."""
         found = ca.vertcat(*(row for rule in CUTS[self.kind] for row in rule(R, p)))
