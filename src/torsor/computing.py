@@ -22,7 +22,7 @@ from torsor.compiler import (
 )
 from torsor.dynamics import ALGORITHMS, Request, fingerprint, trace
 from torsor.dynamics.constrained import Closing
-from torsor.dynamics.requests import LOADS
+from torsor.dynamics.requests import LOADS, Shape
 from torsor.errors import ModelError, describe
 from torsor.export import export_c
 from torsor.formats.toml import write_toml
@@ -95,6 +95,10 @@ class Computing(Editable):
     def _ready(self) -> dict[str, Callable[..., Array]]:
         return {}
 
+    @cached_property
+    def _requests(self) -> dict[tuple[Any, ...], Request]:
+        return {}
+
     def _request(
         self,
         name: str,
@@ -103,10 +107,39 @@ class Computing(Editable):
         forced: Sequence[str] | None = None,
         **options: Any,
     ) -> Request:
-        """Return what a function is kept under, with the place by its name; refuse what there is not."""
+        """Return what a function is kept under, with the place by its name; what was asked before is remembered."""
+        try:
+            key = name, place, external, None if forced is None else tuple(forced), *options.items()
+            if key not in self._requests:
+                self._requests[key] = self._new_request(name, place, external, forced, **options)
+            return self._requests[key]
+        except TypeError:  # something that cannot be in a dictionary: it is refused by its name
+            return self._new_request(name, place, external, forced, **options)
+
+    @cached_property
+    def _shapes(self) -> dict[Request, tuple[dict[str, Shape], dict[str, Shape], dict[str, Shape]]]:
+        return {}
+
+    def _shapes_of(self, request: Request) -> tuple[dict[str, Shape], dict[str, Shape], dict[str, Shape]]:
+        """Return the shapes of the inputs, of their small changes and of the results, for one state."""
+        if request not in self._shapes:
+            self._shapes[request] = request.arguments(self), request.tangents(self), request.results(self)
+        return self._shapes[request]
+
+    def _new_request(
+        self, name: str, place: str | int | None, external: bool | str, forced: Sequence[str] | None, **options: Any
+    ) -> Request:
+        """Return a request, or refuse what there is not."""
         if name not in ALGORITHMS:
             raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(ALGORITHMS)))
         algorithm = ALGORITHMS[name]
+        unknown = options.keys() - {each.name for each in fields(Request)}
+        if unknown:
+            found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
+            raise ModelError(describe(found, where=self.name, allowed="place, external, forced, order"))
+        if not isinstance(external, (bool, str)):
+            found, fix = f"external of {name} is of type {type(external).__name__}", "give wrenches as the last input"
+            raise ModelError(describe(found, where=self.name, allowed="True or False", fix=fix))
         loads = {True: "link", False: ""}.get(external, external)  # type: ignore[arg-type]
         if loads and not algorithm.external:
             raise ModelError(describe(f"{name} takes no external wrenches", where=self.name))
@@ -115,7 +148,8 @@ class Computing(Editable):
             raise ModelError(describe(f"external wrenches of {name}: {loads!r}", where=self.name, allowed=allowed))
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
-            raise ModelError(describe(found, where=self.name))
+            fix = "give place=, a link or frame" if place is None else "leave place out"
+            raise ModelError(describe(found, where=self.name, fix=fix))
         if place is not None and not isinstance(place, str):
             place = self.links[self.place(place).link].name
         if algorithm.hybrid != (forced is not None):
@@ -137,10 +171,12 @@ class Computing(Editable):
         if not isinstance(names, Iterable):
             raise ModelError(describe(f"forced is {names!r}", where=self.name, allowed="names of coordinates"))
         of_joints = {joint.name: slices.v for joint, slices in zip(self.joints, self.coordinates, strict=True)}
-        found: set[int] = set()
+        found, coordinates = set[int](), self.coordinate_names
         for name in names:
-            if name in self.coordinate_names:
-                found.add(self.coordinate_names.index(name))
+            if not isinstance(name, str):
+                raise ModelError(describe(f"forced has {name!r}", where=self.name, allowed="names of coordinates"))
+            if name in coordinates:
+                found.add(coordinates.index(name))
             elif name in of_joints:
                 found.update(range(of_joints[name].start, of_joints[name].stop))
             else:

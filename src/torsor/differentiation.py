@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = ["Differentiable", "Loads", "Sparse"]
 
 Array = NDArray[np.float64]
 Results = Array | tuple[Array, ...]
+Pattern = tuple[NDArray[np.intp], NDArray[np.intp], tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,10 @@ class Sparse:
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
     shape: tuple[int, int]
+
+    def __repr__(self) -> str:
+        many = f", {self.values.shape[:-1]} of them" if self.values.ndim > 1 else ""
+        return f"<Sparse {self.shape[0]} x {self.shape[1]}, {self.rows.size} entries{many}>"
 
     def dense(self) -> Array:
         """Return the matrices (..., rows, columns) with their zeros.
@@ -53,7 +59,7 @@ class Loads(NamedTuple):
 
     def given(self, robot: Mechanism, name: str) -> tuple[str, list[ArrayLike]]:
         """Return what they keep while q changes, and the arrays that an algorithm takes for them; or refuse."""
-        if self.fixed_in not in ("link", "world"):
+        if not isinstance(self.fixed_in, str) or self.fixed_in not in ("link", "world"):
             raise ModelError(describe(f"fixed_in is {self.fixed_in!r}", where=robot.name, allowed="'link' or 'world'"))
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "give external, and fixed_in='world'"
@@ -97,10 +103,11 @@ class Differentiable(Computing):
             True
         """
         request = self._request(name, **options, form="jvp", components=components)
-        shapes = list(request.tangents(self).values())
-        self._counted(name, "inputs", inputs, request.arguments(self))
-        self._counted(name, "tangents", tangents, request.tangents(self))
-        given = [np.zeros(shape) if each is None else each for each, shape in zip(tangents, shapes, strict=True)]
+        arguments, changes, _ = self._shapes_of(request)
+        self._counted(name, "inputs", inputs, arguments)
+        self._counted(name, "tangents", tangents, changes)
+        pairs = zip(tangents, changes.values(), strict=True)
+        given = [np.zeros(shape) if each is None else each for each, shape in pairs]
         found = self._kernel(request)(*inputs, *given)
         half = len(found) // 2
         return _unpacked(found[:half]), _unpacked(found[half:])
@@ -128,10 +135,11 @@ class Differentiable(Computing):
             True
         """
         request = self._request(name, **options, form="vjp", components=components)
-        count = len(request.results(self))
-        weights = [cotangents] if count == 1 else list(cotangents)  # type: ignore[arg-type]
-        self._counted(name, "inputs", inputs, request.arguments(self))
-        self._counted(name, "cotangents", weights, request.results(self))
+        arguments, _, results = self._shapes_of(request)
+        count = len(results)
+        weights: Any = [cotangents] if count == 1 else cotangents
+        self._counted(name, "inputs", inputs, arguments)
+        self._counted(name, "cotangents", weights, results)
         found = self._kernel(request)(*inputs, *weights)
         return _unpacked(found[:count]), tuple(found[count:])
 
@@ -149,13 +157,19 @@ class Differentiable(Computing):
             (True, True)
         """
         request = self._request(name, **options, form="sparse")
-        self._counted(name, "inputs", inputs, request.arguments(self))
+        self._counted(name, "inputs", inputs, self._shapes_of(request)[0])
         found = self._kernel(request)(*inputs)
-        patterns = self._patterns(request)
+        if request not in self._patterns:
+            self._patterns[request] = self._pattern(request)
+        patterns = self._patterns[request]
         parts = [Sparse(values, *pattern) for values, pattern in zip(_packed(found), patterns, strict=True)]
         return parts[0] if len(parts) == 1 else tuple(parts)
 
-    def _patterns(self, request: Request) -> list[tuple[NDArray[np.intp], NDArray[np.intp], tuple[int, int]]]:
+    @cached_property
+    def _patterns(self) -> dict[Request, list[Pattern]]:
+        return {}
+
+    def _pattern(self, request: Request) -> list[Pattern]:
         function = self._function(request.plain)
         sparsities = [function.sparsity_out(k) for k in range(function.n_out())]
         found = []

@@ -1,6 +1,6 @@
 """The parameters of a robot in which its forces are linear, and those of them that a motion can show."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Self
@@ -41,6 +41,9 @@ class BaseParameters:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<BaseParameters: {len(self)} of {self.matrix.shape[1]} parameters>"
 
 
 class Parametrised(Sensitivities):
@@ -156,7 +159,7 @@ class Parametrised(Sensitivities):
         count = 4 * p // max(self.nv, 1) + 10
         q = self._call("integrate", self.neutral(), rng.normal(size=(count, self.nv)))
         v, a = rng.normal(size=(2, count, self.nv))
-        Y = self.to(dtype="float64").regressor(q, v, a).reshape(-1, p) * unknown
+        Y = self.to(dtype="float64").regressor(q, v, a).reshape(count * self.nv, p) * unknown
         # Masses last: of what cannot be told apart, moments are kept, and masses go with them.
         preferred = [10 * link + k for link in range(len(self.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
         kept = _independent(Y, [*preferred, *range(len(preferred), p)])
@@ -170,12 +173,15 @@ class Parametrised(Sensitivities):
 
     def _unknown(self, patterns: Sequence[str]) -> NDArray[np.bool_]:
         """Return which parameters (p,) the patterns name; refuse one that names none."""
-        given = [patterns] if isinstance(patterns, str) else list(patterns)
+        given: list[object] = list(patterns) if isinstance(patterns, Iterable) else [patterns]
+        given = [patterns] if isinstance(patterns, str) else given
+        allowed = "names of parameters, such as link1.m, or patterns, such as *.viscous"
         unknown = np.zeros(len(self.parameter_names), dtype=bool)
         for pattern in given:
+            if not isinstance(pattern, str):
+                raise ModelError(describe(f"among has {pattern!r}", where=self.name, allowed=allowed))
             named = np.array([fnmatchcase(name, pattern) for name in self.parameter_names], dtype=bool)
-            if not named.any():
-                allowed = "names of parameters, such as link1.m, or patterns, such as *.viscous"
+            if named.size and not named.any():
                 raise ModelError(describe(f"no parameter is named {pattern!r}", where=self.name, allowed=allowed))
             unknown |= named
         return unknown

@@ -28,8 +28,9 @@ class Freeable(Differentiable):
         "joints.JOINT.origin" (3, where the child's frame is in the parent's), ".turn" (3, a rotation vector behind the
         placement's own rotation), ".point" (3, where the axis passes, in the child's axes), ".rotor_inertia",
         ".coulomb", ".viscous", ".stiffness"; and "gravity" (3). LINK and JOINT are names or indices; ".x" or ".xy"
-        behind a path means one component. A mapping gives the numbers names of their own, and {path: share} in place of
-        a path is one number that moves several, as a Denavit-Hartenberg length does: 0 for the robot as it is.
+        behind a path means one component. A link is one with all that fixed joints weld to it. A mapping gives the
+        numbers names of their own, and {path: share} in place of a path is one number that moves several, as a
+        Denavit-Hartenberg length does: 0 for the robot as it is.
 
         Example:
             >>> import torsor
@@ -49,8 +50,8 @@ class Parametric(Generic[R]):
 
     ``names`` are those of the numbers, ``values`` (k,) what they are for the robot itself. Every method of a robot that
     is an algorithm is here by its name: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``, with
-    ``external``, ``external_rate``, ``fixed_in`` and ``points`` as there, and ``place``, ``forced`` and ``order`` as in
-    ``Robot.function``. Made by ``Robot.parametric``.
+    ``external``, ``external_rate``, ``fixed_in``, ``points`` and ``higher`` as there, and ``place``, ``forced`` and
+    ``order`` as in ``Robot.function``. Made by ``Robot.parametric``.
 
     Example:
         >>> import torsor
@@ -82,24 +83,30 @@ class Parametric(Generic[R]):
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in ALGORITHMS:
-            raise AttributeError(
-                f"Parametric has no {name!r}; allowed: names, values, at, ..., {', '.join(ALGORITHMS)}"
-            )
+            allowed = "names, values, at, function, derivatives, jvp, vjp, robot, and the robot's algorithms"
+            raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
 
         def method(*values: ArrayLike, **options: Any) -> Any:
-            request, given = self._asked(name, values, options)
+            request, given = self._asked(name, values, options, "value")
             return self.robot._kernel(request)(*given)
 
         method.__name__ = name
         return method
 
-    def _asked(self, name: str, values: Sequence[ArrayLike], options: dict[str, Any]) -> tuple[Request, list[Any]]:
+    def _asked(
+        self, name: str, values: Sequence[ArrayLike], options: dict[str, Any], form: str
+    ) -> tuple[Request, list[Any]]:
         """Return what is asked for and all arguments, loads before p."""
+        options = dict(options)
+        higher = list(options.pop("higher", ()))
+        if higher:
+            options["order"] = 1 + len(higher)
         arrays = {each: options.pop(each, None) for each in ("external", "external_rate", "points")}
         keeps, loads = Loads(fixed_in=options.pop("fixed_in", "link"), **arrays).given(self.robot, name)
-        request = self.robot._request(name, external=keeps, **options, free=self._free)
-        given = [*values[:-1], *loads, *values[-1:]]
-        self.robot._counted(name, "inputs", given, request.arguments(self.robot))
+        by = ("p",) if form == "jacobian" else ()
+        request = self.robot._request(name, external=keeps, **options, free=self._free, form=form, by=by)
+        given = [*values[:-1], *higher, *loads, *values[-1:]]
+        self.robot._counted(name, "inputs", given, self.robot._shapes_of(request)[0])
         return request, given
 
     def derivatives(self, name: str, *values: ArrayLike, **options: Any) -> Any:
@@ -113,7 +120,7 @@ class Parametric(Generic[R]):
             >>> arm.derivatives("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
             [[9.81]]
         """
-        request, given = self._asked(name, values, options | {"form": "jacobian", "by": ("p",)})
+        request, given = self._asked(name, values, options, "jacobian")
         return self.robot._kernel(request)(*given)
 
     def jvp(self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Any], **options: Any) -> Any:
@@ -163,7 +170,7 @@ class Parametric(Generic[R]):
         for value, each in zip(numbers.tolist(), self._free, strict=True):
             for number, share in each.shares:
                 before = changed.get(number, read_number(self.robot, number))
-                changed[number] = (
-                    value if share == 1 and len(each.shares) == 1 else before + share * (value - each.value)
-                )
+                # A number on its own becomes the value itself, to the last bit.
+                alone = share == 1 and each.value == before
+                changed[number] = value if alone else before + share * (value - each.value)
         return replace(self.robot, **with_numbers(self.robot, changed))

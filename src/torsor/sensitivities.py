@@ -1,12 +1,13 @@
 """Derivatives, and rates of forces, as methods of a robot."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.differentiation import Loads
+from torsor.errors import ModelError, describe
 from torsor.parametric import Freeable
 
 __all__ = ["Sensitivities"]
@@ -19,6 +20,9 @@ class Sensitivities(Freeable):
 
     def _several(self, name: str, values: tuple[ArrayLike, ...], loads: Loads, **options: Any) -> tuple[Array, ...]:
         keeps, given = loads.given(self, name)
+        if not given and options in ({}, {"order": 1}):  # most calls, by the shortest way
+            plain: Any = self._call(name, *values)
+            return tuple(plain)
         found: tuple[Array, ...] = self._kernel(self._request(name, external=keeps, **options))(*values, *given)
         return found
 
@@ -27,6 +31,12 @@ class Sensitivities(Freeable):
     ) -> tuple[Array, Array, Array]:
         first, second, third = self._several(name, values, loads, **options)
         return first, second, third
+
+    def _rates(self, name: str, higher: Iterable[ArrayLike]) -> tuple[ArrayLike, ...]:
+        if isinstance(higher, str) or not isinstance(higher, Iterable):
+            found = f"higher of {name} is {higher!r}"
+            raise ModelError(describe(found, where=self.name, allowed="a list of arrays (..., nv)"))
+        return tuple(higher)
 
     def inverse_dynamics_derivatives(
         self,
@@ -176,7 +186,8 @@ class Sensitivities(Freeable):
             ([29.43], [8.0])
         """
         loads = Loads(external, external_rate=external_rate)
-        return self._several("force_rate", (q, v, a, j, *higher), loads, order=1 + len(higher))
+        more = self._rates("force_rate", higher)
+        return self._several("force_rate", (q, v, a, j, *more), loads, order=1 + len(more))
 
     def joint_wrench_rates(
         self,
@@ -200,4 +211,5 @@ class Sensitivities(Freeable):
             [0.0, 0.0, 0.0, -3.0, 0.0, 0.0]
         """
         loads = Loads(external, external_rate=external_rate)
-        return self._several("joint_wrench_rates", (q, v, a, j, *higher), loads, order=1 + len(higher))
+        more = self._rates("joint_wrench_rates", higher)
+        return self._several("joint_wrench_rates", (q, v, a, j, *more), loads, order=1 + len(more))

@@ -279,3 +279,22 @@ def test_it_is_refused_with_the_way_out(k: int) -> None:
     call, message = REFUSED[k]
     with pytest.raises(torsor.ModelError, match=message):
         call()
+
+
+def test_noise_near_rest_does_not_bias_coulomb_friction() -> None:
+    robot, rng, times = arm(), np.random.default_rng(3), np.linspace(0, 10, 2000)
+    phases = rng.uniform(0, 6, size=(3, 1, 6))
+    q = sum(0.4 / (k + 1) * np.sin((k + 1) * 1.3 * times[:, None] + phases[k]) for k in range(3))
+    v = sum(0.4 * 1.3 * np.cos((k + 1) * 1.3 * times[:, None] + phases[k]) for k in range(3))
+    a = sum(-0.4 * 1.69 * (k + 1) * np.sin((k + 1) * 1.3 * times[:, None] + phases[k]) for k in range(3))
+    tau = robot.inverse_dynamics(q, v, a) + 1e-3 * rng.normal(size=v.shape)
+    measured = v + 3e-3 * rng.normal(size=v.shape)
+    friction = [name.endswith(".coulomb") for name in robot.base_parameters().names]
+    errors = []
+    for still in (0.0, 0.02):
+        found = torsor.identify(guess(robot), (q, measured, a, tau), still=still)
+        errors.append(np.abs(found.values - found.base.matrix @ robot.parameters())[friction].max())
+    assert errors[1] < errors[0] / 4
+    for wrong in (-1.0, 1.0, None, np.nan):
+        with pytest.raises(torsor.ModelError, match="still is"):
+            torsor.identify(robot, (q, v, a, tau), still=wrong)

@@ -108,6 +108,22 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
         (lambda r: r.jvp("mass_matrix", (np.zeros(2), np.zeros(2)), (np.zeros(2),)), "2 inputs of mass_matrix"),
         (lambda r: r.jvp("mass_matrix", (np.zeros(2),), ()), "0 tangents of mass_matrix; allowed: 1"),
         (lambda r: r.vjp("force_rate", (np.zeros(2),) * 4, (np.zeros(2),)), "1 cotangents of force_rate; allowed: 2"),
+        (lambda r: r.vjp("force_rate", (np.zeros(2),) * 4, None), "None cotangents of force_rate; allowed: 2"),
+        (
+            lambda r: r.jvp("mass_matrix", (np.zeros(2),), (None,), links=3),
+            "takes no 'links'; allowed: place",
+        ),
+        (
+            lambda r: r.function("inverse_dynamics", external=np.zeros((2, 6))),
+            "external of inverse_dynamics is of",
+        ),
+        (lambda r: r.function("hybrid_dynamics", forced=[["joint1"]]), r"forced has \['joint1'\]"),
+        (lambda r: r.force_rate(*np.zeros((4, 2)), higher=None), "higher of force_rate is None; allowed: a list"),
+        (
+            lambda r: r.inverse_dynamics_derivatives(*np.zeros((3, 2)), fixed_in=np.zeros(2)),
+            "allowed: 'link'",
+        ),
+        (lambda r: r.base_parameters(among=None), "among has None; allowed: names of parameters"),
         (lambda r: r.jvp("nothing", (), ()), "no algorithm 'nothing'"),
         (lambda r: r.sparse("mass_matrix"), "0 inputs of mass_matrix"),
         (lambda r: r.sparse("mass_matrix", np.zeros(2), order=2), "order of mass_matrix is 2; allowed: 1"),
@@ -118,3 +134,16 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
 def test_mistakes_are_named(call, message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         call(torsor.library.two_link())
+
+
+def test_higher_rates_may_come_one_by_one() -> None:
+    robot, state = torsor.library.two_link(), RNG.normal(size=(6, 2))
+    found = robot.force_rate(*state[:4], higher=(each for each in state[4:]))
+    np.testing.assert_array_equal(found, robot.force_rate(*state[:4], higher=state[4:]))
+
+
+def test_a_robot_without_joints_has_no_base_parameters() -> None:
+    robot = torsor.assemble("stone", [torsor.Link("base", 1.0)], [])
+    assert len(robot.base_parameters()) == 0
+    with pytest.raises(torsor.ModelError, match="no such link; allowed: there is none"):
+        robot.parametric(["links.0.mass"])

@@ -118,6 +118,23 @@ def test_a_length_of_a_denavit_hartenberg_table_is_one_number() -> None:
     assert_close(model.joint_wrenches(q, v, a, [0.25, 0.05])[2], arm(0.65, 0.15).joint_wrenches(q, v, a)[2], 1e-12)
 
 
+@pytest.mark.parametrize(
+    "paths",
+    [
+        {"more": {"links.0.mass": 1.0}},
+        {"more": {"links.0.mass": np.int64(2), "links.1.mass": np.float32(0.5)}},
+        {"mass": "links.0.mass", "more": {"links.0.mass": 1.0, "links.1.mass": 1.0}},
+        {"more": {"links.0.mass": 1.0, "links.1.mass": 1.0}, "mass": "links.0.mass"},
+        {"more": {"links.0.mass": 1.0}, "most": {"links.0.mass": 1.0}},
+    ],
+    ids=str,
+)
+def test_shares_add_up_in_the_robot_as_in_its_methods(paths) -> None:
+    model = torsor.library.planar_chain(2).parametric(paths)
+    p, q = model.values + np.arange(1, len(model.values) + 1), [0.1, 0.2]
+    assert_close(model.gravity_force(q, p), model.at(p).gravity_force(q), 1e-13)
+
+
 def test_springs_friction_and_rotors_are_numbers_too() -> None:
     robot = torsor.library.planar_chain(2).with_spring("joint1", 20.0, rest=0.3)
     robot = robot.with_friction("joint2", coulomb=0.2, viscous=0.1, smooth=0.01)
@@ -133,6 +150,9 @@ def test_springs_friction_and_rotors_are_numbers_too() -> None:
             packed(getattr(model, name)(q, v, a, p)), packed(getattr(model.at(p), name)(q, v, a)), strict=True
         ):
             assert_close(found, expected, 1e-11)
+    weight = rng.normal(size=3)
+    expected = model.at(p).inverse_dynamics_hessian(q, v, a, weight)
+    assert_close(model.inverse_dynamics_hessian(q, v, a, weight, p), expected, 1e-11)
 
 
 def test_loads_directions_and_batches_work_as_for_a_robot() -> None:
@@ -172,6 +192,10 @@ def test_the_function_of_few_free_numbers_takes_few_operations_more() -> None:
         ("links.0.mass", "allowed: a list of paths"),
         ([], "no number is named"),
         (["links.0.mass", "links.0.mass"], "named twice"),
+        (["links.0.mass", "links.link1.mass"], "'links.0.mass' and 'links.link1.mass' are one number"),
+        ({"a": "gravity.x", "b": "gravity"}, "'a' and 'b.x' are one number"),
+        ({"a": {"links.0.mass": 1.0, "links.link1.mass": 2.0}}, "'a' moves one number by two paths"),
+        ({"a": {}}, "'a' moves no number"),
         (["link.0.mass"], "allowed: links.LINK.FIELD"),
         (["links.9.mass"], "no such link; allowed: 'link1', 'link2', or 0 to 1"),
         (["links.-1.mass"], "no such link"),

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import casadi as ca
 import numpy as np
 
 import torsor
@@ -9,6 +10,8 @@ from torsor.bench.measure import STATES, Row, best, best_batch, best_small, has,
 from torsor.bench.peers import Pinocchio, mujoco_steps, with_rotors
 
 __all__ = ["derivatives", "simulation"]
+
+LARGEST = 10  # degrees of freedom
 
 
 def derivatives() -> list[Row]:
@@ -35,13 +38,29 @@ def derivatives() -> list[Row]:
             batch = best_batch(kernel, (q, v, a), out) / len(q)
             theirs = None if peer is None else best_small(getattr(peer, peer_call), 500)
             rows.append(Row(f"derivatives of {what}, batch, {title}", batch, theirs, peer_name))
-            single = best_small(partial(kernel, *one), 500)
+            single = best_small(partial(getattr(robot, name), *one), 500)  # as a user calls it
             rows.append(Row(f"derivatives of {what}, one call, {title}", single, theirs, peer_name))
         forces, rate = (torsor.compile(robot.function(each)) for each in ("inverse_dynamics", "force_rate"))
         tau, alone = np.empty_like(v), best_batch(forces, (q, v, a), np.empty_like(v)) / len(q)
         with_rate = best_batch(rate, (q, v, a, v), (tau, np.empty_like(v))) / len(q)
         rows.append(Row(f"force rates, batch, {title}", with_rate, alone, "inverse dynamics alone"))
+        rows.append(_hessian(robot, title, (q, v, a, v)))
     return rows
+
+
+def _hessian(robot: torsor.Robot, title: str, values: tuple[np.ndarray, ...]) -> Row:
+    """Return the time of the Hessian of weighted forces beside that of CasADi's own of the same forces, compiled."""
+    size = 3 * robot.nv
+    q, v, a, w = (ca.SX.sym(each, robot.nv) for each in "qvaw")
+    mine = torsor.compile(robot.function("inverse_dynamics_hessian"))
+    out, count = np.empty((len(values[0]), size, size)), len(values[0])
+    time, what = best_batch(mine, values, out) / count, f"Hessian of weighted forces, batch, {title}"
+    if robot.nv > LARGEST:  # CasADi's own takes a minute to compile
+        return Row(what, time)
+    forces = ca.dot(w, robot.function("inverse_dynamics")(q, v, a))
+    own = ca.cse(ca.hessian(forces, ca.vertcat(q, v, a))[0])
+    theirs = torsor.compile(ca.Function("hessian", [q, v, a, w], [own]))
+    return Row(what, time, best_batch(theirs, values, out) / count, "CasADi's own Hessian, compiled here")
 
 
 def simulation() -> list[Row]:

@@ -64,7 +64,7 @@ def _loops(mechanism: Mechanism) -> dict[str, int]:
 
 def sizes(mechanism: Mechanism) -> dict[str, int]:
     """Return what the names of axes stand for."""
-    numbers, n = len(regressor.parameter_names(mechanism)), mechanism.nv
+    numbers, n = regressor.parameter_count(mechanism), mechanism.nv
     return {"n": n, "3n": 3 * n, "nq": mechanism.nq, "L": len(mechanism.links), "p": numbers, **_loops(mechanism)}
 
 

@@ -96,7 +96,7 @@ def curvatures(tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX) -> Iterator[tuple[
     x = ca.SX.sym("x")
     for each in tree.passives:
         laws = _spring(each, x), _friction(each, x)
-        at = _deflection(each, q) if each.stiffness else 0, _along(each, each.v, v)
+        at = _deflection(each, q) if _acts(each.stiffness) else 0, _along(each, each.v, v)
         share = _along(each, each.v, weight)
         bent = [share * ca.substitute(ca.hessian(law, x)[0], x, here) for law, here in zip(laws, at, strict=True)]
         shares = list(zip(each.v, each.c, strict=True))

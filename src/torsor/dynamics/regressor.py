@@ -25,6 +25,7 @@ __all__ = [
     "INERTIAL",
     "energy_regressor",
     "inertial",
+    "parameter_count",
     "parameter_names",
     "parameters",
     "power_regressor",
@@ -136,6 +137,11 @@ def parameters(mechanism: Mechanism) -> Array:
         for k in range(joint.nv):
             values += [float(np.asarray(getattr(joint, name))[k]) for name in ("rotor_inertia", "coulomb", "viscous")]
     return np.array(values)
+
+
+def parameter_count(mechanism: Mechanism) -> int:
+    """Return how many parameters there are."""
+    return len(INERTIAL) * len(mechanism.links) + 3 * sum(joint.nv for joint in mechanism.joints)
 
 
 def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:

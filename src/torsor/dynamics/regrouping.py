@@ -100,7 +100,7 @@ def regroupings(tree: Tree) -> Array:
     found += _shared_with_parents(tree, row, ways)
     found += _rotors(tree, row, ways)
     found += _of_one_coordinate(tree, row)
-    return np.array(found).reshape(-1, row.starts[-1])
+    return np.array(found).reshape(len(found), row.starts[-1])
 
 
 def _ways(tree: Tree) -> list[_Way]:

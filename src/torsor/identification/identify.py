@@ -1,6 +1,7 @@
 """``identify``: the parameters of a robot from its measured motions and forces."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def identify(
     physical: bool = False,
     among: Sequence[str] = ("*",),
     regularisation: float = 1e-3,
+    still: float = 0.01,
 ) -> Identified:
     """Return the base parameters of a robot from motions and the forces that they took, with standard deviations.
 
@@ -35,6 +37,9 @@ def identify(
     are believed (patterns with *, as in ``base_parameters``). ``data`` are ``Measurements``, a ``Trajectory``, or a
     tuple (q, v, a, tau). From tau is taken what springs, motors and known parameters take; the rest is Y pi, solved by
     weighted least squares, where each coordinate's noise is estimated too (Gautier's IDIM-WLS).
+
+    Coulomb friction has the sign of a velocity, which is noise near rest: forces of a coordinate that moves slower than
+    the share ``still`` of its own greatest speed are left out, if its friction is sought and not ``smooth``.
 
     With ``physical`` the parameters of all links are found that a real robot can have (positive definite
     pseudo-inertias; friction and rotor inertias of 0 or more) and ``.robot`` is the robot that has them. What the
@@ -53,6 +58,8 @@ def identify(
         raise ModelError(describe(f"identify for {robot!r}", allowed="a torsor.Robot"))
     if not (isinstance(regularisation, (int, float)) and 0 < regularisation < np.inf):
         raise ModelError(describe(f"regularisation is {regularisation!r}", where=robot.name, allowed="above 0"))
+    if not (isinstance(still, (int, float)) and 0 <= still < 1):
+        raise ModelError(describe(f"still is {still!r}", where=robot.name, allowed="from 0 to below 1"))
     samples = checked(robot, data)
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among)
@@ -63,6 +70,8 @@ def identify(
     Y = robot.regressor(*motion)
     known = robot.inverse_dynamics(*motion) - Y @ np.where(base.unknown, prior, 0.0)
     weights = np.ones_like(samples.tau) if samples.weights is None else samples.weights
+    weights = np.where(_at_rest(robot, samples.v, base.unknown, still), 0.0, weights)
+    samples = replace(samples, weights=weights)
     found = fit(Y[..., base.columns], samples.tau - known, weights, base.names, robot.name)
     values, parameters = found.values, None
     if physical:
@@ -83,3 +92,13 @@ def identify(
         values = base.matrix @ parameters
     predicted = known + Y[..., base.columns] @ values
     return Identified(robot, base, values, found.covariance, found.condition, samples, predicted, parameters)
+
+
+def _at_rest(robot: Robot, v: Array, unknown: NDArray[np.bool_], still: float) -> NDArray[np.bool_]:
+    """Return which forces (N, nv) of coordinates with Coulomb's law say nothing, since these hardly move."""
+    names = dict(zip(robot.parameter_names, unknown.tolist(), strict=True))
+    sought = [names.get(f"{name}.coulomb", False) for name in robot.coordinate_names]
+    smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
+    exact = np.array(sought) & ~np.isin(robot.coordinate_names, list(smooth))
+    slow = np.abs(v) < still * np.abs(v).max(axis=0, initial=0.0)
+    return np.asarray(slow & exact)

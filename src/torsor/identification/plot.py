@@ -27,9 +27,11 @@ def plot(found: "Identified", path: str | Path | None) -> Any:
         panels, names, data.tau.T, found.predicted.T, found.relative_residuals, strict=False
     ):
         axes.plot(along, measured, color="0.65", linewidth=2.2, label="measured")
-        axes.plot(along, measured - predicted, color="C3", linewidth=0.6, alpha=0.7, label="difference")
         axes.plot(along, predicted, color="C0", linewidth=1.2, label="predicted")
-        axes.set_title(f"{name}: difference {percent:.2g} % of the force", fontsize="medium")
+        # Behind the others: where it covers them, there is nothing else to see.
+        axes.plot(along, measured - predicted, color="C3", linewidth=0.6, alpha=0.5, zorder=1, label="difference")
+        axes.set_title(f"{name}: difference, with all noise, {percent:.2g} % of the force", fontsize="medium")
+        axes.set_ylabel("N m" if _turns(found, name) else "N")
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in panels[len(names) :]:
@@ -37,9 +39,19 @@ def plot(found: "Identified", path: str | Path | None) -> Any:
     for axes in {panels[rows - 1], panels[len(names) - 1]}:
         axes.set_xlabel("sample" if data.times is None else "time (s)")
         axes.tick_params(labelbottom=True)
-    panels[0].set_ylabel("N m, N")
     figure.suptitle(f"{found.prior.name}: measured and predicted forces")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False)
     if path is not None:
         figure.savefig(path, dpi=130)
     return figure
+
+
+def _turns(found: "Identified", name: str) -> bool:
+    joints = [joint for joint in found.prior.joints if name in joint.velocity_names]
+    turns = [
+        turn
+        for joint in joints
+        for each, turn in zip(joint.velocity_names, joint.kind.turns, strict=True)
+        if each == name
+    ]
+    return turns[0] if turns else True  # the motor of an elastic joint

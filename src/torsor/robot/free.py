@@ -6,12 +6,14 @@ or ".0" behind it where one component of the field is meant.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.robot.mechanism import Mechanism
+from torsor.robot.mechanism import Mechanism, Place
 from torsor.robot.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp
 
@@ -23,6 +25,7 @@ PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 _XYZ, _SIX = ("x", "y", "z"), ("xx", "xy", "xz", "yy", "yz", "zz")
 _LINK = {"mass": ("",), "com": _XYZ, "inertia": _SIX}
 _JOINT = {"origin": _XYZ, "turn": _XYZ, "point": _XYZ}
+_ONCE = "each number once, at least one"
 _DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one for each velocity
 
 
@@ -44,6 +47,9 @@ class Free:
     value: float
     shares: tuple[tuple[Number, float], ...]
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # these are hashed at every call
+
 
 def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any]) -> tuple[Free, ...]:
     """Return the free numbers that paths name, with the values that they have.
@@ -55,25 +61,33 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
         raise ModelError(describe(f"paths is {paths!r}", where=mechanism.name, allowed=allowed))
     found: list[Free] = []
+    given: dict[Number, str] = {}  # by name: these cannot have two values, while shares of several may add up in one
     for item in paths:
         path = paths[item] if isinstance(paths, Mapping) else item
         if isinstance(path, Mapping):
             moved = tuple((number, _share(mechanism, p, s)) for p, s in path.items() for number in _one(mechanism, p))
+            if len(dict(moved)) < max(len(moved), 1):
+                what = f"{item!r} moves {'one number by two paths' if moved else 'no number'}"
+                raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
             found.append(Free(str(item), 0.0, moved))
         else:
             named = item if isinstance(paths, Mapping) else path
             for suffix, number in _numbers(mechanism, path):
-                found.append(Free(f"{named}{suffix}", read_number(mechanism, number), ((number, 1.0),)))
+                name = f"{named}{suffix}"
+                if given.setdefault(number, name) != name:
+                    what = f"{given[number]!r} and {name!r} are one number"
+                    raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
+                found.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
     names = [each.name for each in found]
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None or not found:
         what = f"{double!r} is named twice" if found else "no number is named"
-        raise ModelError(describe(what, where=mechanism.name, allowed="each number once, at least one"))
+        raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
     return tuple(found)
 
 
 def _share(mechanism: Mechanism, path: str, share: Any) -> float:
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not np.isfinite(share):
+    if isinstance(share, (bool, np.bool_)) or not isinstance(share, Real) or not isfinite(share):
         raise ModelError(describe(f"the share of {path!r} is {share!r}", where=mechanism.name, allowed="a number"))
     return float(share)
 
@@ -101,14 +115,20 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
     owner = max(fits, key=len) if fits else rest.partition(".")[0]
     index = names.index(owner) if fits else int(owner) if owner.isdecimal() else -1
     if not 0 <= index < len(owners):
-        allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}"
-        raise ModelError(describe(f"path {path!r}: no such {part[:-1]}", where=mechanism.name, allowed=allowed))
+        allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
+        carrier = mechanism.places.get(owner) if part == "links" else None
+        merged = "" if carrier is None else f" of its own: {owner!r} is part of {_carrier(mechanism, carrier)!r}"
+        raise ModelError(describe(f"path {path!r}: no such {part[:-1]}{merged}", where=mechanism.name, allowed=allowed))
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
     if field not in fields:
         found = f"path {path!r}: no field {field!r}"
         raise ModelError(describe(found, where=mechanism.name, allowed=", ".join(fields)))
     return _components(mechanism, path, (part, index, field), fields[field], component)
+
+
+def _carrier(mechanism: Mechanism, place: Place) -> str:
+    return mechanism.base.name if place.link < 0 else mechanism.links[place.link].name
 
 
 def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
@@ -165,7 +185,7 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
             owner.setdefault(number.field, {})[number.component] = value
     for (part, index), fields in changes.items():  # all of a part at once: half of an inertia may be none
         old = owners[part][index]
-        new: dict[str, Any] = {}
+        new: dict[str, Any] = {"source": f"{mechanism.name} with these numbers"}  # no file is wrong if they are
         for field, components in fields.items():
             new |= _changed(old, new, field, components)
         owners[part][index] = replace(old, **new)
