@@ -109,7 +109,9 @@ class Computing(Editable):
     ) -> Request:
         """Return what a function is kept under, with the place by its name; what was asked before is remembered."""
         try:
-            key = name, place, external, None if forced is None else tuple(forced), *options.items()
+            given = (name, place, external, None if forced is None else tuple(forced), *options.items())
+            # 1, 1.0 and True are one key, but not one place.
+            key = (*given, type(place), type(external), *map(type, options.values()))
             if key not in self._requests:
                 self._requests[key] = self._new_request(name, place, external, forced, **options)
             return self._requests[key]

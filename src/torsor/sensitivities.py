@@ -18,25 +18,43 @@ Array = NDArray[np.float64]
 class Sensitivities(Freeable):
     """A robot with the derivatives of its forces, accelerations and reactions, and with their rates."""
 
-    def _several(self, name: str, values: tuple[ArrayLike, ...], loads: Loads, **options: Any) -> tuple[Array, ...]:
+    def _loaded(self, name: str, values: tuple[ArrayLike, ...], loads: Loads, **options: Any) -> tuple[Array, ...]:
         keeps, given = loads.given(self, name)
-        if not given and options in ({}, {"order": 1}):  # most calls, by the shortest way
-            plain: Any = self._call(name, *values)
-            return tuple(plain)
         found: tuple[Array, ...] = self._kernel(self._request(name, external=keeps, **options))(*values, *given)
         return found
 
     def _derivatives(
-        self, name: str, values: tuple[ArrayLike, ...], loads: Loads, **options: Any
+        self,
+        name: str,
+        values: tuple[ArrayLike, ...],
+        external: ArrayLike | None,
+        fixed_in: str,
+        points: ArrayLike | None,
+        **options: Any,
     ) -> tuple[Array, Array, Array]:
-        first, second, third = self._several(name, values, loads, **options)
-        return first, second, third
+        if external is None and points is None and isinstance(fixed_in, str) and fixed_in == "link" and not options:
+            found: Any = self._call(name, *values)  # most calls, by the shortest way
+        else:
+            found = self._loaded(name, values, Loads(external, fixed_in, points), **options)
+        return found  # type: ignore[no-any-return]
 
-    def _rates(self, name: str, higher: Iterable[ArrayLike]) -> tuple[ArrayLike, ...]:
+    def _with_rates(
+        self,
+        name: str,
+        values: tuple[ArrayLike, ...],
+        higher: Iterable[ArrayLike],
+        external: ArrayLike | None,
+        external_rate: ArrayLike | None,
+    ) -> tuple[Array, ...]:
         if isinstance(higher, str) or not isinstance(higher, Iterable):
             found = f"higher of {name} is {higher!r}"
             raise ModelError(describe(found, where=self.name, allowed="a list of arrays (..., nv)"))
-        return tuple(higher)
+        more = tuple(higher)
+        if external is None and external_rate is None and not more:
+            plain: Any = self._call(name, *values)
+            return plain  # type: ignore[no-any-return]
+        loads = Loads(external, external_rate=external_rate)
+        return self._loaded(name, (*values, *more), loads, order=1 + len(more))
 
     def inverse_dynamics_derivatives(
         self,
@@ -65,7 +83,7 @@ class Sensitivities(Freeable):
             >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
             True
         """
-        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), Loads(external, fixed_in, points))
+        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points)
 
     def forward_dynamics_derivatives(
         self,
@@ -88,7 +106,7 @@ class Sensitivities(Freeable):
             >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
             True
         """
-        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), Loads(external, fixed_in, points))
+        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points)
 
     def hybrid_dynamics_derivatives(
         self,
@@ -115,8 +133,8 @@ class Sensitivities(Freeable):
             >>> bool(np.isclose(dgiven[0, 0], 1 / robot.mass_matrix([0.0, 0.5])[0, 0]))
             True
         """
-        loads = Loads(external, fixed_in, points)
-        return self._derivatives("hybrid_dynamics_derivatives", (q, v, a, tau), loads, forced=forced)
+        values, loads = (q, v, a, tau), (external, fixed_in, points)
+        return self._derivatives("hybrid_dynamics_derivatives", values, *loads, forced=forced)
 
     def joint_wrench_derivatives(
         self,
@@ -139,7 +157,7 @@ class Sensitivities(Freeable):
             >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
             [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
         """
-        return self._derivatives("joint_wrench_derivatives", (q, v, a), Loads(external, fixed_in, points))
+        return self._derivatives("joint_wrench_derivatives", (q, v, a), external, fixed_in, points)
 
     def inverse_dynamics_hessian(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: ArrayLike | None = None
@@ -185,9 +203,7 @@ class Sensitivities(Freeable):
             >>> tau.round(9).tolist(), rate.round(9).tolist()
             ([29.43], [8.0])
         """
-        loads = Loads(external, external_rate=external_rate)
-        more = self._rates("force_rate", higher)
-        return self._several("force_rate", (q, v, a, j, *more), loads, order=1 + len(more))
+        return self._with_rates("force_rate", (q, v, a, j), higher, external, external_rate)
 
     def joint_wrench_rates(
         self,
@@ -210,6 +226,4 @@ class Sensitivities(Freeable):
             >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 grows
             [0.0, 0.0, 0.0, -3.0, 0.0, 0.0]
         """
-        loads = Loads(external, external_rate=external_rate)
-        more = self._rates("joint_wrench_rates", higher)
-        return self._several("joint_wrench_rates", (q, v, a, j, *more), loads, order=1 + len(more))
+        return self._with_rates("joint_wrench_rates", (q, v, a, j), higher, external, external_rate)

@@ -132,12 +132,28 @@ def test_torch_sums_over_what_was_broadcast_and_maps(torch) -> None:
     close(torch.func.hessian(energy, argnums=1)(q[0], v[0]), ROBOT.mass_matrix(q[0].numpy()))
 
 
+def test_torch_computes_in_the_widest_type_that_is_given(torch) -> None:
+    robot = torsor.library.two_link()
+    energy, v = to_torch(robot, "kinetic_energy"), torch.tensor([0.1, 0.2], dtype=torch.float64)
+    for q in (torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.float32)):
+        found = energy(q, v)
+        assert found.dtype == torch.float64
+        close(found, robot.kinetic_energy(np.zeros(2), v.numpy()))
+    short = energy(torch.zeros(2, dtype=torch.bfloat16), v.bfloat16())
+    assert short.dtype == torch.bfloat16
+    close(short.double(), robot.kinetic_energy(np.zeros(2), v.numpy()), 1e-2)
+
+
 @pytest.mark.parametrize("convert", ["jax", "torch"])
 def test_wrong_shapes_and_names_are_refused(convert: str, request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(convert)
     make = {"jax": to_jax, "torch": to_torch}[convert]
     with pytest.raises(torsor.ModelError, match=r"an input of shape \(3,\); allowed: \(..., 2\)"):
         make(torsor.library.two_link(), "mass_matrix")(np.zeros(3))
+    with pytest.raises(torsor.ModelError, match="bias_force: 1 inputs; allowed: 2, one for each of q, v"):
+        make(torsor.library.two_link(), "bias_force")(np.zeros(2))
+    with pytest.raises(torsor.ModelError, match=r"batch axes \(4,\), \(3,\); allowed: axes that broadcast"):
+        make(torsor.library.two_link(), "bias_force")(np.zeros((4, 2)), np.zeros((3, 2)))
     with pytest.raises(torsor.ModelError, match="no algorithm"):
         make(ROBOT, "walk")
     with pytest.raises(torsor.ModelError, match="allowed: a Robot"):

@@ -124,6 +124,8 @@ REFUSED = [
     (lambda: excite(CHAIN, **{**LIMITS, "upper": [1.0]}), r"upper has shape \(1,\)"),
     (lambda: excite(CHAIN, **{**LIMITS, "velocity": 0.0}), "velocity is 0.0; allowed: above 0"),
     (lambda: excite(CHAIN, 0.0, **LIMITS), "period is 0.0 s"),
+    (lambda: excite(CHAIN, None, **LIMITS), "period is None s; allowed: above 0"),
+    (lambda: excite(CHAIN, seed=-1, **LIMITS), "seed is -1; allowed: a whole number from 0"),
     (lambda: excite(CHAIN, 1.0, 1, **LIMITS), "harmonics is 1; allowed: a whole number from 2"),
     (lambda: excite(CHAIN, criterion="trace", **LIMITS), "criterion is 'trace'; allowed: condition, determinant"),
     (lambda: excite(CHAIN, iterations=-1, **LIMITS), "iterations is -1"),

@@ -242,6 +242,13 @@ def test_the_example_predicts_a_new_motion_to_the_noise_of_the_sensors(tmp_path,
     assert (tmp_path / "arm.png").stat().st_size > 10_000
 
 
+def test_forces_that_known_parameters_explain_leave_nothing_for_the_others() -> None:
+    robot = torsor.library.planar_chain(2)
+    state = motion(robot, 40)
+    found = torsor.identify(robot, (*state, robot.inverse_dynamics(*state)), among=["*.viscous", "*.coulomb"])
+    np.testing.assert_array_equal(found.values, np.zeros(4))
+
+
 ROBOT = torsor.library.planar_chain(2)
 STATE = motion(ROBOT, 40)
 TAU = ROBOT.inverse_dynamics(*STATE)
@@ -270,6 +277,12 @@ REFUSED = [
     (lambda: Measurements.from_positions(np.arange(40) ** 2, TAU, TAU, cutoff=0.2), "times are not equally spaced"),
     (lambda: Measurements.from_positions(np.arange(30), TAU, TAU, cutoff=0.2), r"samples have shape \(40, 2\)"),
     (lambda: Measurements.from_positions(np.arange(40), TAU, TAU[:, :1], cutoff=0.2), "q has shape"),
+    (lambda: torsor.identify(ROBOT, (*STATE, 1e200 * TAU)), r"forces .* reach .*e\+20\d; fix: check the units"),
+    (lambda: torsor.identify(ROBOT, (STATE[0], 1e200 * STATE[1], STATE[2], TAU)), "forces .* reach (nan|inf)"),
+    (lambda: torsor.identify(ROBOT, (*STATE, 1e12 * TAU), physical=True), "found no physical .*check the units of tau"),
+    (lambda: torsor.identify(ROBOT, (*STATE, TAU + 0j)), "tau is no array of numbers; allowed: real numbers"),
+    (lambda: Measurements(*STATE, TAU, weights="all"), "weights is no array of numbers"),
+    (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=None), "cutoff is None Hz"),
     (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=0.05), "all 40 samples are within"),
 ]
 

@@ -136,6 +136,12 @@ def test_mistakes_are_named(call, message: str) -> None:
         call(torsor.library.two_link())
 
 
+def test_a_result_of_one_row_has_its_pattern_too() -> None:
+    robot, (q, v, a) = torsor.library.planar_chain(1), RNG.normal(size=(3, 4, 1))
+    found = robot.sparse("joint_wrenches", q, v, a)
+    np.testing.assert_array_equal(found.dense(), robot.joint_wrenches(q, v, a))
+
+
 def test_higher_rates_may_come_one_by_one() -> None:
     robot, state = torsor.library.two_link(), RNG.normal(size=(6, 2))
     found = robot.force_rate(*state[:4], higher=(each for each in state[4:]))

@@ -39,12 +39,20 @@ class Node:
 
     def batch(self, shapes: Sequence[Shape]) -> Shape:
         """Return the batch axes that arrays of these shapes have together."""
+        if len(shapes) != len(self.inputs):
+            names = self.function.name_in()
+            allowed = f"{len(names)}, one for each of {', '.join(names)}"
+            raise ModelError(describe(f"{self.function.name()}: {len(shapes)} inputs", allowed=allowed))
         batches = [shape[: len(shape) - len(core)] for shape, core in zip(shapes, self.inputs, strict=True)]
         for shape, core in zip(shapes, self.inputs, strict=True):
             if shape[len(shape) - len(core) :] != core:
                 found = f"{self.function.name()}: an input of shape {tuple(shape)}"
                 raise ModelError(describe(found, allowed=f"(..., {', '.join(map(str, core))})"))
-        return np.broadcast_shapes(*batches)
+        try:
+            return np.broadcast_shapes(*batches)
+        except ValueError:
+            found = f"{self.function.name()}: inputs have the batch axes {', '.join(map(str, map(tuple, batches)))}"
+            raise ModelError(describe(found, allowed="axes that broadcast")) from None
 
     def _symbols(self) -> tuple[Named, Named]:
         names = self.function.name_in()

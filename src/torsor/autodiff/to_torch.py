@@ -1,6 +1,7 @@
 """Methods of a robot for PyTorch: functions of tensors with their own derivatives."""
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,9 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
 
     def called(*values: Any) -> Any:
         node.batch([tuple(np.shape(each)) for each in values])
-        like = next((each for each in values if isinstance(each, torch.Tensor)), torch.zeros(0, dtype=torch.float64))
-        dtype = like.dtype if like.dtype.is_floating_point else torch.get_default_dtype()
+        tensors = [each for each in values if isinstance(each, torch.Tensor)] or [torch.zeros(0, dtype=torch.float64)]
+        like, types = tensors[0], [each.dtype for each in tensors if each.dtype.is_floating_point]
+        dtype = reduce(torch.promote_types, types) if types else torch.get_default_dtype()
         found = function.apply(*(torch.as_tensor(each, dtype=dtype, device=like.device) for each in values))
         return found[0] if len(found) == 1 else found
 
@@ -56,7 +58,8 @@ def _wrap(torch: Any, node: Node) -> Any:
     class Wrapped(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(*values: Any) -> tuple[Any, ...]:
-            found = node(*(each.detach().cpu().numpy() for each in values))
+            # NumPy does not have all of PyTorch's types.
+            found = node(*(each.detach().to("cpu", torch.float64).numpy() for each in values))
             return tuple(torch.as_tensor(each, dtype=values[0].dtype, device=values[0].device) for each in found)
 
         @staticmethod

@@ -22,7 +22,7 @@ def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple
     if request.form == "value":
         return inputs, results
     if request.form == "sparse":
-        return inputs, {name: each.nz[:] for name, each in results.items()}
+        return inputs, {name: ca.vec(each.nz[:]) for name, each in results.items()}  # of a row, nz is a row
     steps = {} if request.components else {name: _steps(tree, inputs[name]) for name in request.positions}
     if request.form == "jvp":
         tangents, changes = pushed(inputs, results, steps)

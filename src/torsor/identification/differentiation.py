@@ -1,5 +1,7 @@
 """Velocities and accelerations of sampled positions, by a low-pass filter that delays nothing."""
 
+from numbers import Real
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -53,7 +55,7 @@ def differentiate(
     samples = frozen_array(samples, samples.shape, where, "samples")
     step = uniform_step(times, where)
     highest = 0.5 / step
-    if not 0 < cutoff <= highest:
+    if not (isinstance(cutoff, Real) and 0 < cutoff <= highest):
         allowed = f"above 0 and up to half the sampling rate, {highest:.6g} Hz"
         raise ModelError(describe(f"cutoff is {cutoff!r} Hz", where=where, allowed=allowed))
     elapsed = (times - times[0])[:, None]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,7 +62,7 @@ def excite(
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"excite for {robot!r}", allowed="a torsor.Robot"))
     where = f"{robot.name}: excite"
-    _refuse(robot, criterion, period, harmonics, rest, iterations, where)
+    _refuse(robot, criterion, period, harmonics, rest, iterations, seed, where)
     limits = _limits(robot, lower, upper, velocity, acceleration, effort, where)
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among)
@@ -78,7 +79,7 @@ def excite(
 
 
 def _refuse(
-    robot: Robot, criterion: str, period: float, harmonics: int, rest: bool, iterations: int, where: str
+    robot: Robot, criterion: str, period: float, harmonics: int, rest: bool, iterations: int, seed: int, where: str
 ) -> None:
     if robot.nq != robot.nv:
         fix = "hold the base, or choose a motion of your own"
@@ -88,11 +89,13 @@ def _refuse(
         raise ModelError(describe(found, where=where, fix="without_motor(...), for the arm with stiff joints"))
     if criterion not in CRITERIA:
         raise ModelError(describe(f"criterion is {criterion!r}", where=where, allowed=", ".join(CRITERIA)))
-    if not 0 < period < np.inf:
+    if not (isinstance(period, Real) and 0 < period < np.inf):
         raise ModelError(describe(f"period is {period!r} s", where=where, allowed="above 0"))
     least = 2 if rest else 1
     if type(harmonics) is not int or harmonics < least:
         raise ModelError(describe(f"harmonics is {harmonics!r}", where=where, allowed=f"a whole number from {least}"))
+    if type(seed) is not int or seed < 0:
+        raise ModelError(describe(f"seed is {seed!r}", where=where, allowed="a whole number from 0"))
     if type(iterations) is not int or iterations < 0:
         raise ModelError(describe(f"iterations is {iterations!r}", where=where, allowed="a whole number from 0"))
 

@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 CONSISTENT = 1e-7  # noise, as a share of a force, below which a physical estimate need not come nearer
 
+LARGEST = 1e100  # of forces, N m and N: sums of squares stay finite
+
 
 def identify(
     robot: Robot,
@@ -68,7 +70,9 @@ def identify(
     prior = robot.parameters()
     motion = samples.q, samples.v, samples.a
     Y = robot.regressor(*motion)
+    _refuse_too_large(robot, Y)
     known = robot.inverse_dynamics(*motion) - Y @ np.where(base.unknown, prior, 0.0)
+    _refuse_too_large(robot, samples.tau - known)
     weights = np.ones_like(samples.tau) if samples.weights is None else samples.weights
     weights = np.where(_at_rest(robot, samples.v, base.unknown, still), 0.0, weights)
     samples = replace(samples, weights=weights)
@@ -102,3 +106,11 @@ def _at_rest(robot: Robot, v: Array, unknown: NDArray[np.bool_], still: float) -
     exact = np.array(sought) & ~np.isin(robot.coordinate_names, list(smooth))
     slow = np.abs(v) < still * np.abs(v).max(axis=0, initial=0.0)
     return np.asarray(slow & exact)
+
+
+def _refuse_too_large(robot: Robot, values: Array) -> None:
+    """Refuse numbers whose squares are not finite: nothing can be fitted to them."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest < LARGEST:
+        fix = "check the units of q, v, a and tau"
+        raise ModelError(describe(f"forces or their regressor reach {largest:.3g}", where=robot.name, fix=fix))

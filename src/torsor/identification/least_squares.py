@@ -49,7 +49,9 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
         found = f"{int(counts.sum())} measured forces for {b} base parameters"
         raise ModelError(describe(found, where=where, allowed="more forces than parameters", fix="measure longer"))
     size = np.sqrt((weights**2 * tau**2).sum(axis=0) / np.maximum(counts, 1))
-    least = QUIET * np.maximum(size, 1e-3 * size.max(initial=0.0)) + np.finfo(float).tiny
+    # Forces that the known parameters explain to the last bit leave nothing to measure noise by.
+    largest = float(size.max(initial=0.0)) or 1.0
+    least = QUIET * np.maximum(size, 1e-3 * largest)
     # One triangle [R, y] for each coordinate has all that its samples say; the rounds need no more.
     triangles = [_triangle(weights[:, j], Y[:, j], tau[:, j]) for j in range(tau.shape[1])]
     noise = np.ones(tau.shape[1])

@@ -1,5 +1,6 @@
 """What was measured: motions and the forces that they took."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,7 @@ class Measurements:
         if len(set(samples.values())) > 1 or not len(self):
             raise ModelError(describe(f"numbers of samples are {samples}", allowed="the same for all, and some"))
         if self.weights is not None:
-            weights = np.asarray(self.weights, dtype=float)
+            weights = _real(self.weights, "weights")
             if weights.ndim > 1:
                 weights = weights.reshape(-1, weights.shape[-1])
             try:
@@ -58,7 +59,7 @@ class Measurements:
                 raise ModelError(describe("weights are negative or not finite", allowed="0 or more"))
             object.__setattr__(self, "weights", weights)
         if self.times is not None:
-            times = np.asarray(self.times, dtype=float).ravel()
+            times = _real(self.times, "times").ravel()
             if len(times) != len(self):
                 raise ModelError(describe(f"{len(times)} times", allowed=f"one for each of {len(self)} samples"))
             object.__setattr__(self, "times", times)
@@ -100,7 +101,7 @@ class Measurements:
             >>> len(data), bool(np.allclose(data.a, -(2 * np.pi) ** 2 * data.q, atol=1e-2))
             (950, True)
         """
-        forces = np.asarray(tau, dtype=float)
+        forces = _real(tau, "tau")
         filtered, v, a = differentiate(t, q, cutoff, periodic=periodic, where="Measurements.from_positions")
         if forces.shape != filtered.shape:
             found = f"q has shape {filtered.shape} and tau {forces.shape}"
@@ -115,16 +116,24 @@ class Measurements:
         return cls(filtered[kept], v[kept], a[kept], forces[kept], times=times[kept])
 
 
+def _real(value: Any, name: str) -> Array:
+    """Return an array of real numbers."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":  # complex numbers would lose a part
+        raise ModelError(describe(f"{name} is no array of numbers", where="measurements", allowed="real numbers"))
+    return np.asarray(array, dtype=float)
+
+
 def _samples(value: Any, name: str) -> Array:
     """Return an array of samples (N, n), finite."""
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(describe(f"{name} is no array of numbers", where="measurements")) from None
+    array = _real(value, name)
     if array.ndim < 2:
         allowed = "(samples, coordinates)"
         raise ModelError(describe(f"{name} has shape {array.shape}", where="measurements", allowed=allowed))
-    array = array.reshape(-1, array.shape[-1])
+    array = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
         fix = "leave these samples out, or give the forces any number and the weight 0"

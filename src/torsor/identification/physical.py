@@ -74,7 +74,7 @@ def nearest_physical(
     miss = problem.A @ pi[problem.unknown] - problem.c
     weight = max(gamma, float(miss @ miss))
     while True:
-        pi = _newton(problem, pi, weight, SETTLED if weight <= gamma else NEAR)
+        pi = _newton(problem, pi, weight, SETTLED if weight <= gamma else NEAR, where)
         if weight <= gamma:
             return pi
         weight = max(gamma, weight / SHRINK)
@@ -132,13 +132,16 @@ def _sound(P: Array, mass: float) -> Array | None:
     return np.asarray(clipped * np.outer(scale, scale))
 
 
-def _newton(problem: _Problem, pi: Array, gamma: float, near: float) -> Array:
+def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) -> Array:
     """Return the minimum for one gamma: Newton steps, each a least-squares problem, each as long as it goes down."""
     where = {int(k): n for n, k in enumerate(problem.unknown)}
     root, rounding = np.sqrt(gamma), (1e-13 * float(np.linalg.norm(problem.c))) ** 2
     for _ in range(STEPS):
         ten = np.array([pi[10 * i : 10 * i + 10] for i in problem.links]).reshape(-1, 10)
-        L = np.linalg.cholesky(np.einsum("lk,kij->lij", ten, UNITS))
+        try:
+            L = np.linalg.cholesky(np.einsum("lk,kij->lij", ten, UNITS))
+        except np.linalg.LinAlgError:  # rounding beside bodies that are far too small
+            break
         x = pi[problem.scalars]
         # Rows of E -> L^-1 E L^-T for each link, and of d -> d / x for what is one number.
         bends = np.zeros((16 * len(L) + len(x), len(where)))
@@ -165,10 +168,12 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float) -> Array:
         share = _share(problem.A @ step, miss, gamma, float(pull @ bent), stretches)
         pi = pi.copy()
         pi[problem.unknown] += share * step
-    if left < NEAR * gamma:  # as near as the way there, with rounding in the way of more
-        return pi
-    fix = "raise regularisation, or give a robot that is nearer to the measured one"
-    raise ModelError(describe(f"no physical parameters found in {STEPS} steps of Newton's method", fix=fix))
+    else:
+        if left < NEAR * gamma:  # as near as the way there, with rounding in the way of more
+            return pi
+    fix = "check the units of tau, raise regularisation, or give a robot that is nearer to the measured one"
+    found = "Newton's method found no physical parameters"
+    raise ModelError(describe(found, where=name, fix=fix))
 
 
 def _share(moved: Array, miss: Array, gamma: float, pull: float, stretches: Array) -> float:

@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 
 # How far the rows of a rotation may be from orthonormal before it is taken for a mistake rather than for rounding.
 ROTATION_TOLERANCE = 1e-6
+LONGEST = 16  # numbers that a message shows in full: those of a pose
 
 
 def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True) -> Array:
@@ -30,7 +31,8 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str
         allowed = f"an array of shape {shape}" if shape else "one number"
         raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
     if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
-        raise ModelError(describe(f"{what} is {array.tolist()}", where=where, allowed="finite numbers"))
+        found = f"{what} is {array.tolist() if array.size <= LONGEST else reprlib.repr(array.tolist())}"
+        raise ModelError(describe(found, where=where, allowed="finite numbers"))
     array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)
     return array
