@@ -41,6 +41,29 @@ class Closing(NamedTuple):
     active: tuple[int, ...]
 
 
+def solved(A: ca.SX, B: ca.SX) -> ca.SX:
+    """Return A^-1 B by Gram and Schmidt's columns, of A and B alike.
+
+    Without pivoting, which no flat list of operations can do, this is as exact as A allows; what is sparse stays so.
+    """
+    n, Q, R, Y = A.size1(), list[ca.SX](), ca.SX(*A.shape), list[ca.SX]()
+    for j, column in enumerate(ca.horzsplit(ca.densify(A))):
+        for k, q in enumerate(Q):
+            R[k, j] = ca.dot(q, column)
+            column = column - R[k, j] * q
+        R[j, j] = ca.sqrt(ca.dot(column, column))
+        Q.append(column / R[j, j])
+    B = ca.densify(B)
+    for q in Q:
+        Y.append(q.T @ B)
+        B = B - q @ Y[-1]
+    X: list[ca.SX] = [ca.SX(1, B.size2())] * n
+    for k in reversed(range(n)):
+        rest = sum((R[k, j] * X[j] for j in range(k + 1, n)), start=ca.SX(1, B.size2()))
+        X[k] = (Y[k] - rest) / R[k, k]
+    return ca.vertcat(ca.SX(0, B.size2()), *X)
+
+
 class _Closed:
     """A mechanism at a place where its loops are closed: what its dependent coordinates do."""
 
@@ -56,7 +79,7 @@ class _Closed:
         """Return A_d^-1 times the right side."""
         if not self.dependent:
             return ca.SX(0, right.size2())
-        return ca.solve(self.A[:, self.dependent], right)
+        return solved(self.A[:, self.dependent], right)
 
     def complete(self, independent: ca.SX, dependent: ca.SX) -> ca.SX:
         """Return rows of all coordinates, from those of the independent and of the dependent ones."""
@@ -80,7 +103,7 @@ class _Closed:
             order = [self.independent.index(k) for k in self.closing.active]
             return force[order]
         spread = ca.diag(share) @ self.G_active
-        return spread @ ca.solve(self.G_active.T @ spread, force)
+        return spread @ solved(self.G_active.T @ spread, force)
 
 
 def closure_step(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:
@@ -130,7 +153,7 @@ def constrained_forward_dynamics(
     rest = closed.left_over(v)
     H = closed.G.T @ inverse_dynamics(tree, q, v, rest, external)
     M = closed.G.T @ mass_matrix(tree, q) @ closed.G
-    x = ca.solve(M, closed.G_active.T @ tau_active - H)
+    x = solved(M, closed.G_active.T @ tau_active - H)
     return closed.G_active @ x + rest[list(closing.active)]
 
 
@@ -152,5 +175,5 @@ def loop_forces(
     given[list(closing.active)] = closed.drives(closed.G.T @ tau, share)
     missing = (tau - given)[closed.dependent]
     found = ca.SX(closure_jacobian(tree, q).size1(), 1)
-    found[closed.rows] = ca.solve(closed.A[:, closed.dependent].T, missing)
+    found[closed.rows] = solved(closed.A[:, closed.dependent].T, missing)
     return found

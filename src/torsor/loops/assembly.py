@@ -18,6 +18,7 @@ TOLERANCE = 1e-12  # m, or sines of angles
 MOST = 60  # steps
 HALVINGS = 8
 SMALLEST = 1e-4  # share of the way that is tried last
+STRIDE = 0.25  # rad or m of the active coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,19 @@ class Closer:
                 break
             if not better.all() and size[open_[better]].max(initial=0.0) <= TOLERANCE:
                 break
+        return q, size
+
+    def walk(self, begin: Array, places: list[int], wanted: Array) -> tuple[Array, Array]:
+        """Return positions (batch, nq) with the independent coordinates led from ``begin`` to where they are wanted.
+
+        Several steps where the way is long, so that the way of assembly stays what it was; and the errors left.
+        """
+        way = wanted - begin[:, places]
+        count = max(1, int(np.ceil(np.abs(way).max(initial=0.0) / STRIDE)))
+        q, size = begin.copy(), np.zeros(len(begin))
+        for k in range(1, count + 1):
+            q[:, places] = begin[:, places] + k / count * way
+            q, size = self.close(q)
         return q, size
 
     def lead(self, closed: Array, places: list[int], wanted: Array) -> tuple[Array, float]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.dynamics.constrained import Closing
 from torsor.errors import ModelError, describe
 from torsor.loops.assembly import Closer, nearest
-from torsor.loops.mobility import Mobility, analyse, choose
+from torsor.loops.mobility import Mobility, analyse, choose, quality
 from torsor.parameters import Parametrised
 
 __all__ = ["Looped"]
@@ -62,15 +62,15 @@ class Looped(Parametrised):
 
     @cached_property
     def _reference(self) -> Array:
-        """A configuration (nq,) with closed loops and the highest rank of several: found once, from random places."""
-        rng = np.random.default_rng(0)
-        best: tuple[int, Array] | None = None
+        """A configuration (nq,) with closed loops, of several the farthest from singular: found once."""
+        rng, active = np.random.default_rng(0), self._active if self.active else []
+        best: tuple[tuple[float, ...], Array] | None = None
         for trial in range(TRIALS):
             q = self._moved(self.neutral(), min(trial, 10) / 10 * rng.normal(size=self.nv))
             q, size = nearest(self.closure_error, self.closure_jacobian, self._moved, q)
             if size <= CLOSED:
-                rank = self.nv - analyse(self.closure_jacobian(q), []).dof
-                best = (rank, q) if best is None or rank > best[0] else best
+                score = quality(self.closure_jacobian(q), active)
+                best = (score, q) if best is None or score > best[0] else best
                 if trial >= ENOUGH:
                     break
         if best is None:
@@ -118,8 +118,8 @@ class Looped(Parametrised):
         """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
 
         Of several ways to put the mechanism together it is the one near ``guess`` (..., nq), by default one that was
-        found by itself. Damped Newton for all at once; where that does not arrive, the active coordinates are led there
-        from a closed configuration. What cannot be reached is an error that says how far one comes.
+        found by itself. From there the active coordinates are led to where they are wanted, in steps, each closed by
+        damped Newton, all of a batch at once. What cannot be reached is an error that says how far one comes.
 
         Example:
             >>> import torsor
@@ -130,13 +130,12 @@ class Looped(Parametrised):
         places = [self.position_names.index(name) for name in self.active]
         wanted = _numbers(q_active, len(self._active), self.name, "q_active")
         start = self._reference if guess is None else _numbers(guess, self.nq, self.name, "guess")
-        batch = np.broadcast_shapes(wanted.shape[:-1], start.shape[:-1])
-        q = np.array(np.broadcast_to(start, (*batch, self.nq))).reshape(-1, self.nq)
+        shape, closer = start.shape, self._closer
+        start = closer.close(start.reshape(-1, self.nq))[0].reshape(shape)
+        batch = np.broadcast_shapes(wanted.shape[:-1], shape[:-1])
+        begin = np.broadcast_to(start, (*batch, self.nq)).reshape(-1, self.nq)
         flat = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
-        begin = q.copy()
-        q[:, places] = flat
-        closer = self._closer
-        found, size = closer.close(q)
+        found, size = closer.walk(begin, places, flat)
         for k in np.flatnonzero(size > CLOSED):
             found[k] = self._led(begin[k], places, flat[k])
         wrong = np.abs(found[:, places] - flat).max(initial=0.0)

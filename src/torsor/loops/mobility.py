@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from torsor.dynamics.constrained import Closing
 
-__all__ = ["Mobility", "analyse", "choose"]
+__all__ = ["Mobility", "analyse", "choose", "quality"]
 
 Array = NDArray[np.float64]
 
@@ -54,6 +54,15 @@ def analyse(A: Array, active: list[int]) -> Mobility:
     blocked = _null(seen, 1.0) if active else np.zeros((0, 0))
     dof = len(motions)
     return Mobility(dof, len(A), len(A) - (A.shape[1] - dof), free @ motions, blocked)
+
+
+def quality(A: Array, active: list[int]) -> tuple[int, float]:
+    """Return the rank of A, and how far the mechanism is from moving while its active coordinates are held."""
+    rank = A.shape[1] - analyse(A, []).dof
+    passive = [k for k in range(A.shape[1]) if k not in active]
+    values = np.linalg.svd(A[:, passive], compute_uv=False) if A.size and passive else np.ones(1)
+    needed = min(rank, len(passive))
+    return rank, float(values[needed - 1] / values[0]) if needed and values[0] > 0 else 0.0
 
 
 def choose(A: Array, active: list[int]) -> Closing:

@@ -60,7 +60,7 @@ class Mechanism(Part):
             links=tuple(self.links),
             joints=tuple(self.joints),
             frames=tuple(self.frames),
-            loops=tuple(self.loops),
+            loops=tuple(sorted(self.loops, key=lambda loop: isinstance(loop, Coupling))),  # cut joints first
             active=tuple(self.active),
             gravity=frozen_array(self.gravity, (3,), self.name, "gravity"),
         )
