@@ -10,7 +10,7 @@ Document 003, section 2.2, eqs. 3-5; here with the fewest equations that a cut j
 
 import casadi as ca
 
-from torsor.dynamics.configuration import integrate
+from torsor.dynamics.configuration import steps
 from torsor.dynamics.kinematics import Move, moves, sx
 from torsor.dynamics.places import place_in_body
 from torsor.dynamics.tree import Cut, Relation, Tree
@@ -43,18 +43,13 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
     return ca.vertcat(*rows)
 
 
-def _steps(tree: Tree, q: ca.SX) -> ca.SX:
-    u = ca.SX.sym("u", tree.nv)
-    return ca.substitute(ca.jacobian(integrate(tree, q, u), u), u, ca.SX.zeros(tree.nv, 1))
-
-
 def closure_jacobian(tree: Tree, q: ca.SX) -> ca.SX:
     """Return A (c x nv) with phi' = A v."""
-    return ca.jacobian(closure_error(tree, q), q) @ _steps(tree, q)
+    return ca.jacobian(closure_error(tree, q), q) @ steps(tree, q)
 
 
 def closure_drift(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return phi'' without acceleration (c x 1)."""
     held = ca.SX.sym("v", tree.nv)  # v may depend on q, and is not to be differentiated
-    drift = ca.jtimes(closure_jacobian(tree, q) @ held, q, _steps(tree, q) @ held)
+    drift = ca.jtimes(closure_jacobian(tree, q) @ held, q, steps(tree, q) @ held)
     return ca.substitute(sx(drift), held, v)

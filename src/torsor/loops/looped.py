@@ -245,6 +245,32 @@ class Looped(Parametrised):
         found: Array = self._closed("constrained_forward_dynamics", q, v_active, tau_active, external=external)
         return found
 
+    def loop_forces(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Array:
+        """Return what the loops pass on (..., c): one number for each equation of closure, 0 for those that are spare.
+
+        They are the multipliers lambda with tau_tree = tau_active + A^T lambda: for an equation that keeps origins
+        together the force (N) along that axis of frame a, for one that keeps axes together a moment (N m).
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> belt = robot.loop_forces([0.4, 0.2], [0.0], [1.0])
+            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])
+            >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
+            True
+        """
+        shares = np.ones(len(self._active)) if share is None else share
+        found: Array = self._closed("loop_forces", q, v_active, a_active, shares, external=external)
+        return found
+
 
 def _numbers(values: ArrayLike, count: int, where: str, what: str) -> Array:
     array = np.asarray(values, dtype=float)
