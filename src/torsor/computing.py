@@ -21,6 +21,7 @@ from torsor.compiler import (
     recall,
 )
 from torsor.dynamics import ALGORITHMS, Request, fingerprint, trace
+from torsor.dynamics.constrained import Closing
 from torsor.dynamics.requests import LOADS, Shape
 from torsor.errors import ModelError, describe
 from torsor.export import export_c
@@ -76,6 +77,11 @@ class Computing(Editable):
         if type(target.threads) is not int or target.threads < 1:
             raise ModelError(describe(f"threads is {threads!r}", where=self.name, allowed="a whole number from 1"))
         return replace(self, target=target)
+
+    @property
+    def _closing(self) -> Closing:
+        """How loops are closed; ``loops`` is above this file and knows."""
+        raise NotImplementedError
 
     @cached_property
     def _functions(self) -> dict[Request, ca.Function]:
@@ -152,6 +158,8 @@ class Computing(Editable):
             found = f"{name} needs the names in forced" if forced is None else f"{name} takes no forced coordinates"
             raise ModelError(describe(found, where=self.name))
         driven = None if forced is None else self._indices(forced)
+        if algorithm.closed:
+            options = {"closing": self._closing} | options
         request = Request(name, loads, place, driven, **options)
         if type(request.order) is not int or request.order < 1 or (request.order > 1 and not algorithm.rates):
             allowed = "1 or more" if algorithm.rates else "1"

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.parameters import Parametrised
+from torsor.loops import Looped
 
 __all__ = ["Robot"]
 
 Array = NDArray[np.float64]
 
 
-class Robot(Parametrised):
+class Robot(Looped):
     """A tree of links and joints with its dynamics.
 
     Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws`` and ``torsor.library``. SI units, radians.

@@ -27,6 +27,7 @@ LAYERS = [
     "parametric",
     "sensitivities",
     "parameters",
+    "loops",
     "model",
     "autodiff",
     "reading",

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from torsor.dynamics import (
+    closure,
     composite,
     configuration,
+    constrained,
     derivatives,
     energy,
     hessian,
@@ -18,7 +20,7 @@ from torsor.dynamics import (
     regressor,
     solved_derivatives,
 )
-from torsor.robot import Mechanism
+from torsor.robot import Coupling, Mechanism
 
 __all__ = ["ALGORITHMS", "Algorithm", "sizes"]
 
@@ -30,10 +32,11 @@ class Algorithm:
     ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
     that the wrenches of the environment are an optional input, ``keeps`` that it matters what they keep while q
     changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
-    are named, ``rates`` that there may be more rates of the motion and of the results. ``output`` is the shape of the
-    result for one state, with "n" for velocities, "nq" for positions, "3n" for (q, v, a), "L" for links, "p" for
-    parameters; where there are several results, all of that shape, ``results`` names them. ``shared`` says that the
-    rule computes nothing twice, so that nobody need look for it.
+    are named, ``closed`` that a choice of equations closes the loops, ``rates`` that there may be more rates of the
+    motion and of the results. ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for
+    positions, "3n" for (q, v, a), "L" for links, "p" for parameters, "N" for driven coordinates, "c" for equations of
+    closure; where there are several results, all of that shape, ``results`` names them. ``shared`` says that the rule
+    computes nothing twice, so that nobody need look for it.
     """
 
     rule: Callable[..., Any]
@@ -44,19 +47,25 @@ class Algorithm:
     keeps: bool = False
     at_place: bool = False
     hybrid: bool = False
+    closed: bool = False
     rates: bool = False
     results: tuple[str, ...] = ()
     shared: bool = False
 
     def size_of(self, name: str) -> str:
         """Return which of the ``sizes`` an input has."""
-        return "nq" if name in ("q", "q_end") else "n"
+        return "nq" if name in ("q", "q_end") else "N" if name.endswith("_active") or name == "share" else "n"
+
+
+def _loops(mechanism: Mechanism) -> dict[str, int]:
+    rows = [1 if isinstance(loop, Coupling) else loop.count for loop in mechanism.loops]
+    return {"N": len(mechanism.active), "c": sum(rows)}
 
 
 def sizes(mechanism: Mechanism) -> dict[str, int]:
     """Return what the names of axes stand for."""
     numbers, n = regressor.parameter_count(mechanism), mechanism.nv
-    return {"n": n, "3n": 3 * n, "nq": mechanism.nq, "L": len(mechanism.links), "p": numbers}
+    return {"n": n, "3n": 3 * n, "nq": mechanism.nq, "L": len(mechanism.links), "p": numbers, **_loops(mechanism)}
 
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
@@ -134,6 +143,44 @@ ALGORITHMS: dict[str, Algorithm] = {
     "momentum": Algorithm(energy.momentum, ("q", "v"), _TWIST),
     "integrate": Algorithm(configuration.integrate, ("q", "dv"), ("nq",)),
     "difference": Algorithm(configuration.difference, ("q", "q_end"), _N),
+    "closure_error": Algorithm(closure.closure_error, ("q",), ("c",)),
+    "closure_jacobian": Algorithm(closure.closure_jacobian, ("q",), ("c", "n")),
+    "closure_step": Algorithm(constrained.closure_step, ("q",), _N, lean=True, closed=True),
+    "constrained_velocities": Algorithm(
+        constrained.constrained_velocities, ("q", "v_active"), _N, lean=True, closed=True
+    ),
+    "constrained_accelerations": Algorithm(
+        constrained.constrained_accelerations,
+        ("q", "v_active", "a_active"),
+        _N,
+        lean=True,
+        closed=True,
+        results=("v", "a"),
+    ),
+    "constrained_inverse_dynamics": Algorithm(
+        constrained.constrained_inverse_dynamics,
+        ("q", "v_active", "a_active", "share"),
+        ("N",),
+        lean=True,
+        closed=True,
+        external=True,
+    ),
+    "constrained_forward_dynamics": Algorithm(
+        constrained.constrained_forward_dynamics,
+        ("q", "v_active", "tau_active"),
+        ("N",),
+        lean=True,
+        closed=True,
+        external=True,
+    ),
+    "loop_forces": Algorithm(
+        constrained.loop_forces,
+        ("q", "v_active", "a_active", "share"),
+        ("c",),
+        lean=True,
+        closed=True,
+        external=True,
+    ),
     "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),
 }

@@ -4,13 +4,19 @@ import casadi as ca
 
 from torsor.dynamics.tree import Tree
 
-__all__ = ["chart", "chart_carry", "chart_rate", "chart_velocity", "difference", "integrate"]
+__all__ = ["chart", "chart_carry", "chart_rate", "chart_velocity", "difference", "integrate", "steps"]
 
 
 def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
     """Return the positions reached from q after one unit of time at the constant velocity dv (nq x 1)."""
     parts = [body.joint.kind.integrate(q[body.q], dv[body.v]) for body in tree.bodies if not body.joint.follows]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q[i] + dv[j] for i, j in tree.motors))
+
+
+def steps(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return E (nq x nv): how the components of positions change with a small step along ``integrate``."""
+    u = ca.SX.sym("u", tree.nv)
+    return ca.substitute(ca.jacobian(integrate(tree, q, u), u), u, ca.SX.zeros(tree.nv, 1))
 
 
 def difference(tree: Tree, q: ca.SX, q_end: ca.SX) -> ca.SX:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from torsor.robot import Mechanism
+from torsor.robot import Coupling, Mechanism
+from torsor.robot.loops import Closure
 
 __all__ = ["fingerprint"]
 
@@ -31,7 +32,17 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())
+    for loop in mechanism.loops:
+        digest.update(repr(_ends(mechanism, loop)).encode())
     return digest.hexdigest()
+
+
+def _ends(mechanism: Mechanism, loop: Closure) -> object:
+    """Return all that a loop is, by places and indices instead of names."""
+    if isinstance(loop, Coupling):
+        return [(mechanism.position_names.index(name), c) for name, c in loop.shares.items()], loop.offset
+    places = (mechanism.place(end) for end in (loop.a, loop.b))
+    return loop.kind, loop.length, [(place.link, place.pose.tobytes()) for place in places]
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from torsor.dynamics.configuration import integrate
+from torsor.dynamics.configuration import steps as along_steps
 from torsor.dynamics.requests import Request
 from torsor.dynamics.tree import Tree
 
@@ -23,7 +23,7 @@ def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple
         return inputs, results
     if request.form == "sparse":
         return inputs, {name: ca.vec(each.nz[:]) for name, each in results.items()}  # of a row, nz is a row
-    steps = {} if request.components else {name: _steps(tree, inputs[name]) for name in request.positions}
+    steps = {} if request.components else {name: along_steps(tree, inputs[name]) for name in request.positions}
     if request.form == "jvp":
         tangents, changes = pushed(inputs, results, steps)
         return inputs | tangents, results | changes
@@ -31,12 +31,6 @@ def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple
         weights, gradients = pulled(inputs, results, steps)
         return inputs | weights, results | gradients
     return inputs, jacobians(inputs, results, steps, request.by)
-
-
-def _steps(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return E (nq x nv): how the components of positions change along ``integrate``."""
-    u = ca.SX.sym("u", tree.nv)
-    return ca.substitute(ca.jacobian(integrate(tree, q, u), u), u, ca.SX.zeros(tree.nv, 1))
 
 
 def pushed(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from torsor.dynamics.algorithms import ALGORITHMS, sizes
+from torsor.dynamics.constrained import Closing
 from torsor.robot import Mechanism
 from torsor.robot.free import Free
 
@@ -23,8 +24,8 @@ class Request:
     """One function of a mechanism, by all that it depends on besides the mechanism itself.
 
     ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``forced`` are the coordinates driven by
-    force, ``order`` counts the rates, ``free`` are the numbers of the mechanism that are inputs, ``form`` is one of
-    ``FORMS``.
+    force, ``closing`` says how loops are closed, ``order`` counts the rates, ``free`` are the numbers of the mechanism
+    that are inputs, ``form`` is one of ``FORMS``.
     Derivatives are ``by`` the inputs named (all, if none is), and by positions along ``integrate``, or by their
     ``components``.
     """
@@ -33,6 +34,7 @@ class Request:
     loads: str = ""
     place: str | None = None
     forced: frozenset[int] | None = None
+    closing: Closing | None = None
     order: int = 1
     free: tuple[Free, ...] = ()
     form: str = "value"

@@ -24,6 +24,8 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
         arguments["place"] = mechanism.place(request.place)  # type: ignore[arg-type]
     if algorithm.hybrid:
         arguments["forced"] = request.forced
+    if algorithm.closed:
+        arguments["closing"] = request.closing
     if algorithm.keeps:
         arguments["in_world"] = request.loads in ("world", "point")
     tree = Tree.of(mechanism)

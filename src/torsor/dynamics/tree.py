@@ -15,10 +15,22 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.robot import Coordinate, Joint, Mechanism, Motor
+from torsor.robot import Coordinate, Joint, Loop, Mechanism, Motor, Place
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
 
-__all__ = ["ROUNDING", "Body", "Passive", "Rotor", "Tree", "spring_along", "tidy", "tidy_inertia", "tidy_pose"]
+__all__ = [
+    "ROUNDING",
+    "Body",
+    "Cut",
+    "Passive",
+    "Relation",
+    "Rotor",
+    "Tree",
+    "spring_along",
+    "tidy",
+    "tidy_inertia",
+    "tidy_pose",
+]
 
 Array = NDArray[np.float64]
 Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
@@ -50,6 +62,23 @@ class Passive:
     damping: float | ca.SX = 0.0
     coulomb: float | ca.SX = 0.0
     smooth: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A cut joint between two places of the tree."""
+
+    loop: Loop
+    a: Place
+    b: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """A coupling: the sum of shares c of positions q[k] is ``offset``."""
+
+    shares: tuple[tuple[int, float], ...]
+    offset: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +131,7 @@ class Tree:
     gravity: Numbers
     armature: Numbers
     passives: tuple[Passive, ...]
+    closures: tuple[Cut | Relation, ...] = ()
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Tree":
@@ -120,7 +150,14 @@ class Tree:
             carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
             bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried))
         passives = tuple(_passives(mechanism))
-        settings = mechanism.nq, mechanism.nv, mechanism.gravity, _armature(mechanism), passives
+        settings = (
+            mechanism.nq,
+            mechanism.nv,
+            mechanism.gravity,
+            _armature(mechanism),
+            passives,
+            tuple(_closures(mechanism)),
+        )
         return cls(tuple(map(tidy, bodies)), *settings)
 
     @property
@@ -129,6 +166,15 @@ class Tree:
         first_q = max((body.q.stop for body in self.bodies), default=0)
         first_v = max((body.v.stop for body in self.bodies), default=0)
         return tuple(zip(range(first_q, self.nq), range(first_v, self.nv), strict=True))
+
+
+def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
+    for loop in mechanism.loops:
+        if isinstance(loop, Loop):
+            yield Cut(loop, mechanism.place(loop.a), mechanism.place(loop.b))
+        else:
+            positions = mechanism.position_names
+            yield Relation(tuple((positions.index(name), c) for name, c in loop.shares.items()), loop.offset)
 
 
 def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:

@@ -4,7 +4,7 @@ import json
 import secrets
 import tomllib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from reprlib import repr as short
@@ -15,7 +15,21 @@ from numpy.typing import NDArray
 
 from torsor.errors import warn
 from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
-from torsor.robot import KINDS, Frame, Joint, JointKind, Link, Mechanism, Motor, Spring, Visual, assemble
+from torsor.robot import (
+    KINDS,
+    Coupling,
+    Frame,
+    Joint,
+    JointKind,
+    Link,
+    Loop,
+    Mechanism,
+    Motor,
+    Spring,
+    Visual,
+    assemble,
+)
+from torsor.robot.loops import Closure
 from torsor.robot.parts import VISUAL_SIZES
 from torsor.robot.values import ROTATION_TOLERANCE
 from torsor.spatial import from_rpy, make_pose, to_rpy
@@ -109,7 +123,23 @@ class _Reader:
         links = [self._link(*entry) for entry in entries("link", data, self.source)]
         joints = [self._joint(*entry) for entry in entries("joint", data, self.source)]
         frames = [Frame(e["name"], e["link"], self._pose(at, e)) for at, e in entries("frame", data, self.source)]
-        return assemble(data["name"], links, joints, frames, source=self.source, base=base, **some(data, "gravity"))
+        return assemble(
+            data["name"],
+            links,
+            joints,
+            frames,
+            source=self.source,
+            base=base,
+            loops=list(self._loops(data)),
+            **some(data, "gravity", "active"),
+        )
+
+    def _loops(self, data: Table) -> Iterator[Closure]:
+        for _, entry in entries("loop", data, self.source):
+            settings: Table = {key: float(value) if key == "length" else value for key, value in entry.items()}
+            yield Loop(**settings, source=self.source)
+        for _, entry in entries("coupling", data, self.source):
+            yield Coupling(entry["name"], entry["shares"], float(entry.get("offset", 0.0)), self.source)
 
     def _pose(self, where: str, entry: Table) -> Array:
         rpy, R = entry.get("rpy", np.zeros(3)), entry.get("rotation")
@@ -187,7 +217,8 @@ def _like_degrees(key: str, values: Array, kind: JointKind) -> bool:
 
 def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
     """Give the tables of the file, in order, each after its header."""
-    yield "", {"torsor": VERSION, "name": mechanism.name, "gravity": mechanism.gravity}
+    head: Table = {"torsor": VERSION, "name": mechanism.name, "gravity": mechanism.gravity}
+    yield "", head | ({"active": mechanism.active} if mechanism.active else {})
     yield "[units]\n", {"angle": "rad", "length": "m", "mass": "kg"}
     for link in (mechanism.base, *mechanism.links):
         symmetric = np.array_equal(link.inertia, link.inertia.T)  # or it is so but for rounding, which six would lose
@@ -214,12 +245,20 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
             yield "[joints.motor]\n", _part(joint.motor, **plain, damping=0.0, coulomb=0.0, viscous=0.0, smooth=0.0)
     for frame in mechanism.frames:
         yield "[[frames]]\n", {"name": frame.name, "link": frame.link, **_place(frame.pose)}
+    for loop in mechanism.loops:
+        if isinstance(loop, Coupling):
+            yield "[[couplings]]\n", {"name": loop.name, "shares": loop.shares, **_unless(0.0, offset=loop.offset)}
+        else:
+            ends = {"name": loop.name, "a": loop.a, "b": loop.b, "kind": loop.kind}
+            yield "[[loops]]\n", ends | _unless(0.0, length=loop.length)
 
 
 def _text(value: Any) -> str:
     """Return a value as TOML: numbers with the fewest digits that read back the same, matrices a row on each line."""
     if isinstance(value, (str, bool)):  # as in JSON, but for the character 7F, which TOML wants escaped too
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_text(key)} = {_text(each)}" for key, each in value.items()) + " }"
     if np.ndim(value) == 2:
         return "[\n" + "".join(f"  {_text(row)},\n" for row in value) + "]"
     return f"[{', '.join(map(_text, value))}]" if np.ndim(value) else repr(float(value)).removesuffix(".0")

@@ -19,7 +19,7 @@ EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_lim
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 # The keys of each table; those with a star must be there.
 _KEYS = {
-    "file": "torsor name gravity units* links joints frames",
+    "file": "torsor name gravity active units* links joints frames loops couplings",
     "units": "angle* length mass",
     "link": "name* mass com inertia unphysical visuals",
     "visual": "shape* name size position rpy rotation color mesh path",
@@ -29,16 +29,20 @@ _KEYS = {
     "spring": "stiffness* damping rest",
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
     "frame": "name* link* position rpy rotation",
+    "loop": "name* a* b* kind length",
+    "coupling": "name* shares* offset",
 }
 UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
 # What the keys hold, in words and as a type or as the shapes that numbers may have; (-1,) is a row of any length.
 _HOLDS: dict[str, tuple[Any, str]] = {
-    "a string in quotes": (str, "name angle link type parent child follows shape mesh path carrier"),
+    "a string in quotes": (str, "name angle link type parent child follows shape mesh path carrier a b kind"),
     "a table": (dict, "spring motor"),
+    "a table of coordinates and their shares": (dict, "shares"),
+    "names of coordinates": (tuple, "active"),
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
-    "tables": (list, "links joints frames visuals"),
+    "tables": (list, "links joints frames visuals loops couplings"),
     "true or false": (bool, "multi_turn unphysical"),
-    "a finite number": ([()], "mass pitch ratio offset smooth damping rest"),
+    "a finite number": ([()], "mass pitch ratio offset smooth damping rest length"),
     "a finite number, or a law in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
     "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
     "3 or 4 finite numbers": ([(3,), (4,)], "color"),
@@ -95,6 +99,8 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     expected, allowed = _EXPECTED.get(f"{kind}.{key}") or _EXPECTED.get(key, (type(value), ""))
     if isinstance(expected, list) and type(value) in expected:
         return value
+    if expected is tuple and type(value) is list and all(type(each) is str for each in value):
+        return tuple(value)
     if expected is type(value) and (expected is not list or all(type(each) is dict for each in value)):
         return value
     cells = np.array(value, dtype=object)  # rows of several lengths stay lists, which are no numbers

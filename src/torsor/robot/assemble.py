@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.errors import ModelError, describe, warn
+from torsor.robot.loops import Closure
 from torsor.robot.mechanism import Mechanism
 from torsor.robot.parts import Frame, Joint, Link
 from torsor.robot.values import checked_name
@@ -26,12 +27,15 @@ def assemble(
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     source: str = "",
     base: str = "fixed",
+    loops: Sequence[Closure] = (),
+    active: Sequence[str] = (),
 ) -> Mechanism:
     """Return the mechanism that these parts make.
 
     The root is the one link that is no joint's child; ``base="floating"`` puts a free joint named ``root`` under it.
     Links of fixed joints are merged into their parents and stay as frames. Joints keep the order in which they are
-    given, except that a parent always comes before its children.
+    given, except that a parent always comes before its children. ``loops`` close the tree, ``active`` names the
+    coordinates that are driven.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
@@ -59,7 +63,9 @@ def assemble(
         raise ModelError(describe(f"base is {base!r}", where=where, allowed="'fixed' or 'floating'"))
     ordered = _sorted(by_name, root, joints, where)
     ordered = _follow(ordered, where)
-    mechanism = _merge(name, by_name, root, ordered, list(frames), gravity, where)
+    mechanism = replace(
+        _merge(name, by_name, root, ordered, list(frames), gravity, where), loops=tuple(loops), active=tuple(active)
+    )
     _warn_of_singular_leaves(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from torsor.errors import ModelError, describe
 from torsor.robot.assemble import assemble, free_name, held
 from torsor.robot.edit_drives import DriveEdits
+from torsor.robot.edit_loops import LoopEdits
+from torsor.robot.loops import renamed
 from torsor.robot.mechanism import Mechanism
 from torsor.robot.parts import Frame, Joint, Link
 from torsor.robot.values import checked_name, frozen_array
@@ -18,7 +20,7 @@ from torsor.spatial import composite, move_inertia
 __all__ = ["Editable"]
 
 
-class Editable(DriveEdits):
+class Editable(DriveEdits, LoopEdits):
     """A mechanism with the methods that make another from it. None of them changes the mechanism itself."""
 
     def _remake(self, mechanism: Mechanism) -> Self:
@@ -26,7 +28,8 @@ class Editable(DriveEdits):
         return replace(self, **{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
     def _assembled(self, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> Self:
-        settings: dict[str, Any] = {"name": self.name, "gravity": self.gravity} | changes
+        kept = {"loops": self.loops, "active": self.active}
+        settings: dict[str, Any] = {"name": self.name, "gravity": self.gravity, **kept} | changes
         return self._remake(assemble(links=links, joints=joints, frames=frames, **settings))
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
@@ -105,7 +108,7 @@ class Editable(DriveEdits):
         joints = [
             held(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in self.joints
         ]
-        return self._assembled([self.base, *self.links], joints, list(self.frames))
+        return self._assembled([self.base, *self.links], joints, list(self.frames), **self._without_coordinates(leader))
 
     def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
         """Return this robot carrying another one, whose base is welded to a link or frame of this one.
@@ -145,7 +148,9 @@ class Editable(DriveEdits):
             motor = x.motor and replace(x.motor, carrier=own(x.motor.carrier))
             joints.append(replace(x, motor=motor, **names))
         frames = [*self.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
-        return self._assembled(links, [*self.joints, weld, *joints], frames)
+        loops = [*self.loops, *(renamed(loop, own) for loop in other.loops)]
+        active = [*self.active, *map(own, other.active)]
+        return self._assembled(links, [*self.joints, weld, *joints], frames, loops=loops, active=active)
 
     def subtree(self, link: str | int) -> Self:
         """Return the part of the robot that a moving link carries, itself and its joint included.
@@ -184,6 +189,6 @@ class Editable(DriveEdits):
                 raise ModelError(describe(found, where=self.name, fix="remove it first: robot.without_motor(...)"))
         links = [Link(root), *(self.links[i] for i in sorted(kept))]
         frames = [frame for frame in self.frames if frame.link in {self.links[i].name for i in kept}]
-        return self._assembled(
-            links, [self.joints[i] for i in sorted(kept)], frames, name=f"{self.name}/{self.links[place.link].name}"
-        )
+        joints = [self.joints[i] for i in sorted(kept)]
+        parts = self._loops_of({*carriers, *(frame.name for frame in frames)} - {root}, joints)
+        return self._assembled(links, joints, frames, name=f"{self.name}/{self.links[place.link].name}", **parts)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.robot.loops import Closure, Coupling
 from torsor.robot.parts import Frame, Joint, Link
 from torsor.robot.values import Part, checked_name, frozen_array
 
@@ -40,7 +41,8 @@ class Mechanism(Part):
     """A tree of links: ``joints[i]`` moves ``links[i]``, and parents come before children.
 
     Made by the readers of ``formats`` and by ``assemble``, which merge fixed joints and sort; this class only checks
-    that it was given such a tree. ``gravity`` is the acceleration (m/s^2) in the axes of the base.
+    that it was given such a tree. ``gravity`` is the acceleration (m/s^2) in the axes of the base. ``loops`` close what
+    the tree leaves open, and ``active`` names the coordinates that are driven while they are closed.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Mechanism(Part):
     joints: tuple[Joint, ...]
     frames: tuple[Frame, ...] = ()
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    loops: tuple[Closure, ...] = ()
+    active: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checked_name(self.name, "robot")
@@ -56,6 +60,8 @@ class Mechanism(Part):
             links=tuple(self.links),
             joints=tuple(self.joints),
             frames=tuple(self.frames),
+            loops=tuple(sorted(self.loops, key=lambda loop: isinstance(loop, Coupling))),  # cut joints first
+            active=tuple(self.active),
             gravity=frozen_array(self.gravity, (3,), self.name, "gravity"),
         )
         self._check_names()
@@ -73,6 +79,34 @@ class Mechanism(Part):
             if joint.motor is not None and joint.motor.carrier not in seen:
                 found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
                 raise ModelError(describe(found, where=self.name, allowed=_listing(seen)))
+
+        self._check_loops()
+
+    def _check_loops(self) -> None:
+        """Refuse loops between frames, and relations and drives of coordinates, that do not exist."""
+        names = [loop.name for loop in self.loops]
+        if len(set(names)) < len(names):
+            double = next(name for name in names if names.count(name) > 1)
+            raise ModelError(f"{self.name}: two loops are named {double!r}; fix: give each its own name")
+        for loop in self.loops:
+            if isinstance(loop, Coupling):
+                for name in loop.shares:
+                    self._check_coordinate(name, f"coupling {loop.name!r}")
+            else:
+                for end in (loop.a, loop.b):
+                    if end not in self.places:
+                        found = f"loop {loop.name!r} ends at {end!r}, which does not exist"
+                        raise ModelError(describe(found, where=self.name, allowed=_listing(self.places)))
+        for name in self.active:
+            self._check_coordinate(name, "active")
+        if len(set(self.active)) < len(self.active):
+            raise ModelError(describe(f"active is {self.active}", where=self.name, allowed="each coordinate once"))
+
+    def _check_coordinate(self, name: str, what: str) -> None:
+        if name not in self.coordinate_names or name not in self.position_names:
+            both = [each for each in self.coordinate_names if each in self.position_names]
+            found = f"{what} names {name!r}, which is no coordinate of its own"
+            raise ModelError(describe(found, where=self.name, allowed=_listing(both)))
 
     def _check_names(self) -> None:
         """Refuse names that are not unique and joints that follow no joint of the mechanism."""

@@ -1,0 +1,148 @@
+"""Loops close: errors, Jacobians and assembly against closed forms, and what cannot be closed is said."""
+
+import numpy as np
+import pytest
+
+import torsor
+
+from .mechanisms import EQUATIONS, KINDS, chain, closed_chain, four_bar, slider_crank
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_closed_chain_has_the_freedoms_that_its_joint_leaves(kind: str) -> None:
+    robot, q = closed_chain(kind)
+    assert np.abs(robot.closure_error(q)).max() < 1e-12
+    mobility = robot.mobility(q)
+    assert (mobility.equations, mobility.redundant) == (EQUATIONS[kind], 0)
+    assert mobility.dof == robot.nv - EQUATIONS[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_jacobian_is_the_rate_of_the_error(kind: str) -> None:
+    robot, q = closed_chain(kind)
+    v = np.random.default_rng(1).normal(size=robot.nv)
+    _, rate = robot.jvp("closure_error", (q,), (v,))
+    np.testing.assert_allclose(robot.closure_jacobian(q) @ v, rate, rtol=0, atol=1e-12)
+
+
+def test_a_four_bar_is_where_geometry_puts_it() -> None:
+    ground, crank, coupler, rocker = 1.0, 0.4, 0.9, 0.8
+    robot = four_bar((ground, crank, coupler, rocker))
+    angle = np.linspace(-3, 3, 200)
+    tip = crank * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    away = np.array([ground, 0.0]) - tip
+    length = np.linalg.norm(away, axis=-1)
+    # Two circles meet above the line between their centres.
+    along = (coupler**2 - rocker**2 + length**2) / (2 * length)
+    unit = away / length[:, None]
+    normal = np.stack([-unit[:, 1], unit[:, 0]], axis=-1)
+    pin = tip + along[:, None] * unit + np.sqrt(coupler**2 - along**2)[:, None] * normal
+    q = robot.assemble(angle[:, None], guess=robot.assemble([angle[100]], guess=[0.0, 0.9, 1.6]))
+    found = robot.poses(q)[:, 1] @ np.array([coupler, 0, 0, 1])
+    np.testing.assert_allclose(found[:, :2], pin, rtol=0, atol=1e-11)
+    assert robot.mobility(q[0]).dof == 1 and robot.mobility(q[0]).redundant == 3
+
+
+def test_a_slider_crank_is_where_geometry_puts_it() -> None:
+    robot, angle = slider_crank(0.3, 0.8), np.linspace(-3, 3, 50)
+    q = robot.assemble(angle[:, None], guess=[0.0, 0.0, 1.1])
+    expected = 0.3 * np.cos(angle) + np.sqrt(0.8**2 - 0.3**2 * np.sin(angle) ** 2)
+    np.testing.assert_allclose(q[:, 2], expected, rtol=0, atol=1e-11)
+    v = robot.constrained_velocities(q, np.ones(1))
+    slope = -0.3 * np.sin(angle) - 0.3**2 * np.sin(angle) * np.cos(angle) / np.sqrt(0.64 - 0.09 * np.sin(angle) ** 2)
+    np.testing.assert_allclose(v[:, 2], slope, rtol=0, atol=1e-11)
+
+
+def test_the_guess_chooses_the_way_of_assembly() -> None:
+    robot = four_bar()
+    one, other = (robot.assemble([0.5], guess=[0.5, turn, turn]) for turn in (1.0, -1.0))
+    assert np.abs(robot.closure_error([one, other])).max() < 1e-11
+    assert np.abs(one - other).max() > 0.5
+
+
+def test_what_cannot_be_reached_is_an_error_that_says_how_far_one_comes() -> None:
+    robot = four_bar((1.0, 0.9, 0.4, 0.4))  # the crank cannot turn round
+    with pytest.raises(torsor.ModelError, match=r"no closed configuration .*% of the way.*as far as joint1 = "):
+        robot.assemble([2.5], guess=[0.3, 1.0, 2.0])
+
+
+def test_a_dead_point_is_singular_and_names_the_motion_that_is_left() -> None:
+    robot = slider_crank(0.3, 0.8).with_active(["slide"])
+    q = np.array([0.0, 0.0, 1.1])  # stretched
+    mobility = robot.mobility(q)
+    assert mobility.is_singular and len(mobility.uncontrolled) == 1
+    motion = mobility.uncontrolled[0]
+    assert abs(motion[2]) < 1e-12 and abs(motion[0]) > 0.1
+    assert not robot.mobility(robot.assemble([0.9], guess=[1.0, -1.5, 0.9])).is_singular
+
+
+def test_more_drives_than_freedoms_are_blocked_directions() -> None:
+    robot = four_bar().with_active(["joint1", "joint3"])
+    q = four_bar().assemble([0.7], guess=[0.5, 1.0, 1.5])
+    mobility = robot.mobility(q)
+    assert mobility.dof == 1 and len(mobility.blocked) == 1 and not mobility.is_singular
+
+
+def test_too_few_drives_are_refused_by_name() -> None:
+    robot, q = closed_chain("spherical")
+    robot = robot.with_active(robot.coordinate_names[:1])
+    with pytest.raises(torsor.ModelError, match="1 active coordinates do not move all: 4 are needed; fix: make"):
+        robot.constrained_velocities(q, np.ones(1))
+    with pytest.raises(torsor.ModelError, match="no coordinate is active; fix: name the driven"):
+        robot.with_active([]).constrained_velocities(q, np.ones(0))
+
+
+def test_a_coupling_is_a_gear() -> None:
+    robot = chain(2, 1, ("revolute",)).with_coupling("gear", {"joint1": 3.0, "joint2": -1.0}, offset=0.2)
+    robot = robot.with_active(["joint1"])
+    q = robot.assemble([[0.1], [0.5]])
+    np.testing.assert_allclose(q[:, 1], 3 * q[:, 0] - 0.2, atol=1e-14)
+    np.testing.assert_allclose(robot.constrained_velocities(q, [1.0]), [[1.0, 3.0]] * 2, atol=1e-14)
+
+
+def test_edits_keep_loops_or_refuse() -> None:
+    robot = four_bar()
+    assert robot.fix("joint2", 0.3).loops == robot.loops
+    assert robot.with_gravity([0, 0, 0]).active == ("joint1",)
+    twice = robot.attach(robot, at="link1", prefix="b/")
+    assert [loop.name for loop in twice.loops] == ["pin", "b/pin"] and twice.active == ("joint1", "b/joint1")
+    with pytest.raises(torsor.ModelError, match="loop 'pin' leaves the subtree"):
+        robot.subtree("link1")
+    geared = chain(2, 1, ("revolute",)).with_coupling("gear", {"joint1": 1.0, "joint2": 1.0})
+    with pytest.raises(torsor.ModelError, match="is coupled by 'gear'; fix: open it first"):
+        geared.fix("joint1")
+    assert geared.without_loop("gear").loops == ()
+
+
+def test_a_file_keeps_loops(tmp_path) -> None:
+    robot = four_bar().with_coupling("gear", {"joint1": 1.0, "joint2": -0.5}, 0.1)
+    rod = closed_chain("rod")[0]
+    for each in (robot, rod):
+        each.save(tmp_path / "robot.toml")
+        assert torsor.load(tmp_path / "robot.toml") == each
+
+
+@pytest.mark.parametrize(
+    "edit, message",
+    [
+        (lambda r: r.with_loop("x", "link1", "nowhere"), "ends at 'nowhere', which does not exist"),
+        (lambda r: r.with_loop("x", "link1", "link1"), "both ends are 'link1'"),
+        (lambda r: r.with_loop("x", "link1", "link2", "glue"), "kind is 'glue'; allowed: weld, revolute"),
+        (lambda r: r.with_loop("pin", "link1", "link3"), "two loops are named 'pin'"),
+        (lambda r: r.with_loop("x", "link1", "link3", "rod"), "length of a rod is 0.0"),
+        (lambda r: r.with_loop("x", "link1", "link3", length=1.0), "length of a revolute is 1.0"),
+        (lambda r: r.with_coupling("g", {"joint1": 1.0}), "allowed: two coordinates or more"),
+        (lambda r: r.with_coupling("g", {"joint1": 1.0, "joint9": 1.0}), "names 'joint9', which is no coordinate"),
+        (lambda r: r.with_coupling("g", {"joint1": 1.0, "joint2": 0.0}), "share of 'joint2' is 0"),
+        (lambda r: r.with_active(["joint9"]), "active names 'joint9'"),
+        (lambda r: r.with_active("joint1"), "allowed: a list of coordinates"),
+        (lambda r: r.with_active(["joint1", "joint1"]), "each coordinate once"),
+        (lambda r: r.without_loop("x"), "no loop 'x'; allowed: 'pin'"),
+        (lambda r: r.assemble([0.1, 0.2]), r"q_active has shape \(2,\); allowed: \(..., 1\)"),
+        (lambda r: r.assemble([np.nan]), "q_active is not finite"),
+        (lambda r: r.mobility(np.zeros(3)), "the loops are open by"),
+    ],
+)
+def test_mistakes_are_named(edit, message: str) -> None:
+    with pytest.raises(torsor.ModelError, match=message):
+        edit(four_bar())
