@@ -14,16 +14,18 @@ from torsor.identification import identify
 from torsor.model import Robot
 from torsor.parametric import Parametric
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
-from torsor.robot import Frame, Joint, Link, Motor, Spring, Visual
+from torsor.robot import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual
 from torsor.simulation import SimulationError, Trajectory, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Coupling",
     "DHLink",
     "Frame",
     "Joint",
     "Link",
+    "Loop",
     "MDHLink",
     "ModelError",
     "ModelWarning",
