@@ -227,7 +227,9 @@ def test_difference_undoes_integrate(robot, state) -> None:
 
 def test_the_lean_tree_has_the_same_forces(robot, state) -> None:
     q, v, a = state
-    names = [name for name, algorithm in ALGORITHMS.items() if algorithm.lean and not algorithm.results]
+    names = [
+        name for name, algorithm in ALGORITHMS.items() if algorithm.lean and not (algorithm.results or algorithm.closed)
+    ]
     assert "inverse_dynamics" in names
     for name in names:
         inputs = [{"q": q, "v": v, "a": a, "tau": a, "weight": v}[each] for each in ALGORITHMS[name].inputs]
