@@ -215,6 +215,7 @@ def test_a_function_in_pieces_gives_the_same_bits(piece: int, tmp_path: Path, mo
 
 
 @needs_gcc
+@pytest.mark.slow
 def test_a_long_function_compiles_in_time(tmp_path: Path) -> None:
     function = torsor.library.random_tree(20, seed=1).function("coriolis_matrix")
     assert function.n_instructions() > 50_000

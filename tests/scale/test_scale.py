@@ -9,6 +9,7 @@ import pytest
 import torsor
 
 
+@pytest.mark.slow
 def test_a_chain_of_four_thousand_links_does_not_hit_the_recursion_limit() -> None:
     n = 4000
     assert n > sys.getrecursionlimit()
