@@ -21,7 +21,6 @@ from torsor.compiler import (
     recall,
 )
 from torsor.dynamics import ALGORITHMS, Request, fingerprint, trace
-from torsor.dynamics.constrained import Closing
 from torsor.dynamics.requests import LOADS, Shape
 from torsor.errors import ModelError, describe
 from torsor.export import export_c
@@ -78,11 +77,6 @@ class Computing(Editable):
             raise ModelError(describe(f"threads is {threads!r}", where=self.name, allowed="a whole number from 1"))
         return replace(self, target=target)
 
-    @property
-    def _closing(self) -> Closing:
-        """How loops are closed; ``loops`` is above this file and knows."""
-        raise NotImplementedError
-
     @cached_property
     def _functions(self) -> dict[Request, ca.Function]:
         return {}
@@ -112,11 +106,12 @@ class Computing(Editable):
             given = (name, place, external, None if forced is None else tuple(forced), *options.items())
             # 1, 1.0 and True are one key, but not one place.
             key = (*given, type(place), type(external), *map(type, options.values()))
-            if key not in self._requests:
-                self._requests[key] = self._new_request(name, place, external, forced, **options)
-            return self._requests[key]
+            known = self._requests.get(key)
         except TypeError:  # something that cannot be in a dictionary: it is refused by its name
             return self._new_request(name, place, external, forced, **options)
+        if known is None:
+            known = self._requests[key] = self._new_request(name, place, external, forced, **options)
+        return known
 
     @cached_property
     def _shapes(self) -> dict[Request, tuple[dict[str, Shape], dict[str, Shape], dict[str, Shape]]]:
@@ -158,8 +153,6 @@ class Computing(Editable):
             found = f"{name} needs the names in forced" if forced is None else f"{name} takes no forced coordinates"
             raise ModelError(describe(found, where=self.name))
         driven = None if forced is None else self._indices(forced)
-        if algorithm.closed:
-            options = {"closing": self._closing} | options
         request = Request(name, loads, place, driven, **options)
         if type(request.order) is not int or request.order < 1 or (request.order > 1 and not algorithm.rates):
             allowed = "1 or more" if algorithm.rates else "1"

@@ -141,6 +141,9 @@ def test_a_file_keeps_loops(tmp_path) -> None:
         (lambda r: r.assemble([0.1, 0.2]), r"q_active has shape \(2,\); allowed: \(..., 1\)"),
         (lambda r: r.assemble([np.nan]), "q_active is not finite"),
         (lambda r: r.mobility(np.zeros(3)), "the loops are open by"),
+        (lambda r: r.mobility(np.zeros((2, 3))), r"q has shape \(2, 3\); allowed: \(3,\), one state"),
+        (lambda r: r.constrained_inverse_dynamics(np.zeros(3), [0.0], [0.0]), "open by .*fix: q = robot.assemble"),
+        (lambda r: r.constrained_velocities(np.full(3, np.nan), [0.0]), "open by nan"),
     ],
 )
 def test_mistakes_are_named(edit, message: str) -> None:

@@ -97,6 +97,11 @@ class _Closed:
         drift = closure_drift(self.tree, self.q, v)[self.rows]
         return self.complete(ca.SX.zeros(len(self.independent), 1), -self.solve(drift))
 
+    def motion(self, v_active: ca.SX, a_active: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return v and a (nv x 1 each) of all coordinates, from those of the active ones."""
+        v = self.G @ self.among_active(v_active)
+        return v, self.G @ self.among_active(a_active) + self.left_over(v)
+
     def drives(self, force: ca.SX, share: ca.SX) -> ca.SX:
         """Return the forces of the active coordinates that do what ``force`` on the independent ones would do."""
         if len(self.closing.active) == len(self.independent):
@@ -123,9 +128,7 @@ def constrained_accelerations(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, closing: Closing
 ) -> tuple[ca.SX, ca.SX]:
     """Return v and a (nv x 1 each), of all coordinates."""
-    closed = _Closed(tree, q, closing)
-    v = closed.G @ closed.among_active(v_active)
-    return v, closed.G @ closed.among_active(a_active) + closed.left_over(v)
+    return _Closed(tree, q, closing).motion(v_active, a_active)
 
 
 def constrained_inverse_dynamics(
@@ -139,8 +142,7 @@ def constrained_inverse_dynamics(
 ) -> ca.SX:
     """Return the forces of the active coordinates."""
     closed = _Closed(tree, q, closing)
-    v = closed.G @ closed.among_active(v_active)
-    a = closed.G @ closed.among_active(a_active) + closed.left_over(v)
+    v, a = closed.motion(v_active, a_active)
     return closed.drives(closed.G.T @ inverse_dynamics(tree, q, v, a, external), share)
 
 
@@ -168,8 +170,7 @@ def loop_forces(
 ) -> ca.SX:
     """Return the multipliers (c x 1) of the equations of closure: what each cut joint passes on from a to b."""
     closed = _Closed(tree, q, closing)
-    v = closed.G @ closed.among_active(v_active)
-    a = closed.G @ closed.among_active(a_active) + closed.left_over(v)
+    v, a = closed.motion(v_active, a_active)
     tau = inverse_dynamics(tree, q, v, a, external)
     given = ca.SX(tree.nv, 1)
     given[list(closing.active)] = closed.drives(closed.G.T @ tau, share)

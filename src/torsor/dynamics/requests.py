@@ -7,16 +7,13 @@ from torsor.dynamics.constrained import Closing
 from torsor.robot import Mechanism
 from torsor.robot.free import Free
 
-__all__ = ["FORMS", "LOADS", "Request", "Shape"]
+__all__ = ["LOADS", "Request", "Shape"]
 
 Shape = tuple[int, ...]
 
 LOADS = ("", "link", "world", "point")
 """No external wrenches; or such as keep, while q changes, their components in the link, those in the world, or those
 in the world of a couple and of a force at a point of the link."""
-
-FORMS = ("value", "sparse", "jvp", "vjp", "jacobian")
-"""The results; only what is not zero by structure; with derivatives along a direction; pulled back; all derivatives."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +22,10 @@ class Request:
 
     ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``forced`` are the coordinates driven by
     force, ``closing`` says how loops are closed, ``order`` counts the rates, ``free`` are the numbers of the mechanism
-    that are inputs, ``form`` is one of ``FORMS``.
-    Derivatives are ``by`` the inputs named (all, if none is), and by positions along ``integrate``, or by their
-    ``components``.
+    that are inputs. ``form`` is "value" for the results, "sparse" for those of their entries that are not zero by
+    structure, "jvp" with derivatives along a direction, "vjp" with gradients pulled back, "jacobian" for all
+    derivatives. Derivatives are ``by`` the inputs named (all, if none is), and by positions along ``integrate``, or by
+    their ``components``.
     """
 
     name: str

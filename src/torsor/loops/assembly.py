@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TOLERANCE", "Closer", "nearest"]
+__all__ = ["Closer", "nearest"]
 
 Array = NDArray[np.float64]
 

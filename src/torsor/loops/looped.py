@@ -1,11 +1,13 @@
 """Closed loops as methods of a robot."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.dynamics import ALGORITHMS, Request
 from torsor.dynamics.constrained import Closing
 from torsor.errors import ModelError, describe
 from torsor.loops.assembly import Closer, nearest
@@ -101,12 +103,14 @@ class Looped(Parametrised):
             >>> robot.mobility().dof
             1
         """
-        at = self._reference if q is None else np.asarray(q, dtype=float)
+        at = self._reference if q is None else _numbers(q, self.nq, self.name, "q")
+        if at.ndim != 1:
+            raise ModelError(describe(f"q has shape {at.shape}", where=self.name, allowed=f"({self.nq},), one state"))
         self._check_closed(at)
         active = self._active if self.active else []
         return analyse(self.closure_jacobian(at), active)
 
-    def _check_closed(self, q: Array) -> None:
+    def _check_closed(self, q: ArrayLike) -> None:
         size = float(np.abs(self.closure_error(q)).max(initial=0.0))
         if not size <= OPEN:
             fix = "q = robot.assemble(q_active, guess=q)"
@@ -172,7 +176,15 @@ class Looped(Parametrised):
 
     # Motion and forces
 
+    def _new_request(
+        self, name: str, place: str | int | None, external: bool | str, forced: Sequence[str] | None, **options: Any
+    ) -> Request:
+        if name in ALGORITHMS and ALGORITHMS[name].closed:
+            options = {"closing": self._closing} | options
+        return super()._new_request(name, place, external, forced, **options)
+
     def _closed(self, name: str, *values: ArrayLike, external: ArrayLike | None = None) -> Any:
+        self._check_closed(values[0])  # of an open loop all that follows would be wrong numbers
         request = self._request(name, external=external is not None)
         return self._kernel(request)(*values, *([] if external is None else [external]))
 
