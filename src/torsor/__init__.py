@@ -11,6 +11,7 @@ from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.identification import identify
+from torsor.loops import AssemblyError, Mobility
 from torsor.model import Robot
 from torsor.parametric import Parametric
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
@@ -20,6 +21,7 @@ from torsor.simulation import SimulationError, Trajectory, simulate
 __version__ = "0.1.0"
 
 __all__ = [
+    "AssemblyError",
     "Coupling",
     "DHLink",
     "Frame",
@@ -27,6 +29,7 @@ __all__ = [
     "Link",
     "Loop",
     "MDHLink",
+    "Mobility",
     "ModelError",
     "ModelWarning",
     "Motor",

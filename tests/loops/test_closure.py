@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.spatial import make_pose
 
 from .mechanisms import EQUATIONS, KINDS, chain, closed_chain, four_bar, slider_crank
 
@@ -60,10 +61,76 @@ def test_the_guess_chooses_the_way_of_assembly() -> None:
     assert np.abs(one - other).max() > 0.5
 
 
-def test_what_cannot_be_reached_is_an_error_that_says_how_far_one_comes() -> None:
+def test_of_what_cannot_be_reached_the_closest_is_said() -> None:
     robot = four_bar((1.0, 0.9, 0.4, 0.4))  # the crank cannot turn round
-    with pytest.raises(torsor.ModelError, match=r"no closed configuration .*% of the way.*as far as joint1 = "):
+    with pytest.raises(
+        torsor.AssemblyError, match=r"no closed configuration .* the closest .* joint1 = 0.863"
+    ) as found:
         robot.assemble([2.5], guess=[0.3, 1.0, 2.0])
+    error = found.value
+    assert abs(error.q_active[0] - np.arccos(0.65)) < 1e-7  # coupler and rocker in one line
+    assert np.abs(robot.closure_error(error.q)).max() < 1e-11
+    end = np.hypot(0.9 * np.cos(2.5) - 1.0, 0.9 * np.sin(2.5))  # from the crank's end to the rocker's foot
+    assert error.closing_error >= (end - 0.8) / np.sqrt(2) - 1e-9  # the larger of two components of that gap
+    reach = robot.assemble([[0.3], [2.5]], guess=[0.3, 1.0, 2.0], missing="nan")
+    np.testing.assert_allclose(reach[0, 0], 0.3)
+    assert np.isnan(reach[1]).all()
+
+
+def five_bar() -> torsor.Robot:
+    """Two arms of 0.3 and 0.4 m, 0.5 m apart, whose ends are pinned; the point is the end of the first."""
+    rows = [torsor.MDHLink(parent=-1, mass=1.0, com=(0.1, 0, 0)), torsor.MDHLink(parent=0, d=0.3, mass=1.0)]
+    rows += [torsor.MDHLink(parent=-1, d=0.5, mass=1.0, com=(0.1, 0, 0)), torsor.MDHLink(parent=2, d=0.3, mass=1.0)]
+    robot = torsor.from_mdh(rows, gravity=(0, -9.81, 0))
+    robot = robot.with_frame("point", "link2", make_pose(p=[0.4, 0, 0])).with_frame(
+        "other", "link4", make_pose(p=[0.4, 0, 0])
+    )
+    return robot.with_loop("pin", "point", "other").with_active(["joint1", "joint3"])
+
+
+def test_singularities_of_both_kinds_are_found_with_their_directions() -> None:
+    robot, up = five_bar(), [1.8, -1.0, 1.3, 1.0]
+    q = robot.assemble([2.0, 1.0], guess=up)
+    general = robot.mobility(q, "point", point=True)
+    assert not general.is_singular and general.output.dof == 2 and not len(general.output.still)
+    # First kind: an arm is stretched, so that its drive does not move the point along it.
+    reach, base = 0.7, np.array([0.5, 0.0])
+    angle = 1.2
+    point = reach * np.array([np.cos(angle), np.sin(angle)])
+    d = np.linalg.norm(point - base)
+    lead = np.arctan2(*(point - base)[::-1]) - np.arccos((d**2 + 0.3**2 - 0.4**2) / (2 * d * 0.3))
+    bend = np.arctan2(*(point - base - 0.3 * np.array([np.cos(lead), np.sin(lead)]))[::-1]) - lead
+    first = robot.mobility([angle, 0.0, lead, bend], "point", point=True)
+    assert not first.is_singular and first.output.dof == 1 and len(first.output.still) == 1
+    assert abs(first.output.still[0][0]) > 0.1 and abs(first.output.still[0][1]) < 1e-9  # the first drive, alone
+    # Second kind: the two far links are in one line, so that the point moves across it with the drives held.
+    height = np.sqrt(0.3**2 - 0.15**2)
+    a = np.arctan2(height, -0.15)
+    flat = [a, -a, np.pi - a, a]
+    second = robot.mobility(flat, "point", point=True)
+    assert second.is_singular and second.control < 1e-9 and second.dof == 2
+    np.testing.assert_allclose(
+        np.abs(second.output.loose[0]) / np.linalg.norm(second.output.loose[0]), [0, 1, 0], atol=1e-9
+    )
+    assert abs(second.uncontrolled[0] @ [1, 0, 1, 0]) < 1e-12
+    with pytest.raises(
+        torsor.ModelError, match=r"singular at .* held, joint2 .*, joint4 .* can move; fix: drive other"
+    ):
+        robot.constrained_inverse_dynamics(flat, [0.0, 0.0], [1.0, 0.0])
+    names = dict(robot.active_sets(flat))
+    assert ("joint1", "joint3") not in names and ("joint1", "joint2") in names
+    other = robot.with_active(("joint1", "joint2"))
+    assert np.isfinite(other.constrained_inverse_dynamics(flat, [0.0, 0.0], [1.0, 0.0])).all()
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+def test_what_is_closed_does_not_depend_on_the_size(size: float) -> None:
+    robot = four_bar(tuple(size * np.array([1.0, 0.4, 0.9, 0.8])))
+    turns = np.linspace(-3.0, 3.0, 13)[:, None]
+    q = robot.assemble(turns, guess=[0.5, 0.3, 1.6])
+    np.testing.assert_allclose(q, four_bar().assemble(turns, guess=[0.5, 0.3, 1.6]), atol=1e-10)
+    mobility = robot.mobility(q[0])
+    assert (mobility.dof, mobility.redundant) == (1, 3)
 
 
 def test_a_dead_point_is_singular_and_names_the_motion_that_is_left() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torsor.dynamics import (
+    assembling,
     closure,
     composite,
     configuration,
@@ -20,7 +21,7 @@ from torsor.dynamics import (
     regressor,
     solved_derivatives,
 )
-from torsor.robot import Coupling, Mechanism
+from torsor.robot import Mechanism
 
 __all__ = ["ALGORITHMS", "Algorithm", "sizes"]
 
@@ -34,9 +35,9 @@ class Algorithm:
     changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
     are named, ``closed`` that a choice of equations closes the loops, ``rates`` that there may be more rates of the
     motion and of the results. ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for
-    positions, "3n" for (q, v, a), "L" for links, "p" for parameters, "N" for driven coordinates, "c" for equations of
-    closure; where there are several results, all of that shape, ``results`` names them. ``shared`` says that the rule
-    computes nothing twice, so that nobody need look for it.
+    positions, "nq+n+1" for both and one more, "3n" for (q, v, a), "L" for links, "p" for parameters, "N" for driven
+    coordinates, "c" for equations of closure; where there are several results, all of that shape, ``results`` names
+    them. ``shared`` says that the rule computes nothing twice, so that nobody need look for it.
     """
 
     rule: Callable[..., Any]
@@ -58,14 +59,14 @@ class Algorithm:
 
 
 def _loops(mechanism: Mechanism) -> dict[str, int]:
-    rows = [1 if isinstance(loop, Coupling) else loop.count for loop in mechanism.loops]
-    return {"N": len(mechanism.active), "c": sum(rows)}
+    return {"N": len(mechanism.active), "c": sum(loop.count for loop in mechanism.loops)}
 
 
 def sizes(mechanism: Mechanism) -> dict[str, int]:
     """Return what the names of axes stand for."""
     numbers, n = regressor.parameter_count(mechanism), mechanism.nv
-    return {"n": n, "3n": 3 * n, "nq": mechanism.nq, "L": len(mechanism.links), "p": numbers, **_loops(mechanism)}
+    plain = {"n": n, "3n": 3 * n, "nq": mechanism.nq, "nq+n+1": mechanism.nq + n + 1}
+    return plain | {"L": len(mechanism.links), "p": numbers, **_loops(mechanism)}
 
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
@@ -145,7 +146,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "difference": Algorithm(configuration.difference, ("q", "q_end"), _N),
     "closure_error": Algorithm(closure.closure_error, ("q",), ("c",)),
     "closure_jacobian": Algorithm(closure.closure_jacobian, ("q",), ("c", "n")),
-    "closure_step": Algorithm(constrained.closure_step, ("q",), _N, lean=True, closed=True),
+    "closure_trial": Algorithm(assembling.closure_trial, ("q", "dv"), ("nq+n+1",), lean=True, closed=True),
+    "closure_state": Algorithm(assembling.closure_state, ("q",), (2,), lean=True, closed=True),
     "constrained_velocities": Algorithm(
         constrained.constrained_velocities, ("q", "v_active"), _N, lean=True, closed=True
     ),

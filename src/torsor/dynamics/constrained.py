@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics.closure import closure_drift, closure_error, closure_jacobian
+from torsor.dynamics.closure import closure_drift, closure_jacobian
 from torsor.dynamics.composite import mass_matrix
 from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.tree import Tree
 
 __all__ = [
     "Closing",
-    "closure_step",
     "constrained_accelerations",
     "constrained_forward_dynamics",
     "constrained_inverse_dynamics",
@@ -34,11 +33,16 @@ __all__ = [
 
 
 class Closing(NamedTuple):
-    """Which equations of closure are kept, which coordinates move the mechanism, and which are driven."""
+    """Which equations of closure are kept, which coordinates move the mechanism, and which are driven.
+
+    ``units`` (c) and ``length`` (m) say what errors of closure and steps of coordinates are measured by.
+    """
 
     rows: tuple[int, ...]
     independent: tuple[int, ...]
     active: tuple[int, ...]
+    units: tuple[float, ...] = ()
+    length: float = 1.0
 
 
 def solved(A: ca.SX, B: ca.SX) -> ca.SX:
@@ -109,13 +113,6 @@ class _Closed:
             return force[order]
         spread = ca.diag(share) @ self.G_active
         return spread @ solved(self.G_active.T @ spread, force)
-
-
-def closure_step(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:
-    """Return Newton's step (nv x 1) of the dependent coordinates toward closure, the others held."""
-    closed = _Closed(tree, q, closing)
-    step = -closed.solve(closure_error(tree, q)[closed.rows])
-    return closed.complete(ca.SX.zeros(len(closed.independent), 1), step)
 
 
 def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, closing: Closing) -> ca.SX:

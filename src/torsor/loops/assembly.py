@@ -1,113 +1,174 @@
 """Putting a mechanism with loops together: positions of all joints, from those of the active ones.
 
-Damped Newton from a guess. Where it does not arrive, the active coordinates are led from where they are in a closed
-configuration to where they are wanted, step by step, as far as they come.
+The active coordinates are led from where they are in a closed configuration to where they are wanted, in strides; after
+each the loops are closed again by damped Newton, all of a batch at once. What cannot be reached so is looked for one by
+one: the closed configuration whose active coordinates are nearest to the wanted ones.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Closer", "nearest"]
+from torsor.errors import ModelError
+from torsor.loops.mobility import null_space
+
+__all__ = ["AssemblyError", "Closer", "Space"]
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-12  # m, or sines of angles
-MOST = 60  # steps
-HALVINGS = 8
-SMALLEST = 1e-4  # share of the way that is tried last
-STRIDE = 0.25  # rad or m of the active coordinates
+# Errors of closure, measured by the size of the mechanism (sines of angles by 1).
+EXACT = 1e-12  # what is aimed at
+CLOSED = 1e-11  # what an assembled mechanism may be open by
+LOOSE = 1e-3  # what it may be open by on the way
+
+MOST = 100  # trials
+SMALLEST = 0.5**8  # share of Newton's step that is tried last
+STRIDES = (0.25, 0.06, 0.015)  # rad or sizes of the active coordinates; shorter ones where the longer did not do
+JUMP = 0.6  # rad or sizes: what goes farther in one stride went to another way of assembly
+CHUNK = 2048  # states that stay in the cache of one core
+
+
+class AssemblyError(ModelError):
+    """No closed configuration has the active coordinates that were wanted.
+
+    ``q`` (nq,) is the closed configuration whose active coordinates came nearest, ``q_active`` are these, and
+    ``closing_error`` is the least that the loops stay open by with the wanted ones (m, or sines of angles).
+    """
+
+    def __init__(self, message: str, q: Array, q_active: Array, closing_error: float):
+        super().__init__(message)
+        self.q, self.q_active, self.closing_error = q, q_active, closing_error
+
+
+class _State(NamedTuple):
+    """Positions (batch, nq), Newton's step from there (batch, nv), and how far open the loops are (batch,)."""
+
+    q: Array
+    step: Array
+    open: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """What closing needs: errors (..., c), Newton's step (..., nv) and how positions move along a step."""
+    """Closes loops of a batch with the independent coordinates as given.
+
+    ``trial`` is ``closure_trial`` compiled; ``q_units`` (nq) and ``v_units`` (nv) are what coordinates are measured by.
+    """
+
+    trial: Callable[[Array, Array], Array]
+    q_units: Array
+    v_units: Array
+
+    def _tried(self, q: Array, dv: Array) -> _State:
+        packed, nq = self.trial(q, dv), q.shape[-1]
+        return _State(packed[:, :nq], packed[:, nq:-1], np.nan_to_num(packed[:, -1], copy=False, nan=np.inf))
+
+    def close(self, q: Array, move: Array, until: float = EXACT) -> tuple[Array, Array]:
+        """Return closed positions (batch, nq) near those after the step ``move``, and what they are still open by."""
+        now, share = self._tried(q, move), np.ones(len(q))
+        for _ in range(MOST):
+            left = np.flatnonzero((now.open > until) & (share > SMALLEST))
+            if not left.size:
+                break
+            part = slice(None) if left.size == len(share) else left
+            new = self._tried(now.q[part], share[part, None] * now.step[part])
+            good = new.open < now.open[part] * (1 - 0.1 * share[part])
+            if left.size == len(share) and good.all():
+                now, share = new, np.ones(len(q))
+            else:
+                for old, latest in zip(now, new, strict=True):
+                    old[left[good]] = latest[good]
+                share[left] = np.where(good, 1.0, share[left] / 2)
+        return now.q, now.open
+
+    def _stride(self, begin: Array, way: Array, stride: float) -> tuple[Array, Array]:
+        """Return positions after the way in strides, and which arrived without a jump."""
+        count = max(1, int(np.ceil(np.abs(way / self.v_units).max(initial=0.0) / stride)))
+        q, well = begin, np.ones(len(begin), dtype=bool)
+        for k in range(1, count + 1):
+            until, enough = (EXACT, CLOSED) if k == count else (LOOSE, 10 * LOOSE)
+            there, left = self.close(q, way / count, until)
+            well &= (left <= enough) & ((np.abs(there - q) / self.q_units).max(axis=-1, initial=0.0) < JUMP)
+            q = there
+        return q, well
+
+    def walk(self, begin: Array, way: Array) -> tuple[Array, Array]:
+        """Return closed positions (batch, nq) a ``way`` (batch, nv) of the active coordinates from closed ones.
+
+        And which of them (batch,) arrived; the way of assembly stays what it was.
+        """
+        found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
+        for first in range(0, len(begin), CHUNK):
+            part = slice(first, first + CHUNK)
+            found[part], well[part] = self._stride(begin[part], way[part], STRIDES[0])
+        for stride in STRIDES[1:]:
+            late = np.flatnonzero(~well)
+            if late.size:
+                found[late], well[late] = self._stride(begin[late], way[late], stride)
+        return found, well
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The configurations of a mechanism, one at a time.
+
+    Errors of closure (c,) and their Jacobian (c x nv), both without units; how positions move along a step, and the
+    step between two; and what coordinates are measured by (nv).
+    """
 
     error: Callable[[Array], Array]
-    step: Callable[[Array], Array]
+    jacobian: Callable[[Array], Array]
     integrate: Callable[[Array, Array], Array]
+    difference: Callable[[Array, Array], Array]
+    units: Array
 
-    def size(self, q: Array) -> Array:
-        """Return the largest error of closure (...)."""
-        return np.asarray(np.nan_to_num(np.abs(self.error(q)), nan=np.inf).max(axis=-1, initial=0.0))
+    def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
+        """Return positions near q that close the loops as well as they can be, and what is left open.
 
-    def close(self, q: Array) -> tuple[Array, Array]:
-        """Return positions (batch, nq) with the independent coordinates as given, and the errors that are left."""
-        q, size = q.copy(), self.size(q)
-        for _ in range(MOST):
-            open_ = np.flatnonzero(size > TOLERANCE)
-            if not open_.size:
-                break
-            step = np.clip(np.nan_to_num(self.step(q[open_])), -1.0, 1.0)
-            better = np.zeros(open_.size, dtype=bool)
-            for halving in range(HALVINGS):
-                tried = np.flatnonzero(~better)
-                there = self.integrate(q[open_[tried]], step[tried] * 0.5**halving)
-                new = self.size(there)
-                good = new < size[open_[tried]] * (1 - 0.1 * 0.5**halving)
-                taken = open_[tried[good]]
-                q[taken], size[taken], better[tried[good]] = there[good], new[good], True
-                if better.all():
-                    break
-            if not better.any():
-                break
-            if not better.all() and size[open_[better]].max(initial=0.0) <= TOLERANCE:
-                break
-        return q, size
-
-    def walk(self, begin: Array, places: list[int], wanted: Array) -> tuple[Array, Array]:
-        """Return positions (batch, nq) with the independent coordinates led from ``begin`` to where they are wanted.
-
-        Several steps where the way is long, so that the way of assembly stays what it was; and the errors left.
+        Coordinates that are ``free`` (all, by default) move by the least steps (Levenberg and Marquardt).
         """
-        way = wanted - begin[:, places]
-        count = max(1, int(np.ceil(np.abs(way).max(initial=0.0) / STRIDE)))
-        q, size = begin.copy(), np.zeros(len(begin))
-        for k in range(1, count + 1):
-            q[:, places] = begin[:, places] + k / count * way
-            q, size = self.close(q)
-        return q, size
-
-    def lead(self, closed: Array, places: list[int], wanted: Array) -> tuple[Array, float]:
-        """Return the positions (nq,) farthest on the way of the independent coordinates, and the share of the way."""
-        start, share, pace = closed[places].copy(), 0.0, 0.25
-        q = closed.copy()
-        while share < 1 and pace > SMALLEST:
-            trial = q.copy()
-            trial[places] = start + min(1.0, share + pace) * (wanted - start)
-            found, size = self.close(trial[None])
-            near = np.abs(found[0] - q).max() < 0.5  # the same way of assembly, not another one
-            if size[0] <= TOLERANCE and near:
-                q, share, pace = found[0], min(1.0, share + pace), 1.5 * pace
+        columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
+        damping, phi = 1e-3, self.error(q)
+        for _ in range(200):
+            if np.abs(phi).max(initial=0.0) <= EXACT / 10:
+                break
+            A, step = self.jacobian(q)[:, columns], np.zeros(len(self.units))
+            step[columns] = -A.T @ np.linalg.solve(A @ A.T + damping * (phi @ phi + 1e-20) * np.eye(len(A)), phi)
+            there = self.integrate(q, np.clip(step, -1.0, 1.0) * self.units)
+            new = self.error(there)
+            if new @ new < phi @ phi:
+                q, phi, damping = there, new, damping / 5
+            elif damping > 1e12:
+                break
             else:
-                pace /= 2
-        return q, share
+                damping *= 4
+        return q, float(np.abs(phi).max(initial=0.0))
 
+    def approach(self, q: Array, wanted: Array, active: list[int]) -> tuple[Array, float]:
+        """Return the closed positions nearest to those wanted, as the active coordinates see it, and the distance.
 
-def nearest(
-    error: Callable[[Array], Array],
-    jacobian: Callable[[Array], Array],
-    integrate: Callable[[Array, Array], Array],
-    q: Array,
-) -> tuple[Array, float]:
-    """Return positions (nq,) near q that close the loops as well as they can be, and the error that is left.
+        Descent from the closed positions q along motions that keep the loops closed (Levenberg and Marquardt).
+        """
 
-    Every coordinate moves, by the least steps (Levenberg and Marquardt).
-    """
-    damping, phi = 1e-3, error(q)
-    for _ in range(200):
-        if np.abs(phi).max(initial=0.0) <= TOLERANCE / 10:
-            break
-        A = jacobian(q)
-        step = -A.T @ np.linalg.solve(A @ A.T + damping * (phi @ phi + 1e-20) * np.eye(len(A)), phi)
-        there = integrate(q, np.clip(step, -1.0, 1.0))
-        new = error(there)
-        if new @ new < phi @ phi:
-            q, phi, damping = there, new, damping / 5
-        elif damping > 1e12:
-            break
-        else:
-            damping *= 4
-    return q, float(np.abs(phi).max(initial=0.0))
+        def missing(at: Array) -> Array:
+            return (self.difference(at, wanted) / self.units)[active]
+
+        damping, rest = 1e-3, missing(q)
+        for _ in range(300):
+            motions = null_space(self.jacobian(q))
+            seen = motions[:, active]
+            slope = seen @ rest
+            if np.linalg.norm(slope) <= 1e-10 * np.linalg.norm(rest) or damping > 1e12 or rest @ rest < 1e-26:
+                break
+            step = np.linalg.solve(seen @ seen.T + damping * np.eye(len(seen)), slope) @ motions
+            step *= min(1.0, 0.3 / float(np.linalg.norm(step)))
+            there, left = self.closest(self.integrate(q, step * self.units))
+            new = missing(there)
+            if left <= CLOSED and new @ new < rest @ rest:
+                q, rest, damping = there, new, damping / 5
+            else:
+                damping *= 4
+        return q, float(np.linalg.norm(rest))

@@ -1,5 +1,7 @@
 """How loops close, as methods of a robot: what they are open by, how they are put together, what moves them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -7,16 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.dynamics.constrained import Closing
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import Closer, nearest
-from torsor.loops.mobility import Mobility, analyse, choose, quality
+from torsor.loops.assembly import CLOSED, Space
+from torsor.loops.mobility import RANK, Mobility, analyse, choose, quality, valid_sets
 from torsor.parameters import Parametrised
+from torsor.robot import Loop
 
-__all__ = ["Closed"]
+__all__ = ["Closed", "numbers"]
 
 Array = NDArray[np.float64]
 
-CLOSED = 1e-11  # what an assembled mechanism may be open by
-OPEN = 1e-6  # what a caller's may
+OPEN = 1e-6  # what a caller's mechanism may be open by, of its size
+REGULAR = 1e-9  # how near to singular it may be
 TRIALS, ENOUGH = 40, 4  # random places that are tried, and that are enough once one was closed
 
 
@@ -47,8 +50,49 @@ class Closed(Parametrised):
         """
         return self._call("closure_jacobian", q)
 
-    def _moved(self, q: ArrayLike, step: ArrayLike) -> Array:
-        return self._call("integrate", q, step)
+    # What lengths and coordinates are measured by
+
+    @cached_property
+    def _length(self) -> float:
+        """The size of the mechanism (m): the longest way from a joint to the next, or of a loop's frame or rod."""
+        ends = [self.place(end).pose for loop in self.loops if isinstance(loop, Loop) for end in (loop.a, loop.b)]
+        poses = [*(joint.placement for joint in self.joints), *ends]
+        rods = [loop.length for loop in self.loops if isinstance(loop, Loop)]
+        size = max([*rods, *(float(np.linalg.norm(pose[:3, 3])) for pose in poses)], default=0.0)
+        return size if size > 0 else 1.0
+
+    @cached_property
+    def _units(self) -> tuple[Array, Array, Array]:
+        """What the equations (c), the positions (nq) and the velocities (nv) are measured by."""
+        rows = [unit for loop in self.loops for unit in loop.units(self._length)]
+        positions, velocities = np.ones(self.nq), np.ones(self.nv)
+        for joint, at in zip(self.joints, self.coordinates, strict=True):
+            turns = joint.kind.turns
+            velocities[at.v] = np.where(turns, 1.0, self._length)
+            if joint.kind.nq == len(turns):
+                positions[at.q] = velocities[at.v]
+            else:  # a point before a quaternion, or a quaternion alone
+                positions[at.q] = [*[self._length] * (joint.kind.nq - 4), *[1.0] * 4]
+        return np.array(rows), positions, velocities
+
+    def _measured_error(self, q: Array) -> Array:
+        return np.asarray(self.closure_error(q) / self._units[0])
+
+    def _measured_jacobian(self, q: Array) -> Array:
+        rows, _, columns = self._units
+        return np.asarray(self.closure_jacobian(q) / rows[:, None] * columns)
+
+    @cached_property
+    def _space(self) -> Space:
+        def moved(q: Array, dv: Array) -> Array:
+            return self._call("integrate", q, dv)
+
+        def way(q: Array, q_end: Array) -> Array:
+            return self._call("difference", q, q_end)
+
+        return Space(self._measured_error, self._measured_jacobian, moved, way, self._units[2])
+
+    # What moves it
 
     @cached_property
     def _active(self) -> list[int]:
@@ -58,15 +102,35 @@ class Closed(Parametrised):
         return [self.coordinate_names.index(name) for name in self.active]
 
     @cached_property
+    def _active_positions(self) -> list[int]:
+        """Where the positions of the active coordinates lie in q; of a joint that turns freely, all or none."""
+        found = list[int]()
+        for k in self._active:
+            at = next((at for at in self.coordinates if at.v.start <= k < at.v.stop), None)
+            if at is None:  # the motor of an elastic joint
+                found.append(self.position_names.index(self.coordinate_names[k]))
+            elif at.q.stop - at.q.start == at.v.stop - at.v.start:
+                found.append(at.q.start + k - at.v.start)
+            elif at.q.start not in found:
+                names = self.coordinate_names[at.v]
+                missing = [name for name in names if name not in self.active]
+                if missing:
+                    allowed = "all velocities of a joint whose positions hold a quaternion, or none"
+                    found_ = f"{', '.join(missing)} not active"
+                    raise ModelError(describe(found_, where=self.name, allowed=allowed))
+                found.extend(range(at.q.start, at.q.stop))
+        return found
+
+    @cached_property
     def _reference(self) -> Array:
         """A configuration (nq,) with closed loops, of several the farthest from singular: found once."""
         rng, active = np.random.default_rng(0), self._active if self.active else []
         best: tuple[tuple[float, ...], Array] | None = None
         for trial in range(TRIALS):
-            q = self._moved(self.neutral(), min(trial, 10) / 10 * rng.normal(size=self.nv))
-            q, size = nearest(self.closure_error, self.closure_jacobian, self._moved, q)
-            if size <= CLOSED:
-                score = quality(self.closure_jacobian(q), active)
+            step = min(trial, 10) / 10 * rng.normal(size=self.nv) * self._units[2]
+            q, left = self._space.closest(self._space.integrate(self.neutral(), step))
+            if left <= CLOSED:
+                score = quality(self._measured_jacobian(q), active)
                 best = (score, q) if best is None or score > best[0] else best
                 if trial >= ENOUGH:
                     break
@@ -78,19 +142,30 @@ class Closed(Parametrised):
     @cached_property
     def _closing(self) -> Closing:
         """Equations and coordinates that the dynamics is solved with, chosen where the mechanism is not singular."""
-        closing = choose(self.closure_jacobian(self._reference), self._active)
+        closing = choose(self._measured_jacobian(self._reference), self._active)
         loose = [self.coordinate_names[k] for k in closing.independent if k not in self._active]
         if loose:
             found = f"the {len(self._active)} active coordinates do not move all: {len(closing.independent)} are needed"
             fix = f"make {', '.join(map(repr, loose))} active as well, or others that move with them"
             raise ModelError(describe(found, where=self.name, fix=fix))
-        return closing
+        return closing._replace(units=tuple(self._units[0].tolist()), length=self._length)
 
-    def mobility(self, q: ArrayLike | None = None) -> Mobility:
+    def _one_closed(self, q: ArrayLike | None) -> Array:
+        """Return one state whose loops are closed, by default one that was found."""
+        at = self._reference if q is None else numbers(q, self.nq, self.name, "q")
+        if at.ndim != 1:
+            raise ModelError(describe(f"q has shape {at.shape}", where=self.name, allowed=f"({self.nq},), one state"))
+        self._refuse_open(float(np.abs(self._measured_error(at)).max(initial=0.0)))
+        return at
+
+    def mobility(self, q: ArrayLike | None = None, output: str | int | None = None, point: bool = False) -> Mobility:
         """Return what can move at the positions q (nq,), which close the loops; by default, in general.
 
         Degrees of freedom, redundant equations of closure, motions that are left when the active coordinates are held,
-        and directions of these that are blocked; see ``Mobility``.
+        and directions of these that are blocked; see ``Mobility``. With the name of an ``output``, a link or frame,
+        also singularities of the first kind (drives move and the output does not) and of the second (it moves while
+        they are held), with their directions; those of the output are of its velocity (omega, v) in its own axes, or,
+        with ``point``, of its origin's alone.
 
         Example:
             >>> import torsor
@@ -98,79 +173,74 @@ class Closed(Parametrised):
             >>> robot.mobility().dof
             1
         """
-        at = self._reference if q is None else _numbers(q, self.nq, self.name, "q")
-        if at.ndim != 1:
-            raise ModelError(describe(f"q has shape {at.shape}", where=self.name, allowed=f"({self.nq},), one state"))
-        self._check_closed(at)
-        active = self._active if self.active else []
-        return analyse(self.closure_jacobian(at), active)
+        at = self._one_closed(q)
+        J = None
+        if output is not None:
+            J = self._call("jacobian", at, place=output) * self._units[2]
+            J = J[3:] / self._length if point else J / np.repeat([1.0, self._length], 3)[:, None]
+        found = analyse(self._measured_jacobian(at), self._active if self.active else [], self._units[2], J)
+        if found.output is None:
+            return found
+        units = np.full(3, self._length) if point else np.repeat([1.0, self._length], 3)
+        return replace(found, output=replace(found.output, loose=found.output.loose * units))
 
-    def _check_closed(self, q: ArrayLike) -> None:
-        size = float(np.abs(self.closure_error(q)).max(initial=0.0))
-        if not size <= OPEN:
-            fix = "q = robot.assemble(q_active, guess=q)"
-            raise ModelError(
-                describe(f"the loops are open by {size:.2g}", where=self.name, allowed=f"{OPEN:g}", fix=fix)
-            )
+    def active_sets(
+        self, q: ArrayLike | None = None, candidates: Sequence[str] | None = None, most: int = 20
+    ) -> list[tuple[tuple[str, ...], float]]:
+        """Return which coordinates can drive the mechanism at the positions q (nq,), as few as do, the best first.
 
-    def assemble(self, q_active: ArrayLike, guess: ArrayLike | None = None) -> Array:
-        """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
-
-        Of several ways to put the mechanism together it is the one near ``guess`` (..., nq), by default one that was
-        found by itself. From there the active coordinates are led to where they are wanted, in steps, each closed by
-        damped Newton, all of a batch at once. What cannot be reached is an error that says how far one comes.
+        Each with its ``control``: 1 where it sees all motions fully, 0 (and left out) where it is singular.
+        ``candidates`` are coordinates that a drive may have, by default all.
 
         Example:
             >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
-            >>> robot.with_active(["joint1"]).assemble([0.4]).round(9).tolist()
-            [0.4, 0.2]
+            >>> [(names, round(control, 3)) for names, control in robot.active_sets()]
+            [(('joint1',), 0.894), (('joint2',), 0.447)]
         """
-        places = [self.position_names.index(name) for name in self.active]
-        wanted = _numbers(q_active, len(self._active), self.name, "q_active")
-        start = self._reference if guess is None else _numbers(guess, self.nq, self.name, "guess")
-        shape, closer = start.shape, self._closer
-        start = closer.close(start.reshape(-1, self.nq))[0].reshape(shape)
-        batch = np.broadcast_shapes(wanted.shape[:-1], shape[:-1])
-        begin = np.broadcast_to(start, (*batch, self.nq)).reshape(-1, self.nq)
-        flat = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
-        found, size = closer.walk(begin, places, flat)
-        for k in np.flatnonzero(size > CLOSED):
-            found[k] = self._led(begin[k], places, flat[k])
-        wrong = np.abs(found[:, places] - flat).max(initial=0.0)
-        if not wrong <= 1e-9:  # more are active than are needed, and they do not agree
-            raise ModelError(describe(f"active coordinates disagree by {wrong:.2g}", where=self.name, allowed="1e-9"))
-        return found.reshape(*batch, self.nq)
+        at, names = self._one_closed(q), self.coordinate_names
+        wrong = [name for name in candidates or () if name not in names]
+        if wrong:
+            raise ModelError(describe(f"no coordinate {wrong[0]!r}", where=self.name, allowed=", ".join(names[:12])))
+        allowed = [k for k, name in enumerate(names) if candidates is None or name in candidates]
+        found = valid_sets(self._measured_jacobian(at), allowed, most)
+        return [(tuple(names[k] for k in each), control) for each, control in found]
 
-    @cached_property
-    def _closer(self) -> Closer:
-        step = self._kernel(self._request("closure_step"))
-        return Closer(self.closure_error, step, self._moved)
+    # Whether it is closed
 
-    def _led(self, guess: Array, places: list[int], wanted: Array) -> Array:
-        """Return one configuration, led to the wanted active coordinates from near the guess; or refuse."""
-        closed, size = nearest(self.closure_error, self.closure_jacobian, self._moved, guess)
-        if size > CLOSED:
-            closed = self._reference
-        q, share = self._closer.lead(closed, places, wanted)
-        if share < 1:
-            reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(self.active, q[places], strict=True))
-            trial = q.copy()
-            trial[places] = wanted
-            left = float(self._closer.close(trial[None])[1][0])
-            found = f"no closed configuration with the active coordinates {wanted.round(6).tolist()} was reached"
+    def _refuse_open(self, size: float) -> None:
+        if not size <= OPEN:
             raise ModelError(
                 describe(
-                    f"{found}: {share:.0%} of the way, and open by {left:.2g} there",
+                    f"the loops are open by {size:.2g} of its size",
                     where=self.name,
-                    allowed=f"as far as {reached}",
-                    fix="ask for what can be reached, or give another guess",
+                    allowed=f"{OPEN:g}",
+                    fix="q = robot.assemble(q_active, guess=q)",
                 )
             )
-        return q
+
+    def _check_closed(self, q: ArrayLike) -> None:
+        """Refuse open loops, and configurations where the active coordinates do not say what the others do."""
+        state = self._call("closure_state", q)
+        self._refuse_open(float(state[..., 0].max(initial=0.0)))
+        if not (state[..., 1] > REGULAR).all():
+            flat = np.broadcast_to(np.asarray(q, dtype=float), (*state.shape[:-1], self.nq)).reshape(-1, self.nq)
+            worst = flat[int(np.argmin(np.nan_to_num(state[..., 1].ravel())))]
+            loose = analyse(self._measured_jacobian(worst), self._active, self._units[2]).uncontrolled
+            moving = loose[0] if len(loose) else np.zeros(0)
+            names = [f"{n} ({x:.3g})" for n, x in zip(self.coordinate_names, moving, strict=False) if abs(x) > RANK]
+            held = f"while the active coordinates are held, {', '.join(names)} can move" if names else "its loops jam"
+            raise ModelError(
+                describe(
+                    f"singular at q = {worst.round(6).tolist()}: {held}",
+                    where=self.name,
+                    fix="drive other coordinates there: robot.active_sets(q)",
+                )
+            )
 
 
-def _numbers(values: ArrayLike, count: int, where: str, what: str) -> Array:
+def numbers(values: ArrayLike, count: int, where: str, what: str) -> Array:
+    """Return finite numbers (..., count), or refuse them."""
     array = np.asarray(values, dtype=float)
     if array.ndim == 0 or array.shape[-1] != count:
         raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=f"(..., {count})"))

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.dynamics import ALGORITHMS, Request
-from torsor.loops.closed import Closed
+from torsor.loops.assembled import Assembled
 
 __all__ = ["Looped"]
 
 Array = NDArray[np.float64]
 
 
-class Looped(Closed):
+class Looped(Assembled):
     """A robot that moves and feels forces as a whole while its loops are closed."""
 
     def _new_request(

@@ -15,40 +15,41 @@ from torsor.robot.values import Part, checked_name, frozen_array
 
 __all__ = ["CUTS", "Closure", "Coupling", "Loop", "renamed"]
 
-Rows = Callable[[ca.SX, ca.SX], list[ca.SX]]
+Turns = Callable[[ca.SX], list[ca.SX]]
 
 
-def _at(*axes: int) -> Rows:
-    """Return the rows that say that the origins agree along axes of frame a."""
-    return lambda R, p: [p[k] for k in axes]
+def _free(R: ca.SX) -> list[ca.SX]:
+    """Return no rows: axes turn as they like."""
+    return []
 
 
-def _parallel(R: ca.SX, p: ca.SX) -> list[ca.SX]:
+def _parallel(R: ca.SX) -> list[ca.SX]:
     """Return the rows that say that the z axes are parallel."""
     return [R[0, 2], R[1, 2]]
 
 
-def _aligned(R: ca.SX, p: ca.SX) -> list[ca.SX]:
+def _aligned(R: ca.SX) -> list[ca.SX]:
     """Return the rows that say that all axes agree."""
     return [(R[2, 1] - R[1, 2]) / 2, (R[0, 2] - R[2, 0]) / 2, (R[1, 0] - R[0, 1]) / 2]
 
 
-def _across(R: ca.SX, p: ca.SX) -> list[ca.SX]:
+def _across(R: ca.SX) -> list[ca.SX]:
     """Return the row that says that the z axes are perpendicular."""
     return [R[2, 2]]
 
 
-CUTS: dict[str, tuple[Rows, ...]] = {
-    "weld": (_at(0, 1, 2), _aligned),
-    "revolute": (_at(0, 1, 2), _parallel),
-    "prismatic": (_at(0, 1), _aligned),
-    "cylindrical": (_at(0, 1), _parallel),
-    "universal": (_at(0, 1, 2), _across),
-    "spherical": (_at(0, 1, 2),),
-    "planar": (_at(2), _parallel),
-    "rod": (lambda R, p: [ca.sqrt(p.T @ p)],),
+CUTS: dict[str, tuple[tuple[int, ...], Turns]] = {
+    "weld": ((0, 1, 2), _aligned),
+    "revolute": ((0, 1, 2), _parallel),
+    "prismatic": ((0, 1), _aligned),
+    "cylindrical": ((0, 1), _parallel),
+    "universal": ((0, 1, 2), _across),
+    "spherical": ((0, 1, 2), _free),
+    "planar": ((2,), _parallel),
+    "rod": ((), _free),
 }
-"""The equations of each kind of cut joint; a rod has a ball at either end, and a length instead of zero."""
+"""What each kind of cut joint holds: the axes of frame a along which the origins agree, and the equations of the
+axes. A rod, with a ball at either end, has a distance to hold instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +90,23 @@ class Loop(Part):
     @property
     def count(self) -> int:
         """Number of equations."""
-        return int(self.rows(ca.SX.eye(3), ca.SX.ones(3, 1)).numel())
+        return self.lengths + len(CUTS[self.kind][1](ca.SX.eye(3)))
+
+    @property
+    def lengths(self) -> int:
+        """How many of the equations, the first ones, are of lengths (m); the others are of sines of angles."""
+        return len(CUTS[self.kind][0]) if self.kind != "rod" else 1
+
+    def units(self, length: float) -> list[float]:
+        """Return what each equation is measured by: lengths by that of the mechanism (m), angles by 1."""
+        return [length] * self.lengths + [1.0] * (self.count - self.lengths)
 
     def rows(self, R: ca.SX, p: ca.SX) -> ca.SX:
         """Return what is zero while the loop is closed (m x 1), from the pose of b seen from a."""
-        found = ca.vertcat(*(row for rule in CUTS[self.kind] for row in rule(R, p)))
-        return found - self.length if self.kind == "rod" else found
+        if self.kind == "rod":
+            return ca.sqrt(p.T @ p) - self.length
+        axes, turns = CUTS[self.kind]
+        return ca.vertcat(*(p[k] for k in axes), *turns(R))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +134,15 @@ class Coupling(Part):
             if shares[name] == 0:
                 raise ModelError(describe(f"share of {name!r} is 0", where=where, allowed="any other number"))
         self._set(shares=shares, offset=float(frozen_array(self.offset, (), where, "offset")))
+
+    @property
+    def count(self) -> int:
+        """Number of equations."""
+        return 1
+
+    def units(self, length: float) -> list[float]:
+        """Return what the equation is measured by."""
+        return [1.0]
 
 
 Closure = Loop | Coupling

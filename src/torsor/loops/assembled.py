@@ -1,0 +1,83 @@
+"""Putting a mechanism with loops together, as methods of a robot."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.loops.assembly import CLOSED, AssemblyError, Closer
+from torsor.loops.closed import Closed, numbers
+
+__all__ = ["Assembled"]
+
+Array = NDArray[np.float64]
+
+
+class Assembled(Closed):
+    """A robot whose loops are closed by finding the positions of its passive joints."""
+
+    @cached_property
+    def _closer(self) -> Closer:
+        return Closer(self._kernel(self._request("closure_trial")), *self._units[1:])
+
+    def assemble(self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise") -> Array:
+        """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
+
+        Of several ways to put the mechanism together it is the one near ``guess`` (..., nq), by default one that was
+        found by itself. From there the active coordinates are led to where they are wanted, in strides, each closed by
+        damped Newton, all of a batch at once. What cannot be reached is an ``AssemblyError`` with the closest
+        coordinates that can, and with the least that the loops stay open by; or, with ``missing="nan"``, NaN.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.with_active(["joint1"]).assemble([0.4]).round(9).tolist()
+            [0.4, 0.2]
+        """
+        if missing not in ("raise", "nan"):
+            raise ModelError(describe(f"missing is {missing!r}", where=self.name, allowed="'raise', 'nan'"))
+        places = self._active_positions
+        wanted = numbers(q_active, len(places), self.name, "q_active")
+        start = self._reference if guess is None else self._near(numbers(guess, self.nq, self.name, "guess"))
+        batch = np.broadcast_shapes(wanted.shape[:-1], start.shape[:-1])
+        begin = np.ascontiguousarray(np.broadcast_to(start, (*batch, self.nq)).reshape(-1, self.nq))
+        goal = begin.copy()
+        goal[:, places] = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
+        found, well = self._closer.walk(begin, self._call("difference", begin, goal))
+        for k in np.flatnonzero(np.logical_not(well)):
+            found[k] = np.nan if missing == "nan" else self._reached(begin[k], goal[k])
+        wrong = np.abs(found[:, places] - goal[:, places]).max(initial=0.0)
+        if wrong > 1e-9:  # more are active than are needed, and they do not agree
+            raise ModelError(describe(f"active coordinates disagree by {wrong:.2g}", where=self.name, allowed="1e-9"))
+        return found.reshape(*batch, self.nq)
+
+    def _near(self, guess: Array) -> Array:
+        """Return closed configurations near the guesses (..., nq); their active coordinates stay, where they can."""
+        flat = guess.reshape(-1, self.nq)
+        found, left = self._closer.close(flat, np.zeros((len(flat), self.nv)))
+        for k in np.flatnonzero(left > CLOSED):
+            found[k], size = self._space.closest(flat[k])
+            found[k] = found[k] if size <= CLOSED else self._reference
+        return found.reshape(guess.shape)
+
+    def _reached(self, begin: Array, goal: Array) -> Array:
+        """Return the closed configuration with the active coordinates of the goal; or say which are nearest."""
+        places, space = self._active_positions, self._space
+        q, distance = space.approach(begin, goal, self._active)
+        trial = q.copy()
+        trial[places] = goal[places]
+        trial, left = space.closest(trial, [k for k in range(self.nv) if k not in self._active])
+        if distance < 1e-6 and left <= CLOSED:
+            return trial
+        error = float(np.abs(self.closure_error(trial)).max())
+        names = [self.position_names[k] for k in places]
+        reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, q[places], strict=True))
+        found = f"no closed configuration with the active coordinates {goal[places].round(6).tolist()} was reached"
+        message = describe(
+            f"{found}: the loops stay open by {error:.3g}",
+            where=self.name,
+            allowed=f"the closest that can be reached: {reached}",
+            fix="ask for what can be reached, or give another guess",
+        )
+        raise AssemblyError(message, q, q[places], error)
