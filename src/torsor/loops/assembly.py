@@ -64,34 +64,43 @@ class Closer:
 
     def _tried(self, q: Array, dv: Array) -> _State:
         packed, nq = self.trial(q, dv), q.shape[-1]
-        return _State(packed[:, :nq], packed[:, nq:-1], np.nan_to_num(packed[:, -1], copy=False, nan=np.inf))
+        return _State(packed[:, :nq], packed[:, nq:-1], packed[:, -1])
 
     def close(self, q: Array, move: Array, until: float = EXACT) -> tuple[Array, Array]:
         """Return closed positions (batch, nq) near those after the step ``move``, and what they are still open by."""
-        now, share = self._tried(q, move), np.ones(len(q))
+        now, share, damped = self._tried(q, move), np.ones(len(q)), False
         for _ in range(MOST):
-            left = np.flatnonzero((now.open > until) & (share > SMALLEST))
+            late = ~(now.open <= until)  # also where it is no number
+            if damped:
+                late &= share > SMALLEST
+            left = np.flatnonzero(late)
             if not left.size:
                 break
-            part = slice(None) if left.size == len(share) else left
-            new = self._tried(now.q[part], share[part, None] * now.step[part])
-            good = new.open < now.open[part] * (1 - 0.1 * share[part])
-            if left.size == len(share) and good.all():
-                now, share = new, np.ones(len(q))
+            if 2 * left.size > len(late):  # most: it is quicker to do all than to pick them out
+                new = self._tried(now.q, share[:, None] * now.step if damped else now.step)
+                good = (new.open < (1 - 0.1 * share) * now.open) | (new.open <= until)
+                if good.all() and not damped:
+                    now = new
+                    continue
+                left = np.arange(len(late))
             else:
-                for old, latest in zip(now, new, strict=True):
-                    old[left[good]] = latest[good]
-                share[left] = np.where(good, 1.0, share[left] / 2)
+                new = self._tried(now.q[left], share[left, None] * now.step[left])
+                good = new.open < now.open[left] * (1 - 0.1 * share[left])
+            for old, latest in zip(now, new, strict=True):
+                old[left[good]] = latest[good]
+            share[left] = np.where(good, 1.0, share[left] / 2)
+            damped = not good.all()
         return now.q, now.open
 
     def _stride(self, begin: Array, way: Array, stride: float) -> tuple[Array, Array]:
         """Return positions after the way in strides, and which arrived without a jump."""
         count = max(1, int(np.ceil(np.abs(way / self.v_units).max(initial=0.0) / stride)))
-        q, well = begin, np.ones(len(begin), dtype=bool)
+        q, move, well = begin, way / count, np.ones(len(begin), dtype=bool)
         for k in range(1, count + 1):
             until, enough = (EXACT, CLOSED) if k == count else (LOOSE, 10 * LOOSE)
-            there, left = self.close(q, way / count, until)
-            well &= (left <= enough) & ((np.abs(there - q) / self.q_units).max(axis=-1, initial=0.0) < JUMP)
+            there, left = self.close(q, move, until)
+            gone = (there - q) / self.q_units
+            well &= (left <= enough) & (np.einsum("ij,ij->i", gone, gone) < JUMP**2)
             q = there
         return q, well
 
