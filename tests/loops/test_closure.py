@@ -216,3 +216,13 @@ def test_a_file_keeps_loops(tmp_path) -> None:
 def test_mistakes_are_named(edit, message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         edit(four_bar())
+
+
+def test_single_precision_closes_in_double_and_computes_in_single() -> None:
+    robot = four_bar()
+    single = robot.to(dtype="float32")
+    q = single.assemble([[0.4], [0.9]])
+    assert np.abs(robot.closure_error(q)).max() < 1e-11
+    found = single.constrained_inverse_dynamics(q, [[1.0]], [[2.0]])
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, robot.constrained_inverse_dynamics(q, [[1.0]], [[2.0]]), rtol=1e-4)

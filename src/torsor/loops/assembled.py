@@ -19,7 +19,7 @@ class Assembled(Closed):
 
     @cached_property
     def _closer(self) -> Closer:
-        return Closer(self._kernel(self._request("closure_trial")), *self._units[1:])
+        return Closer(self._exact._kernel(self._request("closure_trial")), *self._units[1:])
 
     def assemble(self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise") -> Array:
         """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
@@ -44,7 +44,7 @@ class Assembled(Closed):
         begin = np.ascontiguousarray(np.broadcast_to(start, (*batch, self.nq)).reshape(-1, self.nq))
         goal = begin.copy()
         goal[:, places] = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
-        found, well = self._closer.walk(begin, self._call("difference", begin, goal))
+        found, well = self._closer.walk(begin, self._exact._call("difference", begin, goal))
         for k in np.flatnonzero(np.logical_not(well)):
             found[k] = np.nan if missing == "nan" else self._reached(begin[k], goal[k])
         wrong = np.abs(found[:, places] - goal[:, places]).max(initial=0.0)
@@ -70,7 +70,7 @@ class Assembled(Closed):
         trial, left = space.closest(trial, [k for k in range(self.nv) if k not in self._active])
         if distance < 1e-6 and left <= CLOSED:
             return trial
-        error = float(np.abs(self.closure_error(trial)).max())
+        error = float(np.abs(self._exact.closure_error(trial)).max())
         names = [self.position_names[k] for k in places]
         reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, q[places], strict=True))
         found = f"no closed configuration with the active coordinates {goal[places].round(6).tolist()} was reached"

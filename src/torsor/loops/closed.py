@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +51,11 @@ class Closed(Parametrised):
         """
         return self._call("closure_jacobian", q)
 
+    @cached_property
+    def _exact(self) -> Self:
+        """The same robot in double precision: loops are closed to less than single precision can say."""
+        return self if self.target.dtype == "float64" else self.to(dtype="float64")
+
     # What lengths and coordinates are measured by
 
     @cached_property
@@ -76,19 +82,19 @@ class Closed(Parametrised):
         return np.array(rows), positions, velocities
 
     def _measured_error(self, q: Array) -> Array:
-        return np.asarray(self.closure_error(q) / self._units[0])
+        return np.asarray(self._exact.closure_error(q) / self._units[0])
 
     def _measured_jacobian(self, q: Array) -> Array:
         rows, _, columns = self._units
-        return np.asarray(self.closure_jacobian(q) / rows[:, None] * columns)
+        return np.asarray(self._exact.closure_jacobian(q) / rows[:, None] * columns)
 
     @cached_property
     def _space(self) -> Space:
         def moved(q: Array, dv: Array) -> Array:
-            return self._call("integrate", q, dv)
+            return self._exact._call("integrate", q, dv)
 
         def way(q: Array, q_end: Array) -> Array:
-            return self._call("difference", q, q_end)
+            return self._exact._call("difference", q, q_end)
 
         return Space(self._measured_error, self._measured_jacobian, moved, way, self._units[2])
 
@@ -176,7 +182,7 @@ class Closed(Parametrised):
         at = self._one_closed(q)
         J = None
         if output is not None:
-            J = self._call("jacobian", at, place=output) * self._units[2]
+            J = self._exact._call("jacobian", at, place=output) * self._units[2]
             J = J[3:] / self._length if point else J / np.repeat([1.0, self._length], 3)[:, None]
         found = analyse(self._measured_jacobian(at), self._active if self.active else [], self._units[2], J)
         if found.output is None:
@@ -221,7 +227,7 @@ class Closed(Parametrised):
 
     def _check_closed(self, q: ArrayLike) -> None:
         """Refuse open loops, and configurations where the active coordinates do not say what the others do."""
-        state = self._call("closure_state", q)
+        state = self._exact._call("closure_state", q)
         self._refuse_open(float(state[..., 0].max(initial=0.0)))
         if not (state[..., 1] > REGULAR).all():
             flat = np.broadcast_to(np.asarray(q, dtype=float), (*state.shape[:-1], self.nq)).reshape(-1, self.nq)
