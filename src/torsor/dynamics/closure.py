@@ -32,7 +32,7 @@ def _relative(tree: Tree, moved: list[Move], cut: Cut) -> tuple[ca.SX, ca.SX]:
 
 
 def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return phi (c x 1): m of lengths, sines of angles, and the coordinates' own units of couplings."""
+    """Return phi (c x 1): lengths in m, angles as 2 sin(angle/2), couplings in units of their coordinates."""
     moved = moves(tree, q)
     rows = [ca.SX.zeros(0, 1)]
     for closure in tree.closures:

@@ -23,14 +23,17 @@ def _at(*axes: int) -> Rows:
     return lambda R, p: [p[k] for k in axes]
 
 
+# Twice the sine of half an angle, not the sine: axes that point the opposite way are not closed.
 def _parallel(R: ca.SX, p: ca.SX) -> list[ca.SX]:
-    """Return the rows that say that the z axes are parallel."""
-    return [R[0, 2], R[1, 2]]
+    """Return the rows that say that the z axes are parallel: 2 sin(angle/2) along x and y."""
+    half = ca.sqrt((1 + R[2, 2]) / 2)
+    return [R[0, 2] / half, R[1, 2] / half]
 
 
 def _aligned(R: ca.SX, p: ca.SX) -> list[ca.SX]:
-    """Return the rows that say that all axes agree."""
-    return [(R[2, 1] - R[1, 2]) / 2, (R[0, 2] - R[2, 0]) / 2, (R[1, 0] - R[0, 1]) / 2]
+    """Return the rows that say that all axes agree: 2 sin(angle/2) times the axis of the turn."""
+    half = ca.sqrt(1 + ca.trace(R))  # twice its cosine
+    return [(R[2, 1] - R[1, 2]) / half, (R[0, 2] - R[2, 0]) / half, (R[1, 0] - R[0, 1]) / half]
 
 
 def _across(R: ca.SX, p: ca.SX) -> list[ca.SX]:
