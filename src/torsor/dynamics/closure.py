@@ -52,4 +52,4 @@ def closure_drift(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return phi'' without acceleration (c x 1)."""
     held = ca.SX.sym("v", tree.nv)  # v may depend on q, and is not to be differentiated
     drift = ca.jtimes(closure_jacobian(tree, q) @ held, q, steps(tree, q) @ held)
-    return ca.substitute(sx(drift), held, v)
+    return ca.substitute(sx(drift), held, ca.densify(v))  # v has gaps where a coordinate cannot move

@@ -102,7 +102,7 @@ class Loop(Part):
 
 @dataclass(frozen=True, eq=False)
 class Coupling(Part):
-    """A gear or belt between coordinates: the sum of shares times coordinates is ``offset``.
+    """A gear or belt between coordinates, or a lock of one: the sum of shares times coordinates is ``offset``.
 
     Example:
         >>> Coupling("belt", {"joint1": 1.0, "joint3": -2.0}).shares["joint3"]
@@ -117,8 +117,8 @@ class Coupling(Part):
     def __post_init__(self) -> None:
         checked_name(self.name, "coupling", self.source)
         where = f"{self.source}: coupling {self.name!r}" if self.source else f"coupling {self.name!r}"
-        if not isinstance(self.shares, Mapping) or len(self.shares) < 2:
-            raise ModelError(describe(f"shares are {self.shares!r}", where=where, allowed="two coordinates or more"))
+        if not isinstance(self.shares, Mapping) or not self.shares:
+            raise ModelError(describe(f"shares are {self.shares!r}", where=where, allowed="a coordinate or more"))
         shares: dict[str, Any] = {}
         for name, share in self.shares.items():
             shares[name] = float(frozen_array(share, (), where, f"share of {name!r}"))
