@@ -23,7 +23,7 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None) -> R
     ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
     v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
     (True) or a warning (False); by default it is an error in TOML and a warning in URDF and MJCF, whose published files
-    often have one.
+    often have one. Closed loops are read from TOML and from the equality constraints of MJCF.
 
     Example:
         >>> import tempfile, torsor
