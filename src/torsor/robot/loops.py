@@ -59,8 +59,9 @@ class Loop(Part):
     """A joint that is cut: frame (or link) ``a`` and frame ``b`` are held together as a joint of that ``kind`` holds.
 
     A revolute one turns about the z axes of both, a prismatic one slides along them, a cylindrical one does both, a
-    planar one slides across them and turns about them; a universal joint has z of ``a`` and z of ``b`` as its two axes,
-    perpendicular to each other. A "rod" has a ball at either origin, ``length`` (m) apart.
+    planar one slides across them and turns about them; of all these the z axes point the same way. A universal joint
+    has z of ``a`` and z of ``b`` as its two axes, perpendicular to each other. A "rod" has a ball at either origin,
+    ``length`` (m) apart.
 
     Example:
         >>> Loop("tip", "left_tip", "right_tip").kind
