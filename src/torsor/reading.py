@@ -23,7 +23,7 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None) -> R
     ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
     v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
     (True) or a warning (False); by default it is an error in TOML and a warning in URDF and MJCF, whose published files
-    often have one.
+    often have one. Closed loops are read from TOML and from the equality constraints of MJCF.
 
     Example:
         >>> import tempfile, torsor
@@ -38,13 +38,16 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None) -> R
 def from_dh(links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True) -> Robot:
     """Return the serial robot of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (document 001).
+    ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (document 001). A
+    last row with ``closes=-1`` is a joint back to the base: the chain is a loop.
 
     Example:
         >>> import torsor
         >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
         >>> torsor.from_dh([rod, rod], gravity=(0, -9.81, 0)).gravity_force([0.0, 0.0]).round(9).tolist()
         [19.62, 4.905]
+        >>> torsor.from_dh([rod, rod, rod, torsor.DHLink(a=1.2, closes=-1)]).mobility().dof
+        1
     """
     return Robot.of(formats.read_dh(links, gravity, name, strict))
 
@@ -53,12 +56,18 @@ def from_mdh(links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "
     """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 
     T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base): documents 002 and 003.
+    A row with ``closes`` is a joint of a closed loop that is cut (document 003, section 2.2), see ``MDHLink``.
 
     Example:
         >>> import torsor
         >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]
         >>> torsor.from_mdh(rows, gravity=(0, -9.81, 0)).gravity_force([0.0, 0.0]).round(9).tolist()
         [14.715, 4.905]
+        >>> crank, rocker = torsor.MDHLink(-1, active=True), torsor.MDHLink(-1, d=1.0, mass=1.0)
+        >>> pin = [torsor.MDHLink(1, d=0.9, closes=4), torsor.MDHLink(2, d=0.8, joint="fixed")]
+        >>> four_bar = torsor.from_mdh([crank, torsor.MDHLink(0, d=0.4, mass=1.0), rocker, *pin])
+        >>> four_bar.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
+        [0.5, 0.242, 1.553]
     """
     return Robot.of(formats.read_mdh(links, gravity, name, strict))
 

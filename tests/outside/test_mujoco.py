@@ -353,11 +353,16 @@ def written(folder, joint='<joint name="pin"/>', *, head="", tail="", inside="",
 
 
 PIN, CORD = '<joint name="pin"/>', '<tendon><fixed name="cord" {}><joint joint="pin" coef="1"/></fixed></tendon>'
+TAUT = '<tendon tendon1="cord"/>'
 LEFT_OUT = {
-    "equality constraints (lock)": {"tail": '<equality><joint name="lock" joint1="pin"/></equality>'},
-    "equality constraints (equality0, equality1, equality2, equality3, ... 5 in all)": {
-        "tail": '<equality><joint joint1="pin"/>' + '<joint joint1="pin"/>' * 4 + "</equality>"
+    "equality constraints that are not linear (cam)": {
+        "inside": '<body name="hand"><joint name="wrist"/><geom size="0.1"/></body>',
+        "tail": '<equality><joint name="cam" joint1="pin" joint2="wrist" polycoef="0 1 2 0 0"/></equality>',
     },
+    "equality constraints of tendons, flexible bodies and geoms (taut)": {
+        "tail": CORD.format("") + '<equality><tendon name="taut" tendon1="cord"/></equality>',
+    },
+    "... 5 in all": {"tail": CORD.format("") + f"<equality>{TAUT * 5}</equality>"},
     "tendons (cord)": {"tail": CORD.format('stiffness="1"')},
     "tendons (cord) ": {"tail": CORD.format('damping="1"')},
     "tendons (cord)  ": {"tail": CORD.format('limited="true" range="-1 1"')},

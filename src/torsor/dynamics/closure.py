@@ -32,14 +32,14 @@ def _relative(tree: Tree, moved: list[Move], cut: Cut) -> tuple[ca.SX, ca.SX]:
 
 
 def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return phi (c x 1): m of lengths, sines of angles, and the coordinates' own units of couplings."""
+    """Return phi (c x 1): lengths in m, angles as 2 sin(angle/2), couplings in units of their coordinates."""
     moved = moves(tree, q)
     rows = [ca.SX.zeros(0, 1)]
     for closure in tree.closures:
         if isinstance(closure, Relation):
             rows.append(sum((c * q[k] for k, c in closure.shares), start=ca.SX(-closure.offset)))
         else:
-            rows.append(closure.loop.rows(*_relative(tree, moved, closure)))
+            rows.append(closure.loop.error(*_relative(tree, moved, closure)))
     return ca.vertcat(*rows)
 
 
@@ -52,4 +52,4 @@ def closure_drift(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return phi'' without acceleration (c x 1)."""
     held = ca.SX.sym("v", tree.nv)  # v may depend on q, and is not to be differentiated
     drift = ca.jtimes(closure_jacobian(tree, q) @ held, q, steps(tree, q) @ held)
-    return ca.substitute(sx(drift), held, v)
+    return ca.substitute(sx(drift), held, ca.densify(v))  # v has gaps where a coordinate cannot move

@@ -1,4 +1,8 @@
-"""Denavit-Hartenberg tables: standard ones, and modified ones with Khalil and Kleinfinger's six parameters."""
+"""Denavit-Hartenberg tables: standard ones, and modified ones with Khalil and Kleinfinger's six parameters.
+
+Closed loops are written as in document 003, section 2.2: a joint of each is cut, and two frames are put where it was,
+one on either link. The row of the cut joint places the one; ``closes`` names the row that is the other.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -7,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.robot import Joint, Link, Mechanism, Motor, Spring, assemble
+from torsor.robot import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, assemble
+from torsor.robot.loops import CUTS
 from torsor.robot.values import frozen_array
-from torsor.spatial import from_rpy, make_pose
+from torsor.spatial import from_rpy, inverse_pose, make_pose
 
 __all__ = ["DHLink", "MDHLink", "read_dh", "read_mdh"]
 
@@ -17,6 +22,9 @@ Array = NDArray[np.float64]
 
 # Khalil's sigma: 0 turns, 1 slides, 2 is a frame that does not move.
 _SIGMA = {0: "revolute", 1: "prismatic", 2: "fixed"}
+# A rod has a length, for which no table has a column.
+_CUT = tuple(kind for kind in CUTS if kind != "rod")
+_SETTINGS = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +44,8 @@ class _TableLink:
     effort_limit: float = np.inf
     spring: Spring | None = None
     motor: Motor | None = None
+    active: bool = False
+    closes: int | None = None
     name: str | None = None
 
 
@@ -45,7 +55,10 @@ class DHLink(_TableLink):
 
     The joint turns about, or slides along, the z axis of the frame before; the link's own frame is at its far end.
     Lengths in m, angles in rad; the coordinate adds to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
-    ``inertia`` about it are in the link's frame.
+    ``inertia`` about it are in the link's frame. ``active`` joints are driven while loops are closed.
+
+    The last row may be a joint that is cut: its frame is that of row ``closes`` (-1 for the base), as in the product of
+    all matrices that is the identity in Denavit and Hartenberg's loops. It has no inertia and no coordinate.
 
     Example:
         >>> DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0)).a
@@ -64,7 +77,12 @@ class MDHLink(_TableLink):
 
     ``parent`` is the index of the antecedent, -1 for the base. The joint turns about, or slides along, the z axis of
     the link's own frame; ``joint`` is "revolute", "prismatic" or "fixed" (Khalil's sigma 0, 1, 2 are taken too).
-    Lengths in m, angles in rad; the coordinate adds to theta (revolute) or r (prismatic).
+    Lengths in m, angles in rad; the coordinate adds to theta (revolute) or r (prismatic). ``active`` is Khalil's mu:
+    True (or 1) where the joint is driven while loops are closed.
+
+    A joint that is cut (document 003, section 2.2) has two rows. The one places frame k on the link before the joint,
+    and ``closes`` the other, a "fixed" row that places frame k + B on the link behind it. Its ``joint`` may be any kind
+    of ``Loop`` but a rod; a row that is cut has no inertia and no coordinate.
 
     Example:
         >>> MDHLink(-1, alpha=1.5, joint="prismatic").parent
@@ -109,69 +127,111 @@ def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
     return found
 
 
-def _parts(
-    row: _TableLink,
-    index: int,
-    parent: str,
-    kind: str,
-    placement: Array,
-    axis: ArrayLike,
-    point: ArrayLike,
-    strict: bool,
-) -> tuple[Link, Joint]:
-    """Return the link of a row and the joint that moves it."""
-    number = index + 1
-    name = row.name or f"link{number}"
-    link = Link(name, row.mass, row.com, row.inertia, strict=strict)  # type: ignore[arg-type]  # converted there
-    joint = Joint(
-        f"joint{number}" if row.name is None else f"{row.name}_joint",
-        kind,
-        parent,
-        name,
-        placement,
-        np.asarray(axis),
-        np.asarray(point),
-    )
-    if kind == "fixed":
-        return link, joint
-    settings = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
-    drives = ("spring", "motor")
-    return link, replace(joint, **{setting: getattr(row, setting) for setting in (*settings, *drives)})
+class _Table:
+    """A table being read: what its rows have made so far."""
+
+    def __init__(self, name: str, rows: Sequence[_TableLink], strict: bool):
+        self.name, self.rows, self.strict = name, rows, strict
+        self.links, self.joints = {-1: Link("base")}, list[Joint]()
+        self.frames, self.loops, self.active = list[Frame](), list[Loop](), list[str]()
+
+    def where(self, index: int) -> str:
+        return f"{self.name}: row {index}"
+
+    def joint_name(self, index: int) -> str:
+        name = self.rows[index].name
+        return f"joint{index + 1}" if name is None else f"{name}_joint"
+
+    def add(self, index: int, parent: int, kind: str, placement: Array, axis: ArrayLike, point: ArrayLike) -> None:
+        """Add the link of a row and the joint that moves it."""
+        row = self.rows[index]
+        name = row.name or f"link{index + 1}"
+        self.links[index] = Link(name, row.mass, row.com, row.inertia, strict=self.strict)  # type: ignore[arg-type]
+        above = self.links[parent].name
+        joint = Joint(self.joint_name(index), kind, above, name, placement, np.asarray(axis), np.asarray(point))
+        if kind != "fixed":
+            joint = replace(joint, **{each: getattr(row, each) for each in (*_SETTINGS, "spring", "motor")})
+        self.joints.append(joint)
+        if self.is_active(index):
+            if kind == "fixed":
+                fix = "let the row of a joint that moves be active"
+                raise ModelError(describe("a fixed joint is active", where=self.where(index), fix=fix))
+            self.active.append(joint.name)
+
+    def is_active(self, index: int) -> bool:
+        active = self.rows[index].active
+        if active not in (0, 1):
+            found = f"active is {active!r}"
+            raise ModelError(describe(found, where=self.where(index), allowed="True or False (Khalil's mu: 1 or 0)"))
+        return bool(active)
+
+    def cut(self, index: int, parent: int, before: Array, after: Array) -> None:
+        """Add the loop of a cut joint: its poses ``before`` in the parent's frame, and ``after`` in that it closes."""
+        row, where = self.rows[index], self.where(index)
+        kind, name = _joint_type(row, where, _CUT), self.joint_name(index)
+        plain = type(row)(parent=-1) if isinstance(row, MDHLink) else type(row)()
+        for each in ("mass", "com", "inertia", *_SETTINGS, "spring", "motor"):
+            if not np.array_equal(getattr(row, each), getattr(plain, each)):
+                fix = "cut another joint of the loop; what its link weighs belongs to the links that it joins"
+                raise ModelError(describe(f"{each} of a joint that is cut", where=where, allowed="none", fix=fix))
+        if self.is_active(index):
+            raise ModelError(describe("an active joint is cut", where=where, fix="cut a passive joint of the loop"))
+        ends = [Frame(f"{name}/a", self.links[parent].name, before), Frame(f"{name}/b", self._closed(index), after)]
+        self.frames += ends
+        self.loops.append(Loop(name, ends[0].name, ends[1].name, kind, source=where))
+
+    def _closed(self, index: int) -> str:
+        """Return the name of the link whose frame a cut joint closes."""
+        closes, where = self.rows[index].closes, self.where(index)
+        if not isinstance(closes, (int, np.integer)) or isinstance(closes, bool) or closes not in self.links:
+            allowed = f"-1 for the base, or a row that is not cut: {', '.join(map(str, list(self.links)[1:]))}"
+            raise ModelError(describe(f"closes is {closes!r}", where=where, allowed=allowed))
+        return self.links[int(closes)].name
+
+    def mechanism(self, gravity: ArrayLike) -> Mechanism:
+        links, loops, active = list(self.links.values()), self.loops, self.active
+        return assemble(self.name, links, self.joints, self.frames, gravity, loops=loops, active=active)
 
 
 def read_dh(
     links: Sequence[DHLink], gravity: ArrayLike = (0.0, 0.0, -9.81), name: str = "robot", strict: bool = True
 ) -> Mechanism:
-    """Return the serial mechanism of a standard Denavit-Hartenberg table."""
-    made, joints = [Link("base")], []
+    """Return the serial mechanism of a standard Denavit-Hartenberg table, or the loop that its last row closes."""
+    table = _Table(name, links, strict)
     for index, row in enumerate(links):
-        where = f"{name}: row {index}"
+        where = table.where(index)
         theta, d, a, alpha = _numbers(row, DHLink, ("theta", "d", "a", "alpha"), where)
+        if row.closes is not None:
+            if index < len(links) - 1:
+                fix = "cut the last joint, or close other loops with robot.with_loop"
+                raise ModelError(describe("a joint is cut before the last", where=where, fix=fix))
+            table.cut(index, index - 1, _screw_z(theta, d), inverse_pose(_screw_x(alpha, a)))
+            continue
         kind = _joint_type(row, where, ("revolute", "prismatic"))
         placement = _screw_z(theta, d) @ _screw_x(alpha, a)
         # Seen from the link's frame, the axis is the z of the frame before: turned back by alpha, a behind.
         axis, point = _screw_x(alpha, 0.0)[2, :3], (-a, 0.0, 0.0)
-        link, joint = _parts(row, index, made[-1].name, kind, placement, axis, point, strict)
-        made.append(link)
-        joints.append(joint)
-    return assemble(name, made, joints, gravity=gravity)
+        table.add(index, index - 1, kind, placement, axis, point)
+    return table.mechanism(gravity)
 
 
 def read_mdh(
     links: Sequence[MDHLink], gravity: ArrayLike = (0.0, 0.0, -9.81), name: str = "robot", strict: bool = True
 ) -> Mechanism:
-    """Return the tree mechanism of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters."""
-    made, joints = [Link("base")], []
+    """Return the mechanism of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters."""
+    table, cuts = _Table(name, links, strict), list[tuple[int, int, Array]]()
     for index, row in enumerate(links):
-        where = f"{name}: row {index}"
+        where = table.where(index)
         gamma, b, alpha, d, theta, r = _numbers(row, MDHLink, ("gamma", "b", "alpha", "d", "theta", "r"), where)
-        kind = _joint_type(row, where, ("revolute", "prismatic", "fixed"))
-        if not isinstance(row.parent, (int, np.integer)) or not -1 <= row.parent < index:
-            fix = "number the links so that each comes after its antecedent"
+        if not isinstance(row.parent, (int, np.integer)) or row.parent not in table.links:
+            fix = "number the links so that each comes after its antecedent, which is no joint that is cut"
             raise ModelError(describe(f"parent is {row.parent!r}", where=where, allowed=f"-1 to {index - 1}", fix=fix))
         placement = _screw_z(gamma, b) @ _screw_x(alpha, d) @ _screw_z(theta, r)
-        parent = made[row.parent + 1].name
-        link, joint = _parts(row, index, parent, kind, placement, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), strict)
-        made.append(link)
-        joints.append(joint)
-    return assemble(name, made, joints, gravity=gravity)
+        if row.closes is not None:
+            cuts.append((index, int(row.parent), placement))
+            continue
+        kind = _joint_type(row, where, ("revolute", "prismatic", "fixed"))
+        table.add(index, int(row.parent), kind, placement, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
+    for index, parent, placement in cuts:  # what they close may stand below them
+        table.cut(index, parent, placement, np.eye(4))
+    return table.mechanism(gravity)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe, warn
+from torsor.formats.mjcf_equality import Equalities, read_equalities
 from torsor.formats.xml import parse_xml
 from torsor.robot import Frame, Joint, Link, Mechanism, Spring, Visual, assemble
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
@@ -33,8 +34,10 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanis
     The links are the bodies with MuJoCo's body frames, below the base ``world``; a body with several joints has a
     massless link ``body/joint`` after each but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
     quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames. Contacts and actuators are no part of
-    a mechanism, but force limits, armature and damping of actuators go to their joints. ``base="floating"`` frees the
-    one body that is welded to the world. A ``ModelWarning`` tells what else acts in MuJoCo and is left out.
+    a mechanism, but force limits, armature and damping of actuators go to their joints. Equality constraints that are
+    active become loops (``connect`` a spherical one, ``weld``) and couplings (``joint``, where it is linear), which
+    hold exactly; joints with actuators are then the active ones. ``base="floating"`` frees the one body that is welded
+    to the world. A ``ModelWarning`` tells what else acts in MuJoCo and is left out.
     """
     root = parse_xml(path)  # before MuJoCo sees it: no document types, no entities
     if root.tag != "mujoco":
@@ -42,10 +45,20 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanis
     reader = _Reader(path, strict)
     links, joints = reader.parts(base == "floating")
     frames = reader.frames({link.name for link in links})
-    for message in filter(None, [*(link.defect for link in links), reader.left_out()]):
+    closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
+    for message in filter(None, [*(link.defect for link in links), reader.left_out(closed)]):
         warn(message)
-    name = root.get("model") or path.stem
-    return assemble(name, links, joints, frames, reader.gravity, path.name, "fixed" if base == "floating" else base)
+    return assemble(
+        root.get("model") or path.stem,
+        links,
+        joints,
+        [*frames, *closed.frames],
+        reader.gravity,
+        path.name,
+        "fixed" if base == "floating" else base,
+        closed.loops,
+        reader.driven() if closed.loops else (),
+    )
 
 
 def _compiled(path: Path) -> tuple[Any, Any]:
@@ -127,7 +140,19 @@ class _Reader:
             limits.append(sum(abs(gear) * np.abs(m.actuator_forcerange[a]).max() for a, gear in gears))
         return float(min(limits))
 
-    def left_out(self) -> str:
+    def equalities(self, taken: set[str], sites: list[str]) -> Equalities:
+        """Return the equality constraints; frames get names that are not taken, ``sites`` are the frames of sites."""
+        on = (self.model.eq_active0 != 0) & (not self._off("EQUALITY", "CONSTRAINT"))
+        names = self._names("equality", self.model.neq), self.bodies, self.joints, sites
+        taken = taken | set(sites)
+        return read_equalities(self.model, on, names, lambda wanted: _free_name(wanted, taken))
+
+    def driven(self) -> list[str]:
+        """Return the joints with one degree of freedom that have an actuator."""
+        single = np.flatnonzero(_single(self.model.jnt_type))
+        return [self.joints[joint] for joint in single if self._gears(int(joint))]
+
+    def left_out(self, closed: Equalities) -> str:
         """Return a message of what acts on bodies in MuJoCo and has no counterpart here, or an empty string."""
         m, nonzero = self.model, self._nonzero
         springs, limits = not self._off("SPRING", "PASSIVE"), not self._off("LIMIT", "CONSTRAINT")
@@ -136,7 +161,8 @@ class _Reader:
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
         indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
         found = {
-            "equality constraints": ("equality", (m.eq_active0 != 0) & (not self._off("EQUALITY", "CONSTRAINT"))),
+            "equality constraints that are not linear": ("equality", closed.curved),
+            "equality constraints of tendons, flexible bodies and geoms": ("equality", closed.foreign),
             "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
             "springs that are not linear": ("joint", nonzero("jnt_stiffnesspoly") & springs),
             "springs of free and ball joints": ("joint", nonzero("jnt_stiffness") & springs & ~_single(m.jnt_type)),

@@ -19,7 +19,7 @@ __all__ = ["AssemblyError", "Closer", "Space"]
 
 Array = NDArray[np.float64]
 
-# Errors of closure, measured by the size of the mechanism (sines of angles by 1).
+# Errors of closure, measured by the size of the mechanism (angles, as 2 sin(angle/2), by 1).
 EXACT = 1e-12  # what is aimed at
 CLOSED = 1e-11  # what an assembled mechanism may be open by
 LOOSE = 1e-3  # what it may be open by on the way
@@ -35,7 +35,7 @@ class AssemblyError(ModelError):
     """No closed configuration has the active coordinates that were wanted.
 
     ``q`` (nq,) is the closed configuration whose active coordinates came nearest, ``q_active`` are these, and
-    ``closing_error`` is the least that the loops stay open by with the wanted ones (m, or sines of angles).
+    ``closing_error`` is the least that the loops stay open by with the wanted ones (m, or 2 sin(angle/2)).
     """
 
     def __init__(self, message: str, q: Array, q_active: Array, closing_error: float):
@@ -142,10 +142,11 @@ class Space:
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
         for _ in range(200):
-            if np.abs(phi).max(initial=0.0) <= EXACT / 10:
+            if not EXACT / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # axes that are just opposite say no number
                 break
             A, step = self.jacobian(q)[:, columns], np.zeros(len(self.units))
-            step[columns] = -A.T @ np.linalg.solve(A @ A.T + damping * (phi @ phi + 1e-20) * np.eye(len(A)), phi)
+            damped = np.vstack([A, np.sqrt(damping * (phi @ phi)) * np.eye(len(columns))])
+            step[columns] = np.linalg.lstsq(damped, np.r_[-phi, np.zeros(len(columns))], rcond=1e-12)[0]
             there = self.integrate(q, np.clip(step, -1.0, 1.0) * self.units)
             new = self.error(there)
             if new @ new < phi @ phi:

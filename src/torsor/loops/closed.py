@@ -28,7 +28,7 @@ class Closed(Parametrised):
     """A robot whose loops, if it has any, can be closed."""
 
     def closure_error(self, q: ArrayLike) -> Array:
-        """Return what the loops are open by (..., c): lengths in m, sines of angles, coordinates of couplings.
+        """Return what the loops are open by (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
 
         One entry for each equation: a hinge has five, of which others may say nothing new.
 

@@ -30,7 +30,7 @@ class LoopEdits(Mechanism):
         return replace(self, loops=(*self.loops, Loop(name, frame_a, frame_b, kind, length)))
 
     def with_coupling(self, name: str, shares: Mapping[str, float], offset: float = 0.0) -> Self:
-        """Return the robot with a gear or belt: the sum of shares times coordinates stays ``offset``.
+        """Return the robot with a gear, a belt or a lock: the sum of shares times coordinates stays ``offset``.
 
         Example:
             >>> import torsor

@@ -6,7 +6,7 @@ Axes of cut joints are the z axes of both frames.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -15,38 +15,35 @@ from torsor.robot.values import Part, checked_name, frozen_array
 
 __all__ = ["CUTS", "Closure", "Coupling", "Loop", "renamed"]
 
-Turns = Callable[[ca.SX], list[ca.SX]]
+
+class Turns(NamedTuple):
+    """What holds axes together: sines of the angles between them, and the cosine of half the angle, which is not 0."""
+
+    sines: Callable[[ca.SX], list[ca.SX]]
+    half: Callable[[ca.SX], ca.SX]
 
 
-def _free(R: ca.SX) -> list[ca.SX]:
-    """Return no rows: axes turn as they like."""
-    return []
+def _one(R: ca.SX) -> ca.SX:
+    return ca.SX(1)
 
 
-def _parallel(R: ca.SX) -> list[ca.SX]:
-    """Return the rows that say that the z axes are parallel."""
-    return [R[0, 2], R[1, 2]]
-
-
-def _aligned(R: ca.SX) -> list[ca.SX]:
-    """Return the rows that say that all axes agree."""
-    return [(R[2, 1] - R[1, 2]) / 2, (R[0, 2] - R[2, 0]) / 2, (R[1, 0] - R[0, 1]) / 2]
-
-
-def _across(R: ca.SX) -> list[ca.SX]:
-    """Return the row that says that the z axes are perpendicular."""
-    return [R[2, 2]]
-
+_FREE = Turns(lambda R: [], _one)
+_PARALLEL = Turns(lambda R: [R[0, 2], R[1, 2]], lambda R: ca.sqrt((1 + R[2, 2]) / 2))
+_ALIGNED = Turns(
+    lambda R: [(R[2, 1] - R[1, 2]) / 2, (R[0, 2] - R[2, 0]) / 2, (R[1, 0] - R[0, 1]) / 2],
+    lambda R: ca.sqrt(1 + ca.trace(R)) / 2,
+)
+_ACROSS = Turns(lambda R: [R[2, 2]], _one)
 
 CUTS: dict[str, tuple[tuple[int, ...], Turns]] = {
-    "weld": ((0, 1, 2), _aligned),
-    "revolute": ((0, 1, 2), _parallel),
-    "prismatic": ((0, 1), _aligned),
-    "cylindrical": ((0, 1), _parallel),
-    "universal": ((0, 1, 2), _across),
-    "spherical": ((0, 1, 2), _free),
-    "planar": ((2,), _parallel),
-    "rod": ((), _free),
+    "weld": ((0, 1, 2), _ALIGNED),
+    "revolute": ((0, 1, 2), _PARALLEL),
+    "prismatic": ((0, 1), _ALIGNED),
+    "cylindrical": ((0, 1), _PARALLEL),
+    "universal": ((0, 1, 2), _ACROSS),
+    "spherical": ((0, 1, 2), _FREE),
+    "planar": ((2,), _PARALLEL),
+    "rod": ((), _FREE),
 }
 """What each kind of cut joint holds: the axes of frame a along which the origins agree, and the equations of the
 axes. A rod, with a ball at either end, has a distance to hold instead."""
@@ -57,8 +54,9 @@ class Loop(Part):
     """A joint that is cut: frame (or link) ``a`` and frame ``b`` are held together as a joint of that ``kind`` holds.
 
     A revolute one turns about the z axes of both, a prismatic one slides along them, a cylindrical one does both, a
-    planar one slides across them and turns about them; a universal joint has z of ``a`` and z of ``b`` as its two axes,
-    perpendicular to each other. A "rod" has a ball at either origin, ``length`` (m) apart.
+    planar one slides across them and turns about them; of all these the z axes point the same way. A universal joint
+    has z of ``a`` and z of ``b`` as its two axes, perpendicular to each other. A "rod" has a ball at either origin,
+    ``length`` (m) apart.
 
     Example:
         >>> Loop("tip", "left_tip", "right_tip").kind
@@ -90,7 +88,7 @@ class Loop(Part):
     @property
     def count(self) -> int:
         """Number of equations."""
-        return self.lengths + len(CUTS[self.kind][1](ca.SX.eye(3)))
+        return self.lengths + len(CUTS[self.kind][1].sines(ca.SX.eye(3)))
 
     @property
     def lengths(self) -> int:
@@ -102,16 +100,26 @@ class Loop(Part):
         return [length] * self.lengths + [1.0] * (self.count - self.lengths)
 
     def rows(self, R: ca.SX, p: ca.SX) -> ca.SX:
-        """Return what is zero while the loop is closed (m x 1), from the pose of b seen from a."""
+        """Return what is zero while the loop is closed (m x 1), from the pose of b seen from a: lengths, then sines."""
         if self.kind == "rod":
             return ca.sqrt(p.T @ p) - self.length
         axes, turns = CUTS[self.kind]
-        return ca.vertcat(*(p[k] for k in axes), *turns(R))
+        return ca.vertcat(*(p[k] for k in axes), *turns.sines(R))
+
+    def error(self, R: ca.SX, p: ca.SX) -> ca.SX:
+        """Return what the loop is open by (m x 1): as ``rows``, with twice the sine of half an angle for its sine.
+
+        Both have the same first and second rates where the loop is closed. Only this one is not zero for axes that
+        point opposite ways; ``rows`` takes fewer operations.
+        """
+        rows = self.rows(R, p)
+        half = CUTS[self.kind][1].half(R)
+        return ca.vertcat(rows[: self.lengths], *(rows[k] / half for k in range(self.lengths, rows.numel())))
 
 
 @dataclass(frozen=True, eq=False)
 class Coupling(Part):
-    """A gear or belt between coordinates: the sum of shares times coordinates is ``offset``.
+    """A gear or belt between coordinates, or a lock of one: the sum of shares times coordinates is ``offset``.
 
     Example:
         >>> Coupling("belt", {"joint1": 1.0, "joint3": -2.0}).shares["joint3"]
@@ -126,8 +134,8 @@ class Coupling(Part):
     def __post_init__(self) -> None:
         checked_name(self.name, "coupling", self.source)
         where = f"{self.source}: coupling {self.name!r}" if self.source else f"coupling {self.name!r}"
-        if not isinstance(self.shares, Mapping) or len(self.shares) < 2:
-            raise ModelError(describe(f"shares are {self.shares!r}", where=where, allowed="two coordinates or more"))
+        if not isinstance(self.shares, Mapping) or not self.shares:
+            raise ModelError(describe(f"shares are {self.shares!r}", where=where, allowed="a coordinate or more"))
         shares: dict[str, Any] = {}
         for name, share in self.shares.items():
             shares[name] = float(frozen_array(share, (), where, f"share of {name!r}"))
