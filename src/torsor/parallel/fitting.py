@@ -83,7 +83,9 @@ class Look:
         traced = TracedLimb(limb, q, Platform(platform, x, u), closed=False)
         w, v = traced.platform.velocity_at(traced.r)
         by_platform = ca.jacobian(traced.C @ traced.down(w) + traced.P @ traced.down(v), u)
-        found = [traced.error, traced.A, ca.horzcat(traced.A, by_platform)]
+        held = TracedLimb(limb, q, traced.platform).A
+        found = [traced.error, traced.A, ca.horzcat(traced.A, by_platform), held]
+        found = [ca.substitute(each, u, ca.SX.zeros(platform.nv, 1)) for each in found]
         self._function = ca.Function("look", [x, q], found)
         dv = ca.SX.sym("dv", limb.tree.nv)
 
@@ -105,6 +107,10 @@ class Look:
         """Return the derivatives of the error by steps of the leg, then of the platform."""
         return self._at(q, 2)
 
+    def held(self, q: Array) -> Array:
+        """Return the derivatives by the leg's own steps, as if the platform were where the leg is closed."""
+        return self._at(q, 3)
+
     def moved(self, q: Array, dv: Array) -> Array:
         """Return the leg's positions after a step."""
         return np.asarray(self._moved(q, dv).full()).ravel()
@@ -119,9 +125,9 @@ def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], 
     if not count:
         return np.zeros((0, limb.tree.nv))
     rng = np.random.default_rng(0)
-    rows = _null(look.own(q), count)
+    rows = _null(look.held(q), count)
     for _ in range(TRIALS):
-        there = _null(look.own(look.moved(q, 0.3 * rng.normal(size=limb.tree.nv))), count)
+        there = _null(look.held(look.moved(q, 0.3 * rng.normal(size=limb.tree.nv))), count)
         if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
             loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
             found = f"{count} motions of the leg are not held by the platform, of {loose}"
