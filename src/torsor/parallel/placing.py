@@ -14,6 +14,8 @@ __all__ = ["Placed"]
 
 Array = NDArray[np.float64]
 
+FINER = 3  # how often the way from home is tried, in ever smaller steps
+
 
 class Placed(Assembled):
     """A parallel robot whose legs and platform can be placed."""
@@ -37,7 +39,7 @@ class Placed(Assembled):
         start = None if guess is None else self._positions(guess, "guess")
         q, size = self._placed(x, start)
         if not (size <= CLOSED).all():
-            self._refuse(x, q, size)
+            self._refuse(x, q, size, guess is not None)
         return q
 
     def _positions(self, q: ArrayLike, what: str) -> Array:
@@ -56,17 +58,30 @@ class Placed(Assembled):
             return np.broadcast_to(q, (*batch, self.nq)), np.broadcast_to(open_, batch)
         poses = np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1])
         q = np.broadcast_to(start, (*batch, self.nq)).reshape(-1, self.nq).copy()
-        count = 1
-        if guess is None:  # from home, in steps, so that the way of assembly stays what it is there
-            way = self.carriage.difference(self.home, poses)
-            count = max(1, int(np.ceil(np.abs(way).max(initial=0.0) / STRIDE)))
-        size = np.zeros(len(q))
-        for k in range(1, count + 1):
-            there = poses if k == count else self.carriage.integrate(self.home, k / count * way)
-            q = self._kernel("closed_positions")(there, q)
-            state, size = self._closer.close(np.concatenate([there, q], axis=-1))
-            q = state[:, x.shape[-1] :]
+        if guess is not None:
+            q, size = self._closed(poses, q)
+            return q.reshape(*batch, self.nq), size.reshape(batch)
+        # From home, in steps, so that the way of assembly stays what it is there; what is not reached, in smaller ones.
+        size, stride = np.full(len(q), np.inf), STRIDE
+        for _ in range(FINER):
+            left = np.flatnonzero(~(size <= CLOSED))
+            if not left.size:
+                break
+            way = self.carriage.difference(self.home, poses[left])
+            count = max(1, int(np.ceil(np.abs(np.nan_to_num(way)).max(initial=0.0) / stride)))
+            part = q[left] * 0 + self.leg_home
+            for k in range(1, count + 1):
+                there = poses[left] if k == count else self.carriage.integrate(self.home, k / count * way)
+                part, size[left] = self._closed(there, part)
+            q[left] = part
+            stride /= 8
         return q.reshape(*batch, self.nq), size.reshape(batch)
+
+    def _closed(self, poses: Array, q: Array) -> tuple[Array, Array]:
+        """Return positions (batch, nq) of the legs, closed from those given, and what is left open."""
+        q = self._kernel("closed_positions")(poses, q)
+        state, size = self._closer.close(np.concatenate([poses, q], axis=-1))
+        return state[:, poses.shape[-1] :], size
 
     @cached_property
     def _closer(self) -> Closer:
@@ -83,7 +98,7 @@ class Placed(Assembled):
             integrate,
         )
 
-    def _refuse(self, x: Array, q: Array, size: Array) -> None:
+    def _refuse(self, x: Array, q: Array, size: Array, guessed: bool) -> None:
         """Raise the error that names a leg which does not reach, and says how far off it is at best."""
         index = np.unravel_index(int(np.argmax(~(size <= CLOSED))), size.shape) if size.shape else ()
         pose, own = np.broadcast_to(x, (*size.shape, x.shape[-1]))[index], q[index]
@@ -95,8 +110,8 @@ class Placed(Assembled):
             found.append(nearest(look.error, look.own, look.moved, own[limb.q])[1])
         worst = int(np.argmax(found))
         if found[worst] <= 1e-6:
-            text = "the legs were not put together near the guess"
-            raise ModelError(describe(text, where=self.name, fix="give another guess, or none"))
+            text = f"the legs were not put together {'from the guess' if guessed else 'on the way from home'}"
+            raise ModelError(describe(text, where=self.name, fix="give another guess"))
         text = f"leg {self.legs[worst].name!r} does not reach the platform: it is open by {found[worst]:.2g} at best"
         at = f"pose {np.round(pose, 6).tolist()}"
         raise ModelError(describe(text, where=f"{self.name}, {at}", fix="ask for a pose within reach"))

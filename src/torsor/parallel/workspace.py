@@ -19,7 +19,7 @@ __all__ = ["Workspace", "explore", "grid"]
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SINGULAR = 1e-7  # smallest share of the largest singular value, below which a matrix is singular
+SINGULAR = 1e-5  # smallest share of the largest singular value, below which a matrix is singular
 
 
 @dataclass(frozen=True, eq=False)
