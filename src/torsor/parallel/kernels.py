@@ -255,7 +255,7 @@ class Assembled(Part):
             raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(RULES)))
         if external and not RULES[name].external:
             raise ModelError(describe(f"{name} takes no external wrench", where=self.name))
-        fused = not positions and self.has_closed_form and "pose" in RULES[name].inputs
+        fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
         return self._function(name, fused, external)
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:

@@ -14,7 +14,7 @@ __all__ = ["Placed"]
 
 Array = NDArray[np.float64]
 
-FINER = 3  # how often the way from home is tried, in ever smaller steps
+FINER = 2  # how often the way from home is tried, in ever smaller steps
 
 
 class Placed(Assembled):
