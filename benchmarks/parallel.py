@@ -6,8 +6,11 @@ all joints; Torsor is given the platform's, and finds those of the legs (with an
 Operations do not depend on the machine.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")  # one core for NumPy too
 
 import numpy as np
 import pinocchio as pin

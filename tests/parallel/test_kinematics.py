@@ -33,7 +33,7 @@ def test_both_ways_of_a_leg_are_found_by_the_guess() -> None:
     one = robot.inverse_kinematics(robot.home)
     guess = one.copy().reshape(6, 3)
     guess[:, 0] += np.pi
-    guess[:, 1] = 2 * 0.0 - guess[:, 1]
+    guess[:, 1] *= -1
     other = robot.inverse_kinematics(robot.home, guess=guess.ravel())
     assert np.abs(one - other).max() > 1
     errors = robot.function("leg_errors", positions=True)

@@ -117,7 +117,7 @@ def inverse_dynamics(
     """Return Gamma (N x 1), the forces of the drives."""
     whole = _Assembly(parts, pose, q, u, u_rate)
     if whole.platform.is_free:  # in base axes, where the rows of K are as the legs give them
-        force = whole.platform.raise_(whole.platform.forces(external)) + whole.wrench()
+        force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()
         return _shared(whole.drives().T, force, share)
     return _shared(whole.platform.project(whole.drives()).T, whole.force(external), share)
 

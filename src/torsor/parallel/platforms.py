@@ -53,7 +53,7 @@ class Platform:
         k = len(self.tree.bodies) - 1
         return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ own
 
-    def raise_(self, force: ca.SX) -> ca.SX:
+    def lifted(self, force: ca.SX) -> ca.SX:
         """Return the wrench (6 x 1) at its origin in base axes of forces on the coordinates of a free platform."""
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
