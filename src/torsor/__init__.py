@@ -6,13 +6,14 @@
 (6,)
 """
 
-from torsor import autodiff, control, identification, library, spatial
+from torsor import autodiff, control, identification, library, parallel, spatial
 from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.identification import identify
 from torsor.loops import AssemblyError, Mobility
 from torsor.model import Robot
+from torsor.parallel import Leg, ParallelRobot
 from torsor.parametric import Parametric
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
 from torsor.robot import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual
@@ -26,6 +27,7 @@ __all__ = [
     "DHLink",
     "Frame",
     "Joint",
+    "Leg",
     "Link",
     "Loop",
     "MDHLink",
@@ -33,6 +35,7 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "Motor",
+    "ParallelRobot",
     "Parametric",
     "Robot",
     "SimulationError",
@@ -52,6 +55,7 @@ __all__ = [
     "identify",
     "library",
     "load",
+    "parallel",
     "simulate",
     "spatial",
 ]

@@ -31,6 +31,7 @@ LAYERS = [
     "model",
     "autodiff",
     "reading",
+    "parallel",
     "library",
     "simulation",
     "control",
@@ -54,6 +55,7 @@ NAMES = [
     "cache",
     "simulate",
     "identify",
+    "ParallelRobot",
 ]
 ATTRIBUTES = [
     "to",
@@ -142,7 +144,7 @@ def test_imports_point_down(path: Path) -> None:
         else:
             compiles = (
                 ["compiler"]
-                if own in ("export", "computing", "autodiff", "simulation", "control", "identification")
+                if own in ("export", "computing", "autodiff", "parallel", "simulation", "control", "identification")
                 else []
             )
             below = [*LAYERS[: LAYERS.index(own) + 1], *compiles]

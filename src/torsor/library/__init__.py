@@ -3,13 +3,16 @@
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
 from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
+from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.trees import planar_chain, random_tree
 
 __all__ = [
+    "delta",
     "eel",
     "elastic_arm",
     "elastic_seven_axis_arm",
     "free_flying_arm",
+    "gough_stewart",
     "planar_chain",
     "quadruped",
     "random_tree",
@@ -18,5 +21,6 @@ __all__ = [
     "six_axis_arm",
     "slide_link",
     "stanford",
+    "three_rrr",
     "two_link",
 ]

@@ -1,0 +1,161 @@
+"""Parallel robots: a Gough-Stewart platform, a Delta, and a planar robot with three arms."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.library.arms import cylinder
+from torsor.parallel import Leg, ParallelRobot
+from torsor.reading import assemble
+from torsor.robot import Frame, Joint, Link
+from torsor.spatial import about_z, make_pose
+
+__all__ = ["delta", "gough_stewart", "three_rrr"]
+
+Array = NDArray[np.float64]
+
+
+def _around(radius: float, angle: float, turn: float | None = None) -> Array:
+    """Return the pose of a place on a circle in the plane of x and y, its x axis turned by an angle about z."""
+    R = np.asarray(about_z(angle if turn is None else turn), dtype=float)
+    return make_pose(R, [radius * math.cos(angle), radius * math.sin(angle), 0.0])
+
+
+def gough_stewart(
+    base_radius: float = 0.8,
+    platform_radius: float = 0.4,
+    spread: float = math.radians(20),
+    height: float = 0.8,
+    platform_mass: float = 10.0,
+    cylinder_mass: float = 1.5,
+    rod_mass: float = 1.0,
+    legs: str = "UPS",
+) -> ParallelRobot:
+    """Return a Gough-Stewart platform: six legs that stretch, in pairs on two circles.
+
+    The pairs are ``spread`` (rad) apart on both circles, those of the platform turned by 60 degrees against those of
+    the base; home is the platform level at ``height`` (m). Each leg is a cylinder of 0.5 m on a universal joint (swing
+    about x, tilt about y; a cross of 0.3 kg between them) and a rod of 0.5 m that slides in it; the driven coordinate
+    is its length, and its end a ball in the platform. ``legs="SPS"`` has a ball at the base too: then a leg does not
+    spin about its line. Not a particular product.
+
+    Example:
+        >>> robot = gough_stewart()
+        >>> robot.dof, robot.driven_names[0], robot.has_closed_form
+        (6, 'leg1/stretch', True)
+    """
+    if legs not in ("UPS", "SPS"):
+        raise ModelError(describe(f"legs is {legs!r}", where="gough_stewart", allowed="'UPS' or 'SPS'"))
+    barrel = Link("cylinder", cylinder_mass, np.array([0.0, 0.0, 0.25]), cylinder(cylinder_mass, 0.03, 0.5, 2))
+    rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2))
+    limit = math.radians(75)
+    stretch = Joint("stretch", "prismatic", "cylinder", "rod", lower=0.5, upper=1.2, effort_limit=2000.0)
+    if legs == "UPS":
+        cross = Link("cross", 0.3, np.zeros(3), np.diag([2e-4, 2e-4, 3e-4]))
+        joints = [
+            Joint("swing", "revolute", "foot", "cross", axis=np.array([1.0, 0.0, 0.0]), lower=-limit, upper=limit),
+            Joint("tilt", "revolute", "cross", "cylinder", axis=np.array([0.0, 1.0, 0.0]), lower=-limit, upper=limit),
+            stretch,
+        ]
+        leg, start = assemble("leg", [Link("foot"), cross, barrel, rod], joints), np.array([0.0, 0.0, 0.9])
+    else:
+        joints = [Joint("ball", "spherical", "foot", "cylinder"), stretch]
+        leg, start = assemble("leg", [Link("foot"), barrel, rod], joints), np.array([0.0, 0.0, 0.0, 1.0, 0.9])
+    made = []
+    for k in range(6):
+        pair, side = k // 2, 1.0 if k % 2 else -1.0
+        foot = 2 * math.pi / 3 * pair + side * spread / 2
+        top = 2 * math.pi / 3 * pair + side * (math.pi / 3 - spread / 2)
+        at = _around(platform_radius, top)[:3, 3]
+        made.append(Leg(f"leg{k + 1}", leg, "rod", at, "spherical", ("stretch",), _around(base_radius, foot), start))
+    plate = Link(
+        "platform", platform_mass, np.array([0.0, 0.0, 0.02]), cylinder(platform_mass, platform_radius, 0.04, 2)
+    )
+    name = "gough_stewart" if legs == "UPS" else "gough_stewart_sps"
+    return ParallelRobot(plate, made, make_pose(p=[0.0, 0.0, height]), name=name)
+
+
+def delta(
+    base_radius: float = 0.2,
+    platform_radius: float = 0.05,
+    arm: float = 0.35,
+    rods: float = 0.8,
+    width: float = 0.1,
+    payload: float = 0.5,
+) -> ParallelRobot:
+    """Return a Delta: three driven arms, each with two parallel rods to a platform that never turns.
+
+    The base is above, z points up, the platform hangs below it; lengths in m. An arm turns about the tangent of the
+    base's circle (``shoulder``, 0 is level and outwards, positive is down); its rods, ``width`` apart, bend at the
+    elbow and swing sideways together. They are thin, so that it does not matter how they turn about themselves.
+    ``payload`` (kg) is on the platform of 0.2 kg. The size is that of common picking robots; not a particular product.
+
+    Example:
+        >>> robot = delta()
+        >>> robot.dof, robot.driven_names
+        (3, ('leg1/shoulder', 'leg2/shoulder', 'leg3/shoulder'))
+    """
+    across, forward = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
+    thin = np.diag([1.0, 1.0, 0.0]) * 0.12 * rods**2 / 12
+    links = [
+        Link("motor"),
+        Link("arm", 0.9, np.array([0.4 * arm, 0.0, 0.0]), cylinder(0.9, 0.025, arm, 0)),
+        Link("elbow_bar"),
+        *(Link(f"rod{k}", 0.12, np.array([0.0, 0.0, -rods / 2]), thin) for k in (1, 2)),
+    ]
+    limits: dict[str, Any] = {"lower": math.radians(-45), "upper": math.radians(95), "effort_limit": 120.0}
+    joints = [
+        Joint("shoulder", "revolute", "motor", "arm", axis=across, rotor_inertia=0.02, **limits),
+        Joint("elbow", "revolute", "arm", "elbow_bar", make_pose(p=[arm, 0.0, 0.0]), across),
+        Joint("swing", "revolute", "elbow_bar", "rod1", make_pose(p=[0.0, width / 2, 0.0]), forward),
+        Joint(
+            "swing2", "revolute", "elbow_bar", "rod2", make_pose(p=[0.0, -width / 2, 0.0]), forward, coordinate="swing"
+        ),
+    ]
+    tip = Frame("tip", "rod1", make_pose(p=[0.0, 0.0, -rods]))
+    leg, legs = assemble("leg", links, joints, [tip]), []
+    for k in range(3):
+        angle = 2 * math.pi / 3 * k
+        at = _around(platform_radius, angle) @ make_pose(p=[0.0, width / 2, 0.0])
+        stand = _around(base_radius, angle)
+        legs.append(
+            Leg(f"leg{k + 1}", leg, "tip", at[:3, 3], "spherical", ("shoulder",), stand, np.array([0.3, 0.3, 0.0]))
+        )
+    plate = Link("platform", 0.2 + payload, np.zeros(3), cylinder(0.2 + payload, platform_radius, 0.05, 2))
+    return ParallelRobot(plate, legs, np.array([0.0, 0.0, -0.8]), "translation", name="delta")
+
+
+def three_rrr(
+    base_radius: float = 0.5, platform_radius: float = 0.1, upper: float = 0.3, lower: float = 0.3, mass: float = 1.5
+) -> ParallelRobot:
+    """Return a planar robot with three arms of two bars (3-RRR): the platform moves in the plane of x and y.
+
+    The arms are driven where they stand, ``base_radius`` (m) from the middle; bars of ``upper`` and ``lower`` (m) weigh
+    2 kg a metre; the platform is a disc of the given ``mass`` (kg). Gravity is along -z, across the plane.
+
+    Example:
+        >>> robot = three_rrr()
+        >>> robot.dof, robot.carriage.position_names
+        (3, ('platform/x', 'platform/y', 'platform/angle'))
+    """
+
+    def bar(name: str, length: float) -> Link:
+        return Link(name, 2 * length, np.array([length / 2, 0.0, 0.0]), cylinder(2 * length, 0.015, length, 0))
+
+    joints = [
+        Joint("shoulder", "revolute", "stand", "upper", rotor_inertia=0.01, effort_limit=30.0),
+        Joint("elbow", "revolute", "upper", "lower", make_pose(p=[upper, 0.0, 0.0])),
+    ]
+    tip = Frame("tip", "lower", make_pose(p=[lower, 0.0, 0.0]))
+    leg = assemble("leg", [Link("stand"), bar("upper", upper), bar("lower", lower)], joints, [tip])
+    legs = []
+    for k in range(3):
+        angle = 2 * math.pi / 3 * k
+        stand = _around(base_radius, angle, angle + math.pi)  # x points to the middle
+        at = _around(platform_radius, angle)[:3, 3]
+        legs.append(Leg(f"leg{k + 1}", leg, "tip", at, "revolute", ("shoulder",), stand, np.array([0.8, -1.6])))
+    plate = Link("platform", mass, np.zeros(3), cylinder(mass, platform_radius, 0.02, 2))
+    return ParallelRobot(plate, legs, np.zeros(3), "planar", name="three_rrr")

@@ -1,0 +1,117 @@
+"""Inverse kinematics of UPS legs in closed form: two crossed axes that meet, and a slide from there to the platform.
+
+With w from the centre of the universal joint to the place on the platform, in the first joint's axes at rest,
+
+    |w| = length      q_1: w turned into the plane of the second joint      q_2: the angle of w from the first axis
+
+Two of them reach every place, half a turn apart; which one is a sign.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.kinematics import sx
+from torsor.dynamics.places import place_in_body
+from torsor.parallel.limbs import Limb
+from torsor.parallel.platforms import Platform
+from torsor.spatial.vectors import choose
+
+__all__ = ["Angles", "Strut", "closest", "strut_of"]
+
+Array = NDArray[np.float64]
+
+EXACT = 1e-12  # how far axes may miss each other, m, or be off a right angle
+
+
+class Angles(NamedTuple):
+    """Positions (3 x 1) of a strut, and the cosines and sines of what its first two joints turn by."""
+
+    q: ca.SX
+    cosines: tuple[ca.SX, ca.SX]
+    sines: tuple[ca.SX, ca.SX]
+
+
+class Strut(NamedTuple):
+    """A UPS leg in numbers: pose (R, centre) of its universal joint in base axes, and what its angles start from.
+
+    The joints turn by ratio q + offset, as ``scale`` has them; the leg has the length ``rest`` where the slide is zero.
+    """
+
+    limb: Limb
+    R: Array
+    centre: Array
+    first: float
+    second: float
+    rest: float
+    scale: tuple[tuple[float, float], ...]
+
+    def sign(self, q: Any) -> Any:
+        """Return which of the two ways, 1 or -1, a leg at the positions q (3,) is put together."""
+        ratio, offset = self.scale[1]
+        return choose(ca.sin(ratio * q[1] + offset - self.second) >= 0, 1.0, -1.0)
+
+    def solve(self, platform: Platform, sign: ca.SX | float) -> Angles:
+        """Return the leg's positions where the platform is; ``sign`` says which of the two ways."""
+        r, _ = platform.place(self.limb.at)
+        x, y, z = ca.vertsplit(sx(self.R.T) @ (platform.p + r - sx(self.centre)))
+        flat = x * x + y * y
+        across, length = ca.sqrt(flat), ca.sqrt(flat + z * z)
+        c1, s1 = _turned(sign * x / across, sign * y / across, -self.first)
+        c2, s2 = _turned(z / length, sign * across / length, self.second)
+        values = ca.atan2(s1, c1), ca.atan2(s2, c2), length - self.rest
+        q = [(value - offset) / ratio for value, (ratio, offset) in zip(values, self.scale, strict=True)]
+        return Angles(ca.vertcat(*q), (c1, c2), (s1, s2))
+
+
+def closest(q: ca.SX, guess: Any) -> ca.SX:
+    """Return a strut's positions with its angles within half a turn of the guess."""
+    turns = (2 * math.pi * ca.floor((q[k] - guess[k]) / (2 * math.pi) + 0.5) for k in range(2))
+    return ca.vertcat(*(q[k] - turn for k, turn in enumerate(turns)), q[2])
+
+
+def _turned(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
+    """Return the cosine and sine of an angle further on."""
+    quarters = round(angle / (math.pi / 2))
+    if abs(angle - quarters * math.pi / 2) < 1e-14:
+        return ((c, s), (-s, c), (-c, -s), (s, -c))[quarters % 4]
+    cos, sin = math.cos(angle), math.sin(angle)
+    return c * cos - s * sin, s * cos + c * sin
+
+
+def strut_of(limb: Limb) -> Strut | None:
+    """Return the leg as a strut if it is one: revolute, revolute across it, slide across that, ball on its line."""
+    bodies = limb.tree.bodies
+    kinds = [body.joint.kind.name for body in bodies]
+    turns = ("revolute", "continuous")
+    serial = [body.parent for body in bodies] == [-1, 0, 1] and limb.tip.link == 2 and limb.loop.kind == "spherical"
+    if not serial or kinds[0] not in turns or kinds[1] not in turns or kinds[2] != "prismatic":
+        return None
+    if any(body.joint.follows for body in bodies) or any(abs(body.joint.ratio) != 1 for body in bodies[:2]):
+        return None
+    first, second, third = (np.asarray(body.T) for body in bodies)
+    # All in the frame of the first joint at rest.
+    axis, at = second[:3, 2], second[:3, 3]
+    if abs(axis[2]) > EXACT:
+        return None
+    # Where the axes come nearest to each other: the first is the z axis itself.
+    level = at - (at[:2] @ axis[:2]) * axis
+    if np.hypot(level[0], level[1]) > EXACT:
+        return None
+    centre = np.array([0.0, 0.0, level[2]])
+    seen = second[:3, :3].T @ (centre - at)  # the centre, in the second body's axes: on its z axis
+    _, p_tip = place_in_body(limb.tree, limb.tip)
+    along = third[:3, 2]
+    tip = third[:3, 3] + third[:3, :3] @ np.asarray(ca.DM(p_tip)).ravel() - seen  # with the slide at zero
+    if abs(along[2]) > EXACT or np.linalg.norm(np.cross(tip, along)) > EXACT:
+        return None
+    # The slide's direction turns in the plane across the second axis, from the first axis at the angle ``second``.
+    upright = second[2, 0], second[2, 1]
+    flat = second[:3, :3] @ np.array([-upright[1], upright[0], 0.0])
+    angle = math.atan2(upright[1], upright[0]) - math.atan2(along[1], along[0])
+    scale = tuple((body.joint.ratio, body.joint.offset + body.turn) for body in bodies)
+    R = first[:3, :3]
+    return Strut(limb, R, first[:3, 3] + R @ centre, math.atan2(flat[1], flat[0]), angle, float(tip @ along), scale)

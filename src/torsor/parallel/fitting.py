@@ -1,0 +1,159 @@
+"""From legs to limbs: with numbers at home it is decided which equations hold a leg, and what turns by itself."""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.configuration import integrate
+from torsor.dynamics.lean import lean
+from torsor.dynamics.newton_euler import inverse_dynamics
+from torsor.dynamics.tree import Tree
+from torsor.errors import ModelError, describe
+from torsor.loops.assembly import nearest
+from torsor.loops.mobility import RANK, choose
+from torsor.model import Robot
+from torsor.parallel.legs import Leg
+from torsor.parallel.limbs import Limb, TracedLimb
+from torsor.parallel.platforms import Platform
+from torsor.reading import assemble
+from torsor.robot import Link, Loop, Place
+
+__all__ = ["CLOSED", "Look", "fit", "placed"]
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-11  # what a leg may be open by
+TRIALS = 6
+
+
+def placed(leg: Leg, gravity: Array) -> Robot:
+    """Return the leg's robot where the leg stands, under the gravity of the whole."""
+    ground = assemble("ground", [Link("base")], [], gravity=gravity)
+    ground = ground.with_frame("stand", "base", leg.base)
+    return ground.attach(leg.robot, at="stand", prefix=f"{leg.name}/")
+
+
+def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int]) -> tuple[Limb, Array]:
+    """Return the leg as a limb, and its positions (nq,) with the platform at home.
+
+    ``before`` counts the positions and velocities of the legs before it.
+    """
+    robot = placed(leg, carriage.gravity)
+    where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
+    last = len(carriage.links) - 1
+    loop = Loop(leg.name, "tip", "at", leg.kind, leg.length)
+    names = robot.coordinate_names
+    limb = Limb(
+        leg.name,
+        lean(Tree.of(robot)),
+        robot.place(prefix + leg.tip),
+        Place(last, leg.at),
+        loop,
+        tuple(range(loop.count)),
+        np.zeros((0, robot.nv)),
+        tuple(names.index(prefix + name) for name in leg.driven),
+        slice(before[0], before[0] + robot.nq),
+        slice(before[1], before[1] + robot.nv),
+    )
+    tree = lean(Tree.of(carriage))
+    look = Look(limb, tree, home)
+    q, size = nearest(look.error, look.own, look.moved, np.array(leg.home))
+    if size > CLOSED:
+        found = f"the leg does not reach the platform at home: it is open by {size:.2g}"
+        fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
+        raise ModelError(describe(found, where=where, fix=fix))
+    own, all_ = look.own(q), look.whole(q)
+    closing = choose(own, [])
+    rank = len(closing.rows)
+    scale = float(np.linalg.norm(all_, 2))
+    if np.count_nonzero(np.linalg.svd(all_, compute_uv=False) > RANK * scale) > rank:
+        found = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
+        fix = "give the platform a motion that all legs leave it, or the leg more joints"
+        raise ModelError(describe(found, where=where, fix=fix))
+    idle = _idle(limb, look, q, robot.nv - rank, names, where)
+    return limb._replace(rows=closing.rows, idle=idle), q
+
+
+class Look:
+    """A leg in numbers, with the platform held at a place."""
+
+    def __init__(self, limb: Limb, platform: Tree, home: Array):
+        x, q = ca.SX.sym("x", platform.nq), ca.SX.sym("q", limb.tree.nq)
+        u = ca.SX.sym("u", platform.nv)
+        traced = TracedLimb(limb, q, Platform(platform, x, u), closed=False)
+        w, v = traced.platform.velocity_at(traced.r)
+        by_platform = ca.jacobian(traced.C @ traced.down(w) + traced.P @ traced.down(v), u)
+        held = TracedLimb(limb, q, traced.platform).A
+        found = [traced.error, traced.A, ca.horzcat(traced.A, by_platform), held]
+        found = [ca.substitute(each, u, ca.SX.zeros(platform.nv, 1)) for each in found]
+        self._function = ca.Function("look", [x, q], found)
+        dv = ca.SX.sym("dv", limb.tree.nv)
+
+        self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
+        self._home = home
+
+    def _at(self, q: Array, k: int) -> Array:
+        return np.asarray(self._function(self._home, q)[k].full())
+
+    def error(self, q: Array) -> Array:
+        """Return what the leg is open by (c,)."""
+        return self._at(q, 0).ravel()
+
+    def own(self, q: Array) -> Array:
+        """Return the derivatives of the error (c, nv) by the leg's own steps."""
+        return self._at(q, 1)
+
+    def whole(self, q: Array) -> Array:
+        """Return the derivatives of the error by steps of the leg, then of the platform."""
+        return self._at(q, 2)
+
+    def held(self, q: Array) -> Array:
+        """Return the derivatives by the leg's own steps, as if the platform were where the leg is closed."""
+        return self._at(q, 3)
+
+    def moved(self, q: Array, dv: Array) -> Array:
+        """Return the leg's positions after a step."""
+        return np.asarray(self._moved(q, dv).full()).ravel()
+
+
+def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
+    """Return rows (k x nv) of rates that stay zero: spins of a leg that the platform does not see.
+
+    A spin is one about a line of the leg, the same in its own axes wherever it is; without it nothing drives it, so
+    that it stays without it, if the leg is the same all round that line.
+    """
+    if not count:
+        return np.zeros((0, limb.tree.nv))
+    rng = np.random.default_rng(0)
+    rows = _null(look.held(q), count)
+    for _ in range(TRIALS):
+        there = _null(look.held(look.moved(q, 0.3 * rng.normal(size=limb.tree.nv))), count)
+        if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
+            loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
+            found = f"{count} motions of the leg are not held by the platform, of {loose}"
+            fix = "a joint less, or a joint at the platform that holds more"
+            raise ModelError(describe(found, where=where, allowed="spins of ball joints about the leg's line", fix=fix))
+    worst = _unbalanced(limb.tree, rows, look, q, rng)
+    if worst > 1e-9:
+        found = f"the leg can spin about its line and is not the same all round it ({worst:.1g} of its forces)"
+        fix = "make it symmetric about the line, or use a universal joint in place of one ball"
+        raise ModelError(describe(found, where=where, fix=fix))
+    rows[np.abs(rows) < 1e-12] = 0.0
+    return rows
+
+
+def _null(A: Array, count: int) -> Array:
+    return np.asarray(np.linalg.svd(A)[2][A.shape[1] - count :])
+
+
+def _unbalanced(tree: Tree, rows: Array, look: Look, q: Array, rng: np.random.Generator) -> float:
+    """Return the share of a leg's forces that its spins would need at random motions without them."""
+    symbols = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("a", tree.nv)
+    forces = ca.Function("forces", list(symbols), [inverse_dynamics(tree, *symbols)])
+    worst, still = 0.0, np.eye(tree.nv) - rows.T @ rows
+    for _ in range(TRIALS):
+        v, a = still @ rng.normal(size=tree.nv), still @ rng.normal(size=tree.nv)
+        there = look.moved(q, rng.normal(size=tree.nv))
+        tau = np.asarray(forces(there, v, a).full()).ravel()
+        worst = max(worst, float(np.abs(rows @ tau).max() / max(np.abs(tau).max(), 1e-300)))
+    return worst

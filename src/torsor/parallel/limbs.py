@@ -1,0 +1,216 @@
+"""One leg at one place, over symbols: where its end is against the platform, how that changes, and what it passes on.
+
+Seen from the tip's axes, the place on the platform has the pose (R, p); the joint between them says which of its
+entries are zero (``robot.loops``), phi(R, p) = 0. With the platform's motion in base axes and D = (tip)R(base),
+
+    Omega = D w_b - w_a                 p' = D v_b - v_a - w_a x p              R' = [Omega] R
+    phi'  = C Omega + P p'              A_q q' + A_x u = 0
+
+so that all that a leg needs is one small matrix A_q, which in the tip's axes is often triangular: that of a UPS leg is
+diagonal. Document 003, eqs. 63-65; here for every kind of joint.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.composite import mass_matrix
+from torsor.dynamics.kinematics import Move, motions, moves, sx
+from torsor.dynamics.newton_euler import inverse_dynamics
+from torsor.dynamics.places import place_in_body
+from torsor.dynamics.tree import Tree
+from torsor.parallel.platforms import Platform
+from torsor.parallel.small import solve
+from torsor.robot import Loop, Place
+from torsor.spatial import cross, skew
+
+__all__ = ["Limb", "TracedLimb"]
+
+Array = NDArray[np.float64]
+
+
+class Limb(NamedTuple):
+    """A leg as the algorithms see it.
+
+    ``tip`` is on its tree, ``at`` on the platform's. Of the rows of ``loop`` those in ``rows`` are kept; ``idle``
+    (k x nv) are rows of rates that stay zero, where the leg could turn by itself. ``driven`` are indices of its own
+    velocities, ``q`` and ``v`` where its coordinates are among those of all legs.
+    """
+
+    name: str
+    tree: Tree
+    tip: Place
+    at: Place
+    loop: Loop
+    rows: tuple[int, ...]
+    idle: Array
+    driven: tuple[int, ...]
+    q: slice
+    v: slice
+
+
+# Which components of p, and what of R, are known while the joint is closed: the trace folds what they multiply.
+_TOGETHER = {
+    "weld": (0, 1, 2),
+    "revolute": (0, 1, 2),
+    "prismatic": (0, 1),
+    "cylindrical": (0, 1),
+    "universal": (0, 1, 2),
+    "spherical": (0, 1, 2),
+    "planar": (2,),
+    "rod": (),
+}
+_SAME_AXES = ("weld", "prismatic")
+_SAME_LINE = ("revolute", "cylindrical", "planar")
+_ANY_AXES = ("spherical", "rod")  # what they hold does not depend on the axes of the two frames
+
+
+@cache
+def _rates(kind: str, length: float) -> tuple[ca.Function, ca.Function]:
+    """Return functions: (R, p) -> phi and its derivatives by (R, p); and what bends phi'' beside those."""
+    R, p, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("rate", 12)
+    x = ca.vertcat(ca.vec(R), p)
+    rows = Loop("joint", "a", "b", kind, length).rows(R, p)
+    slope = ca.jacobian(rows, x)
+    bend = ca.jtimes(slope @ rate, x, rate)
+    return ca.Function("rows", [R, p], [rows, slope]), ca.Function("bend", [R, p, rate], [ca.densify(bend)])
+
+
+class TracedLimb:
+    """A leg at its positions q, with the platform at its own; ``closed`` says that they fit, which folds much away."""
+
+    def __init__(self, limb: Limb, q: ca.SX, platform: Platform, closed: bool = True):
+        self.limb, self.q, self.platform = limb, q, platform
+        self.moved = moves(limb.tree, q)
+        self.R_tip, self.p_tip = place_in_body(limb.tree, limb.tip)
+        if limb.loop.kind in _ANY_AXES:
+            self.R_tip = ca.SX.eye(3)
+        self.path = list[int]()
+        k = limb.tip.link
+        while k >= 0:
+            self.path.append(k)
+            k = limb.tree.bodies[k].parent
+        J, x = self._jacobian()
+        self.J = J
+        self.r, R_at = platform.place(limb.at)  # from the platform's origin, in base axes
+        rows, _ = _rates(limb.loop.kind, limb.loop.length)
+        self.R, self.p = self.down(R_at), self.down(platform.p + self.r) - x
+        self.error = rows(self.R, self.p)[0]
+        if closed:
+            self.R, self.p = self._closed(self.R), self._together(self.p)
+        slope = rows(self.R, self.p)[1][list(limb.rows), :]
+        self.P = slope[:, 9:]
+        self.C = ca.horzcat(*(slope[:, :9] @ ca.vec(skew(sx(e)) @ self.R) for e in np.eye(3)))
+        held = self.C @ J[:3, :] + self.P @ (J[3:, :] - skew(self.p) @ J[:3, :])
+        self.A = ca.densify(ca.vertcat(-held, sx(limb.idle)))
+        self.no_idle = ca.SX.zeros(len(limb.idle), 1)
+
+    def _together(self, p: ca.SX) -> ca.SX:
+        fixed = _TOGETHER[self.limb.loop.kind]
+        return ca.vertcat(*(ca.SX(0) if k in fixed else p[k] for k in range(3)))
+
+    def _closed(self, R: ca.SX) -> ca.SX:
+        kind = self.limb.loop.kind
+        if kind in _SAME_AXES:
+            return ca.SX.eye(3)
+        closed = ca.densify(ca.SX(R))
+        if kind in _SAME_LINE:
+            for i, j in ((0, 2), (1, 2), (2, 0), (2, 1)):
+                closed[i, j] = 0
+        if kind == "universal":
+            closed[2, 2] = 0
+        return closed
+
+    def _jacobian(self) -> tuple[ca.SX, ca.SX]:
+        """Return the tip's Jacobian (6 x nv) and its place seen from the base's origin (3 x 1), in its own axes.
+
+        Everything is seen in the tip's axes on the way up: joints whose axes meet there leave zeros.
+        """
+        tree, R = self.limb.tree, self.R_tip
+        x = R.T @ self.p_tip
+        columns = [ca.SX(6, 1)] * tree.nv
+        for k in self.path:
+            body, move = tree.bodies[k], self.moved[k]
+            turn = R.T @ move.S[:3, :]
+            column = ca.vertcat(turn, R.T @ move.S[3:, :] - skew(x) @ turn)
+            for c, index in enumerate(range(body.v.start, body.v.stop)):
+                columns[index] = columns[index] + body.joint.ratio * column[:, c]
+            R = move.up(R)
+            x = x + R.T @ move.p
+        return ca.densify(ca.horzcat(*columns)), x
+
+    def _moves(self) -> list[Move]:
+        return [self.moved[k] for k in self.path]
+
+    def down(self, x: ca.SX) -> ca.SX:
+        """Return vectors (columns) of base axes in the tip's axes."""
+        for move in reversed(self._moves()):
+            x = move.down(x)
+        return self.R_tip.T @ x
+
+    def up(self, x: ca.SX) -> ca.SX:
+        """Return vectors (columns) of the tip's axes in base axes."""
+        x = self.R_tip @ x
+        for move in self._moves():
+            x = move.up(x)
+        return x
+
+    def solve(self, right: ca.SX) -> ca.SX:
+        """Return the rates of the leg's coordinates for which the kept rows take the right side off."""
+        return solve(self.A, -ca.vertcat(right, self.no_idle))
+
+    def step(self) -> ca.SX:
+        """Return Newton's step toward closure, the platform held."""
+        return self.solve(self.error[list(self.limb.rows)])
+
+    def velocities(self) -> ca.SX:
+        """Return q' (nv x 1) of the leg."""
+        w, v = self.platform.velocity_at(self.r)
+        return self.solve(self.C @ self.down(w) + self.P @ self.down(v))
+
+    def accelerations(self, rates: ca.SX) -> ca.SX:
+        """Return q'' (nv x 1) of the leg, from its velocities and the platform's motion."""
+        body = motions(self.limb.tree, self.moved, rates, None)[self.limb.tip.link]
+        R_T = self.R_tip.T
+        w_a, wd_a, U_a = R_T @ body.w, R_T @ body.wd, R_T @ body.U @ self.R_tip
+        a_a = R_T @ (body.a + body.U @ self.p_tip)
+        w, _ = self.platform.velocity_at(self.r)
+        wd, a = self.platform.acceleration_at(self.r)
+        w_b = self.down(w)
+        spin = w_b - w_a
+        spin_rate = self.down(wd) - cross(w_a, w_b) - wd_a
+        p_rate = self._together(self._slide(rates, w_a))
+        R_rate, R_second = skew(spin) @ self.R, (skew(spin_rate) + skew(spin) @ skew(spin)) @ self.R
+        p_second = self.down(a) - a_a - 2 * cross(w_a, p_rate) - U_a @ self.p
+        rows, bend = _rates(self.limb.loop.kind, self.limb.loop.length)
+        slope = rows(self.R, self.p)[1]
+        second = slope @ ca.vertcat(ca.vec(R_second), p_second)
+        second = second + bend(self.R, self.p, ca.vertcat(ca.vec(R_rate), p_rate))
+        return self.solve(second[list(self.limb.rows)])
+
+    def _slide(self, rates: ca.SX, w_a: ca.SX) -> ca.SX:
+        """Return p', the rate of the platform's place as the tip sees it."""
+        _, v = self.platform.velocity_at(self.r)
+        rate: ca.SX = self.down(v) - self.J[3:, :] @ rates - cross(w_a, self.p)
+        return rate
+
+    def forces(self, rates: ca.SX, accelerations: ca.SX) -> ca.SX:
+        """Return what the leg's own motion takes of its coordinates (nv x 1)."""
+        return inverse_dynamics(self.limb.tree, self.q, rates, accelerations)
+
+    def mass_matrix(self) -> ca.SX:
+        """Return the leg's own mass matrix (nv x nv)."""
+        return mass_matrix(self.limb.tree, self.q)
+
+    def carried(self, tau: ca.SX) -> ca.SX:
+        """Return (dq'/du)^T tau as wrenches (6 rows) at the platform's origin in base axes: J_v^T J_i^-T tau."""
+        multipliers = -solve(self.A.T, tau)[: len(self.limb.rows), :]
+        f = self.up(self.P.T @ multipliers)
+        return ca.vertcat(self.up(self.C.T @ multipliers) + skew(self.r) @ f, f)
+
+    def driven_rows(self) -> ca.SX:
+        """Return the wrenches (6 x driven) whose product with the platform's twist is the rate of each drive."""
+        return self.carried(sx(np.eye(self.limb.tree.nv)[:, list(self.limb.driven)]))

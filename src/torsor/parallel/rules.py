@@ -1,0 +1,43 @@
+"""The table of algorithms of a parallel robot: what each takes and what it gives."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torsor.parallel import decomposition
+
+__all__ = ["RULES", "Rule"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How an algorithm is called: inputs by name, and the shapes of its results by the names of sizes."""
+
+    rule: Callable[..., Any]
+    inputs: tuple[str, ...]
+    outputs: Sequence[tuple[str | int, ...]]
+    external: bool = False
+
+
+_STATE = ("pose", "q")
+RULES: dict[str, Rule] = {
+    "inverse_dynamics": Rule(
+        decomposition.inverse_dynamics, (*_STATE, "u", "u_rate", "share"), [("N",)], external=True
+    ),
+    "platform_force": Rule(decomposition.platform_force, (*_STATE, "u", "u_rate"), [("n",)], external=True),
+    "forward_dynamics": Rule(decomposition.forward_dynamics, (*_STATE, "u", "forces"), [("n",)], external=True),
+    "mass_matrix": Rule(decomposition.platform_mass_matrix, _STATE, [("n", "n")]),
+    "inverse_jacobian": Rule(decomposition.inverse_jacobian, _STATE, [("N", "n")]),
+    "jacobian": Rule(decomposition.robot_jacobian, _STATE, [("n", "N")]),
+    "leg_velocities": Rule(decomposition.leg_velocities, (*_STATE, "u"), [("v",)]),
+    "leg_accelerations": Rule(decomposition.leg_accelerations, (*_STATE, "u", "u_rate"), [("v",), ("v",)]),
+    "kinetic_energy": Rule(decomposition.kinetic_energy, (*_STATE, "u"), [()]),
+    "potential_energy": Rule(decomposition.potential_energy, _STATE, [()]),
+    "closed_positions": Rule(decomposition.closed_positions, ("pose", "guess"), [("q",)]),
+    "leg_errors": Rule(decomposition.leg_errors, _STATE, [("c",)]),
+    "leg_matrices": Rule(decomposition.leg_matrices, _STATE, [("A",)]),
+    "leg_steps": Rule(decomposition.leg_steps, _STATE, [("v",)]),
+    "leg_moves": Rule(decomposition.leg_moves, ("q", "dv"), [("q",)]),
+    "assembly_steps": Rule(decomposition.assembly_steps, (*_STATE, "driven"), [("n",), ("v",)]),
+}
+"""Every algorithm of a parallel robot by the name of its method, and those that put it together."""
