@@ -191,3 +191,12 @@ def test_a_platform_may_hang_on_a_chain() -> None:
     assert robot.dof == 2
     pose, u, a = motion(robot)
     np.testing.assert_allclose(robot.forward_dynamics(pose, u, robot.inverse_dynamics(pose, u, a)), a, atol=1e-10)
+
+
+@pytest.mark.parametrize("make", [torsor.library.gough_stewart, torsor.library.delta, torsor.library.three_rrr])
+def test_in_single_precision_it_is_put_together_in_double(make) -> None:
+    robot = make()
+    single, q = robot.to(dtype="float32"), robot.inverse_kinematics(robot.home)
+    np.testing.assert_allclose(single.inverse_kinematics(robot.home), q, rtol=0, atol=1e-12)
+    driven = q[[robot.position_names.index(name) for name in robot.driven_names]] + 0.01
+    np.testing.assert_allclose(single.forward_kinematics(driven), robot.forward_kinematics(driven), rtol=0, atol=1e-12)

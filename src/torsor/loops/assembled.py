@@ -64,7 +64,11 @@ class Assembled(Closed):
     def _reached(self, begin: Array, goal: Array) -> Array:
         """Return the closed configuration with the active coordinates of the goal; or say which are nearest."""
         places, space = self._active_positions, self._space
-        q, distance = space.approach(begin, goal, self._active)
+
+        def missing(at: Array) -> Array:
+            return np.asarray(self._exact._call("difference", at, goal) / self._units[2])[self._active]
+
+        q, distance = space.approach(begin, missing, self._active)
         trial = q.copy()
         trial[places] = goal[places]
         trial, left = space.closest(trial, [k for k in range(self.nv) if k not in self._active])

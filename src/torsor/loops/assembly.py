@@ -124,14 +124,13 @@ class Closer:
 class Space:
     """The configurations of a mechanism, one at a time.
 
-    Errors of closure (c,) and their Jacobian (c x nv), both without units; how positions move along a step, and the
-    step between two; and what coordinates are measured by (nv).
+    Errors of closure (c,) and their Jacobian (c x nv), both without units; how positions move along a step; and what
+    coordinates are measured by (nv).
     """
 
     error: Callable[[Array], Array]
     jacobian: Callable[[Array], Array]
     integrate: Callable[[Array, Array], Array]
-    difference: Callable[[Array, Array], Array]
     units: Array
 
     def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
@@ -157,15 +156,11 @@ class Space:
                 damping *= 4
         return q, float(np.abs(phi).max(initial=0.0))
 
-    def approach(self, q: Array, wanted: Array, active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions nearest to those wanted, as the active coordinates see it, and the distance.
+    def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
+        """Return the closed positions from which least is ``missing`` to the active coordinates, and how much is.
 
         Descent from the closed positions q along motions that keep the loops closed (Levenberg and Marquardt).
         """
-
-        def missing(at: Array) -> Array:
-            return (self.difference(at, wanted) / self.units)[active]
-
         damping, rest = 1e-3, missing(q)
         for _ in range(300):
             motions = null_space(self.jacobian(q))

@@ -93,10 +93,7 @@ class Closed(Parametrised):
         def moved(q: Array, dv: Array) -> Array:
             return self._exact._call("integrate", q, dv)
 
-        def way(q: Array, q_end: Array) -> Array:
-            return self._exact._call("difference", q, q_end)
-
-        return Space(self._measured_error, self._measured_jacobian, moved, way, self._units[2])
+        return Space(self._measured_error, self._measured_jacobian, moved, self._units[2])
 
     # What moves it
 

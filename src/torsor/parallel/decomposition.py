@@ -24,7 +24,7 @@ from torsor.parallel.platforms import Platform
 
 __all__ = [
     "Parts",
-    "assembly_steps",
+    "assembly_trial",
     "closed_positions",
     "forward_dynamics",
     "inverse_dynamics",
@@ -33,8 +33,7 @@ __all__ = [
     "leg_accelerations",
     "leg_errors",
     "leg_matrices",
-    "leg_moves",
-    "leg_steps",
+    "leg_trial",
     "leg_velocities",
     "platform_force",
     "platform_mass_matrix",
@@ -199,35 +198,50 @@ def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
     return ca.vertcat(*(ca.vec(limb.A.T) for limb in _Assembly(parts, pose, q).limbs))
 
 
-def leg_steps(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return Newton's step of all legs toward closure, the platform held."""
-    return ca.vertcat(*(limb.step() for limb in _Assembly(parts, pose, q, closed=False).limbs))
+def leg_trial(parts: Parts, leg_state: ca.SX, dv: ca.SX) -> ca.SX:
+    """Return a trial of closing the legs with the platform held: its state after a step, the next step, the error.
+
+    The state is (pose, q); ``loops.assembly.Closer`` asks for all in one column.
+    """
+    pose, q = ca.vertsplit(leg_state, [0, parts.platform.nq, leg_state.numel()])
+    q = _moved(parts, q, dv)
+    limbs = _Assembly(parts, pose, q, closed=False).limbs
+    steps, errors = ([ca.SX(0, 1), *each] for each in ((limb.step() for limb in limbs), (limb.error for limb in limbs)))
+    return ca.vertcat(pose, q, _short(ca.vertcat(*steps)), ca.norm_2(ca.vertcat(*errors)))
 
 
-def leg_moves(parts: Parts, q: ca.SX, dv: ca.SX) -> ca.SX:
+def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
+    """Return a trial of closing legs and platform with the drives held, as ``leg_trial``; (pose, q, drives) move."""
+    nq, nv = parts.limbs[-1].q.stop, parts.limbs[-1].v.stop
+    n, m = parts.platform.nq, parts.platform.nv
+    pose, q, driven = ca.vertsplit(state, [0, n, n + nq, state.numel()])
+    du, dv, led = ca.vertsplit(move, [0, m, m + nv, move.numel()])
+    pose, q, driven = integrate(parts.platform, pose, du), _moved(parts, q, dv), driven + led
+    whole = _Assembly(parts, pose, q, closed=False)
+    steps = [limb.step() for limb in whole.limbs]
+    pairs = zip(whole.limbs, steps, strict=True)
+    driven_now = [
+        (q[limb.limb.q.start + _position(limb.limb, k)], step[k]) for limb, step in pairs for k in limb.limb.driven
+    ]
+    apart = driven - ca.vertcat(*(position for position, _ in driven_now))
+    K = whole.platform.project(whole.drives()).T
+    du = _inverse(K) @ (apart - ca.vertcat(*(step for _, step in driven_now)))
+    twist = whole.platform.unit_rates() @ du
+    moved = [du]
+    for limb, step in zip(whole.limbs, steps, strict=True):
+        moved.append(step + limb.carried(ca.SX.eye(limb.limb.tree.nv)).T @ twist)
+    error = ca.norm_2(ca.vertcat(apart, *(limb.error for limb in whole.limbs)))
+    return ca.vertcat(pose, q, driven, _short(ca.vertcat(*moved)), ca.SX(driven.numel(), 1), error)
+
+
+def _moved(parts: Parts, q: ca.SX, dv: ca.SX) -> ca.SX:
     """Return the positions of all legs after one unit of time at their velocities dv."""
     return ca.vertcat(*(integrate(limb.tree, q[limb.q], dv[limb.v]) for limb in parts.limbs))
 
 
-def assembly_steps(parts: Parts, pose: ca.SX, q: ca.SX, driven: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return Newton's step of the platform and of all legs toward closure, with the driven coordinates as given."""
-    whole = _Assembly(parts, pose, q, closed=False)
-    steps = [limb.step() for limb in whole.limbs]
-    missing = [
-        driven[n] - q[k] - dv
-        for n, (k, dv) in enumerate(
-            (limb.limb.q.start + _position(limb.limb, k), step[k])
-            for limb, step in zip(whole.limbs, steps, strict=True)
-            for k in limb.limb.driven
-        )
-    ]
-    K = whole.platform.project(whole.drives()).T
-    du = _inverse(K) @ ca.vertcat(*missing)
-    twist = whole.platform.unit_rates() @ du
-    moved = []
-    for limb, step in zip(whole.limbs, steps, strict=True):
-        moved.append(step + limb.carried(ca.SX.eye(limb.limb.tree.nv)).T @ twist)
-    return du, ca.vertcat(*moved)
+def _short(step: ca.SX) -> ca.SX:
+    """Return a step of at most 1 rad or m of each coordinate."""
+    return ca.fmax(ca.fmin(step, 1), -1)
 
 
 def _position(limb: Limb, k: int) -> int:

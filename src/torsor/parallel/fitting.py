@@ -9,7 +9,7 @@ from torsor.dynamics.lean import lean
 from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.tree import Tree
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import nearest
+from torsor.loops.assembly import CLOSED, Space
 from torsor.loops.mobility import RANK, choose
 from torsor.model import Robot
 from torsor.parallel.legs import Leg
@@ -18,11 +18,10 @@ from torsor.parallel.platforms import Platform
 from torsor.reading import assemble
 from torsor.robot import Link, Loop, Place
 
-__all__ = ["CLOSED", "Look", "fit", "placed"]
+__all__ = ["Look", "fit", "placed"]
 
 Array = NDArray[np.float64]
 
-CLOSED = 1e-11  # what a leg may be open by
 TRIALS = 6
 
 
@@ -57,7 +56,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int]) -> tupl
     )
     tree = lean(Tree.of(carriage))
     look = Look(limb, tree, home)
-    q, size = nearest(look.error, look.own, look.moved, np.array(leg.home))
+    q, size = look.space.closest(np.array(leg.home))
     if size > CLOSED:
         found = f"the leg does not reach the platform at home: it is open by {size:.2g}"
         fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
@@ -91,6 +90,7 @@ class Look:
 
         self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
         self._home = home
+        self.space = Space(self.error, self.own, self.moved, np.ones(limb.tree.nv))
 
     def _at(self, q: Array, k: int) -> Array:
         return np.asarray(self._function(self._home, q)[k].full())

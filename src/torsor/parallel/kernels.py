@@ -159,7 +159,10 @@ class Assembled(Part):
         rows, squares = sum(limb.loop.count for limb in limbs), sum(limb.tree.nv**2 for limb in limbs)
         own = {"n": self.dof, "N": len(self._driven), "q": self.nq, "v": self.nv, "c": rows, "A": squares}
         given = {"pose": self.carriage.nq, "u": self.dof, "u_rate": self.dof, "share": len(self._driven), "dv": self.nv}
-        return own | given | {"forces": len(self._driven), "driven": len(self._driven), "guess": self.nq, "external": 6}
+        drives, n, m = len(self._driven), self.carriage.nq + self.nq, self.dof + self.nv
+        states = {"leg_state": n, "leg_trial": n + self.nv + 1, "state": n + drives, "move": m + drives}
+        states["assembly_trial"] = states["state"] + states["move"] + 1
+        return own | given | states | {"forces": drives, "guess": self.nq, "external": 6}
 
     def _signature(self, name: str, fused: bool, external: bool) -> tuple[list[str], list[tuple[int, ...]]]:
         sizes, rule = self._sizes(), RULES[name]
@@ -239,6 +242,11 @@ class Assembled(Part):
             else:
                 self._kernels[asked] = compile(self._function(*asked), **settings, key=key)
         return self._kernels[asked]
+
+    @cached_property
+    def _exact(self) -> Self:
+        """The same robot in double precision: what is put together is closed to less than single precision can say."""
+        return self if self.target.dtype == "float64" else self.to(dtype="float64")
 
     def function(self, name: str, positions: bool = False, external: bool = False) -> ca.Function:
         """Return the CasADi function behind a method, for one state.

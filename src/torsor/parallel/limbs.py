@@ -24,7 +24,7 @@ from torsor.dynamics.places import place_in_body
 from torsor.dynamics.tree import Tree
 from torsor.parallel.platforms import Platform
 from torsor.parallel.small import solve
-from torsor.robot import Loop, Place
+from torsor.robot import CUTS, Loop, Place
 from torsor.spatial import cross, skew
 
 __all__ = ["Limb", "TracedLimb"]
@@ -52,28 +52,22 @@ class Limb(NamedTuple):
     v: slice
 
 
-# Which components of p, and what of R, are known while the joint is closed: the trace folds what they multiply.
-_TOGETHER = {
-    "weld": (0, 1, 2),
-    "revolute": (0, 1, 2),
-    "prismatic": (0, 1),
-    "cylindrical": (0, 1),
-    "universal": (0, 1, 2),
-    "spherical": (0, 1, 2),
-    "planar": (2,),
-    "rod": (),
-}
+# What of R is known while the joint is closed: the trace folds what it multiplies.
 _SAME_AXES = ("weld", "prismatic")
 _SAME_LINE = ("revolute", "cylindrical", "planar")
 _ANY_AXES = ("spherical", "rod")  # what they hold does not depend on the axes of the two frames
 
 
 @cache
-def _rates(kind: str, length: float) -> tuple[ca.Function, ca.Function]:
-    """Return functions: (R, p) -> phi and its derivatives by (R, p); and what bends phi'' beside those."""
+def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, ca.Function]:
+    """Return functions: (R, p) -> phi and its derivatives by (R, p); and what bends phi'' beside those.
+
+    Equations of a joint that is not ``closed`` take more operations, and are not zero for opposite axes.
+    """
     R, p, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("rate", 12)
     x = ca.vertcat(ca.vec(R), p)
-    rows = Loop("joint", "a", "b", kind, length).rows(R, p)
+    loop = Loop("joint", "a", "b", kind, length)
+    rows = loop.rows(R, p) if closed else loop.error(R, p)
     slope = ca.jacobian(rows, x)
     bend = ca.jtimes(slope @ rate, x, rate)
     return ca.Function("rows", [R, p], [rows, slope]), ca.Function("bend", [R, p, rate], [ca.densify(bend)])
@@ -96,7 +90,7 @@ class TracedLimb:
         J, x = self._jacobian()
         self.J = J
         self.r, R_at = platform.place(limb.at)  # from the platform's origin, in base axes
-        rows, _ = _rates(limb.loop.kind, limb.loop.length)
+        rows, _ = _rates(limb.loop.kind, limb.loop.length, closed)
         self.R, self.p = self.down(R_at), self.down(platform.p + self.r) - x
         self.error = rows(self.R, self.p)[0]
         if closed:
@@ -109,7 +103,7 @@ class TracedLimb:
         self.no_idle = ca.SX.zeros(len(limb.idle), 1)
 
     def _together(self, p: ca.SX) -> ca.SX:
-        fixed = _TOGETHER[self.limb.loop.kind]
+        fixed = CUTS[self.limb.loop.kind][0]
         return ca.vertcat(*(ca.SX(0) if k in fixed else p[k] for k in range(3)))
 
     def _closed(self, R: ca.SX) -> ca.SX:

@@ -6,15 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import STRIDE, Closer, nearest
-from torsor.parallel.fitting import CLOSED, Look
+from torsor.loops.assembly import CLOSED, STRIDES, Closer
+from torsor.parallel.fitting import Look
 from torsor.parallel.kernels import Assembled
 
 __all__ = ["Placed"]
 
 Array = NDArray[np.float64]
-
-FINER = 2  # how often the way from home is tried, in ever smaller steps
 
 
 class Placed(Assembled):
@@ -53,7 +51,7 @@ class Placed(Assembled):
         start = self.leg_home if guess is None else guess
         batch = np.broadcast_shapes(x.shape[:-1], start.shape[:-1])
         if self.has_closed_form:
-            q = self._kernel("closed_positions")(x, start)
+            q = self._exact._kernel("closed_positions")(x, start)
             open_ = np.where(np.isfinite(q).all(axis=-1), 0.0, np.inf)
             return np.broadcast_to(q, (*batch, self.nq)), np.broadcast_to(open_, batch)
         poses = np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1])
@@ -62,41 +60,30 @@ class Placed(Assembled):
             q, size = self._closed(poses, q)
             return q.reshape(*batch, self.nq), size.reshape(batch)
         # From home, in steps, so that the way of assembly stays what it is there; what is not reached, in smaller ones.
-        size, stride = np.full(len(q), np.inf), STRIDE
-        for _ in range(FINER):
+        size = np.full(len(q), np.inf)
+        for stride in STRIDES:
             left = np.flatnonzero(~(size <= CLOSED))
             if not left.size:
                 break
-            way = self.carriage.difference(self.home, poses[left])
+            way = self._exact.carriage.difference(self.home, poses[left])
             count = max(1, int(np.ceil(np.abs(np.nan_to_num(way)).max(initial=0.0) / stride)))
             part = q[left] * 0 + self.leg_home
             for k in range(1, count + 1):
-                there = poses[left] if k == count else self.carriage.integrate(self.home, k / count * way)
+                there = poses[left] if k == count else self._exact.carriage.integrate(self.home, k / count * way)
                 part, size[left] = self._closed(there, part)
             q[left] = part
-            stride /= 8
         return q.reshape(*batch, self.nq), size.reshape(batch)
 
     def _closed(self, poses: Array, q: Array) -> tuple[Array, Array]:
         """Return positions (batch, nq) of the legs, closed from those given, and what is left open."""
-        q = self._kernel("closed_positions")(poses, q)
-        state, size = self._closer.close(np.concatenate([poses, q], axis=-1))
+        q = self._exact._kernel("closed_positions")(poses, q)
+        state, size = self._closer.close(np.concatenate([poses, q], axis=-1), np.zeros((len(q), self.nv)))
         return state[:, poses.shape[-1] :], size
 
     @cached_property
     def _closer(self) -> Closer:
         """How legs are closed with the platform held; its coordinates stand before theirs."""
-        n = self.carriage.nq
-        error, step, moved = (self._kernel(name) for name in ("leg_errors", "leg_steps", "leg_moves"))
-
-        def integrate(state: Array, dv: Array) -> Array:
-            return np.concatenate([state[..., :n], moved(state[..., n:], dv)], axis=-1)
-
-        return Closer(
-            lambda state: error(state[..., :n], state[..., n:]),
-            lambda state: step(state[..., :n], state[..., n:]),
-            integrate,
-        )
+        return Closer(self._exact._kernel("leg_trial"), np.ones(self.carriage.nq + self.nq), np.ones(self.nv))
 
     def _refuse(self, x: Array, q: Array, size: Array, guessed: bool) -> None:
         """Raise the error that names a leg which does not reach, and says how far off it is at best."""
@@ -107,7 +94,7 @@ class Placed(Assembled):
         found = []
         for limb in self._parts.limbs:
             look = Look(limb._replace(rows=tuple(range(limb.loop.count))), self._parts.platform, pose)
-            found.append(nearest(look.error, look.own, look.moved, own[limb.q])[1])
+            found.append(look.space.closest(own[limb.q])[1])
         worst = int(np.argmax(found))
         if found[worst] <= 1e-6:
             text = f"the legs were not put together {'from the guess' if guessed else 'on the way from home'}"
@@ -142,11 +129,14 @@ class Placed(Assembled):
         begin = np.concatenate([x, q, q[..., self._driven]], axis=-1)
         begin = np.broadcast_to(begin, (*batch, begin.shape[-1])).reshape(-1, begin.shape[-1])
         flat = np.broadcast_to(wanted, (*batch, count)).reshape(-1, count)
-        places = list(range(n + self.nq, n + self.nq + count))
-        state, size = self._assembler.walk(begin, places, flat)
-        if not (size <= CLOSED).all():
-            k = int(np.argmax(~(size <= CLOSED)))
-            text = f"no pose with the driven coordinates {flat[k].round(6).tolist()} was found: open by {size[k]:.2g}"
+        way = np.zeros((len(begin), self.dof + self.nv + count))
+        way[:, -count:] = flat - begin[:, -count:]
+        state, well = self._assembler.walk(np.ascontiguousarray(begin), way)
+        if not well.all():
+            k = int(np.argmin(well))
+            text = (
+                f"no pose with the driven coordinates {flat[k].round(6).tolist()} was found on the way from the guess"
+            )
             fix = "ask for what can be reached, or give a guess nearer to it"
             raise ModelError(describe(text, where=self.name, fix=fix))
         return state[:, :n].reshape(*batch, n)
@@ -154,18 +144,6 @@ class Placed(Assembled):
     @cached_property
     def _assembler(self) -> Closer:
         """How legs and platform are closed with the drives held: (pose, positions of the legs, drives)."""
-        n, m = self.carriage.nq, self.carriage.nq + self.nq
-        error, step, moved = (self._kernel(name) for name in ("leg_errors", "assembly_steps", "leg_moves"))
-
-        def off(state: Array) -> Array:
-            apart = state[..., n:m][..., self._driven] - state[..., m:]
-            return np.concatenate([error(state[..., :n], state[..., n:m]), apart], axis=-1)
-
-        def steps(state: Array) -> Array:
-            return np.concatenate(step(state[..., :n], state[..., n:m], state[..., m:]), axis=-1)
-
-        def integrate(state: Array, dv: Array) -> Array:
-            pose = self.carriage.integrate(state[..., :n], dv[..., : self.dof])
-            return np.concatenate([pose, moved(state[..., n:m], dv[..., self.dof :]), state[..., m:]], axis=-1)
-
-        return Closer(off, steps, integrate)
+        count = len(self._driven)
+        units = np.ones(self.carriage.nq + self.nq + count), np.ones(self.dof + self.nv + count)
+        return Closer(self._exact._kernel("assembly_trial"), *units)

@@ -36,8 +36,7 @@ RULES: dict[str, Rule] = {
     "closed_positions": Rule(decomposition.closed_positions, ("pose", "guess"), [("q",)]),
     "leg_errors": Rule(decomposition.leg_errors, _STATE, [("c",)]),
     "leg_matrices": Rule(decomposition.leg_matrices, _STATE, [("A",)]),
-    "leg_steps": Rule(decomposition.leg_steps, _STATE, [("v",)]),
-    "leg_moves": Rule(decomposition.leg_moves, ("q", "dv"), [("q",)]),
-    "assembly_steps": Rule(decomposition.assembly_steps, (*_STATE, "driven"), [("n",), ("v",)]),
+    "leg_trial": Rule(decomposition.leg_trial, ("leg_state", "dv"), [("leg_trial",)]),
+    "assembly_trial": Rule(decomposition.assembly_trial, ("state", "move"), [("assembly_trial",)]),
 }
 """Every algorithm of a parallel robot by the name of its method, and those that put it together."""

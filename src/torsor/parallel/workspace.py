@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.parallel.fitting import CLOSED
+from torsor.loops.assembly import CLOSED
 
 if TYPE_CHECKING:
     from torsor.parallel.robot import ParallelRobot
