@@ -13,6 +13,7 @@ from torsor.dynamics import (
     energy,
     hessian,
     hybrid,
+    index_one,
     newton_euler,
     passive,
     places,
@@ -181,6 +182,13 @@ ALGORITHMS: dict[str, Algorithm] = {
         closed=True,
         external=True,
     ),
+    "closed_forward_dynamics": Algorithm(
+        index_one.closed_forward_dynamics, ("q", "v", "tau"), _N, lean=True, closed=True, external=True
+    ),
+    "closed_loop_forces": Algorithm(
+        index_one.closed_loop_forces, ("q", "v", "tau"), ("c",), lean=True, closed=True, external=True
+    ),
+    "closure_margin": Algorithm(index_one.closure_margin, ("q",), _SCALAR, lean=True, closed=True),
     "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),
 }

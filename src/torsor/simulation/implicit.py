@@ -11,7 +11,7 @@ from torsor.simulation.dynamics import symbols
 __all__ = ["implicit_midpoint"]
 
 
-def implicit_midpoint(robot: Robot, acting: ca.Function) -> ca.Function:
+def implicit_midpoint(robot: Robot, acting: ca.Function, rows: tuple[int, ...] | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
 
     Order 2; energy does not drift, the momentum of what floats stays to rounding, and stiff springs and dampers are
@@ -25,6 +25,9 @@ def implicit_midpoint(robot: Robot, acting: ca.Function) -> ca.Function:
         >>> implicit_midpoint(robot, forces(robot, Source(), Source(), False))
         Function(implicit:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
+    if rows is not None:
+        fix = 'method="rk4", or "adaptive" where springs are stiff'
+        raise ModelError(describe("method is 'implicit', which keeps no loops closed", where=robot.name, fix=fix))
     for joint in robot.joints:
         inertia = np.asarray(joint.rotor_inertia)
         if joint.type in ("free", "spherical") and np.ptp(inertia) + inertia.any() * (joint.type == "free"):

@@ -2,6 +2,9 @@
 
 import casadi as ca
 
+from torsor.dynamics import Tree, closed_state, lean
+from torsor.dynamics.constrained import Closing
+from torsor.dynamics.index_one import closure_margin
 from torsor.model import Robot
 from torsor.simulation.dynamics import acceleration, symbols
 
@@ -9,14 +12,20 @@ __all__ = ["runge_kutta"]
 
 # Where each stage looks, as a fraction of the step, and its weight in the sum.
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
+# Margins above this do not vanish within a step that is short enough for anything else.
+NEAR = 0.1
 
 
-def runge_kutta(robot: Robot, acting: ca.Function) -> ca.Function:
+def runge_kutta(robot: Robot, acting: ca.Function, rows: tuple[int, ...] | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s).
 
     With local coordinates u about q (``chart``), the state (u, v) lies in a plain vector space, where u' is
     ``chart_rate(u, v)`` and v' the acceleration: the method keeps its order, and the positions stay on their group
     (Munthe-Kaas 1999, with the Cayley map in place of the exponential).
+
+    Where loops are kept closed by the equations ``rows``, the state after the step is the nearest one with closed
+    loops, and a third result is the margin of the equations: how independent they are (``closure_margin``), negative
+    where at this pace they become dependent within the next step.
 
     Example:
         >>> import torsor
@@ -27,7 +36,7 @@ def runge_kutta(robot: Robot, acting: ca.Function) -> ca.Function:
         Function(rk4:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
     t, q, v, *held = symbols(acting)
-    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting)
+    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, rows)
     chart, chart_rate = robot.function("chart"), robot.function("chart_rate")
     u_rate = v_rate = u_sum = v_sum = ca.SX.zeros(robot.nv, 1)
     for fraction, weight in STAGES:
@@ -35,6 +44,12 @@ def runge_kutta(robot: Robot, acting: ca.Function) -> ca.Function:
         u_rate = chart_rate(u, v_here)
         v_rate = accelerated(t + fraction * h, chart(q, u), v_here, *held)
         u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
-    outputs = ca.cse([ca.densify(chart(q, h * u_sum)), ca.densify(v + h * v_sum)])
-    names = [*acting.name_in(), "h"]
-    return ca.Function("rk4", [t, q, v, *held, h], outputs, names, ["q_next", "v_next"])
+    ends = {"q_next": chart(q, h * u_sum), "v_next": v + h * v_sum}
+    if rows is not None:
+        tree = lean(Tree.of(robot))
+        before, after = closure_margin(tree, q, Closing(rows, (), ())), closed_state(tree, *ends.values(), rows)
+        vanishes = ca.logic_and(2 * after[2] <= before, after[2] < NEAR)
+        ends = dict(zip(("q_next", "v_next", "margin"), after, strict=True))
+        ends["margin"] = ca.if_else(vanishes, -after[2], after[2])
+    outputs = ca.cse([ca.densify(each) for each in ends.values()])
+    return ca.Function("rk4", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))

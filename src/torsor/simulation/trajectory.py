@@ -1,6 +1,6 @@
 """The trajectory: what a simulation gives, and what follows from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 
-__all__ = ["Crossings", "SimulationError", "Trajectory"]
+__all__ = ["Crossings", "SimulationError", "Trajectory", "forward"]
 
 Array = NDArray[np.float64]
 
@@ -144,7 +144,7 @@ class Trajectory:
             return self.a[..., ends, :]
         tau = self.tau[..., left if self.held[0] else ends, :]
         external = None if self.external is None else self.external[..., left if self.held[1] else ends, :, :]
-        return self.robot.forward_dynamics(self.q[..., ends, :], self.v[..., ends, :], tau, external)
+        return forward(self.robot)(self.q[..., ends, :], self.v[..., ends, :], tau, external)
 
     def save(self, path: str | Path) -> None:
         """Write the trajectory to a .npz file, with the robot in it, or one rollout to a .csv file.
@@ -191,6 +191,11 @@ class Trajectory:
         from torsor.simulation.plot import plot
 
         return plot(self, path, what)
+
+
+def forward(robot: Robot) -> Callable[..., Array]:
+    """Return the accelerations of a robot as a function of (q, v, tau, external); its loops, if any, are closed."""
+    return robot.closed_forward_dynamics if robot.loops else robot.forward_dynamics
 
 
 def _of_rollouts(event: Crossings, numbers: NDArray[np.intp], picked: NDArray[np.intp]) -> Crossings:

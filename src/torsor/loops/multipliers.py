@@ -1,0 +1,117 @@
+"""Motion of all coordinates while loops are closed, whatever drives them: the equations with multipliers."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.dynamics.constrained import Closing
+from torsor.errors import ModelError, describe
+from torsor.loops.closed import Closed
+from torsor.loops.mobility import analyse, choose
+
+__all__ = ["POOR", "SINGULAR", "Multiplied"]
+
+Array = NDArray[np.float64]
+Rows = tuple[int, ...]
+
+# Below this margin another choice of equations is looked for; below that one, there is none.
+POOR, SINGULAR = 0.02, 1e-7
+MOST = 8  # choices that one call looks for
+
+
+class Multiplied(Closed):
+    """A robot whose loops push with multipliers: no coordinate is dependent, and none need be active."""
+
+    @cached_property
+    def _rows(self) -> Rows:
+        """Equations of closure that are independent where the mechanism is not singular."""
+        return choose(self.closure_jacobian(self._reference), []).rows
+
+    def _rows_near(self, q: Array) -> Rows:
+        """Return equations to begin with: those, or others where no such place was found but q (nq,) is closed."""
+        try:
+            rows = self._rows
+        except ModelError:
+            return self._rows_at(q)
+        return rows if self._rank_at(q) <= len(rows) else self._rows_at(q)
+
+    def _rows_at(self, q: Array) -> Rows:
+        """Return the equations of closure that are independent at one configuration (nq,), chosen to be so well."""
+        return choose(self.closure_jacobian(q), []).rows
+
+    def _rank_at(self, q: Array) -> int:
+        """Return how many equations of closure are independent at one configuration (nq,)."""
+        return self.nv - analyse(self.closure_jacobian(q), []).dof
+
+    def _row_kernel(self, name: str, rows: Rows, external: bool = False) -> Callable[..., Any]:
+        return self._kernel(self._request(name, external=external, closing=Closing(rows, (), ())))
+
+    def _by_rows(self, name: str, q: ArrayLike, *values: ArrayLike) -> Array:
+        """Return an algorithm's result by rows that are independent at each of the positions."""
+        self._check_closed(q)
+        at, loaded = np.asarray(q, dtype=float), len(values) > 2
+        rows = self._rows_near(at.reshape(-1, self.nq)[0])
+        found = self._row_kernel(name, rows, loaded)(at, *values)
+        margin = self._row_kernel("closure_margin", rows)(at)
+        for _ in range(MOST):
+            poor = np.nan_to_num(margin) < POOR
+            if not poor.any():
+                return found  # type: ignore[no-any-return]
+            worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
+            others = self._rows_at(at[worst])
+            if len(others) < len(rows):
+                break
+            new = self._row_kernel("closure_margin", others)(at)
+            better = np.nan_to_num(new) > 2 * np.nan_to_num(margin)
+            if not better[worst]:
+                break
+            instead = self._row_kernel(name, others, loaded)(at, *values)
+            found = np.where(better[..., None], instead, found)
+            margin = np.where(better, new, margin)
+        if not (margin >= SINGULAR).all():
+            raise ModelError(describe("the equations of closure lose their rank", where=self.name, fix=_FIX))
+        return found
+
+    def closed_forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
+    ) -> Array:
+        """Return the accelerations (..., nv) of all coordinates that forces (..., nv) on them cause, loops closed.
+
+        M a + A^T lambda = tau - C v - g - friction + J^T external, with A a = -A' v (document 003, section 2.2). The
+        velocities (..., nv) satisfy A v = 0, see ``constrained_velocities``. No coordinate need be active, and dead
+        points of the active ones are no trouble: only where the equations of closure lose their rank there is no
+        answer. Without loops, it is ``forward_dynamics``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> a = robot.closed_forward_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.0])
+            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> bool(np.allclose(a, G / (G @ M @ G)))
+            True
+        """
+        return self._by_rows("closed_forward_dynamics", q, v, tau, *([] if external is None else [external]))
+
+    def closed_loop_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None) -> Array:
+        """Return what the loops pass on (..., c) under forces (..., nv) on all coordinates.
+
+        The multipliers with M a + C v + g + friction - J^T external = tau + A^T lambda, as in ``loop_forces``: what the
+        equations of closure hold together with, 0 for those that are spare. Arguments as in
+        ``closed_forward_dynamics``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> still = [0.4, 0.2], [0.0, 0.0], [1.0, 0.0]
+            >>> a, belt = robot.closed_forward_dynamics(*still), robot.closed_loop_forces(*still)
+            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], a)
+            >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
+            True
+        """
+        return self._by_rows("closed_loop_forces", q, v, tau, *([] if external is None else [external]))
+
+
+_FIX = "another configuration; robot.mobility(q) has the motions that part there"
