@@ -34,11 +34,16 @@ __all__ = [
 
 
 class Closing(NamedTuple):
-    """Which equations of closure are kept, which coordinates move the mechanism, and which are driven."""
+    """Which equations of closure are kept, which coordinates move the mechanism, and which are driven.
+
+    Where multipliers hold the loops no coordinate moves the others; ``scales`` then has what A M^-1 A^T of each kept
+    equation is where the mechanism is far from singular.
+    """
 
     rows: tuple[int, ...]
-    independent: tuple[int, ...]
-    active: tuple[int, ...]
+    independent: tuple[int, ...] = ()
+    active: tuple[int, ...] = ()
+    scales: tuple[float, ...] = ()
 
 
 def solved(A: ca.SX, B: ca.SX) -> ca.SX:

@@ -35,8 +35,8 @@ CLOSED = 1e-10
 class _Held:
     """A mechanism at a place: what its loops push, by the rows of A that are kept."""
 
-    def __init__(self, tree: Tree, q: ca.SX, rows: tuple[int, ...]):
-        self.tree, self.rows = tree, list(rows)
+    def __init__(self, tree: Tree, q: ca.SX, closing: Closing):
+        self.tree, self.rows = tree, list(closing.rows)
         at = ca.SX.sym("q", tree.nq)  # where q is an expression, nothing can be differentiated by it
         A = closure_jacobian(tree, at)[self.rows, :]
         found = ca.Function("held", [at], [A, mass_matrix(tree, at)])
@@ -45,9 +45,9 @@ class _Held:
         self.mass = ca.ldl(M[self.order, self.order], False)
         self.X = self.over_mass(self.A.T)
         G = ca.tril2symm(ca.tril(ca.densify(self.A @ self.X)))
-        self.factors = ca.ldl(G, False) if rows else None
-        # What is left of a row when those before it are taken away: the square of the sine between them.
-        shares = self.factors[0] / ca.diag(G) if self.factors else ca.SX.ones(1, 1)
+        self.factors = ca.ldl(G, False) if self.rows else None
+        # What is left of a row when those before it are taken away, in parts of what it is in general.
+        shares = self.factors[0] / ca.SX(list(closing.scales)) if self.factors else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(shares)))
 
     def over_mass(self, force: ca.SX) -> ca.SX:
@@ -74,7 +74,7 @@ def _pushed(
     rate: float,
 ) -> tuple[ca.SX, ca.SX]:
     """Return a (nv x 1) and the multipliers of the rows that are kept."""
-    held = _Held(tree, q, closing.rows)
+    held = _Held(tree, q, closing)
     a0 = held.over_mass(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
     too_much = held.A @ a0 + closure_drift(tree, q, v)[held.rows]
     if rate:
@@ -106,16 +106,16 @@ def closed_loop_forces(
 
 
 def closure_margin(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:
-    """Return how far the kept equations are from saying nothing new: the least sine between one and those before it.
+    """Return how far the kept equations are from saying nothing new: the least part of one that those before it lack.
 
-    Directions are compared in the norm of M^-1, so that units do not matter.
+    Lengths are those of the norm of M^-1, in parts of what they are in general, so that units do not matter.
     """
-    return _Held(tree, q, closing.rows).margin
+    return _Held(tree, q, closing).margin
 
 
-def closed_state(tree: Tree, q: ca.SX, v: ca.SX, rows: tuple[int, ...]) -> tuple[ca.SX, ca.SX, ca.SX]:
+def closed_state(tree: Tree, q: ca.SX, v: ca.SX, closing: Closing) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the nearest (q, v) with closed loops, and the margin; NaN for v where they could not be closed."""
-    held = _Held(tree, q, rows)
+    held = _Held(tree, q, closing)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
         q = chart(tree, q, held.without(still, closure_error(tree, q)[held.rows]))

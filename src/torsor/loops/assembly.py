@@ -101,7 +101,8 @@ def nearest(
         if np.abs(phi).max(initial=0.0) <= TOLERANCE / 10:
             break
         A = jacobian(q)
-        step = -A.T @ np.linalg.solve(A @ A.T + damping * (phi @ phi + 1e-20) * np.eye(len(A)), phi)
+        damped = A @ A.T + damping * (phi @ phi + 1e-20) * np.eye(len(A))
+        step = -A.T @ np.linalg.lstsq(damped, phi, rcond=None)[0]  # spare equations make it singular
         there = integrate(q, np.clip(step, -1.0, 1.0))
         new = error(there)
         if new @ new < phi @ phi:

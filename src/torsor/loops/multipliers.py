@@ -15,10 +15,10 @@ from torsor.loops.mobility import analyse, choose
 __all__ = ["POOR", "SINGULAR", "Multiplied"]
 
 Array = NDArray[np.float64]
-Rows = tuple[int, ...]
 
 # Below this margin another choice of equations is looked for; below that one, there is none.
 POOR, SINGULAR = 0.02, 1e-7
+SMALL = 1e-4  # what an equation that says nothing there is taken for, in parts of the largest
 MOST = 8  # choices that one call looks for
 
 
@@ -26,49 +26,64 @@ class Multiplied(Closed):
     """A robot whose loops push with multipliers: no coordinate is dependent, and none need be active."""
 
     @cached_property
-    def _rows(self) -> Rows:
+    def _kept(self) -> Closing:
         """Equations of closure that are independent where the mechanism is not singular."""
-        return choose(self.closure_jacobian(self._reference), []).rows
+        return self._kept_at(self._reference)
 
-    def _rows_near(self, q: Array) -> Rows:
-        """Return equations to begin with: those, or others where no such place was found but q (nq,) is closed."""
-        try:
-            rows = self._rows
-        except ModelError:
-            return self._rows_at(q)
-        return rows if self._rank_at(q) <= len(rows) else self._rows_at(q)
+    @cached_property
+    def _scales(self) -> Array:
+        """What A M^-1 A^T of each equation of closure (c,) is where the mechanism is not singular."""
+        return self._scales_at(self._reference)
 
-    def _rows_at(self, q: Array) -> Rows:
+    def _scales_at(self, q: Array) -> Array:
+        A = self.closure_jacobian(q)
+        lengths = np.einsum("ij,ji->i", A, np.linalg.solve(self.mass_matrix(q), A.T))
+        return np.maximum(lengths, SMALL * lengths.max(initial=0.0))
+
+    def _kept_at(self, q: Array) -> Closing:
         """Return the equations of closure that are independent at one configuration (nq,), chosen to be so well."""
-        return choose(self.closure_jacobian(q), []).rows
+        rows = choose(self.closure_jacobian(q), []).rows
+        try:
+            scales = self._scales
+        except ModelError:  # no such place was found, but this one is closed
+            scales = self._scales_at(q)
+        return Closing(rows, scales=tuple(scales[list(rows)].tolist()))
+
+    def _kept_near(self, q: Array) -> Closing:
+        """Return equations to begin with at q (nq,): the general ones, unless none were found or more hold there."""
+        try:
+            kept = self._kept
+        except ModelError:
+            return self._kept_at(q)
+        return kept if self._rank_at(q) <= len(kept.rows) else self._kept_at(q)
 
     def _rank_at(self, q: Array) -> int:
         """Return how many equations of closure are independent at one configuration (nq,)."""
         return self.nv - analyse(self.closure_jacobian(q), []).dof
 
-    def _row_kernel(self, name: str, rows: Rows, external: bool = False) -> Callable[..., Any]:
-        return self._kernel(self._request(name, external=external, closing=Closing(rows, (), ())))
+    def _held(self, name: str, kept: Closing, external: bool = False) -> Callable[..., Any]:
+        return self._kernel(self._request(name, external=external, closing=kept))
 
-    def _by_rows(self, name: str, q: ArrayLike, *values: ArrayLike) -> Array:
-        """Return an algorithm's result by rows that are independent at each of the positions."""
+    def _by_multipliers(self, name: str, q: ArrayLike, *values: ArrayLike) -> Array:
+        """Return an algorithm's result by equations that are independent at each of the positions."""
         self._check_closed(q)
         at, loaded = np.asarray(q, dtype=float), len(values) > 2
-        rows = self._rows_near(at.reshape(-1, self.nq)[0])
-        found = self._row_kernel(name, rows, loaded)(at, *values)
-        margin = self._row_kernel("closure_margin", rows)(at)
+        kept = self._kept_near(at.reshape(-1, self.nq)[0])
+        found = self._held(name, kept, loaded)(at, *values)
+        margin = self._held("closure_margin", kept)(at)
         for _ in range(MOST):
             poor = np.nan_to_num(margin) < POOR
             if not poor.any():
                 return found  # type: ignore[no-any-return]
             worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
-            others = self._rows_at(at[worst])
-            if len(others) < len(rows):
+            others = self._kept_at(at[worst])
+            if len(others.rows) < len(kept.rows):
                 break
-            new = self._row_kernel("closure_margin", others)(at)
+            new = self._held("closure_margin", others)(at)
             better = np.nan_to_num(new) > 2 * np.nan_to_num(margin)
             if not better[worst]:
                 break
-            instead = self._row_kernel(name, others, loaded)(at, *values)
+            instead = self._held(name, others, loaded)(at, *values)
             found = np.where(better[..., None], instead, found)
             margin = np.where(better, new, margin)
         if not (margin >= SINGULAR).all():
@@ -93,7 +108,7 @@ class Multiplied(Closed):
             >>> bool(np.allclose(a, G / (G @ M @ G)))
             True
         """
-        return self._by_rows("closed_forward_dynamics", q, v, tau, *([] if external is None else [external]))
+        return self._by_multipliers("closed_forward_dynamics", q, v, tau, *([] if external is None else [external]))
 
     def closed_loop_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return what the loops pass on (..., c) under forces (..., nv) on all coordinates.
@@ -111,7 +126,7 @@ class Multiplied(Closed):
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
         """
-        return self._by_rows("closed_loop_forces", q, v, tau, *([] if external is None else [external]))
+        return self._by_multipliers("closed_loop_forces", q, v, tau, *([] if external is None else [external]))
 
 
 _FIX = "another configuration; robot.mobility(q) has the motions that part there"

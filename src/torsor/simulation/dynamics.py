@@ -51,20 +51,19 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
 
 
 def acceleration(
-    robot: Robot, acting: ca.Function, rows: tuple[int, ...] | None = None, rate: float = 0.0
+    robot: Robot, acting: ca.Function, closing: Closing | None = None, rate: float = 0.0
 ) -> ca.Function:
     """Return a(t, q, v, [tau], [external]) (nv x 1) under the forces that act.
 
-    ``rows`` are the equations that keep loops closed, if there are any; ``rate`` (1/s) pulls back what is open.
+    ``closing`` says which equations keep loops closed, if there are any; ``rate`` (1/s) pulls back what is open.
     """
     t, q, v, *rest = symbols(acting)
     arguments = acting.call([t, q, v, *rest])
-    if rows is None:
+    if closing is None:
         a = robot.function("forward_dynamics", external=len(arguments) > 1)(q, v, *arguments)
     else:
         tau, *wrenches = arguments
-        tree, closing = lean(Tree.of(robot)), Closing(rows, (), ())
-        a = closed_forward_dynamics(tree, q, v, tau, closing, *wrenches, rate=rate)
+        a = closed_forward_dynamics(lean(Tree.of(robot)), q, v, tau, closing, *wrenches, rate=rate)
     return ca.Function("acceleration", [t, q, v, *rest], [a], acting.name_in(), ["a"])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.dynamics.constrained import Closing
 from torsor.simulation.control import ask_of, sampled
 from torsor.simulation.dynamics import closed, forces, held
 from torsor.simulation.events import Watch
@@ -88,9 +89,9 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
     robot, sources, periodic = setup.robot, (setup.controller, setup.external), setup.control_period is not None
     make = STEPS[setup.method]
 
-    def kernel(rows: tuple[int, ...] | None) -> Callable[..., Any]:
-        name = f"{setup.method} {rows}"
-        return closed(robot, name, *sources, periodic, lambda: make(robot, forces(robot, *sources, periodic), rows)).direct
+    def kernel(closing: Closing | None) -> Callable[..., Any]:
+        name = f"{setup.method} {closing}"
+        return closed(robot, name, *sources, periodic, lambda: make(robot, forces(robot, *sources, periodic), closing)).direct
 
     if not robot.loops:
         plain = kernel(None)

@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import Tree, lean, midpoint_step
+from torsor.dynamics.constrained import Closing
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.simulation.dynamics import symbols
@@ -11,7 +12,7 @@ from torsor.simulation.dynamics import symbols
 __all__ = ["implicit_midpoint"]
 
 
-def implicit_midpoint(robot: Robot, acting: ca.Function, rows: tuple[int, ...] | None = None) -> ca.Function:
+def implicit_midpoint(robot: Robot, acting: ca.Function, closing: Closing | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
 
     Order 2; energy does not drift, the momentum of what floats stays to rounding, and stiff springs and dampers are
@@ -25,7 +26,7 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, rows: tuple[int, ...] |
         >>> implicit_midpoint(robot, forces(robot, Source(), Source(), False))
         Function(implicit:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
-    if rows is not None:
+    if closing is not None:
         fix = 'method="rk4", or "adaptive" where springs are stiff'
         raise ModelError(describe("method is 'implicit', which keeps no loops closed", where=robot.name, fix=fix))
     for joint in robot.joints:

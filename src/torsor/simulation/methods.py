@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import casadi as ca
 
+from torsor.dynamics.constrained import Closing
 from torsor.model import Robot
 from torsor.simulation.implicit import implicit_midpoint
 from torsor.simulation.runge_kutta import runge_kutta
 
 __all__ = ["METHODS", "STEPS"]
 
-STEPS: dict[str, Callable[[Robot, ca.Function, tuple[int, ...] | None], ca.Function]] = {
+STEPS: dict[str, Callable[[Robot, ca.Function, Closing | None], ca.Function]] = {
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,
 }

@@ -16,15 +16,15 @@ STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 NEAR = 0.1
 
 
-def runge_kutta(robot: Robot, acting: ca.Function, rows: tuple[int, ...] | None = None) -> ca.Function:
+def runge_kutta(robot: Robot, acting: ca.Function, closing: Closing | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s).
 
     With local coordinates u about q (``chart``), the state (u, v) lies in a plain vector space, where u' is
     ``chart_rate(u, v)`` and v' the acceleration: the method keeps its order, and the positions stay on their group
     (Munthe-Kaas 1999, with the Cayley map in place of the exponential).
 
-    Where loops are kept closed by the equations ``rows``, the state after the step is the nearest one with closed
-    loops, and a third result is the margin of the equations: how independent they are (``closure_margin``), negative
+    Where loops are kept closed by the equations of ``closing``, the state after the step is the nearest one with closed
+    loops, and a third result is the margin of the equations: how far they are from dependent (``closure_margin``), negative
     where at this pace they become dependent within the next step.
 
     Example:
@@ -36,7 +36,7 @@ def runge_kutta(robot: Robot, acting: ca.Function, rows: tuple[int, ...] | None 
         Function(rk4:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
     t, q, v, *held = symbols(acting)
-    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, rows)
+    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, closing)
     chart, chart_rate = robot.function("chart"), robot.function("chart_rate")
     u_rate = v_rate = u_sum = v_sum = ca.SX.zeros(robot.nv, 1)
     for fraction, weight in STAGES:
@@ -45,9 +45,9 @@ def runge_kutta(robot: Robot, acting: ca.Function, rows: tuple[int, ...] | None 
         v_rate = accelerated(t + fraction * h, chart(q, u), v_here, *held)
         u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
     ends = {"q_next": chart(q, h * u_sum), "v_next": v + h * v_sum}
-    if rows is not None:
+    if closing is not None:
         tree = lean(Tree.of(robot))
-        before, after = closure_margin(tree, q, Closing(rows, (), ())), closed_state(tree, *ends.values(), rows)
+        before, after = closure_margin(tree, q, closing), closed_state(tree, *ends.values(), closing)
         vanishes = ca.logic_and(2 * after[2] <= before, after[2] < NEAR)
         ends = dict(zip(("q_next", "v_next", "margin"), after, strict=True))
         ends["margin"] = ca.if_else(vanishes, -after[2], after[2])
