@@ -37,8 +37,8 @@ class Multiplied(Closed):
 
     def _scales_at(self, q: Array) -> Array:
         A = self.closure_jacobian(q)
-        lengths = np.einsum("ij,ji->i", A, np.linalg.solve(self.mass_matrix(q), A.T))
-        return np.maximum(lengths, SMALL * lengths.max(initial=0.0))
+        lengths = np.diag(A @ np.linalg.solve(self._call("mass_matrix", q), A.T))
+        return np.asarray(np.maximum(lengths, SMALL * lengths.max(initial=0.0)))
 
     def _kept_at(self, q: Array) -> Closing:
         """Return the equations of closure that are independent at one configuration (nq,), chosen to be so well."""
@@ -69,12 +69,12 @@ class Multiplied(Closed):
         self._check_closed(q)
         at, loaded = np.asarray(q, dtype=float), len(values) > 2
         kept = self._kept_near(at.reshape(-1, self.nq)[0])
-        found = self._held(name, kept, loaded)(at, *values)
+        found: Array = self._held(name, kept, loaded)(at, *values)
         margin = self._held("closure_margin", kept)(at)
         for _ in range(MOST):
             poor = np.nan_to_num(margin) < POOR
             if not poor.any():
-                return found  # type: ignore[no-any-return]
+                return found
             worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
             others = self._kept_at(at[worst])
             if len(others.rows) < len(kept.rows):
@@ -110,7 +110,9 @@ class Multiplied(Closed):
         """
         return self._by_multipliers("closed_forward_dynamics", q, v, tau, *([] if external is None else [external]))
 
-    def closed_loop_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None) -> Array:
+    def closed_loop_forces(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
+    ) -> Array:
         """Return what the loops pass on (..., c) under forces (..., nv) on all coordinates.
 
         The multipliers with M a + C v + g + friction - J^T external = tau + A^T lambda, as in ``loop_forces``: what the
@@ -127,6 +129,25 @@ class Multiplied(Closed):
             True
         """
         return self._by_multipliers("closed_loop_forces", q, v, tau, *([] if external is None else [external]))
+
+    def loop_wrenches(self, q: ArrayLike, forces: ArrayLike) -> Array:
+        """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
+
+        ``forces`` (..., c) are those of the equations of closure, from ``loop_forces`` or ``closed_loop_forces``. As
+        external wrenches they make the cut tree move as the closed mechanism does, and ``joint_wrenches`` with them
+        are what its bearings carry. Where equations are spare, how bearings share a load is not decided by mechanics;
+        what is given then is one way. Couplings act within joints, and put no wrench on a link.
+
+        Example:
+            >>> import torsor
+            >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> rod = chain.with_frame("nail", "base", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> rod = rod.with_loop("held", "nail", "tip", "spherical")  # it cannot fall
+            >>> held = rod.loop_wrenches([0.0], rod.closed_loop_forces([0.0], [0.0], [0.0]))
+            >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held)[0, 4].round(3))  # half of its weight
+            4.905
+        """
+        return self._call("loop_wrenches", q, forces)
 
 
 _FIX = "another configuration; robot.mobility(q) has the motions that part there"

@@ -104,7 +104,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
                 recorder.add(stop[0], *stop[1], *forces(stop[0], *stop[1]))
                 return "event"
             bar.at(run.t)
-        y = np.concatenate(_state(setup, lambda t: run.y)(run.t, ()))
+        y = np.concatenate(_sound(setup, run.y))
     return "done"
 
 
@@ -114,15 +114,16 @@ def _stuck(setup: Setup, t: float, why: str) -> SimulationError:
     return SimulationError(describe(found, where=setup.robot.name, fix=fix))
 
 
+def _sound(setup: Setup, y: Array) -> tuple[Array, Array]:
+    """Return the state (q, v) in what the solver has: quaternions of length 1, loops closed."""
+    robot = setup.robot
+    q, v = normalised(robot, y[: robot.nq]), y[robot.nq :]
+    return brought_back(robot, q, v) if robot.loops else (q, v)
+
+
 def _state(setup: Setup, path: Callable[[float], Array]) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:
     """Return the state at a time within a step, from the solver's own interpolation."""
-
-    def state_at(t: float, index: tuple[int, ...]) -> tuple[Array, Array]:
-        y = path(t)
-        q, v = normalised(setup.robot, y[: setup.robot.nq]), y[setup.robot.nq :]
-        return brought_back(setup.robot, q, v) if setup.robot.loops else (q, v)
-
-    return state_at
+    return lambda t, index: _sound(setup, path(t))
 
 
 def _field(setup: Setup, kept: Closing | None) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
@@ -143,4 +144,6 @@ def _kernel(setup: Setup, name: str, kept: Closing | None) -> Kernel:
         result = rate if name == "y_rate" else ca.jacobian(rate, y)
         return ca.Function(name, list(inputs.values()), [ca.cse(ca.densify(result))], list(inputs), [name])
 
-    return closed(setup.robot, f"{name} {kept}", setup.controller, setup.external, setup.control_period is not None, make)
+    return closed(
+        setup.robot, f"{name} {kept}", setup.controller, setup.external, setup.control_period is not None, make
+    )

@@ -50,9 +50,7 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
     return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
 
 
-def acceleration(
-    robot: Robot, acting: ca.Function, closing: Closing | None = None, rate: float = 0.0
-) -> ca.Function:
+def acceleration(robot: Robot, acting: ca.Function, closing: Closing | None = None, rate: float = 0.0) -> ca.Function:
     """Return a(t, q, v, [tau], [external]) (nv x 1) under the forces that act.
 
     ``closing`` says which equations keep loops closed, if there are any; ``rate`` (1/s) pulls back what is open.
@@ -62,8 +60,8 @@ def acceleration(
     if closing is None:
         a = robot.function("forward_dynamics", external=len(arguments) > 1)(q, v, *arguments)
     else:
-        tau, *wrenches = arguments
-        a = closed_forward_dynamics(lean(Tree.of(robot)), q, v, tau, closing, *wrenches, rate=rate)
+        external = arguments[1] if len(arguments) > 1 else None
+        a = closed_forward_dynamics(lean(Tree.of(robot)), q, v, arguments[0], closing, external, rate)
     return ca.Function("acceleration", [t, q, v, *rest], [a], acting.name_in(), ["a"])
 
 

@@ -85,13 +85,15 @@ Step = Callable[..., tuple[Array, Array]]
 
 
 def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code for all rollouts, and that of a single one."""
+    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and that of a single rollout."""
     robot, sources, periodic = setup.robot, (setup.controller, setup.external), setup.control_period is not None
     make = STEPS[setup.method]
 
     def kernel(closing: Closing | None) -> Callable[..., Any]:
         name = f"{setup.method} {closing}"
-        return closed(robot, name, *sources, periodic, lambda: make(robot, forces(robot, *sources, periodic), closing)).direct
+        return closed(
+            robot, name, *sources, periodic, lambda: make(robot, forces(robot, *sources, periodic), closing)
+        ).direct
 
     if not robot.loops:
         plain = kernel(None)

@@ -25,7 +25,7 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 
 def closed_at_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the state (..., nq) and (..., nv) with the rounding of its loops gone, or refuse one that is open."""
-    gap, rate = np.abs(robot.closure_error(q)), np.abs(np.matvec(robot.closure_jacobian(q), v))
+    gap, rate = np.abs(robot.closure_error(q)), np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0])
     allowed = f"{OPEN:g} of it"
     if not gap.max(initial=0.0) <= OPEN:
         fix = "q0 = robot.assemble(q_active, guess)"
@@ -73,7 +73,7 @@ class Keeper:
         self.robot, self.kept, self.q = robot, robot._kept_near(q), q
 
     def holds(self, t: float, q: Array) -> bool:
-        """Return whether the equations held on the way to the positions (nq,) at a time; if not, there are others now."""
+        """Return whether the equations held on the way to q (nq,) at a time; if not, there are others now."""
         if self._good(self.kept, q):
             self.q = q
             return True

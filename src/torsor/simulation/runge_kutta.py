@@ -24,8 +24,8 @@ def runge_kutta(robot: Robot, acting: ca.Function, closing: Closing | None = Non
     (Munthe-Kaas 1999, with the Cayley map in place of the exponential).
 
     Where loops are kept closed by the equations of ``closing``, the state after the step is the nearest one with closed
-    loops, and a third result is the margin of the equations: how far they are from dependent (``closure_margin``), negative
-    where at this pace they become dependent within the next step.
+    loops, and a third result is the margin of the equations: how far they are from dependent (``closure_margin``),
+    negative where at this pace they become dependent within the next step.
 
     Example:
         >>> import torsor
@@ -44,10 +44,11 @@ def runge_kutta(robot: Robot, acting: ca.Function, closing: Closing | None = Non
         u_rate = chart_rate(u, v_here)
         v_rate = accelerated(t + fraction * h, chart(q, u), v_here, *held)
         u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
-    ends = {"q_next": chart(q, h * u_sum), "v_next": v + h * v_sum}
+    q_next, v_next = chart(q, h * u_sum), v + h * v_sum
+    ends = {"q_next": q_next, "v_next": v_next}
     if closing is not None:
         tree = lean(Tree.of(robot))
-        before, after = closure_margin(tree, q, closing), closed_state(tree, *ends.values(), closing)
+        before, after = closure_margin(tree, q, closing), closed_state(tree, q_next, v_next, closing)
         vanishes = ca.logic_and(2 * after[2] <= before, after[2] < NEAR)
         ends = dict(zip(("q_next", "v_next", "margin"), after, strict=True))
         ends["margin"] = ca.if_else(vanishes, -after[2], after[2])

@@ -88,8 +88,21 @@ class Trajectory:
 
     @cached_property
     def reactions(self) -> Array:
-        """What each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion."""
-        return self.robot.joint_wrenches(self.q, self.v, self.a, self.external)
+        """What each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
+
+        With loops, what these exert on the links is taken into account (``Robot.loop_wrenches``).
+        """
+        loads = self.external
+        if self.robot.loops:
+            forces = self.robot.closed_loop_forces(self.q, self.v, self.tau, loads)
+            wrenches = self.robot.loop_wrenches(self.q, forces)
+            loads = wrenches if loads is None else loads + wrenches
+        return self.robot.joint_wrenches(self.q, self.v, self.a, loads)
+
+    @cached_property
+    def closure_error(self) -> Array:
+        """What the loops are open by, (..., T, c): ``Robot.closure_error`` along the motion; c is 0 without loops."""
+        return self.robot.closure_error(self.q)
 
     @cached_property
     def kinetic_energy(self) -> Array:
@@ -110,7 +123,8 @@ class Trajectory:
         """Return the state (q, v) at times between the samples: (..., nq) and (..., nv), or with an axis of times.
 
         The positions follow the cubic through the neighbouring samples and their velocities, on the group (de
-        Casteljau's construction with ``integrate`` and ``difference``), the velocities that through the accelerations.
+        Casteljau's construction with ``integrate`` and ``difference``), the velocities that through the accelerations;
+        loops are closed.
 
         Example:
             >>> import torsor
@@ -135,7 +149,11 @@ class Trajectory:
         while len(points) > 1:
             points = [integrate(x, s * difference(x, y)) for x, y in pairwise(points)]
         v = (1 - s) ** 2 * ((1 + 2 * s) * v0 + s * h * a0) + s**2 * ((3 - 2 * s) * v1 + (s - 1) * h * a1)
-        return points[0], v
+        if not self.robot.loops:
+            return points[0], v
+        from torsor.simulation.held import brought_back
+
+        return brought_back(self.robot, points[0], v)
 
     def _a_before(self, left: NDArray[np.signedinteger[Any]]) -> Array:
         """Return the accelerations at the ends of intervals, just before what holds during them ends."""
@@ -180,7 +198,8 @@ class Trajectory:
     def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Any:
         """Draw quantities over time, one panel each, and return the figure; ``path`` saves it too.
 
-        ``what`` names them: q, v, a, tau, energy, reactions (sizes of the forces). Needs matplotlib: ``torsor[plot]``.
+        ``what`` names them: q, v, a, tau, energy, reactions (sizes of the forces), closure. Needs matplotlib:
+        ``torsor[plot]``.
 
         Example:
             >>> import torsor
