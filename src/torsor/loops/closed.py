@@ -1,5 +1,6 @@
 """How loops close, as methods of a robot: what they are open by, how they are put together, what moves them."""
 
+from collections.abc import Collection
 from functools import cached_property
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.dynamics.constrained import Closing
 from torsor.errors import ModelError, describe
 from torsor.loops.assembly import Closer, nearest
-from torsor.loops.mobility import Mobility, analyse, choose, quality
+from torsor.loops.mobility import RANK, Mobility, analyse, choose, quality
 from torsor.parameters import Parametrised
 
 __all__ = ["Closed"]
@@ -79,12 +80,24 @@ class Closed(Parametrised):
     def _closing(self) -> Closing:
         """Equations and coordinates that the dynamics is solved with, chosen where the mechanism is not singular."""
         closing = choose(self.closure_jacobian(self._reference), self._active)
-        loose = [self.coordinate_names[k] for k in closing.independent if k not in self._active]
+        self._refuse_loose(closing, range(self.nv))
+        return closing
+
+    @cached_property
+    def _assembling(self) -> Closing:
+        """The same for putting it together, where what no loop sees, such as a base that is free, stays where it is."""
+        A = self.closure_jacobian(self._reference)
+        closing = choose(A, self._active)
+        self._refuse_loose(closing, np.flatnonzero(np.abs(A).max(axis=0, initial=0.0) > RANK))
+        return closing
+
+    def _refuse_loose(self, closing: Closing, seen: Collection[int]) -> None:
+        """Raise an error if some of the coordinates are neither driven nor moved by what is."""
+        loose = [self.coordinate_names[k] for k in closing.independent if k not in self._active and k in seen]
         if loose:
             found = f"the {len(self._active)} active coordinates do not move all: {len(closing.independent)} are needed"
             fix = f"make {', '.join(map(repr, loose))} active as well, or others that move with them"
             raise ModelError(describe(found, where=self.name, fix=fix))
-        return closing
 
     def mobility(self, q: ArrayLike | None = None) -> Mobility:
         """Return what can move at the positions q (nq,), which close the loops; by default, in general.
@@ -144,7 +157,7 @@ class Closed(Parametrised):
 
     @cached_property
     def _closer(self) -> Closer:
-        step = self._kernel(self._request("closure_step"))
+        step = self._kernel(self._request("closure_step", closing=self._assembling))
         return Closer(self.closure_error, step, self._moved)
 
     def _led(self, guess: Array, places: list[int], wanted: Array) -> Array:
