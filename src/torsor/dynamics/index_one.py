@@ -23,13 +23,15 @@ from torsor.dynamics.constrained import Closing
 from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.tree import Tree
 
-__all__ = ["closed_forward_dynamics", "closed_loop_forces", "closed_state", "closure_margin"]
+__all__ = ["closed_forward_dynamics", "closed_loop_forces", "closed_state", "closure_margin", "held_end"]
 
 # Of an integrator's error, 1e-5 at worst, Newton's first step leaves its square, and the second with the same matrix
 # that times the first error.
 CORRECTIONS = 2
 # What may be left: m, or sines of angles.
 CLOSED = 1e-10
+# Margins above this do not vanish within a step that is short enough for anything else.
+NEAR = 0.1
 
 
 class _Held:
@@ -125,3 +127,13 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, closing: Closing) -> tuple[ca.S
         v = held.without(v, A @ v)
     gap = ca.mmax(ca.fabs(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q))))
     return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), held.margin
+
+
+def held_end(tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, closing: Closing) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the end (q, v) of a step from q with closed loops, and its margin.
+
+    The margin is negative where at the pace of this step it vanishes within the next.
+    """
+    before, (q_next, v_next, after) = closure_margin(tree, q, closing), closed_state(tree, q_next, v_next, closing)
+    vanishes = ca.logic_and(2 * after <= before, after < NEAR)
+    return q_next, v_next, ca.if_else(vanishes, -after, after)

@@ -55,9 +55,9 @@ def four_bar(
 ) -> Robot:
     """Return a four-bar linkage in the plane of x and y, made of round bars and driven at the crank.
 
-    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0); the coupler hangs on the crank and is pinned to
-    the rocker. The crank turns fully if it is the shortest bar, and it and the longest are no longer than the other two
-    together (Grashof).
+    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0); the coupler hangs
+    on the crank and is pinned to the rocker. The crank turns fully if it or the ground is the shortest bar, and the
+    shortest and the longest together are no longer than the other two (Grashof).
 
     Example:
         >>> robot = four_bar()
@@ -234,7 +234,7 @@ def palletiser(
         hinge("lower_rod_joint", "column", "lower_rod", shoulder + behind),
         hinge("upper_rod_joint", "plate", "upper_rod", above),
     ]
-    ends = [
+    ends: list[tuple[str, str, ArrayLike]] = [
         ("rod_end", "rod", up),
         ("upper_arm_tail", "upper_arm", [-crank, 0, 0]),
         ("lower_rod_end", "lower_rod", up),

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 # Below this margin another choice of equations is looked for; below that one, there is none.
 POOR, SINGULAR = 0.02, 1e-7
 SMALL = 1e-4  # what an equation that says nothing there is taken for, in parts of the largest
+MASSLESS = 1e-14  # below this part of the largest, an eigenvalue of the mass matrix is rounding
 MOST = 8  # choices that one call looks for
 
 
@@ -36,8 +37,13 @@ class Multiplied(Closed):
         return self._scales_at(self._reference)
 
     def _scales_at(self, q: Array) -> Array:
-        A = self.closure_jacobian(q)
-        lengths = np.diag(A @ np.linalg.solve(self._call("mass_matrix", q), A.T))
+        A, M = self.closure_jacobian(q), self._call("mass_matrix", q)
+        moments, directions = np.linalg.eigh(M)
+        if self.nv and moments[0] <= MASSLESS * moments[-1]:
+            name = self.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
+            found = f"nothing resists the force of {name} where the loops are cut: the mass matrix is singular"
+            raise ModelError(describe(found, where=self.name, fix="give what it moves an inertia"))
+        lengths = np.diag(A @ np.linalg.solve(M, A.T))
         return np.asarray(np.maximum(lengths, SMALL * lengths.max(initial=0.0)))
 
     def _kept_at(self, q: Array) -> Closing:

@@ -2,9 +2,9 @@
 
 import casadi as ca
 
-from torsor.dynamics import Tree, closed_state, lean
+from torsor.dynamics import Tree, lean
 from torsor.dynamics.constrained import Closing
-from torsor.dynamics.index_one import closure_margin
+from torsor.dynamics.index_one import held_end
 from torsor.model import Robot
 from torsor.simulation.dynamics import acceleration, symbols
 
@@ -12,8 +12,6 @@ __all__ = ["runge_kutta"]
 
 # Where each stage looks, as a fraction of the step, and its weight in the sum.
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
-# Margins above this do not vanish within a step that is short enough for anything else.
-NEAR = 0.1
 
 
 def runge_kutta(robot: Robot, acting: ca.Function, closing: Closing | None = None) -> ca.Function:
@@ -47,10 +45,7 @@ def runge_kutta(robot: Robot, acting: ca.Function, closing: Closing | None = Non
     q_next, v_next = chart(q, h * u_sum), v + h * v_sum
     ends = {"q_next": q_next, "v_next": v_next}
     if closing is not None:
-        tree = lean(Tree.of(robot))
-        before, after = closure_margin(tree, q, closing), closed_state(tree, q_next, v_next, closing)
-        vanishes = ca.logic_and(2 * after[2] <= before, after[2] < NEAR)
-        ends = dict(zip(("q_next", "v_next", "margin"), after, strict=True))
-        ends["margin"] = ca.if_else(vanishes, -after[2], after[2])
+        held_ends = held_end(lean(Tree.of(robot)), q, q_next, v_next, closing)
+        ends = dict(zip(("q_next", "v_next", "margin"), held_ends, strict=True))
     outputs = ca.cse([ca.densify(each) for each in ends.values()])
     return ca.Function("rk4", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))
