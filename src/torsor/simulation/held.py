@@ -26,7 +26,7 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 def closed_at_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the state (..., nq) and (..., nv) with the rounding of its loops gone, or refuse one that is open."""
     gap, rate = np.abs(robot.closure_error(q)), np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0])
-    allowed = f"{OPEN:g} of it"
+    allowed = f"{OPEN:g} (m, or sines of angles)"
     if not gap.max(initial=0.0) <= OPEN:
         fix = "q0 = robot.assemble(q_active, guess)"
         found = f"q0 leaves the loops open by {gap.max():.2g}"
@@ -34,7 +34,7 @@ def closed_at_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     if not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         fix = "v0 = robot.constrained_velocities(q0, v_active)"
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
-        raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
+        raise ModelError(describe(found, where=robot.name, fix=fix))
     for index in np.ndindex(q.shape[:-1]):
         if robot._rank_at(q[index]) < len(robot._kept_near(q[index]).rows):
             raise SimulationError(_lost(robot, 0.0, index))

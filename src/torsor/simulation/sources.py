@@ -47,6 +47,9 @@ class Source(NamedTuple):
             return cls(call=_checked(given, robot, what, core, few))
         if few and np.shape(given)[-1:] == (len(few),):
             return cls(array=_spread(real_array(given, what, (len(few),)), core[0], few))
+        if few and np.shape(given)[-1:] != core:
+            allowed = f"(..., {core[0]}), or (..., {len(few)}) of the active coordinates"
+            raise ModelError(describe(f"{what} has shape {np.shape(given)}", where=robot.name, allowed=allowed))
         return cls(array=real_array(given, what, core))
 
 
