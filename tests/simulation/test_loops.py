@@ -194,6 +194,18 @@ def test_where_the_loops_lose_their_rank_it_is_said_when(parallelogram, method: 
         torsor.simulate(robot, [0.0, 0.0, 0.0], method=method)
 
 
+def test_what_was_reached_before_a_failure_is_kept(parallelogram) -> None:
+    robot, q = parallelogram
+    v = np.array([[0.0, 0.0, 0.0], [30.0, -30.0, 30.0]])
+    with pytest.raises(torsor.SimulationError, match=r"rollout \[1\]: .*lose their rank at t = 0\.0") as caught:
+        torsor.simulate(robot, q, v, 0.1, method="adaptive", record=0.01)
+    until = caught.value.trajectory
+    assert np.isfinite(until.a[0]).all() and np.isnan(until.a[1, -1]).all() and np.isfinite(until.a[1, 0]).all()
+    assert np.isfinite(until.reactions[0]).all()
+    with pytest.raises(torsor.SimulationError, match=r"rollout \[1\]: the loops lose their rank at t = 0\.0"):
+        torsor.simulate(robot, q, v, 0.1)
+
+
 @pytest.mark.parametrize("method", ["rk4", "adaptive"])
 def test_equations_are_chosen_anew_where_those_that_are_kept_become_dependent(parallelogram, method: str) -> None:
     robot, q = parallelogram

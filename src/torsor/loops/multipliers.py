@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.dynamics.constrained import Closing
 from torsor.errors import ModelError, describe
 from torsor.loops.closed import Closed
-from torsor.loops.mobility import analyse, choose
+from torsor.loops.mobility import RANK, choose
 
 __all__ = ["POOR", "SINGULAR", "Multiplied"]
 
@@ -61,11 +61,12 @@ class Multiplied(Closed):
             kept = self._kept
         except ModelError:
             return self._kept_at(q)
-        return kept if self._rank_at(q) <= len(kept.rows) else self._kept_at(q)
+        return kept if self._ranks(q) <= len(kept.rows) else self._kept_at(q)
 
-    def _rank_at(self, q: Array) -> int:
-        """Return how many equations of closure are independent at one configuration (nq,)."""
-        return self.nv - analyse(self.closure_jacobian(q), []).dof
+    def _ranks(self, q: Array) -> NDArray[np.intp]:
+        """Return how many equations of closure are independent at each of the configurations (..., nq)."""
+        values = np.linalg.svd(self.closure_jacobian(q), compute_uv=False)
+        return np.asarray((values > RANK * values[..., :1]).sum(axis=-1))
 
     def _held(self, name: str, kept: Closing, external: bool = False) -> Callable[..., Any]:
         return self._kernel(self._request(name, external=external, closing=kept))

@@ -35,8 +35,9 @@ def closed_at_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
         fix = "v0 = robot.constrained_velocities(q0, v_active)"
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
         raise ModelError(describe(found, where=robot.name, fix=fix))
-    for index in np.ndindex(q.shape[:-1]):
-        if robot._rank_at(q[index]) < len(robot._kept_near(q[index]).rows):
+    kept = robot._kept_near(q.reshape(-1, robot.nq)[0])
+    for index in map(tuple, np.argwhere(~(robot._held("closure_margin", kept)(q) >= POOR))):
+        if robot._ranks(q[index]) < len(kept.rows):
             raise SimulationError(_lost(robot, 0.0, index))
     return brought_back(robot, q, v)
 

@@ -91,7 +91,7 @@ class Setup:
             raise ModelError(describe(f"robot is {robot!r}", allowed="a torsor.Robot", fix="torsor.load(path)"))
         if method not in METHODS:
             raise ModelError(describe(f"method is {method!r}", where=robot.name, allowed=", ".join(METHODS)))
-        if method == "adaptive" or robot.loops:
+        if (method == "adaptive" or robot.loops) and robot.target.dtype != "float64":
             robot = robot.to(dtype="float64")  # no error estimate means anything in float32, and no loop closes
         duration, step = _positive(robot, "duration", duration), _positive(robot, "step", step)
         rtol, atol = _positive(robot, "rtol", rtol), _positive(robot, "atol", atol)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,7 +94,7 @@ class Trajectory:
         """
         loads = self.external
         if self.robot.loops:
-            forces = self.robot.closed_loop_forces(self.q, self.v, self.tau, loads)
+            forces = _where_known(self.robot.closed_loop_forces, self.q, self.v, self.tau, loads)
             wrenches = self.robot.loop_wrenches(self.q, forces)
             loads = wrenches if loads is None else loads + wrenches
         return self.robot.joint_wrenches(self.q, self.v, self.a, loads)
@@ -214,7 +214,22 @@ class Trajectory:
 
 def forward(robot: Robot) -> Callable[..., Array]:
     """Return the accelerations of a robot as a function of (q, v, tau, external); its loops, if any, are closed."""
-    return robot.closed_forward_dynamics if robot.loops else robot.forward_dynamics
+    return partial(_where_known, robot.closed_forward_dynamics) if robot.loops else robot.forward_dynamics
+
+
+def _where_known(
+    function: Callable[..., Array], q: Array, v: Array, tau: Array, external: Array | None = None
+) -> Array:
+    """Return a function of states with closed loops, NaN for those that were not reached."""
+    known = np.isfinite(v).all(axis=-1)
+    if known.all():
+        return function(q, v, tau, external)
+    tau = np.broadcast_to(tau, v.shape)[known]
+    loads = None if external is None else np.broadcast_to(external, (*known.shape, *external.shape[-2:]))[known]
+    found = function(q[known], v[known], tau, loads)
+    whole = np.full((*known.shape, found.shape[-1]), np.nan)
+    whole[known] = found
+    return whole
 
 
 def _of_rollouts(event: Crossings, numbers: NDArray[np.intp], picked: NDArray[np.intp]) -> Crossings:
