@@ -372,3 +372,16 @@ def test_a_frame_and_a_coupling_hold_as_well() -> None:
     fall = torsor.simulate(geared, [0.1, 0.1], duration=1.0)
     np.testing.assert_allclose(fall.q[:, 0] + 2 * fall.q[:, 1], 0.3, atol=1e-13)
     assert np.ptp(fall.energy) < 1e-8 < np.ptp(fall.kinetic_energy)
+
+
+def test_elastic_drives_move_loops() -> None:
+    plain = library.slider_crank()
+    robot = plain.with_motor("crank_joint", 1e-4, 5.0, carrier="ground", stiffness=50.0)
+    robot = robot.with_active(["crank_joint/motor"])
+    q = np.append(plain.assemble([0.5], guess=[0.5, -0.6, 0.18]), 0.55)  # the spring is wound up
+    ways = [
+        torsor.simulate(robot, q, duration=0.2, step=1e-4, record=0.02, method=each) for each in ("rk4", "adaptive")
+    ]
+    np.testing.assert_allclose(ways[0].q, ways[1].q, atol=1e-6)
+    assert np.ptp(ways[0].energy) < 1e-7 < np.ptp(ways[0].kinetic_energy)
+    assert np.abs(ways[0].closure_error).max() < 1e-14
