@@ -345,6 +345,14 @@ def test_what_is_open_at_the_start_is_refused(four_bar, settings: dict, message:
         torsor.simulate(robot, **start, **settings)
 
 
+@pytest.mark.parametrize("method", ["rk4", "implicit"])
+def test_a_step_that_is_too_long_to_close_the_loops_is_an_error(four_bar, method: str) -> None:
+    robot, q = four_bar
+    v = robot.constrained_velocities(q, [30.0])
+    with pytest.raises(torsor.SimulationError, match=r"could not be .* fix: a step below 0\.05 s"):
+        torsor.simulate(robot, q, v, step=0.05, method=method)
+
+
 def test_numbers_of_single_precision_are_not_enough_for_loops(four_bar) -> None:
     robot, q = four_bar
     swing = torsor.simulate(robot.to(dtype="float32"), q, duration=0.05)

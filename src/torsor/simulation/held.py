@@ -163,7 +163,7 @@ class HeldStep:
                     self.choice[index] = self.choices.index(kept)
                     first = self.choice.flat[0]
                     self.single = self.kernels[first] if (self.choice == first).all() else None
-        if not found[2] >= SINGULAR:
+        if found[2] < SINGULAR:  # what is not a number is no margin, but a step that failed
             raise SimulationError(_lost(self.robot, float(t) + float(rest[-1]), index))
         return found[0], found[1]
 
