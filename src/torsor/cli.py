@@ -21,6 +21,8 @@ from torsor.simulation import METHODS, SUFFIXES, SimulationError
 
 __all__ = ["main"]
 
+Numbers = list[float] | None
+
 
 def _ready_made() -> list[str]:
     """Return the names of the robots of the library that need no argument."""
@@ -54,6 +56,10 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
     drives = view.drive_table(robot)
     if drives is not None:
         console.print(drives)
+    if robot.loops:
+        loops = (f"{loop.name} ({getattr(loop, 'kind', 'coupling')})" for loop in robot.loops)
+        console.print("Loops: " + ", ".join(loops), highlight=False, markup=False)
+        console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
 
@@ -62,15 +68,29 @@ def _count(arguments: argparse.Namespace, console: Console) -> None:
     console.print(view.count_table(_robot(arguments.robot, arguments.base)))
 
 
+def _start(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the state at the start. With loops it may be that of the active coordinates alone, or a guess of all."""
+    if not (robot.loops and robot.active):
+        return q0, v0
+    if q0 is not None and len(q0) == len(robot.active):
+        q0 = robot.assemble(q0).tolist()
+    elif q0 is not None and len(q0) == robot.nq:
+        q0 = robot.assemble([q0[robot.position_names.index(name)] for name in robot.active], guess=q0).tolist()
+    if v0 is not None and len(v0) == len(robot.active) < robot.nv:
+        v0 = robot.constrained_velocities(robot.neutral() if q0 is None else q0, v0).tolist()
+    return q0, v0
+
+
 def _simulate(arguments: argparse.Namespace, console: Console) -> None:
     robot = _robot(arguments.robot, arguments.base)
     if arguments.output is not None and arguments.output.suffix.lower() not in SUFFIXES:
         allowed = ", ".join(SUFFIXES)
         raise ModelError(f"{arguments.output}: the suffix is {arguments.output.suffix!r}; allowed: {allowed}")
+    q0, v0 = _start(robot, arguments.q0, arguments.v0)
     trajectory = torsor.simulate(
         robot,
-        arguments.q0,
-        arguments.v0,
+        q0,
+        v0,
         arguments.duration,
         controller=arguments.tau,
         method=arguments.method,
@@ -169,8 +189,9 @@ def _simulation_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--step", type=float, default=1e-3, help="longest step, in seconds (default: 0.001)")
     command.add_argument("--method", choices=METHODS, default="rk4", help="how to integrate (default: rk4)")
     command.add_argument("--record", type=float, help="seconds between two samples (default: every step)")
+    of = "; of a robot with loops, those of the active coordinates are enough"
     for name, what in (("q0", "positions at the start"), ("v0", "velocities at the start"), ("tau", "constant forces")):
-        command.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=f"{what} (default: zero)")
+        command.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=f"{what} (default: zero){of}")
     command.add_argument("--output", type=Path, help="where the trajectory goes: a .npz or .csv file")
     command.add_argument("--plot", type=Path, help="where a plot goes")
 

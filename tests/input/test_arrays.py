@@ -19,7 +19,8 @@ WITH_EXTERNAL = [name for name, each in ALGORITHMS.items() if each.external and 
 METHODS = [
     name
     for name, each in ALGORITHMS.items()
-    if hasattr(torsor.Robot, name) and not (each.results or each.closed or "c" in each.output)
+    if hasattr(torsor.Robot, name)
+    and not (each.results or each.closed or "c" in each.output or "multipliers" in each.inputs)
 ]
 
 

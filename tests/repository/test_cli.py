@@ -77,3 +77,24 @@ def test_a_mistake_is_said_in_one_line(
     shown = capsys.readouterr().err
     assert message in shown
     assert shown.startswith("error: ")
+
+
+def test_robots_with_loops_move_from_their_active_coordinates(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "four_bar.toml")
+    torsor.library.four_bar().save(path)
+    assert main(["info", path]) == 0
+    assert "Loops: pin (revolute)\nActive: crank_joint" in capsys.readouterr().out
+    assert main(["simulate", path, "--duration", "0.01"]) == 1
+    assert "q0 leaves the loops open by 0.5" in capsys.readouterr().err
+    start = ["--q0", "0.5", "0.2", "1.5", "--v0", "2", "--tau", "3"]
+    output = tmp_path / "swing.npz"
+    assert main(["simulate", path, "--duration", "0.01", *start, "--output", str(output)]) == 0
+    assert "loops open by at most" in capsys.readouterr().out
+    swing = torsor.Trajectory.load(output)
+    assert swing.q[0].round(3).tolist() == [0.5, 0.242, 1.553] and swing.v[0, 0] == pytest.approx(2)
+    assert swing.tau[0].tolist() == [3, 0, 0]
+    assert main(["simulate", path, "--duration", "0.01", "--q0", "0.5"]) == 0
+    assert main(["simulate", path, "--q0", "0.5", "--tau", "1", "2"]) == 1
+    assert "controller has shape (2,); allowed: (..., 3), or (..., 1) of the active" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from torsor.dynamics.algorithms import ALGORITHMS, Algorithm
 from torsor.dynamics.fingerprint import fingerprint
+from torsor.dynamics.index_one import closed_state
 from torsor.dynamics.lean import lean
 from torsor.dynamics.midpoint import midpoint_step
 from torsor.dynamics.regressor import inertial, parameter_names, parameters, units
@@ -16,6 +17,7 @@ __all__ = [
     "Body",
     "Request",
     "Tree",
+    "closed_state",
     "fingerprint",
     "inertial",
     "lean",

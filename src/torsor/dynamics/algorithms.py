@@ -14,6 +14,8 @@ from torsor.dynamics import (
     energy,
     hessian,
     hybrid,
+    index_one,
+    loop_wrenches,
     newton_euler,
     passive,
     places,
@@ -55,6 +57,8 @@ class Algorithm:
 
     def size_of(self, name: str) -> str:
         """Return which of the ``sizes`` an input has."""
+        if name == "multipliers":
+            return "c"
         return "nq" if name in ("q", "q_end") else "N" if name.endswith("_active") or name == "share" else "n"
 
 
@@ -183,6 +187,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         closed=True,
         external=True,
     ),
+    "closed_forward_dynamics": Algorithm(
+        index_one.closed_forward_dynamics, ("q", "v", "tau"), _N, lean=True, closed=True, external=True
+    ),
+    "closed_loop_forces": Algorithm(
+        index_one.closed_loop_forces, ("q", "v", "tau"), ("c",), lean=True, closed=True, external=True
+    ),
+    "loop_wrenches": Algorithm(loop_wrenches.loop_wrenches, ("q", "multipliers"), _LINKS),
+    "closure_margin": Algorithm(index_one.closure_margin, ("q",), _SCALAR, lean=True, closed=True),
     "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),
 }

@@ -15,10 +15,10 @@ from torsor.dynamics.kinematics import Move, moves, sx
 from torsor.dynamics.places import place_in_body
 from torsor.dynamics.tree import Cut, Relation, Tree
 
-__all__ = ["closure_drift", "closure_error", "closure_jacobian"]
+__all__ = ["closure_drift", "closure_error", "closure_jacobian", "relative_pose"]
 
 
-def _relative(tree: Tree, moved: list[Move], cut: Cut) -> tuple[ca.SX, ca.SX]:
+def relative_pose(tree: Tree, moved: list[Move], cut: Cut) -> tuple[ca.SX, ca.SX]:
     """Return (R, p) of frame b seen from frame a."""
     (i, j), poses = (cut.a.link, cut.b.link), [place_in_body(tree, cut.a), place_in_body(tree, cut.b)]
     while i != j:  # parents come before children
@@ -39,7 +39,7 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
         if isinstance(closure, Relation):
             rows.append(sum((c * q[k] for k, c in closure.shares), start=ca.SX(-closure.offset)))
         else:
-            rows.append(closure.loop.error(*_relative(tree, moved, closure)))
+            rows.append(closure.loop.error(*relative_pose(tree, moved, closure)))
     return ca.vertcat(*rows)
 
 

@@ -35,14 +35,17 @@ __all__ = [
 class Closing(NamedTuple):
     """Which equations of closure are kept, which coordinates move the mechanism, and which are driven.
 
-    ``units`` (c) and ``length`` (m) say what errors of closure and steps of coordinates are measured by.
+    ``units`` (c) and ``length`` (m) say what errors of closure and steps of coordinates are measured by. Where
+    multipliers hold the loops no coordinate moves the others; ``scales`` then has what A M^-1 A^T of each kept equation
+    is where the mechanism is far from singular.
     """
 
     rows: tuple[int, ...]
-    independent: tuple[int, ...]
-    active: tuple[int, ...]
+    independent: tuple[int, ...] = ()
+    active: tuple[int, ...] = ()
     units: tuple[float, ...] = ()
     length: float = 1.0
+    scales: tuple[float, ...] = ()
 
 
 def solved(A: ca.SX, B: ca.SX) -> ca.SX:

@@ -14,16 +14,24 @@ where B(u) turns velocities into rates of u (``chart_rate``), and C(u) carries a
 rounding, whatever the step. w is improved by Newton's method with the matrix M + h^2/4 K + h/2 D, K and D the slopes of
 springs, dampers and friction: the elimination of ``hybrid`` solves it. Forces from outside that depend on the state
 have slopes too, and then the matrix is full. Where the equations are not solved in the end there is NaN for a result.
+
+Loops push at both ends of the step: at the start along A^T with multipliers that close them at the end, phi(q1) = 0,
+and at the end with others that let nothing open, A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). That is
+variational too: energy does not drift.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import casadi as ca
 
+from torsor.dynamics.closure import closure_error, closure_jacobian
 from torsor.dynamics.composite import mass_matrix
 from torsor.dynamics.configuration import chart, chart_carry, chart_rate, chart_velocity
+from torsor.dynamics.constrained import Closing, solved
 from torsor.dynamics.energy import gravity_energy, kinetic_energy
 from torsor.dynamics.hybrid import Stiffness, solve_mass
+from torsor.dynamics.index_one import CLOSED
 from torsor.dynamics.kinematics import moves
 from torsor.dynamics.newton_euler import inertial_force, load_force
 from torsor.dynamics.passive import friction_force, slopes, spring_force
@@ -40,8 +48,13 @@ EVALUATIONS, EVALUATIONS_WITH_FRICTION, CHORDS = 7, 16, 8
 CONVERGED = 1e-6
 
 
-def midpoint_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches in the middle."""
+def midpoint_step(
+    tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, closing: Closing | None = None
+) -> tuple[ca.SX, ca.SX]:
+    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches in the middle.
+
+    With the equations of ``closing`` q has closed loops; v becomes that of closed loops by ``closed_state``.
+    """
     if not tree.nv:
         return q, v
     mu0 = inertial_force(tree, q, v)
@@ -53,6 +66,7 @@ def midpoint_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces) -> t
     # Friction grows ever more slowly with speed: Newton's method climbs it from rest, and falls over it from above.
     w = ca.vertcat(*(ca.SX(0) if k in rubbing else v[k] for k in range(tree.nv)))
     mu1, off, scale = mu0, mu0, mu0
+    loops = None if closing is None else _Loops(tree, q, v, h, closing)
     for k in range(evaluations):
         u = h / 2 * w
         q_mid, v_mid = chart(tree, q, u), chart_velocity(tree, u, w)
@@ -62,20 +76,55 @@ def midpoint_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces) -> t
             Q = Q + load_force(tree, q_mid, external)
         mu1, start = _ends(tree, w, h, inertial_force(tree, q_mid, v_mid), Q)
         off, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
+        if loops is not None:
+            off = off + loops.push
         if k < evaluations - 1:
             own = slopes(tree, q_mid, v_mid, chord=k < CHORDS)
             stiffness = {key: h**2 / 4 * K + h / 2 * D for key, (K, D) in own.items()}
             if outer is None:
-                w = w + _solve(tree, near, off, stiffness)
+                solve = partial(_solve, tree, near, stiffness=stiffness)
             else:
                 A = mass_matrix(tree, near) + h**2 / 4 * outer[0] + h / 2 * outer[1]
                 for (i, j), value in stiffness.items():
                     for row, column in {(i, j), (j, i)}:
                         A[row, column] += value
-                w = w + ca.solve(A, off)
+                solve = partial(ca.solve, A)
+            change = solve(off)
+            w = w + (change if loops is None else loops.closing(w, change, solve))
     q_end = chart(tree, q, h * w)
     v_end = _solve(tree, q_end, mu1, {})
-    return q_end, ca.if_else(ca.norm_1(off) <= CONVERGED * scale, v_end, ca.SX.nan(tree.nv, 1))
+    found = ca.norm_1(off) <= CONVERGED * scale
+    if loops is not None:
+        found = ca.logic_and(found, ca.norm_inf(loops.error(w)) <= CLOSED)
+    return q_end, ca.if_else(found, v_end, ca.SX.nan(tree.nv, 1))
+
+
+class _Loops:
+    """What loops add to the equations of the step: a push at its start, so that they are closed at its end."""
+
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, closing: Closing):
+        self.tree, self.q, self.h, self.rows = tree, q, h, list(closing.rows)
+        self.A_T = closure_jacobian(tree, q)[self.rows, :].T
+        self.multipliers = ca.SX.zeros(len(self.rows), 1)
+        u = ca.SX.sym("u", tree.nv)
+        by_u = ca.jacobian(closure_error(tree, chart(tree, q, u))[self.rows], u)
+        self.slope = h * ca.substitute(by_u, u, h * v)  # of the errors at the end by w, where the end is about to be
+
+    @property
+    def push(self) -> ca.SX:
+        """The momentum (nv x 1) that the loops give at the start."""
+        return self.A_T @ self.multipliers
+
+    def error(self, w: ca.SX) -> ca.SX:
+        """Return what the loops are open by after a step with the mean rate w."""
+        return closure_error(self.tree, chart(self.tree, self.q, self.h * w))[self.rows]
+
+    def closing(self, w: ca.SX, change: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
+        """Return the change of w that also closes the loops, from the one that does not, and remember the push."""
+        X = ca.horzcat(*(solve(column) for column in ca.horzsplit(self.A_T)))
+        more = -solved(self.slope @ X, self.error(w) + self.slope @ change)
+        self.multipliers = self.multipliers + more
+        return change + X @ more
 
 
 def _outer_slopes(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:

@@ -1,18 +1,23 @@
-"""Ready-made robots: those of the papers, arms rigid and elastic, robots whose base moves, chains, random trees."""
+"""Ready-made robots: those of the papers, arms rigid and elastic, moving bases, closed loops, chains, random trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
+from torsor.library.loops import closed_leg, five_bar, four_bar, palletiser, slider_crank
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
 from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.trees import planar_chain, random_tree
 
 __all__ = [
+    "closed_leg",
     "delta",
     "eel",
     "elastic_arm",
     "elastic_seven_axis_arm",
+    "five_bar",
+    "four_bar",
     "free_flying_arm",
     "gough_stewart",
+    "palletiser",
     "planar_chain",
     "quadruped",
     "random_tree",
@@ -20,6 +25,7 @@ __all__ = [
     "seven_axis_arm",
     "six_axis_arm",
     "slide_link",
+    "slider_crank",
     "stanford",
     "three_rrr",
     "two_link",

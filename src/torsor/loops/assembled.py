@@ -19,7 +19,7 @@ class Assembled(Closed):
 
     @cached_property
     def _closer(self) -> Closer:
-        return Closer(self._exact._kernel(self._request("closure_trial")), *self._units[1:])
+        return Closer(self._exact._kernel(self._request("closure_trial", closing=self._assembling)), *self._units[1:])
 
     def assemble(self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise") -> Array:
         """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.

@@ -1,6 +1,6 @@
 """How loops close, as methods of a robot: what they are open by, how they are put together, what moves them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Self
@@ -146,19 +146,34 @@ class Closed(Parametrised):
     def _closing(self) -> Closing:
         """Equations and coordinates that the dynamics is solved with, chosen where the mechanism is not singular."""
         closing = choose(self._measured_jacobian(self._reference), self._active)
-        loose = [self.coordinate_names[k] for k in closing.independent if k not in self._active]
+        self._refuse_loose(closing, range(self.nv))
+        return self._with_units(closing)
+
+    @cached_property
+    def _assembling(self) -> Closing:
+        """The same for putting it together, where what no loop sees, such as a base that is free, stays where it is."""
+        A = self._measured_jacobian(self._reference)
+        closing = choose(A, self._active)
+        self._refuse_loose(closing, np.flatnonzero(np.abs(A).max(axis=0, initial=0.0) > RANK))
+        return self._with_units(closing)
+
+    def _with_units(self, closing: Closing) -> Closing:
+        return closing._replace(units=tuple(self._units[0].tolist()), length=self._length)
+
+    def _refuse_loose(self, closing: Closing, seen: Collection[int]) -> None:
+        """Raise an error if some of the coordinates are neither driven nor moved by what is."""
+        loose = [self.coordinate_names[k] for k in closing.independent if k not in self._active and k in seen]
         if loose:
             found = f"the {len(self._active)} active coordinates do not move all: {len(closing.independent)} are needed"
             fix = f"make {', '.join(map(repr, loose))} active as well, or others that move with them"
             raise ModelError(describe(found, where=self.name, fix=fix))
-        return closing._replace(units=tuple(self._units[0].tolist()), length=self._length)
 
     def _one_closed(self, q: ArrayLike | None) -> Array:
         """Return one state whose loops are closed, by default one that was found."""
         at = self._reference if q is None else numbers(q, self.nq, self.name, "q")
         if at.ndim != 1:
             raise ModelError(describe(f"q has shape {at.shape}", where=self.name, allowed=f"({self.nq},), one state"))
-        self._refuse_open(float(np.abs(self._measured_error(at)).max(initial=0.0)))
+        self._check_open(at)
         return at
 
     def mobility(self, q: ArrayLike | None = None, output: str | int | None = None, point: bool = False) -> Mobility:
@@ -210,6 +225,10 @@ class Closed(Parametrised):
         return [(tuple(names[k] for k in each), control) for each, control in found]
 
     # Whether it is closed
+
+    def _check_open(self, q: ArrayLike) -> None:
+        """Refuse open loops."""
+        self._refuse_open(float(np.linalg.norm(self._measured_error(np.asarray(q)), axis=-1).max(initial=0.0)))
 
     def _refuse_open(self, size: float) -> None:
         if not size <= OPEN:

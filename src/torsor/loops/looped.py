@@ -7,21 +7,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.dynamics import ALGORITHMS, Request
-from torsor.loops.assembled import Assembled
+from torsor.loops.multipliers import Multiplied
 
 __all__ = ["Looped"]
 
 Array = NDArray[np.float64]
 
 
-class Looped(Assembled):
+class Looped(Multiplied):
     """A robot that moves and feels forces as a whole while its loops are closed."""
 
     def _new_request(
         self, name: str, place: str | int | None, external: bool | str, forced: Sequence[str] | None, **options: Any
     ) -> Request:
-        if name in ALGORITHMS and ALGORITHMS[name].closed:
-            options = {"closing": self._closing} | options
+        if name in ALGORITHMS and ALGORITHMS[name].closed and "closing" not in options:
+            options["closing"] = self._closing
         return super()._new_request(name, place, external, forced, **options)
 
     def _closed(self, name: str, *values: ArrayLike, external: ArrayLike | None = None) -> Any:

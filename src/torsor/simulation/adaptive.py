@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler import Kernel
+from torsor.dynamics.constrained import Closing
 from torsor.errors import describe
 from torsor.simulation.control import ask_of, sampled
 from torsor.simulation.dynamics import acceleration, closed, forces, position_rate
 from torsor.simulation.events import Watch
 from torsor.simulation.failure import too_fast
+from torsor.simulation.held import Keeper, brought_back
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder, thinning
 from torsor.simulation.setup import WHOLE, Setup, normalised
@@ -26,6 +28,8 @@ Array = NDArray[np.float64]
 # So many steps must come at least this part of the duration further: where a force jumps, as Coulomb's friction does at
 # rest, a solver with error control goes to and fro in ever smaller steps.
 CREEP, CREEP_SPEED = 2000, 1e-6
+# How fast loops that the solver leaves open close again (1/s): faster than errors gather, slower than what moves.
+PULL = 10.0
 
 
 def sample_times(setup: Setup) -> Array:
@@ -42,8 +46,7 @@ def sample_times(setup: Setup) -> Array:
 def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, bar: Bar, solver: Any) -> str:
     """Integrate one rollout, record at the given times, and return the status."""
     robot, nq = setup.robot, setup.robot.nq
-    rate = _kernel(setup, "y_rate")
-    jacobian = cache(lambda: _kernel(setup, "y_jacobian"))  # compiled once LSODA meets stiffness, and only then
+    keeper = Keeper(robot, setup.q) if robot.loops else None
     ask, ask_external = ask_of(setup), setup.external.call
     if setup.control_period is not None and ask is not None:
         ask = sampled(setup, ask)
@@ -61,12 +64,18 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
         q = normalised(robot, y[:nq]) if calls else y[:nq]
         return [np.array(t), y, *(each for each in forces(t, q, y[nq:]) if each is not None)]
 
-    exact = None if calls else lambda t, y: jacobian()(*inputs(t, y))
+    def begin(start: float, y: Array, end: float) -> Any:
+        kept = None if keeper is None else keeper.kept
+        rate = _kernel(setup, "y_rate", kept)
+        jacobian = cache(lambda: _kernel(setup, "y_jacobian", kept))  # compiled once LSODA meets stiffness, only then
+        exact = None if calls else lambda t, y: jacobian()(*inputs(t, y))
+        return solver(lambda t, y: rate(*inputs(t, y)), start, y, end, rtol=setup.rtol, atol=setup.atol, jac=exact)
+
     y, due = np.concatenate([setup.q, setup.v]), 0
     for start, end in setup.segments:
         if setup.control_period is not None and ask is not None:
             tau = ask(start, normalised(robot, y[:nq]), y[nq:])
-        run = solver(lambda t, y: rate(*inputs(t, y)), start, y, end, rtol=setup.rtol, atol=setup.atol, jac=exact)
+        run = begin(start, y, end)
         taken, seen = 0, start
         while run.status == "running":
             taken += 1
@@ -82,6 +91,9 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
                 raise error
             path = run.dense_output()
             state_at = _state(setup, path)
+            if keeper is not None and not keeper.holds(run.t, state_at(run.t, ())[0]):
+                run = begin(before, np.concatenate(state_at(before, ())), end)
+                continue
             stop = watch.step(before, run.t, *state_at(run.t, ()), state_at) if watch.events else None
             reached = run.t if stop is None else stop[0]
             while due < len(times) and (times[due] < reached or reached == setup.duration == times[due]):
@@ -92,7 +104,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, watch: Watch, b
                 recorder.add(stop[0], *stop[1], *forces(stop[0], *stop[1]))
                 return "event"
             bar.at(run.t)
-        y = np.concatenate([normalised(robot, run.y[:nq]), run.y[nq:]])
+        y = np.concatenate(_sound(setup, run.y))
     return "done"
 
 
@@ -102,20 +114,23 @@ def _stuck(setup: Setup, t: float, why: str) -> SimulationError:
     return SimulationError(describe(found, where=setup.robot.name, fix=fix))
 
 
+def _sound(setup: Setup, y: Array) -> tuple[Array, Array]:
+    """Return the state (q, v) in what the solver has: quaternions of length 1, loops closed."""
+    robot = setup.robot
+    q, v = normalised(robot, y[: robot.nq]), y[robot.nq :]
+    return brought_back(robot, q, v) if robot.loops else (q, v)
+
+
 def _state(setup: Setup, path: Callable[[float], Array]) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:
     """Return the state at a time within a step, from the solver's own interpolation."""
-
-    def state_at(t: float, index: tuple[int, ...]) -> tuple[Array, Array]:
-        y = path(t)
-        return normalised(setup.robot, y[: setup.robot.nq]), y[setup.robot.nq :]
-
-    return state_at
+    return lambda t, index: _sound(setup, path(t))
 
 
-def _field(setup: Setup) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
+def _field(setup: Setup, kept: Closing | None) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
     """Return the inputs (t, y, ...) and y = (q, v) itself, and its rate."""
     robot = setup.robot
-    a = acceleration(robot, forces(robot, setup.controller, setup.external, setup.control_period is not None))
+    acting = forces(robot, setup.controller, setup.external, setup.control_period is not None)
+    a = acceleration(robot, acting, kept, rate=PULL)
     t, q, v, *others = (ca.SX.sym(name, *a.size_in(name)) for name in a.name_in())
     y = ca.SX.sym("y", robot.nq + robot.nv)
     inputs = {"t": t, "y": y} | dict(zip(a.name_in()[3:], others, strict=True))
@@ -123,10 +138,12 @@ def _field(setup: Setup) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
     return inputs, y, ca.substitute(rate, ca.vertcat(q, v), y)
 
 
-def _kernel(setup: Setup, name: str) -> Kernel:
+def _kernel(setup: Setup, name: str, kept: Closing | None) -> Kernel:
     def make() -> ca.Function:
-        inputs, y, rate = _field(setup)
+        inputs, y, rate = _field(setup, kept)
         result = rate if name == "y_rate" else ca.jacobian(rate, y)
         return ca.Function(name, list(inputs.values()), [ca.cse(ca.densify(result))], list(inputs), [name])
 
-    return closed(setup.robot, name, setup.controller, setup.external, setup.control_period is not None, make)
+    return closed(
+        setup.robot, f"{name} {kept}", setup.controller, setup.external, setup.control_period is not None, make
+    )

@@ -8,6 +8,9 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 
 from torsor.compiler import Kernel, compile
+from torsor.dynamics import Tree, lean
+from torsor.dynamics.constrained import Closing
+from torsor.dynamics.index_one import closed_forward_dynamics
 from torsor.model import Robot
 from torsor.simulation.sources import Source
 
@@ -47,11 +50,18 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
     return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
 
 
-def acceleration(robot: Robot, acting: ca.Function) -> ca.Function:
-    """Return a(t, q, v, [tau], [external]) (nv x 1) under the forces that act."""
+def acceleration(robot: Robot, acting: ca.Function, closing: Closing | None = None, rate: float = 0.0) -> ca.Function:
+    """Return a(t, q, v, [tau], [external]) (nv x 1) under the forces that act.
+
+    ``closing`` says which equations keep loops closed, if there are any; ``rate`` (1/s) pulls back what is open.
+    """
     t, q, v, *rest = symbols(acting)
     arguments = acting.call([t, q, v, *rest])
-    a = robot.function("forward_dynamics", external=len(arguments) > 1)(q, v, *arguments)
+    if closing is None:
+        a = robot.function("forward_dynamics", external=len(arguments) > 1)(q, v, *arguments)
+    else:
+        external = arguments[1] if len(arguments) > 1 else None
+        a = closed_forward_dynamics(lean(Tree.of(robot)), q, v, arguments[0], closing, external, rate)
     return ca.Function("acceleration", [t, q, v, *rest], [a], acting.name_in(), ["a"])
 
 
@@ -94,7 +104,7 @@ def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Call
 def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
     """Return the shape, for one rollout, of everything that the functions take and give, by its name."""
     nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event"), ())
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin"), ())
     shapes |= dict.fromkeys(("q", "q_next", "chart"), (nq,)) | dict.fromkeys(
         ("v", "v_next", "tau", "controller", "u"), (nv,)
     )

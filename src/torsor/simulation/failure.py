@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from torsor.errors import describe
 from torsor.simulation.setup import Setup
-from torsor.simulation.trajectory import SimulationError
+from torsor.simulation.trajectory import SimulationError, forward
 
 __all__ = ["FASTEST", "refuse_singular", "too_fast"]
 
@@ -28,6 +28,8 @@ def too_fast(setup: Setup, t: float, v: Array) -> SimulationError | None:
     found = f"the speed of {setup.robot.coordinate_names[k]} is {v[(*rollout, k)]:.3g} at t = {t:.6g} s"
     if setup.method == "implicit" and np.isnan(v[(*rollout, k)]):
         found = f"the equations of the step to t = {t:.6g} s could not be solved"
+    elif setup.robot.loops and np.isnan(v[(*rollout, k)]):
+        found = f"the loops could not be closed after the step to t = {t:.6g} s"
     others = {"rk4": 'method="implicit" or "adaptive"', "implicit": 'method="adaptive"'}.get(setup.method)
     finer = "" if others is None else f"a step below {setup.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
@@ -39,7 +41,7 @@ def refuse_singular(setup: Setup) -> None:
     """Raise an error if some force at the start moves nothing: then no acceleration follows from it."""
     robot = setup.robot
     with np.errstate(all="ignore"):
-        a = robot.forward_dynamics(setup.q, setup.v, np.zeros(robot.nv))
+        a = forward(robot)(setup.q, setup.v, np.zeros(robot.nv))
         bad = np.argwhere(~np.isfinite(a))
         if not bad.size:
             return

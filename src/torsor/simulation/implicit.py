@@ -4,6 +4,8 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import Tree, lean, midpoint_step
+from torsor.dynamics.constrained import Closing
+from torsor.dynamics.index_one import held_end
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.simulation.dynamics import symbols
@@ -11,11 +13,12 @@ from torsor.simulation.dynamics import symbols
 __all__ = ["implicit_midpoint"]
 
 
-def implicit_midpoint(robot: Robot, acting: ca.Function) -> ca.Function:
+def implicit_midpoint(robot: Robot, acting: ca.Function, closing: Closing | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
 
     Order 2; energy does not drift, the momentum of what floats stays to rounding, and stiff springs and dampers are
-    no reason for short steps. What acts is taken at the middle of the step. See ``dynamics.midpoint``.
+    no reason for short steps. What acts is taken at the middle of the step. See ``dynamics.midpoint``, and
+    ``runge_kutta`` for what there is with loops.
 
     Example:
         >>> import torsor
@@ -43,6 +46,10 @@ def implicit_midpoint(robot: Robot, acting: ca.Function) -> ca.Function:
         tau, *external = acting.call([t + h / 2, q_mid, v_mid, *held])
         return tau, external[0] if external else None
 
-    ends = midpoint_step(lean(Tree.of(robot)), q, v, h, at_middle)
-    outputs = ca.cse([ca.densify(each) for each in ends])
-    return ca.Function("implicit", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], ["q_next", "v_next"])
+    tree = lean(Tree.of(robot))
+    q_next, v_next = midpoint_step(tree, q, v, h, at_middle, closing)
+    ends = {"q_next": q_next, "v_next": v_next}
+    if closing is not None:
+        ends = dict(zip(("q_next", "v_next", "margin"), held_end(tree, q, q_next, v_next, closing), strict=True))
+    outputs = ca.cse([ca.densify(each) for each in ends.values()])
+    return ca.Function("implicit", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))

@@ -4,20 +4,23 @@ from collections.abc import Callable
 
 import casadi as ca
 
+from torsor.dynamics.constrained import Closing
 from torsor.model import Robot
 from torsor.simulation.implicit import implicit_midpoint
 from torsor.simulation.runge_kutta import runge_kutta
 
 __all__ = ["METHODS", "STEPS"]
 
-STEPS: dict[str, Callable[[Robot, ca.Function], ca.Function]] = {
+STEPS: dict[str, Callable[[Robot, ca.Function, Closing | None], ca.Function]] = {
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,
 }
-"""Methods of fixed step by name: each takes a robot and what acts, (t, q, v, ...) -> forces, and returns its step.
+"""Methods of fixed step by name: each takes a robot, what acts, (t, q, v, ...) -> forces, and the equations that keep
+loops closed (None if there are no loops), and returns its step.
 
 Both are CasADi functions over SX. The inputs of the step are those of the forces, by name and in order, and the
-length "h" (s); its outputs are "q_next" and "v_next". Names give the kernel its shapes.
+length "h" (s); its outputs are "q_next" and "v_next", with loops also "margin": see
+``runge_kutta``. Names give the kernel its shapes.
 """
 
 METHODS = (*STEPS, "adaptive")

@@ -22,7 +22,9 @@ QUANTITIES = {
     "tau": ("Forces of the controller", "N m, N", "coordinate_names"),
     "energy": ("Energy", "J", ""),
     "reactions": ("Joint reactions: size of the force", "N", "joint_names"),
+    "closure": ("Closure of the loops", "m, 1", ""),
 }
+UNNAMED = {"energy": ["kinetic", "potential", "together"], "closure": ["largest error"]}
 MOST_NAMES = 14  # curves beyond which a legend would hide the picture
 MOST_ROLLOUTS = 50
 
@@ -44,7 +46,7 @@ def plot(trajectory: Trajectory, path: str | Path | None, what: Sequence[str]) -
     for axes, name in zip(panels, names, strict=True):
         title, unit, labels = QUANTITIES[name]
         curves = _curves(trajectory, name)
-        legend = [*getattr(trajectory.robot, labels)] if labels else ["kinetic", "potential", "together"]
+        legend = [*getattr(trajectory.robot, labels)] if labels else UNNAMED[name]
         strength = 1.0 if len(curves) == 1 else max(0.15, 1 / len(curves) ** 0.5)
         for rollout in curves[:MOST_ROLLOUTS]:
             for k in range(rollout.shape[-1]):
@@ -70,6 +72,8 @@ def _curves(trajectory: Trajectory, name: str) -> Array:
     """Return the curves (rollouts, T, K) of a quantity."""
     if name == "energy":
         values = np.stack([trajectory.kinetic_energy, trajectory.potential_energy, trajectory.energy], -1)
+    elif name == "closure":
+        values = np.abs(trajectory.closure_error).max(axis=-1, initial=0.0)[..., None]
     elif name == "reactions":
         values = np.linalg.norm(trajectory.reactions[..., 3:], axis=-1)
     else:

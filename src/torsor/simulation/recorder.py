@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torsor.compiler import Kernel
 from torsor.simulation.dynamics import compiled, held
 from torsor.simulation.setup import Setup
-from torsor.simulation.trajectory import Crossings, Trajectory
+from torsor.simulation.trajectory import Crossings, Trajectory, forward
 
 __all__ = ["Recorder", "thinning"]
 
@@ -86,7 +86,7 @@ class Recorder:
             )
         if external is None and environment is not None:
             external = _evaluate(self.setup, "external", times, q, v)
-        a = robot.forward_dynamics(q, v, tau, external)
+        a = forward(robot)(q, v, tau, external)
         holding = self.tau is not None, self.external is not None
         return Trajectory(robot, times, q, v, a, tau, status, events, external, holding)
 

@@ -2,6 +2,9 @@
 
 import casadi as ca
 
+from torsor.dynamics import Tree, lean
+from torsor.dynamics.constrained import Closing
+from torsor.dynamics.index_one import held_end
 from torsor.model import Robot
 from torsor.simulation.dynamics import acceleration, symbols
 
@@ -11,12 +14,16 @@ __all__ = ["runge_kutta"]
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
 
-def runge_kutta(robot: Robot, acting: ca.Function) -> ca.Function:
+def runge_kutta(robot: Robot, acting: ca.Function, closing: Closing | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s).
 
     With local coordinates u about q (``chart``), the state (u, v) lies in a plain vector space, where u' is
     ``chart_rate(u, v)`` and v' the acceleration: the method keeps its order, and the positions stay on their group
     (Munthe-Kaas 1999, with the Cayley map in place of the exponential).
+
+    Where loops are kept closed by the equations of ``closing``, the state after the step is the nearest one with closed
+    loops, and a third result is the margin of the equations: how far they are from dependent (``closure_margin``),
+    negative where at this pace they become dependent within the next step.
 
     Example:
         >>> import torsor
@@ -27,7 +34,7 @@ def runge_kutta(robot: Robot, acting: ca.Function) -> ca.Function:
         Function(rk4:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
     t, q, v, *held = symbols(acting)
-    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting)
+    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, closing)
     chart, chart_rate = robot.function("chart"), robot.function("chart_rate")
     u_rate = v_rate = u_sum = v_sum = ca.SX.zeros(robot.nv, 1)
     for fraction, weight in STAGES:
@@ -35,6 +42,10 @@ def runge_kutta(robot: Robot, acting: ca.Function) -> ca.Function:
         u_rate = chart_rate(u, v_here)
         v_rate = accelerated(t + fraction * h, chart(q, u), v_here, *held)
         u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
-    outputs = ca.cse([ca.densify(chart(q, h * u_sum)), ca.densify(v + h * v_sum)])
-    names = [*acting.name_in(), "h"]
-    return ca.Function("rk4", [t, q, v, *held, h], outputs, names, ["q_next", "v_next"])
+    q_next, v_next = chart(q, h * u_sum), v + h * v_sum
+    ends = {"q_next": q_next, "v_next": v_next}
+    if closing is not None:
+        held_ends = held_end(lean(Tree.of(robot)), q, q_next, v_next, closing)
+        ends = dict(zip(("q_next", "v_next", "margin"), held_ends, strict=True))
+    outputs = ca.cse([ca.densify(each) for each in ends.values()])
+    return ca.Function("rk4", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.simulation.dynamics import compiled
+from torsor.simulation.held import closed_at_start
 from torsor.simulation.methods import METHODS
 from torsor.simulation.sources import Source, real_array
 
@@ -90,8 +91,8 @@ class Setup:
             raise ModelError(describe(f"robot is {robot!r}", allowed="a torsor.Robot", fix="torsor.load(path)"))
         if method not in METHODS:
             raise ModelError(describe(f"method is {method!r}", where=robot.name, allowed=", ".join(METHODS)))
-        if method == "adaptive":
-            robot = robot.to(dtype="float64")  # no error estimate means anything in float32
+        if (method == "adaptive" or robot.loops) and robot.target.dtype != "float64":
+            robot = robot.to(dtype="float64")  # no error estimate means anything in float32, and no loop closes
         duration, step = _positive(robot, "duration", duration), _positive(robot, "step", step)
         rtol, atol = _positive(robot, "rtol", rtol), _positive(robot, "atol", atol)
         record = None if record is None else _positive(robot, "record", record)
@@ -127,6 +128,8 @@ class Setup:
             )
         q = np.ascontiguousarray(np.broadcast_to(normalised(robot, q), (*batch, robot.nq)))
         v = np.ascontiguousarray(np.broadcast_to(v, (*batch, robot.nv)))
+        if robot.loops:
+            q, v = closed_at_start(robot, q, v)
         late = _periods(robot, delay, period)
         return cls(robot, q, v, duration, *sources, method, step, record, period, late, rtol, atol)
 

@@ -51,6 +51,11 @@ def simulate(
     (a whole number of periods; until the first force arrives it is zero). ``external`` are the wrenches (..., L, 6) of
     the environment, given in the same ways, never sampled. Limits of joints and drives are not enforced.
 
+    With closed loops, v' also has what these push, M^-1 A^T lambda with A v' = -A' v, and every state that comes out is
+    closed to rounding. The state at the start is closed too (``assemble``, ``constrained_velocities``). The forces may
+    then be those of the active coordinates alone (..., N). Dead points of the drives are passed; where the equations of
+    closure lose their rank, so that the motion could go on in several ways, there is a ``SimulationError``.
+
     ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into the
     duration or control period; all rollouts go at once. ``method="implicit"`` does so with symplectic steps of order 2
     that springs and dampers of any stiffness do not trouble. ``method="adaptive"`` needs ``torsor[simulate]``: steps

@@ -37,12 +37,40 @@ class Source(NamedTuple):
         if given is None:
             return cls()
         function = casadi_function(given)
+        few = _active(robot) if what == "controller" else []
         if function is not None:
             size = (core[0], core[1] if len(core) > 1 else 1)
+            if few and function.n_out() == 1 and function.size_out(0) == (len(few), 1):
+                function = _spread_function(robot, function, few)
             return cls(function=traced(robot, function, what, size))
         if callable(given):
-            return cls(call=_checked(given, robot, what, core))
+            return cls(call=_checked(given, robot, what, core, few))
+        if few and np.shape(given)[-1:] == (len(few),):
+            return cls(array=_spread(real_array(given, what, (len(few),)), core[0], few))
+        if few and np.shape(given)[-1:] != core:
+            allowed = f"(..., {core[0]}), or (..., {len(few)}) of the active coordinates"
+            raise ModelError(describe(f"{what} has shape {np.shape(given)}", where=robot.name, allowed=allowed))
         return cls(array=real_array(given, what, core))
+
+
+def _active(robot: Robot) -> list[int]:
+    """Return where the active coordinates are, if a robot with loops has fewer of them than coordinates."""
+    few = [robot.coordinate_names.index(name) for name in robot.active] if robot.loops else []
+    return few if len(few) < robot.nv else []
+
+
+def _spread(forces: Array, count: int, places: list[int]) -> Array:
+    """Return forces on all coordinates (..., count), from those on some."""
+    whole = np.zeros((*forces.shape[:-1], count))
+    whole[..., places] = forces
+    return whole
+
+
+def _spread_function(robot: Robot, function: ca.Function, places: list[int]) -> ca.Function:
+    """Return a function that gives forces on all coordinates, from one that gives those on some."""
+    inputs = [ca.MX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())]
+    whole = ca.DM.eye(robot.nv)[:, places] @ function.call(inputs)[0]
+    return ca.Function(function.name(), inputs, [whole])
 
 
 def casadi_function(given: Any) -> ca.Function | None:
@@ -92,7 +120,7 @@ def real_array(value: ArrayLike, what: str, core: Shape) -> Array:
     return array
 
 
-def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape) -> Ask:
+def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, few: list[int]) -> Ask:
     """Return a Python function whose result is checked each time: a wrong shape must not broadcast by accident."""
 
     def ask(t: float, q: Array, v: Array) -> Array:
@@ -106,6 +134,8 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape) -> 
             found = f"{what} gave {reprlib.repr(given)} at t = {t:.6g} s"
             raise ModelError(describe(found, where=robot.name, allowed=f"numbers of shape {core}")) from None
         batch = v.shape[:-1]
+        if few and result.shape in ((*batch, len(few)), (len(few),)):
+            result = _spread(result, core[0], few)
         if result.shape != (*batch, *core) and result.shape != core:
             found = f"{what} gave an array of shape {result.shape} at t = {t:.6g} s"
             raise ModelError(describe(found, where=robot.name, allowed=f"{(*batch, *core)}, or {core} for all"))

@@ -1,8 +1,8 @@
 """The trajectory: what a simulation gives, and what follows from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 
-__all__ = ["Crossings", "SimulationError", "Trajectory"]
+__all__ = ["Crossings", "SimulationError", "Trajectory", "forward"]
 
 Array = NDArray[np.float64]
 
@@ -88,8 +88,21 @@ class Trajectory:
 
     @cached_property
     def reactions(self) -> Array:
-        """What each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion."""
-        return self.robot.joint_wrenches(self.q, self.v, self.a, self.external)
+        """What each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
+
+        With loops, what these exert on the links is taken into account (``Robot.loop_wrenches``).
+        """
+        loads = self.external
+        if self.robot.loops:
+            forces = _where_known(self.robot.closed_loop_forces, self.q, self.v, self.tau, loads)
+            wrenches = self.robot.loop_wrenches(self.q, forces)
+            loads = wrenches if loads is None else loads + wrenches
+        return self.robot.joint_wrenches(self.q, self.v, self.a, loads)
+
+    @cached_property
+    def closure_error(self) -> Array:
+        """What the loops are open by, (..., T, c): ``Robot.closure_error`` along the motion; c is 0 without loops."""
+        return self.robot.closure_error(self.q)
 
     @cached_property
     def kinetic_energy(self) -> Array:
@@ -110,7 +123,8 @@ class Trajectory:
         """Return the state (q, v) at times between the samples: (..., nq) and (..., nv), or with an axis of times.
 
         The positions follow the cubic through the neighbouring samples and their velocities, on the group (de
-        Casteljau's construction with ``integrate`` and ``difference``), the velocities that through the accelerations.
+        Casteljau's construction with ``integrate`` and ``difference``), the velocities that through the accelerations;
+        loops are closed.
 
         Example:
             >>> import torsor
@@ -135,7 +149,11 @@ class Trajectory:
         while len(points) > 1:
             points = [integrate(x, s * difference(x, y)) for x, y in pairwise(points)]
         v = (1 - s) ** 2 * ((1 + 2 * s) * v0 + s * h * a0) + s**2 * ((3 - 2 * s) * v1 + (s - 1) * h * a1)
-        return points[0], v
+        if not self.robot.loops:
+            return points[0], v
+        from torsor.simulation.held import brought_back
+
+        return brought_back(self.robot, points[0], v)
 
     def _a_before(self, left: NDArray[np.signedinteger[Any]]) -> Array:
         """Return the accelerations at the ends of intervals, just before what holds during them ends."""
@@ -144,7 +162,7 @@ class Trajectory:
             return self.a[..., ends, :]
         tau = self.tau[..., left if self.held[0] else ends, :]
         external = None if self.external is None else self.external[..., left if self.held[1] else ends, :, :]
-        return self.robot.forward_dynamics(self.q[..., ends, :], self.v[..., ends, :], tau, external)
+        return forward(self.robot)(self.q[..., ends, :], self.v[..., ends, :], tau, external)
 
     def save(self, path: str | Path) -> None:
         """Write the trajectory to a .npz file, with the robot in it, or one rollout to a .csv file.
@@ -180,7 +198,8 @@ class Trajectory:
     def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Any:
         """Draw quantities over time, one panel each, and return the figure; ``path`` saves it too.
 
-        ``what`` names them: q, v, a, tau, energy, reactions (sizes of the forces). Needs matplotlib: ``torsor[plot]``.
+        ``what`` names them: q, v, a, tau, energy, reactions (sizes of the forces), closure. Needs matplotlib:
+        ``torsor[plot]``.
 
         Example:
             >>> import torsor
@@ -191,6 +210,26 @@ class Trajectory:
         from torsor.simulation.plot import plot
 
         return plot(self, path, what)
+
+
+def forward(robot: Robot) -> Callable[..., Array]:
+    """Return the accelerations of a robot as a function of (q, v, tau, external); its loops, if any, are closed."""
+    return partial(_where_known, robot.closed_forward_dynamics) if robot.loops else robot.forward_dynamics
+
+
+def _where_known(
+    function: Callable[..., Array], q: Array, v: Array, tau: Array, external: Array | None = None
+) -> Array:
+    """Return a function of states with closed loops, NaN for those that were not reached."""
+    known = np.isfinite(v).all(axis=-1)
+    if known.all():
+        return function(q, v, tau, external)
+    tau = np.broadcast_to(tau, v.shape)[known]
+    loads = None if external is None else np.broadcast_to(external, (*known.shape, *external.shape[-2:]))[known]
+    found = function(q[known], v[known], tau, loads)
+    whole = np.full((*known.shape, found.shape[-1]), np.nan)
+    whole[known] = found
+    return whole
 
 
 def _of_rollouts(event: Crossings, numbers: NDArray[np.intp], picked: NDArray[np.intp]) -> Crossings:

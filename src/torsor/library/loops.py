@@ -1,0 +1,313 @@
+"""Mechanisms with closed loops: planar linkages, a palletising arm whose wrist stays level, and legs with rods."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.library.arms import cylinder
+from torsor.model import Robot
+from torsor.reading import assemble
+from torsor.robot import Frame, Joint, Link
+from torsor.spatial import from_rpy, make_pose
+
+__all__ = ["closed_leg", "five_bar", "four_bar", "palletiser", "slider_crank"]
+
+Array = NDArray[np.float64]
+
+DOWN = (0.0, -9.81, 0.0)  # linkages in a plane have y up
+# A frame whose z is the y of its link: the axis of a cut hinge across x and z.
+ACROSS = from_rpy([-math.pi / 2, 0.0, 0.0])
+THICK = 0.05  # radius of a bar, in parts of its length
+
+
+def _bar(name: str, length: float, mass: float, along: int = 0, start: float = 0.0) -> Link:
+    """Return a round bar along an axis of its frame, which begins at ``start`` on that axis."""
+    com = np.zeros(3)
+    com[along] = start + length / 2
+    return Link(name, mass, com, cylinder(mass, THICK * length, length, along))
+
+
+def _positive(where: str, **numbers: float) -> None:
+    for name, value in numbers.items():
+        if not (isinstance(value, (int, float)) and 0 < value < math.inf):
+            raise ModelError(describe(f"{name} is {value!r}", where=where, allowed="a finite number above 0"))
+
+
+def _masses(where: str, masses: Sequence[float], *names: str) -> list[float]:
+    found = list(masses)
+    if len(found) != len(names):
+        raise ModelError(describe(f"{len(found)} masses", where=where, allowed=f"those of {', '.join(names)}"))
+    _positive(where, **{f"mass of the {name}": each for name, each in zip(names, found, strict=True)})
+    return found
+
+
+def four_bar(
+    ground: float = 1.0,
+    crank: float = 0.4,
+    coupler: float = 0.9,
+    rocker: float = 0.8,
+    masses: Sequence[float] = (1.0, 2.0, 1.5),
+    gravity: ArrayLike = DOWN,
+) -> Robot:
+    """Return a four-bar linkage in the plane of x and y, made of round bars and driven at the crank.
+
+    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0); the coupler hangs
+    on the crank and is pinned to the rocker. The crank turns fully if it or the ground is the shortest bar, and the
+    shortest and the longest together are no longer than the other two (Grashof).
+
+    Example:
+        >>> robot = four_bar()
+        >>> robot.active, robot.mobility().dof
+        (('crank_joint',), 1)
+        >>> robot.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
+        [0.5, 0.242, 1.553]
+    """
+    where = "four_bar"
+    _positive(where, ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    m = _masses(where, masses, "crank", "coupler", "rocker")
+    links = [Link("ground"), _bar("crank", crank, m[0]), _bar("coupler", coupler, m[1]), _bar("rocker", rocker, m[2])]
+    joints = [
+        Joint("crank_joint", "revolute", "ground", "crank"),
+        Joint("coupler_joint", "revolute", "crank", "coupler", make_pose(p=[crank, 0, 0])),
+        Joint("rocker_joint", "revolute", "ground", "rocker", make_pose(p=[ground, 0, 0])),
+    ]
+    frames = [
+        Frame("coupler_end", "coupler", make_pose(p=[coupler, 0, 0])),
+        Frame("rocker_end", "rocker", make_pose(p=[rocker, 0, 0])),
+    ]
+    robot = assemble("four_bar", links, joints, frames, gravity)
+    return robot.with_loop("pin", "coupler_end", "rocker_end").with_active(["crank_joint"])
+
+
+def slider_crank(
+    crank: float = 0.045,
+    rod: float = 0.145,
+    offset: float = 0.0,
+    masses: Sequence[float] = (1.8, 0.6, 0.45),
+    gravity: ArrayLike = DOWN,
+) -> Robot:
+    """Return a crank, a connecting rod and a piston, the size of an engine's: lengths in m, masses in kg.
+
+    The crank turns about z at the origin and is driven; the piston slides along x on the line y = ``offset``. With the
+    crank at the angle q, it is at crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
+
+    Example:
+        >>> robot = slider_crank()
+        >>> q = robot.assemble([0.5], guess=[0.5, -0.6, 0.18])
+        >>> bool(np.isclose(q[2], 0.045 * np.cos(0.5) + np.sqrt(0.145**2 - (0.045 * np.sin(0.5)) ** 2)))
+        True
+    """
+    where = "slider_crank"
+    _positive(where, crank=crank, rod=rod)
+    m = _masses(where, masses, "crank", "rod", "piston")
+    side = rod / 4
+    links = [
+        Link("ground"),
+        _bar("crank", crank, m[0]),
+        _bar("rod", rod, m[1]),
+        Link("piston", m[2], np.zeros(3), cylinder(m[2], side, 2 * side, 0)),
+    ]
+    joints = [
+        Joint("crank_joint", "revolute", "ground", "crank"),
+        Joint("rod_joint", "revolute", "crank", "rod", make_pose(p=[crank, 0, 0])),
+        Joint("slide", "prismatic", "ground", "piston", make_pose(p=[0, offset, 0]), np.array([1.0, 0, 0])),
+    ]
+    frames = [Frame("rod_end", "rod", make_pose(p=[rod, 0, 0]))]
+    robot = assemble("slider_crank", links, joints, frames, gravity)
+    return robot.with_loop("pin", "rod_end", "piston").with_active(["crank_joint"])
+
+
+# Of the links of document 003's five-bar: centre of mass over length, moments over mass and length squared.
+_SHARES = (
+    ((0.14 / 0.3, 0.01 / 0.3), (1e-3, 10e-3, 11e-3), 1.2 * 0.3**2),
+    ((0.19 / 0.4, -0.02 / 0.4), (1e-3, 12e-3, 13e-3), 0.8 * 0.4**2),
+    ((0.15 / 0.3, 0.015 / 0.3), (1e-3, 9e-3, 10e-3), 1.1 * 0.3**2),
+    ((0.2 / 0.4, 0.01 / 0.4), (1e-3, 14e-3, 15e-3), 0.9 * 0.4**2),
+)
+
+
+def five_bar(
+    base: float = 0.35,
+    proximal: float = 0.3,
+    distal: float = 0.4,
+    masses: Sequence[float] = (1.2, 0.8, 1.1, 0.9),
+    rotors: Sequence[float] = (0.01, 0.02),
+    gravity: ArrayLike = DOWN,
+) -> Robot:
+    """Return a planar five-bar, a parallel robot with two drives at its base: lengths in m, masses in kg.
+
+    Two arms of a proximal and a distal bar turn about z at the origin and at (base, 0, 0); their ends are pinned
+    together. ``masses`` are those of proximal and distal bar of the first arm and of the second, ``rotors`` the
+    inertias (kg m^2) of the drives. By default it is the example of document 003, with centres of mass beside the bars;
+    other lengths and masses scale it.
+
+    Example:
+        >>> robot = five_bar()
+        >>> robot.active, robot.mobility().dof, robot.mobility().redundant
+        (('joint1', 'joint3'), 2, 3)
+    """
+    where = "five_bar"
+    _positive(where, base=base, proximal=proximal, distal=distal)
+    m = _masses(where, masses, "first proximal", "first distal", "second proximal", "second distal")
+    lengths, links = (proximal, distal, proximal, distal), [Link("base")]
+    for k, ((x, y), moments, reference) in enumerate(_SHARES):
+        inertia = np.diag(moments) * (m[k] * lengths[k] ** 2 / reference)
+        links.append(Link(f"link{k + 1}", m[k], lengths[k] * np.array([x, y, 0.0]), inertia))
+    places = (0.0, proximal, base, proximal)
+    spin = (rotors[0], 0.0, rotors[1], 0.0)
+    joints = [
+        Joint(
+            f"joint{k + 1}",
+            "revolute",
+            "base" if k % 2 == 0 else f"link{k}",
+            f"link{k + 1}",
+            make_pose(p=[places[k], 0, 0]),
+            rotor_inertia=spin[k],
+        )
+        for k in range(4)
+    ]
+    frames = [Frame(f"link{k}_tip", f"link{k}", make_pose(p=[distal, 0, 0])) for k in (2, 4)]
+    robot = assemble("five_bar", links, joints, frames, gravity)
+    return robot.with_loop("tip", "link2_tip", "link4_tip").with_active(["joint1", "joint3"])
+
+
+def palletiser(
+    lower: float = 0.95, upper: float = 1.05, crank: float = 0.25, lever: float = 0.2, payload: float = 0.0
+) -> Robot:
+    """Return a palletising arm with four drives, whose three parallelograms keep the wrist level.
+
+    x is forwards, z up; lengths in m. The column turns about z (``yaw``); on it turn, about y, the lower arm
+    (``shoulder``) and a ``crank``, which moves the upper arm by a rod along the lower arm. Two more rods, over a plate
+    at the elbow, hold the wrist parallel to the column, so that the flange (``roll``, about z) always looks down.
+    ``lever`` is how far these rods are from the joints beside them, ``payload`` a mass (kg) on the flange. With all
+    coordinates at zero the lower arm is upright, the upper arm level, and the loops are closed. Numbers are those of
+    an arm for 110 kg. Where an arm lies along a lever the mechanism is singular: 68 degrees backwards for the lower
+    arm, 58 upwards for the upper arm, and where the two are in line.
+
+    Example:
+        >>> robot = palletiser()
+        >>> robot.nv, robot.mobility().dof, robot.active
+        (10, 4, ('yaw', 'shoulder', 'crank', 'roll'))
+        >>> q = robot.assemble([0.3, 0.4, 0.2, 0.0])
+        >>> bool(np.allclose(robot.pose(q, "flange")[:3, 2], [0, 0, 1]))  # still upright
+        True
+    """
+    where = "palletiser"
+    _positive(where, lower=lower, upper=upper, crank=crank, lever=lever)
+    if not 0 <= payload < math.inf:
+        raise ModelError(describe(f"payload is {payload!r}", where=where, allowed="a mass from 0 kg"))
+    back, ahead = math.radians(68), math.radians(58)
+    behind = lever * np.array([-math.sin(back), 0.0, math.cos(back)])
+    above = lever * np.array([math.cos(ahead), 0.0, math.sin(ahead)])
+    shoulder, below = np.array([0.26, 0.0, 0.74]), np.array([0.15, 0.0, -0.2])
+    links = [
+        Link("base"),
+        Link("column", 260.0, np.array([0.1, 0, 0.5]), np.diag([30.0, 32.0, 22.0])),
+        _bar("lower_arm", lower, 110.0, 2),
+        _bar("upper_arm", upper + crank, 95.0, 0, -crank),
+        Link("wrist", 18.0, below / 2, np.diag([0.25, 0.35, 0.25])),
+        Link("flange", 6.0 + payload, np.array([0, 0, -0.1]), np.diag([0.05, 0.05, 0.04]) * (1 + payload / 3)),
+        _bar("crank_arm", crank, 22.0, 0, -crank),
+        _bar("rod", lower, 14.0, 2),
+        Link("plate", 9.0, (behind + above) / 3, np.diag([0.08, 0.15, 0.08])),
+        _bar("lower_rod", lower, 7.0, 2),
+        _bar("upper_rod", upper, 7.0, 0),
+    ]
+
+    def hinge(name: str, parent: str, child: str, at: ArrayLike, **settings: Any) -> Joint:
+        return Joint(name, "revolute", parent, child, make_pose(p=at), np.array([0.0, 1.0, 0.0]), **settings)
+
+    up, along = np.array([0.0, 0.0, lower]), np.array([upper, 0.0, 0.0])
+    joints = [
+        Joint("yaw", "revolute", "base", "column", rotor_inertia=60.0, effort_limit=4000.0),
+        hinge("shoulder", "column", "lower_arm", shoulder, rotor_inertia=45.0, effort_limit=5000.0),
+        hinge("elbow", "lower_arm", "upper_arm", up),
+        hinge("pitch", "upper_arm", "wrist", along),
+        Joint("roll", "revolute", "wrist", "flange", make_pose(p=below), rotor_inertia=1.5, effort_limit=400.0),
+        hinge("crank", "column", "crank_arm", shoulder, rotor_inertia=45.0, effort_limit=5000.0),
+        hinge("rod_joint", "crank_arm", "rod", [-crank, 0, 0]),
+        hinge("plate_joint", "lower_arm", "plate", up),
+        hinge("lower_rod_joint", "column", "lower_rod", shoulder + behind),
+        hinge("upper_rod_joint", "plate", "upper_rod", above),
+    ]
+    ends: list[tuple[str, str, ArrayLike]] = [
+        ("rod_end", "rod", up),
+        ("upper_arm_tail", "upper_arm", [-crank, 0, 0]),
+        ("lower_rod_end", "lower_rod", up),
+        ("plate_behind", "plate", behind),
+        ("upper_rod_end", "upper_rod", along),
+        ("wrist_above", "wrist", above),
+    ]
+    frames = [Frame(name, link, make_pose(ACROSS, at)) for name, link, at in ends]
+    robot = assemble("palletiser", links, joints, frames)
+    for (a, _, _), (b, _, _) in zip(ends[::2], ends[1::2], strict=True):
+        robot = robot.with_loop(f"{a}_pin", a, b)
+    return robot.with_active(["yaw", "shoulder", "crank", "roll"])
+
+
+def closed_leg(
+    legs: int = 2, thigh: float = 0.25, shank: float = 0.25, lever: float = 0.05, torso_mass: float = 8.0
+) -> Robot:
+    """Return a torso that is free to move, on one or two legs whose knees are driven from the hips by rods.
+
+    x is forwards, y to the left, z up; lengths in m. Each leg (``left``, ``right``; a single one is ``leg``) has the
+    coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y, both at the hip) and, without drives, ``knee`` and
+    ``rod``: the drive turns a crank of length ``lever``, whose rod along the thigh turns the shank, so that the knee's
+    motor is no load for the leg. The foot is a frame. With all at zero the legs hang straight down and the loops are
+    closed. The torso's own coordinates have no drive, and are not active.
+
+    Example:
+        >>> robot = closed_leg()
+        >>> robot.nv, robot.mobility().dof, len(robot.active)
+        (16, 12, 6)
+        >>> bool(np.abs(robot.closure_error(robot.neutral())).max() < 1e-15)
+        True
+    """
+    where = "closed_leg"
+    _positive(where, thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)
+    if legs not in (1, 2):
+        raise ModelError(describe(f"legs is {legs!r}", where=where, allowed="1 or 2"))
+    box = np.array([0.2, 0.25, 0.3])
+    moments = torso_mass / 12 * (box @ box - box**2)
+    links, joints, frames = (
+        [Link("torso", torso_mass, np.array([0, 0, 0.15]), np.diag(moments))],
+        list[Joint](),
+        list[Frame](),
+    )
+    named = {"left": 1.0, "right": -1.0} if legs == 2 else {"leg": 0.0}
+    for name, side in named.items():
+        links += [
+            Link(f"{name}_hip", 0.9, np.zeros(3), np.diag([1e-3, 1.2e-3, 1e-3])),
+            _bar(f"{name}_thigh", thigh, 1.1, 2, -thigh),
+            _bar(f"{name}_shank", shank, 0.35, 2, -shank),
+            _bar(f"{name}_crank", lever, 0.08, 0, -lever),
+            _bar(f"{name}_rod", thigh, 0.09, 2, -thigh),
+        ]
+        hung = ["torso", *(link.name for link in links[-5:])]
+        table: list[tuple[str, int, int, list[float], list[float], float]] = [
+            ("abduct", 0, 1, [0, 0.1 * side, 0], [1.0, 0, 0], 0.01),
+            ("hip", 1, 2, [0, 0, 0], [0, 1.0, 0], 0.01),
+            ("knee", 2, 3, [0, 0, -thigh], [0, 1.0, 0], 0.0),
+            ("drive", 1, 4, [0, 0, 0], [0, 1.0, 0], 0.01),
+            ("rod", 4, 5, [-lever, 0, 0], [0, 1.0, 0], 0.0),
+        ]
+        for what, parent, child, at, axis, rotor in table:
+            settings: Any = {"rotor_inertia": rotor, "effort_limit": 25.0} if rotor else {}
+            joints.append(
+                Joint(
+                    f"{name}_{what}", "revolute", hung[parent], hung[child], make_pose(p=at), np.array(axis), **settings
+                )
+            )
+        frames += [
+            Frame(f"{name}_foot", f"{name}_shank", make_pose(p=[0, 0, -shank])),
+            Frame(f"{name}_rod_end", f"{name}_rod", make_pose(ACROSS, [0, 0, -thigh])),
+            Frame(f"{name}_lever", f"{name}_shank", make_pose(ACROSS, [-lever, 0, 0])),
+        ]
+    robot = assemble("closed_leg", links, joints, frames, base="floating")
+    for name in named:
+        robot = robot.with_loop(f"{name}_pin", f"{name}_rod_end", f"{name}_lever")
+    return robot.with_active([f"{name}_{what}" for name in named for what in ("abduct", "hip", "drive")])
