@@ -9,10 +9,13 @@ from torsor.dynamics import (
     composite,
     configuration,
     constrained,
+    constrained_derivatives,
     derivatives,
     energy,
     hessian,
     hybrid,
+    loop_wrenches,
+    multipliers,
     newton_euler,
     passive,
     places,
@@ -32,10 +35,11 @@ class Algorithm:
     ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
     that the wrenches of the environment are an optional input, ``keeps`` that it matters what they keep while q
     changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
-    are named, ``closed`` that a choice of equations closes the loops, ``rates`` that there may be more rates of the
-    motion and of the results. ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for
-    positions, "3n" for (q, v, a), "L" for links, "p" for parameters, "N" for driven coordinates, "c" for equations of
-    closure; where there are several results, all of that shape, ``results`` names them. ``shared`` says that the rule
+    are named, ``closed`` that a choice of equations closes the loops (``loose``: also where the active coordinates do
+    not move all), ``rates`` that there may be more rates of the motion and of the results. ``output`` is the shape of
+    the result for one state, with "n" for velocities, "nq" for positions, "3n" for (q, v, a), "L" for links, "p" for
+    parameters, "N" for driven coordinates, "c" for equations of closure, "cuts" for cut joints; where there are several
+    results, ``results`` names them, and the last has the shape ``last`` if it is another. ``shared`` says that the rule
     computes nothing twice, so that nobody need look for it.
     """
 
@@ -48,8 +52,10 @@ class Algorithm:
     at_place: bool = False
     hybrid: bool = False
     closed: bool = False
+    loose: bool = False
     rates: bool = False
     results: tuple[str, ...] = ()
+    last: tuple[str | int, ...] | None = None
     shared: bool = False
 
     def size_of(self, name: str) -> str:
@@ -58,8 +64,9 @@ class Algorithm:
 
 
 def _loops(mechanism: Mechanism) -> dict[str, int]:
-    rows = [1 if isinstance(loop, Coupling) else loop.count for loop in mechanism.loops]
-    return {"N": len(mechanism.active), "c": sum(rows)}
+    cuts = [loop.count for loop in mechanism.loops if not isinstance(loop, Coupling)]
+    couplings = len(mechanism.loops) - len(cuts)
+    return {"N": len(mechanism.active), "c": sum(cuts) + couplings, "cuts": len(cuts)}
 
 
 def sizes(mechanism: Mechanism) -> dict[str, int]:
@@ -69,7 +76,9 @@ def sizes(mechanism: Mechanism) -> dict[str, int]:
 
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
-_LOADED = {"external": True, "keeps": True}
+_MOVED, _FORCED = ("q", "v_active", "a_active"), ("q", "v_active", "tau_active")
+_DRIVEN = (*_MOVED, "share")
+_LOADED: dict[str, Any] = {"external": True, "keeps": True}
 
 ALGORITHMS: dict[str, Algorithm] = {
     "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, ("q", "v", "a"), _N, lean=True, external=True),
@@ -150,36 +159,75 @@ ALGORITHMS: dict[str, Algorithm] = {
         constrained.constrained_velocities, ("q", "v_active"), _N, lean=True, closed=True
     ),
     "constrained_accelerations": Algorithm(
-        constrained.constrained_accelerations,
-        ("q", "v_active", "a_active"),
+        constrained.constrained_accelerations, _MOVED, _N, lean=True, closed=True, results=("v", "a")
+    ),
+    "constrained_inverse_dynamics": Algorithm(
+        constrained.constrained_inverse_dynamics, _DRIVEN, ("N",), lean=True, closed=True, external=True
+    ),
+    "constrained_forward_dynamics": Algorithm(
+        constrained.constrained_forward_dynamics, _FORCED, ("N",), lean=True, closed=True, external=True
+    ),
+    "constrained_joint_wrenches": Algorithm(
+        loop_wrenches.constrained_joint_wrenches, _DRIVEN, _LINKS, closed=True, external=True
+    ),
+    "loop_forces": Algorithm(constrained.loop_forces, _DRIVEN, ("c",), lean=True, closed=True, external=True),
+    "loop_wrenches": Algorithm(
+        loop_wrenches.loop_wrenches, _DRIVEN, ("cuts", 6), lean=True, closed=True, external=True
+    ),
+    "closed_forward_dynamics": Algorithm(
+        multipliers.closed_forward_dynamics,
+        ("q", "v", "tau_active"),
         _N,
         lean=True,
         closed=True,
-        results=("v", "a"),
+        loose=True,
+        external=True,
+        results=("a", "forces"),
+        last=("c",),
     ),
-    "constrained_inverse_dynamics": Algorithm(
-        constrained.constrained_inverse_dynamics,
-        ("q", "v_active", "a_active", "share"),
-        ("N",),
+    "closed_velocities": Algorithm(multipliers.closed_velocities, ("q", "v"), _N, lean=True, closed=True, loose=True),
+    "constrained_velocity_derivatives": Algorithm(
+        constrained_derivatives.constrained_velocity_derivatives,
+        ("q", "v_active"),
+        ("n", "N"),
         lean=True,
         closed=True,
-        external=True,
+        results=("dq", "dv"),
     ),
-    "constrained_forward_dynamics": Algorithm(
-        constrained.constrained_forward_dynamics,
-        ("q", "v_active", "tau_active"),
-        ("N",),
+    "constrained_acceleration_derivatives": Algorithm(
+        constrained_derivatives.constrained_acceleration_derivatives,
+        _MOVED,
+        ("n", "N"),
         lean=True,
         closed=True,
-        external=True,
+        results=("dq", "dv", "da"),
     ),
-    "loop_forces": Algorithm(
-        constrained.loop_forces,
-        ("q", "v_active", "a_active", "share"),
-        ("c",),
+    "constrained_inverse_dynamics_derivatives": Algorithm(
+        constrained_derivatives.constrained_inverse_dynamics_derivatives,
+        _DRIVEN,
+        ("N", "N"),
         lean=True,
         closed=True,
-        external=True,
+        results=("dq", "dv", "da"),
+        **_LOADED,
+    ),
+    "constrained_forward_dynamics_derivatives": Algorithm(
+        constrained_derivatives.constrained_forward_dynamics_derivatives,
+        _FORCED,
+        ("N", "N"),
+        lean=True,
+        closed=True,
+        results=("dq", "dv", "dtau"),
+        **_LOADED,
+    ),
+    "loop_force_derivatives": Algorithm(
+        constrained_derivatives.loop_force_derivatives,
+        _DRIVEN,
+        ("c", "N"),
+        lean=True,
+        closed=True,
+        results=("dq", "dv", "da"),
+        **_LOADED,
     ),
     "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),

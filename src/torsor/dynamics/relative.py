@@ -186,7 +186,8 @@ class Chain:
 def _ad_T(J: ca.SX, wrench: ca.SX) -> ca.SX:
     """Return ad(J_j)^T wrench for each column of J (6 x n)."""
     n, f = skew(wrench[:3]), skew(wrench[3:])
-    return ca.vertcat(n @ J[:3, :] + f @ J[3:, :], f @ J[:3, :])
+    felt: ca.SX = ca.vertcat(n @ J[:3, :] + f @ J[3:, :], f @ J[:3, :])
+    return felt
 
 
 def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:

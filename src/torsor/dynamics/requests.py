@@ -48,6 +48,8 @@ class Request:
         """Return the shape, for one state, of each input of the algorithm itself."""
         algorithm, size = ALGORITHMS[self.name], sizes(mechanism)
         shapes: dict[str, Shape] = {name: (size[algorithm.size_of(name)],) for name in algorithm.inputs}
+        if self.closing is not None and self.closing.coupled and "share" in shapes:
+            shapes["share"] = size["N"], size["N"]
         if algorithm.rates:
             shapes |= {f"j_{k}": (size["n"],) for k in range(1, self.order)}
         if self.loads:
@@ -61,11 +63,16 @@ class Request:
     def results(self, mechanism: Mechanism) -> dict[str, Shape]:
         """Return the shape, for one state, of each result of the algorithm itself."""
         algorithm, size = ALGORITHMS[self.name], sizes(mechanism)
-        shape = tuple(axis if isinstance(axis, int) else size[axis] for axis in algorithm.output)
+        shape, last = (
+            tuple(axis if isinstance(axis, int) else size[axis] for axis in axes)
+            for axes in (algorithm.output, algorithm.output if algorithm.last is None else algorithm.last)
+        )
         names = algorithm.results
         if algorithm.rates:
             names = (*names, *(f"{names[-1]}_{k}" for k in range(1, self.order)))
-        return {f"{self.name}_{each}": shape for each in names} if names else {self.name: shape}
+        if not names:
+            return {self.name: shape}
+        return {f"{self.name}_{each}": last if each == names[-1] else shape for each in names}
 
     def inputs(self, mechanism: Mechanism) -> dict[str, Shape]:
         """Return the shape, for one state, of each input of the function."""
