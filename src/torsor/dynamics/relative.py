@@ -1,7 +1,7 @@
 """How one end of a cut joint moves as the other sees it: the joints between them as one chain, from frame a to frame b.
 
-All vectors are twists in the axes of frame a, at its origin. Joint k of the chain has the columns J_k, and moves all
-that comes after it:
+All vectors are twists in the axes of frame a, at the point of it where the origin of b is now. Joint k of the chain has
+the columns J_k, and moves all that comes after it:
 
     V = sum of u_k = J_k v_k        A = V' = sum of J_k a_k + C_k x u_k
 
@@ -13,7 +13,7 @@ have their signs turned. With Z_j what joint j turns (all of V behind it) and Y_
     dA/dq_j = J_j x (A that it turns) - (J_j x Y_j) x Z_j        dA/dv_j = C_j x J_j + J_j x Z_j
 
 The equations of a cut joint are functions r(R, p) of the pose of b seen from a, whose change with a twist is
-dR = [w] R, dp = v + w x p: their derivatives are small and come from CasADi.
+dR = [w] R, dp = v + w x (p - here): their derivatives are small and come from CasADi.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class _Link:
 
     body: Body
     move: Move
-    pose: Pose  # of the moved body, seen from frame a
+    pose: Pose  # of the moved body, in the axes of a, seen from the origin of b
     toward_b: bool
 
     def seen(self, S: ca.SX) -> ca.SX:
@@ -72,17 +72,21 @@ class Chain:
         up, down = _between(tree, cut)
         R, p = place_in_body(tree, cut.a)
         R, p = R.T, -R.T @ p  # of the body that carries a, seen from a
-        self.links: list[_Link] = []
+        poses = list[Pose]()
         for k in up:
-            self.links.append(_Link(tree.bodies[k], moved[k], (R, p), False))
+            poses.append((R, p))
             R = moved[k].up(R.T).T
             p = p - R @ moved[k].p
         for k in down:
             p = p + R @ moved[k].p
             R = moved[k].down(R.T).T
-            self.links.append(_Link(tree.bodies[k], moved[k], (R, p), True))
+            poses.append((R, p))
         R_b, p_b = place_in_body(tree, cut.b)
         self.pose = R @ R_b, p + R @ p_b
+        self.links = [
+            _Link(tree.bodies[k], moved[k], (R, p - self.pose[1]), index >= len(up))
+            for index, (k, (R, p)) in enumerate(zip(up + down, poses, strict=True))
+        ]
 
     @cached_property
     def _gather(self) -> ca.SX:
@@ -109,10 +113,11 @@ class Chain:
 
     def wrench(self, forces: ca.SX) -> ca.SX:
         """Return the wrench (6 x 1) of a on b, at frame a in its axes, of forces (rows x 1) along the equations."""
-        return self._W.T @ forces
+        wrench = self._W.T @ forces
+        return ca.vertcat(wrench[:3] + cross(self.pose[1], wrench[3:]), wrench[3:])
 
     def at_b(self, wrench: ca.SX) -> ca.SX:
-        """Return a wrench at frame a as one at frame b."""
+        """Return a wrench at frame a as one at frame b, in its axes."""
         R, p = self.pose
         return ca.vertcat(R.T @ (wrench[:3] - cross(p, wrench[3:])), R.T @ wrench[3:])
 
@@ -166,7 +171,7 @@ class Chain:
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative by q of J^T W^T forces (nv x nv), the forces held: what turns them turns with q."""
-        wrench, J = self.wrench(forces), self.J
+        wrench, J = self._W.T @ forces, self.J
         found = J.T @ (self._rules[3](*self.pose, forces) @ J)
         first = 0
         for link in self.links:
@@ -214,18 +219,26 @@ def _rules_of(kind: str) -> Rules:
     W^T forces by the pose. By the pose is along twists.
     """
     R, p, V, A = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("V", 6), ca.SX.sym("A", 6)
-    at = ca.vertcat(ca.vec(R), p)
+    step = ca.SX.sym("step", 3)  # of b's origin from where it is now, which is none
+    at = ca.vertcat(ca.vec(R), step)
     turns = [ca.vec(skew(sx(axis)) @ R) for axis in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
-    along = ca.vertcat(ca.horzcat(*turns, ca.SX(9, 3)), ca.horzcat(-skew(p), ca.SX.eye(3)))
-    r = Loop("any", "a", "b", kind, 1.0 if kind == "rod" else 0.0).rows(R, p)
-    W = ca.jacobian(r, at) @ along
-    rate = W @ V
-    by_pose = ca.jacobian(rate, at) @ along
-    second = by_pose @ V + W @ A
+    along = ca.vertcat(ca.horzcat(*turns, ca.SX(9, 3)), ca.horzcat(-skew(step), ca.SX.eye(3)))
+    r = Loop("any", "a", "b", kind, 1.0 if kind == "rod" else 0.0).rows(R, p + step)
     forces = ca.SX.sym("forces", r.size1())
+    W = ca.jacobian(r, at) @ along
+    by_pose = ca.jacobian(W @ V, at) @ along
+    second = by_pose @ V + W @ A
+    slopes = by_pose, ca.jacobian(second, at) @ along, ca.jacobian(second, V)
+    stiffness = ca.jacobian(W.T @ forces, at) @ along
+
+    def rule(name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
+        return ca.Function(
+            name, inputs, [ca.sparsify(ca.substitute(each, step, ca.SX.zeros(3, 1))) for each in outputs]
+        )
+
     return (
-        ca.Function("W", [R, p], [W]),
-        ca.Function("second", [R, p, V, A], [second]),
-        ca.Function("slopes", [R, p, V, A], [by_pose, ca.jacobian(second, at) @ along, ca.jacobian(second, V)]),
-        ca.Function("stiffness", [R, p, forces], [ca.jacobian(W.T @ forces, at) @ along]),
+        rule("W", [R, p], W),
+        rule("second", [R, p, V, A], second),
+        rule("slopes", [R, p, V, A], *slopes),
+        rule("stiffness", [R, p, forces], stiffness),
     )
