@@ -1,5 +1,6 @@
 """Mechanisms with loops that also have what robots have: springs, friction, motors, elastic joints, a floating base."""
 
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -51,10 +52,35 @@ def floating_four_bar() -> tuple[torsor.Robot, np.ndarray]:
     return robot, np.r_[turned[:7], q]
 
 
-CASES = {
+MADE = {
     "loaded": loaded_four_bar,
     "elastic": elastic_four_bar,
     "redundant": redundant_four_bar,
     "floating": floating_four_bar,
-    **{kind: (lambda kind=kind: driven(kind)) for kind in ("revolute", "spherical", "rod", "universal", "prismatic")},
 }
+CASES = [*MADE, "revolute", "spherical", "rod", "universal", "prismatic"]
+
+
+@cache
+def mechanism(case: str) -> tuple[torsor.Robot, np.ndarray]:
+    """A mechanism and positions where it is closed. Nothing is compiled: a few states would not be worth it."""
+    robot, q = MADE[case]() if case in MADE else driven(case)
+    return robot.to(device="casadi"), q
+
+
+def indices(robot: torsor.Robot) -> list[int]:
+    """Where the active coordinates lie in v."""
+    return [robot.coordinate_names.index(name) for name in robot.active]
+
+
+def state(robot: torsor.Robot, q: np.ndarray, seed: int = 1) -> tuple[np.ndarray, ...]:
+    """Velocities and accelerations of all coordinates, and of the active ones, that agree; and external wrenches."""
+    rng, active = np.random.default_rng(seed), indices(robot)
+    x, x_rate = rng.normal(size=(2, len(active)))
+    v, a = robot.constrained_accelerations(q, x, x_rate)
+    return v, a, v[active], a[active], rng.normal(size=(len(robot.links), 6))
+
+
+def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-10) -> None:
+    """Check numbers against the largest of them."""
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max(initial=0.0)))

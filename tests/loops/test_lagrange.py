@@ -6,26 +6,14 @@ import pytest
 import torsor
 
 from .lagrange import Lagrangian
-from .loaded import CASES
-
-
-def state(robot: torsor.Robot, q: np.ndarray, seed: int = 1) -> tuple[np.ndarray, ...]:
-    """Velocities and accelerations of all coordinates, and of the active ones, that agree; and external wrenches."""
-    rng, active = np.random.default_rng(seed), [robot.coordinate_names.index(name) for name in robot.active]
-    x, x_rate = rng.normal(size=(2, len(active)))
-    v, a = robot.constrained_accelerations(q, x, x_rate)
-    return v, a, v[active], a[active], rng.normal(size=(len(robot.links), 6))
-
-
-def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-10) -> None:
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max()))
+from .loaded import CASES, close, indices, mechanism, state
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_forces_and_accelerations_are_lagranges(case: str) -> None:
-    robot, q = CASES[case]()
+    robot, q = mechanism(case)
     v, a, x, x_rate, external = state(robot, q)
-    truth, active = Lagrangian(robot, q), [robot.coordinate_names.index(name) for name in robot.active]
+    truth, active = Lagrangian(robot, q), indices(robot)
     tau = np.zeros(robot.nv)
     tau[active] = robot.constrained_inverse_dynamics(q, x, x_rate, external)
     close(truth.accelerations(v, tau, external), a)
@@ -38,21 +26,21 @@ def test_forces_and_accelerations_are_lagranges(case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_energy_grows_by_what_the_drives_give_less_friction(case: str) -> None:
-    robot, q = CASES[case]()
+    robot, q = mechanism(case)
     v, a, x, x_rate, _ = state(robot, q, seed=3)
     given = robot.constrained_inverse_dynamics(q, x, x_rate) @ x
     assert Lagrangian(robot, q).power(v, a) == pytest.approx(given, rel=1e-10)
 
 
 def test_a_falling_robot_leaves_nothing_to_its_base() -> None:
-    robot, q = CASES["floating"]()
+    robot, q = mechanism("floating")
     _, _, x, _, _ = state(robot, q)
     a = robot.constrained_forward_dynamics(q, x, np.r_[np.zeros(6), 2.0])
     close(robot.constrained_inverse_dynamics(q, x, a), np.r_[np.zeros(6), 2.0])
 
 
 def test_the_name_of_a_joint_stands_for_its_coordinates() -> None:
-    robot, _ = CASES["floating"]()
+    robot, _ = mechanism("floating")
     assert robot.active == (*robot.coordinate_names[:6], "joint1")
     with pytest.raises(torsor.ModelError, match="active names 'root/qx', which is no coordinate"):
         robot.with_active(["root/qx"])
