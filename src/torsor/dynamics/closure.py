@@ -88,11 +88,16 @@ class Closures:
         """Return what a exerts on b in each cut joint, a wrench (6 x 1) at frame a in its axes."""
         return [each.wrench(force) for each, force in self._cut(forces)]
 
+    def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> list[ca.SX]:
+        """Return how they change (6 x k each) with steps dq (nv x k) and changes of the forces (c x k)."""
+        parts = zip(self._cut(forces), self._cut(changes), strict=True)
+        return [each.wrench_changes(force, dq, change) for (each, force), (_, change) in parts]
+
     def _cut(self, forces: ca.SX) -> Iterator[tuple[Chain, ca.SX]]:
         """Give each chain with its share of the forces; cut joints come first."""
         first = 0
         for chain in self.chains:
-            yield chain, forces[first : first + chain.count]
+            yield chain, forces[first : first + chain.count, :]
             first += chain.count
 
 

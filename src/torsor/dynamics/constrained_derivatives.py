@@ -29,6 +29,8 @@ from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.tree import Tree
 
 __all__ = [
+    "Balance",
+    "MotionSlopes",
     "constrained_acceleration_derivatives",
     "constrained_forward_dynamics_derivatives",
     "constrained_inverse_dynamics_derivatives",
@@ -38,7 +40,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class _Motion:
+class MotionSlopes:
     """How v and a of all coordinates change with the independent ones and their rates (nv x m each)."""
 
     linkage: Linkage
@@ -66,10 +68,10 @@ class _Motion:
         return self.linkage.following(self._slopes[2] @ self.linkage.G)
 
 
-class _Balance:
+class Balance:
     """How the forces that the tree takes, and that the loops with held multipliers give, change along G (nv x m)."""
 
-    def __init__(self, motion: _Motion, tau: ca.SX, passed: ca.SX, **loads: Any):
+    def __init__(self, motion: MotionSlopes, tau: ca.SX, passed: ca.SX, **loads: Any):
         self.linkage, self.motion, self.tau = motion.linkage, motion, tau
         dq, self.dv, self.M = inverse_dynamics_derivatives(
             self.linkage.tree, self.linkage.q, motion.v, motion.a, **loads
@@ -79,12 +81,12 @@ class _Balance:
     @classmethod
     def of_motion(
         cls, tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
-    ) -> "_Balance":
+    ) -> "Balance":
         """Return the balance where the motion of the active coordinates is given."""
         linkage = Linkage(tree, q, closing)
         v, a = linkage.motion(v_active, a_active)
         tau = inverse_dynamics(tree, q, v, a, Loads(**loads).external)
-        return cls(_Motion(linkage, v, a), tau, linkage.balance(tau, share)[1], **loads)
+        return cls(MotionSlopes(linkage, v, a), tau, linkage.balance(tau, share)[1], **loads)
 
     def changes(self) -> Three:
         """Return them by q, v and a, in all coordinates."""
@@ -106,15 +108,26 @@ class _Balance:
         if not linkage.is_redundant:
             return sharing.forces(by_q), sharing.forces(by_v), sharing.forces(by_a)
         level = linkage.G @ sharing.levels(linkage.G.T @ self.tau)
-        turned = _Motion(linkage, level, level).v_by_q[linkage.active, :]
+        turned = MotionSlopes(linkage, level, level).v_by_q[linkage.active, :]
         return sharing.turned(by_q, turned), sharing.forces(by_v), sharing.forces(by_a)
+
+    def passed(self, share: ca.SX) -> Three:
+        """Return the changes of the multipliers of the kept equations (rows x m each)."""
+        linkage, changes = self.linkage, self.changes()
+        if linkage.is_redundant:  # only then dependent coordinates are driven
+            by_q, by_v, by_a = (linkage.G.T @ each for each in changes)
+            given = map(linkage.driven, self.drives(share, (by_q, by_v, by_a)))
+            by_q, by_v, by_a = (each - drive for each, drive in zip(changes, given, strict=True))
+            changes = by_q, by_v, by_a
+        by_q, by_v, by_a = map(linkage.multipliers, changes)
+        return by_q, by_v, by_a
 
 
 def constrained_velocity_derivatives(tree: Tree, q: ca.SX, v_active: ca.SX, closing: Closing) -> tuple[ca.SX, ca.SX]:
     """Return the derivatives of v by the active coordinates and their velocities (nv x N each)."""
     linkage = Linkage(tree, q, closing)
     v = linkage.velocities(v_active)
-    return linkage.by_active(_Motion(linkage, v, v).v_by_q), linkage.by_active(linkage.G)
+    return linkage.by_active(MotionSlopes(linkage, v, v).v_by_q), linkage.by_active(linkage.G)
 
 
 def constrained_acceleration_derivatives(
@@ -122,7 +135,7 @@ def constrained_acceleration_derivatives(
 ) -> Three:
     """Return the derivatives of a by the active coordinates, their velocities and accelerations (nv x N each)."""
     linkage = Linkage(tree, q, closing)
-    motion = _Motion(linkage, *linkage.motion(v_active, a_active))
+    motion = MotionSlopes(linkage, *linkage.motion(v_active, a_active))
     return linkage.by_active(motion.a_by_q), linkage.by_active(motion.a_by_v), linkage.by_active(linkage.G)
 
 
@@ -130,7 +143,7 @@ def constrained_inverse_dynamics_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
 ) -> Three:
     """Return the derivatives of the drives' forces by the active coordinates and their rates (N x N each)."""
-    balance = _Balance.of_motion(tree, q, v_active, a_active, share, closing, **loads)
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, **loads)
     by_q, by_v, by_a = map(balance.linkage.by_active, balance.drives(share, balance.projected()))
     return by_q, by_v, by_a
 
@@ -143,9 +156,9 @@ def constrained_forward_dynamics_derivatives(
     v, M = linkage.velocities(v_active), mass_matrix(tree, q)
     external = Loads(**loads).external
     a = accelerated(linkage, v, tau_active, M, external)
-    motion, tau = _Motion(linkage, v, a), inverse_dynamics(tree, q, v, a, external)
+    motion, tau = MotionSlopes(linkage, v, a), inverse_dynamics(tree, q, v, a, external)
     passed = linkage.multipliers(tau - linkage.driven(tau_active))
-    by_q, by_v, _ = _Balance(motion, tau, passed, **loads).projected()
+    by_q, by_v, _ = Balance(motion, tau, passed, **loads).projected()
     factors, active = Squares(projected_mass(linkage, M)), linkage.active
     x_by_q, x_by_v, x_by_tau = (factors.solve(each) for each in (-by_q, -by_v, linkage.G_active.T))
     return (
@@ -159,13 +172,7 @@ def loop_force_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
 ) -> Three:
     """Return the derivatives of the loops' forces by the active coordinates and their rates (c x N each)."""
-    balance = _Balance.of_motion(tree, q, v_active, a_active, share, closing, **loads)
-    linkage, changes, found = balance.linkage, balance.changes(), list[ca.SX]()
-    given: tuple[ca.SX, ...] = (ca.SX(len(linkage.active), len(linkage.independent)),) * 3
-    if linkage.is_redundant:  # only then dependent coordinates are driven
-        by_q, by_v, by_a = (linkage.G.T @ each for each in changes)
-        given = balance.drives(share, (by_q, by_v, by_a))
-    for change, drive in zip(changes, given, strict=True):
-        found.append(linkage.all_rows(linkage.by_active(linkage.multipliers(change - linkage.driven(drive)))))
-    by_q, by_v, by_a = found
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, **loads)
+    linkage = balance.linkage
+    by_q, by_v, by_a = (linkage.all_rows(linkage.by_active(each)) for each in balance.passed(share))
     return by_q, by_v, by_a

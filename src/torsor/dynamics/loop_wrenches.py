@@ -4,16 +4,19 @@ The multipliers of a cut joint's equations are forces along them. Together they 
 frame b, and b the opposite on a; the tree carries both as it carries loads from outside.
 """
 
+from collections.abc import Iterator
+
 import casadi as ca
 
 from torsor.dynamics.closure import Closures
 from torsor.dynamics.constrained import Closing, Linkage
 from torsor.dynamics.newton_euler import inverse_dynamics, joint_wrenches
+from torsor.dynamics.relative import Chain
 from torsor.dynamics.tree import Cut, Tree
 from torsor.robot import Place
-from torsor.spatial import cross
+from torsor.spatial import skew
 
-__all__ = ["constrained_joint_wrenches", "loop_wrenches"]
+__all__ = ["constrained_joint_wrenches", "ends", "loads", "loop_wrenches", "on_link"]
 
 
 def _solved(
@@ -56,17 +59,28 @@ def constrained_joint_wrenches(
 ) -> ca.SX:
     """Return what each parent exerts on its link, at the link's origin in its axes, while loops are closed (L x 6)."""
     v, a, closures, found = _solved(tree, q, v_active, a_active, share, closing, external)
-    loads = ca.SX.zeros(len(tree.bodies), 6) if external is None else ca.SX(external)
-    cuts = [each for each in tree.closures if isinstance(each, Cut)]
-    for cut, chain, wrench in zip(cuts, closures.chains, found, strict=True):
-        for place, load in ((cut.a, -wrench), (cut.b, chain.at_b(wrench))):
+    return joint_wrenches(tree, q, v, a, loads(tree, closures, found, external))
+
+
+def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]:
+    """Give the two places of each cut joint, and the chain between them."""
+    cuts = (each for each in tree.closures if isinstance(each, Cut))
+    for cut, chain in zip(cuts, closures.chains, strict=True):
+        yield cut.a, cut.b, chain
+
+
+def loads(tree: Tree, closures: Closures, found: list[ca.SX], external: ca.SX | None) -> ca.SX:
+    """Return the wrenches (L x 6) on the links, at their origins in their axes, from outside and from cut joints."""
+    total = ca.SX.zeros(len(tree.bodies), 6) if external is None else ca.SX(external)
+    for (a, b, chain), wrench in zip(ends(tree, closures), found, strict=True):
+        for place, load in ((a, -wrench), (b, chain.at_b(wrench))):
             if place.link >= 0:
-                loads[place.link, :] += _on_link(place, load).T
-    return joint_wrenches(tree, q, v, a, loads)
+                total[place.link, :] += on_link(place, load).T
+    return total
 
 
-def _on_link(place: Place, wrench: ca.SX) -> ca.SX:
-    """Return a wrench at a place as one at the origin of its link, in the link's axes."""
+def on_link(place: Place, wrenches: ca.SX) -> ca.SX:
+    """Return wrenches (6 x k) at a place as those at the origin of its link, in the link's axes."""
     R, p = ca.SX(place.pose[:3, :3]), ca.SX(place.pose[:3, 3])
-    f = R @ wrench[3:]
-    return ca.vertcat(R @ wrench[:3] + cross(p, f), f)
+    f = R @ wrenches[3:, :]
+    return ca.vertcat(R @ wrenches[:3, :] + skew(p) @ f, f)

@@ -121,6 +121,21 @@ class Chain:
         R, p = self.pose
         return ca.vertcat(R.T @ (wrench[:3] - cross(p, wrench[3:])), R.T @ wrench[3:])
 
+    def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> ca.SX:
+        """Return how the wrench at frame a changes (6 x k) with steps dq (nv x k) and changes of forces (rows x k)."""
+        twists = self.J @ (self._gather @ dq)
+        seen = self._rules[3](*self.pose, forces) @ twists + self._W.T @ changes
+        at_a: ca.SX = ca.vertcat(seen[:3, :] + skew(self.pose[1]) @ seen[3:, :], seen[3:, :])
+        return at_a
+
+    def changes_at_b(self, wrench: ca.SX, dq: ca.SX, changes: ca.SX) -> ca.SX:
+        """Return how it changes in the axes of b, at frame b, from its changes (6 x k) at frame a."""
+        (R, p), twists = self.pose, self.J @ (self._gather @ dq)
+        w, step, f = twists[:3, :], twists[3:, :], wrench[3:]
+        moment = changes[:3, :] - skew(p) @ changes[3:, :] + skew(f) @ step
+        turned = skew(wrench[:3] - cross(p, f)) @ w, skew(f) @ w
+        return ca.vertcat(R.T @ (moment + turned[0]), R.T @ (changes[3:, :] + turned[1]))
+
     def _motion(self, v: ca.SX, a: ca.SX | None) -> tuple[list[ca.SX], list[ca.SX]]:
         """Return V and A of what each joint moves, after none, one, ... of them."""
         V, A = [ca.SX.zeros(6, 1)], [ca.SX.zeros(6, 1)]

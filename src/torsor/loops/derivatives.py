@@ -134,3 +134,54 @@ class LoopDerivatives(Called):
         loads = Loads(external, fixed_in, points)
         found: Three = self._driven("loop_force_derivatives", (q, v_active, a_active), share, loads)
         return found
+
+    def loop_wrench_derivatives(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``loop_wrenches``, each (..., l, 6, N).
+
+        External wrenches stay as they are in their links.
+
+        Example:
+            >>> import torsor
+            >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
+            >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
+            >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
+            >>> dq, dv, da = hung.loop_wrench_derivatives([0.0, 0.0], [0.0], [0.0])
+            >>> still, more = (hung.loop_wrenches([0.0, 0.0], [0.0], [a]) for a in (0.0, 1.0))
+            >>> bool(np.allclose(more - still, da[..., 0]))
+            True
+        """
+        found: Three = self._driven("loop_wrench_derivatives", (q, v_active, a_active), share, Loads(external))
+        return found
+
+    def constrained_joint_wrench_derivatives(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``constrained_joint_wrenches``, each (..., L, 6, N).
+
+        External wrenches stay as they are in their links.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.constrained_joint_wrench_derivatives([0.4, 0.2], [0.0], [1.0])
+            >>> _, _, by_a = robot.joint_wrench_derivatives([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])
+            >>> bool(np.allclose(da[..., 0], by_a @ [1.0, 0.5]))
+            True
+        """
+        name = "constrained_joint_wrench_derivatives"
+        found: Three = self._driven(name, (q, v_active, a_active), share, Loads(external))
+        return found
