@@ -7,15 +7,29 @@ import numpy as np
 
 import torsor
 from torsor.loops.mobility import quality
+from torsor.spatial import from_rpy, make_pose
 
-from .mechanisms import closed_chain, four_bar
+from .mechanisms import chain, closed_chain, four_bar
 
 FOUR_BAR_GUESS = [0.5, 1.0, 1.5]
 
 
 def driven(kind: str) -> tuple[torsor.Robot, np.ndarray]:
     """A closed chain with those drives that are farthest from a singularity."""
-    robot, q = closed_chain(kind)
+    return well_driven(*closed_chain(kind))
+
+
+def ball_chain() -> tuple[torsor.Robot, np.ndarray]:
+    """A loop through joints with several freedoms, which turn their own axes."""
+    robot, rng = chain(4, 8, ("spherical", "planar", "revolute")), np.random.default_rng(8)
+    q = robot.integrate(robot.neutral(), 0.5 * rng.normal(size=robot.nv))
+    robot = robot.with_frame("end", robot.link_names[-1], make_pose(from_rpy(rng.normal(size=3)), rng.normal(size=3)))
+    robot = robot.with_frame("anchor", robot.base.name, robot.pose(q, "end"))
+    return well_driven(robot.with_loop("loop", "end", "anchor", "cylindrical"), q)
+
+
+def well_driven(robot: torsor.Robot, q: np.ndarray) -> tuple[torsor.Robot, np.ndarray]:
+    """The same with those drives that are farthest from a singularity."""
     A, count = robot.closure_jacobian(q), robot.mobility(q).dof
     best = max(combinations(range(robot.nv), count), key=lambda drives: quality(A, list(drives)))
     return robot.with_active([robot.coordinate_names[k] for k in best]), q
@@ -57,8 +71,9 @@ MADE = {
     "elastic": elastic_four_bar,
     "redundant": redundant_four_bar,
     "floating": floating_four_bar,
+    "ball": ball_chain,
 }
-CASES = [*MADE, "revolute", "spherical", "rod", "universal", "prismatic"]
+CASES = [*(case for case in MADE if case != "ball"), "revolute", "spherical", "rod", "universal", "prismatic"]
 
 
 @cache

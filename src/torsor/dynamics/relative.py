@@ -50,6 +50,16 @@ class _Link:
         columns: ca.SX = ca.vertcat(w, R @ S[3:, :] + skew(p) @ w)
         return columns if self.toward_b else -columns
 
+    @property
+    def has_many(self) -> bool:
+        """Whether the joint has more than one column."""
+        return self.move.S.size2() > 1
+
+    @property
+    def turns_itself(self) -> bool:
+        """Whether its columns turn with it; a single one, turned about itself, stays what it is."""
+        return self.toward_b and self.has_many
+
     @cached_property
     def J(self) -> ca.SX:
         """The joint's columns."""
@@ -134,7 +144,8 @@ class Chain:
         w, step, f = twists[:3, :], twists[3:, :], wrench[3:]
         moment = changes[:3, :] - skew(p) @ changes[3:, :] + skew(f) @ step
         turned = skew(wrench[:3] - cross(p, f)) @ w, skew(f) @ w
-        return ca.vertcat(R.T @ (moment + turned[0]), R.T @ (changes[3:, :] + turned[1]))
+        at_b: ca.SX = ca.vertcat(R.T @ (moment + turned[0]), R.T @ (changes[3:, :] + turned[1]))
+        return at_b
 
     def _motion(self, v: ca.SX, a: ca.SX | None) -> tuple[list[ca.SX], list[ca.SX]]:
         """Return V and A of what each joint moves, after none, one, ... of them."""
@@ -162,10 +173,11 @@ class Chain:
         V_by_q, A_by_q, A_by_v = [ca.SX(6, 0)], [ca.SX(6, 0)], [ca.SX(6, 0)]
         for k, link in enumerate(self.links):
             J, before, after = link.J, k, k + 1
-            kept, carried = (before, after) if link.toward_b else (after, before)
+            kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
             turned, own = -ad(Z) @ J, ad(V[carried]) @ J
-            by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ (ad(V[kept]) @ J)
+            felt = ad(V[kept]) @ J if link.has_many else own  # one column does not carry itself
+            by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ felt
             by_v = own + turned
             if link.move.varies:
                 rates = link.body.rate(v), link.body.rate(a)
@@ -192,7 +204,7 @@ class Chain:
         for link in self.links:
             last = first + link.J.size2()
             felt = _ad_T(link.J, wrench)  # (J_j x J_k) . wrench = J_k . felt_j
-            turned = slice(first if link.toward_b else last, J.size2())
+            turned = slice(first if link.turns_itself else last, J.size2())
             found[turned, first:last] += J[:, turned].T @ felt
             if link.move.varies:
                 R, p = link.pose
