@@ -28,6 +28,14 @@ def ball_chain() -> tuple[torsor.Robot, np.ndarray]:
     return well_driven(robot.with_loop("loop", "end", "anchor", "cylindrical"), q)
 
 
+def geared_chain() -> tuple[torsor.Robot, np.ndarray]:
+    """A loop, and a gear between two of its joints and another: both kinds of closure."""
+    robot, q = closed_chain("spherical")
+    offset = float(q[0] - 0.5 * q[1] + 0.3 * q[6])
+    names = robot.coordinate_names
+    return well_driven(robot.with_coupling("gear", {names[0]: 1.0, names[1]: -0.5, names[6]: 0.3}, offset), q)
+
+
 def well_driven(robot: torsor.Robot, q: np.ndarray) -> tuple[torsor.Robot, np.ndarray]:
     """The same with those drives that are farthest from a singularity."""
     A, count = robot.closure_jacobian(q), robot.mobility(q).dof
@@ -72,6 +80,7 @@ MADE = {
     "redundant": redundant_four_bar,
     "floating": floating_four_bar,
     "ball": ball_chain,
+    "geared": geared_chain,
 }
 CASES = [*(case for case in MADE if case != "ball"), "revolute", "spherical", "rod", "universal", "prismatic"]
 

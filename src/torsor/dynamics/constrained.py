@@ -104,7 +104,7 @@ class Linkage:
     def velocities(self, v_active: ca.SX) -> ca.SX:
         """Return v (nv x 1) of all coordinates."""
         x = self.among_active(v_active)
-        return self.complete(x, self._A_x @ x)
+        return ca.densify(self.complete(x, self._A_x @ x))  # no gaps where a coordinate cannot move
 
     def drift(self, v: ca.SX) -> ca.SX:
         """Return phi'' without acceleration, of the kept equations."""
@@ -113,7 +113,7 @@ class Linkage:
     def motion(self, v_active: ca.SX, a_active: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return v and a (nv x 1 each) of all coordinates, from those of the active ones."""
         v, x = self.velocities(v_active), self.among_active(a_active)
-        return v, self.complete(x, self._A_x @ x + self.drift(v))
+        return v, ca.densify(self.complete(x, self._A_x @ x + self.drift(v)))
 
     def multipliers(self, force: ca.SX) -> ca.SX:
         """Return lambda (rows x k) with A^T lambda = force (nv x k) in the dependent coordinates."""
@@ -216,7 +216,7 @@ def accelerated(linkage: Linkage, v: ca.SX, tau_active: ca.SX, M: ca.SX, externa
     rest = linkage.following(linkage.drift(v))
     H = inverse_dynamics(tree, q, v, rest, external)
     x = Squares(projected_mass(linkage, M)).solve(linkage.G_active.T @ tau_active - G.T @ H)
-    return G @ x + rest
+    return ca.densify(G @ x + rest)
 
 
 def projected_mass(linkage: Linkage, M: ca.SX) -> ca.SX:
