@@ -67,3 +67,22 @@ def test_batches_broadcast() -> None:
     assert a.shape == (4, 3) and forces.shape == (4, 5)
     np.testing.assert_allclose(a[2], robot.closed_forward_dynamics(q[2], v[2], [1.0])[0], rtol=1e-12)
     np.testing.assert_allclose(a[:, indices(robot)], robot.constrained_forward_dynamics(q, [1.0], [1.0]), rtol=1e-10)
+
+
+def test_a_structure_that_cannot_move_bears_its_weight() -> None:
+    robot = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
+    robot = robot.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
+    robot = robot.with_frame("foot", "base", torsor.spatial.make_pose(p=[1.2, 0, 0]))
+    robot = robot.with_loop("pin", "foot", "tip").with_active(["joint1"])
+    angle = np.arccos(0.6)
+    q = np.array([angle, -2 * angle])  # two rods, leaning on each other
+    assert robot.mobility(q).dof == 0
+    force = robot.loop_wrenches(q, [0.0], [0.0])[0, 3:]
+    close(force, 3 * 9.81 * np.array([-0.5 * 0.6 / 0.8, 1.0, 0.0]))  # each foot bears one rod, and the thrust
+    for found in (
+        robot.constrained_inverse_dynamics(q, [0.0], [0.0]),
+        robot.constrained_forward_dynamics(q, [0.0], [1.0]),
+        *robot.constrained_inverse_dynamics_derivatives(q, [0.0], [0.0]),
+    ):
+        assert not found.any()
+    close(robot.closed_forward_dynamics(q, np.zeros(2), [1.0])[0], np.zeros(2))

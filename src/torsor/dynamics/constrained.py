@@ -93,7 +93,7 @@ class Linkage:
 
     def among_active(self, x_active: ca.SX) -> ca.SX:
         """Return the rates of the independent coordinates, from those of the active ones."""
-        return x_active[[self.closing.active.index(k) for k in self.independent]]
+        return x_active[[self.closing.active.index(k) for k in self.independent], :]  # one column, also of none
 
     def by_active(self, columns: ca.SX) -> ca.SX:
         """Return derivatives by the active coordinates, of which only the independent ones are asked for."""

@@ -70,7 +70,8 @@ class Squares:
 
     def __init__(self, M: ca.SX, order: list[int] | None = None):
         self.order = list(range(M.size1())) if order is None else order
-        self.D, self.L_T, _ = ca.ldl(M[self.order, self.order], False)  # L^T is without its ones
+        ordered = M[self.order, self.order]
+        self.D, self.L_T = ca.ldl(ordered, False)[:2] if self.order else (ca.SX(0, 1), ordered)  # L^T without its ones
         above, right_of = self.L_T.sparsity().get_triplet()
         self._pairs = list(zip(above, right_of, strict=True))  # column after column
 
