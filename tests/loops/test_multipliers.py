@@ -32,7 +32,7 @@ def test_accelerations_and_loop_forces_are_those_of_the_system_with_multipliers(
     np.testing.assert_allclose(a, expected[:n], atol=1e-10 * np.abs(a).max())
     np.testing.assert_allclose(forces, expected[n:], atol=1e-10 * np.abs(forces).max())
     # As wrenches on the links, the loops move the tree in the same way.
-    wrenches = robot.loop_wrenches(q, forces)
+    wrenches = robot.loop_loads(q, forces)
     np.testing.assert_allclose(robot.forward_dynamics(q, v, tau, external + wrenches), a, atol=1e-10 * np.abs(a).max())
 
 
@@ -40,7 +40,7 @@ def test_both_sides_of_a_loop_feel_the_same_wrench() -> None:
     robot = library.five_bar()
     q = robot.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.3])
     forces = np.random.default_rng(1).normal(size=5)
-    wrenches = robot.loop_wrenches(q, forces)
+    wrenches = robot.loop_loads(q, forces)
     assert not wrenches[[0, 2]].any() and wrenches[[1, 3]].all()
     poses = robot.poses(q)
     f = [poses[k, :3, :3] @ wrenches[k, 3:] for k in (1, 3)]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.dynamics.closure import closure_drift
+from torsor.dynamics.closure import Closures
 from torsor.dynamics.tree import Tree
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
@@ -61,7 +61,7 @@ def test_rates_of_closure_are_those_that_differences_give(seed: int) -> None:
     differences = [slope(lambda h, e=e: robot.closure_error(robot.integrate(q, h * e))) for e in np.eye(robot.nv)]
     np.testing.assert_allclose(A, np.transpose(differences), rtol=0, atol=1e-10 * np.abs(A).max())
     x, y = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    drift = ca.Function("drift", [x, y], [closure_drift(Tree.of(robot), x, y)])
+    drift = ca.Function("drift", [x, y], [Closures(Tree.of(robot), x, exact=True).drift(y)])
     found = np.array(drift(q, v)).ravel()
     # Along a motion with constant velocities all that is left of the second rate is the drift.
     expected = slope(lambda h: robot.closure_jacobian(robot.integrate(q, h * v)) @ v)

@@ -72,7 +72,7 @@ def test_leg_by_leg_takes_fewer_operations(name: str) -> None:
     tree = robot.as_robot()
     for task in ("inverse_dynamics", "forward_dynamics"):
         own, generic = robot.operation_count(task, positions=True), tree.operation_count(f"constrained_{task}")
-        assert 2.5 * own.arithmetic < generic.arithmetic
+        assert 2 * own.arithmetic < generic.arithmetic
         if robot.has_closed_form:  # then the legs' positions are found on the way, and still
             assert 5 * robot.operation_count(task).arithmetic < generic.arithmetic
 
@@ -83,7 +83,7 @@ def test_every_kind_of_joint_at_the_platform(kind: str) -> None:
     pose, u, a = motion(robot, 1, 0.02)
     forces = robot.inverse_dynamics(pose[0], u[0], a[0])
     found = multipliers(robot, pose[0], u[0], a[0])
-    np.testing.assert_allclose(forces, found, rtol=0, atol=1e-9 * np.abs(found).max())
+    np.testing.assert_allclose(forces, found, rtol=0, atol=1e-10 * np.abs(found).max())
     again = robot.forward_dynamics(pose[0], u[0], forces)
     np.testing.assert_allclose(again, a[0], rtol=0, atol=1e-9)
 

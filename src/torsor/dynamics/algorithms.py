@@ -10,11 +10,13 @@ from torsor.dynamics import (
     composite,
     configuration,
     constrained,
+    constrained_derivatives,
     derivatives,
     energy,
     hessian,
     hybrid,
     index_one,
+    loop_wrench_derivatives,
     loop_wrenches,
     newton_euler,
     passive,
@@ -23,7 +25,7 @@ from torsor.dynamics import (
     regressor,
     solved_derivatives,
 )
-from torsor.robot import Mechanism
+from torsor.robot import Loop, Mechanism
 
 __all__ = ["ALGORITHMS", "Algorithm", "sizes"]
 
@@ -38,8 +40,8 @@ class Algorithm:
     are named, ``closed`` that a choice of equations closes the loops, ``rates`` that there may be more rates of the
     motion and of the results. ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for
     positions, "nq+n+1" for both and one more, "3n" for (q, v, a), "L" for links, "p" for parameters, "N" for driven
-    coordinates, "c" for equations of closure; where there are several results, all of that shape, ``results`` names
-    them. ``shared`` says that the rule computes nothing twice, so that nobody need look for it.
+    coordinates, "c" for equations of closure, "cuts" for cut joints; where there are several results, all of that
+    shape, ``results`` names them. ``shared`` says that the rule computes nothing twice, so that nobody need look.
     """
 
     rule: Callable[..., Any]
@@ -63,7 +65,8 @@ class Algorithm:
 
 
 def _loops(mechanism: Mechanism) -> dict[str, int]:
-    return {"N": len(mechanism.active), "c": sum(loop.count for loop in mechanism.loops)}
+    cuts = sum(isinstance(loop, Loop) for loop in mechanism.loops)
+    return {"N": len(mechanism.active), "c": sum(loop.count for loop in mechanism.loops), "cuts": cuts}
 
 
 def sizes(mechanism: Mechanism) -> dict[str, int]:
@@ -74,7 +77,9 @@ def sizes(mechanism: Mechanism) -> dict[str, int]:
 
 
 _N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
-_LOADED = {"external": True, "keeps": True}
+_MOVED, _FORCED = ("q", "v_active", "a_active"), ("q", "v_active", "tau_active")
+_DRIVEN = (*_MOVED, "share")
+_LOADED: dict[str, Any] = {"external": True, "keeps": True}
 
 ALGORITHMS: dict[str, Algorithm] = {
     "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, ("q", "v", "a"), _N, lean=True, external=True),
@@ -156,36 +161,80 @@ ALGORITHMS: dict[str, Algorithm] = {
         constrained.constrained_velocities, ("q", "v_active"), _N, lean=True, closed=True
     ),
     "constrained_accelerations": Algorithm(
-        constrained.constrained_accelerations,
-        ("q", "v_active", "a_active"),
-        _N,
-        lean=True,
-        closed=True,
-        results=("v", "a"),
+        constrained.constrained_accelerations, _MOVED, _N, lean=True, closed=True, results=("v", "a")
     ),
     "constrained_inverse_dynamics": Algorithm(
-        constrained.constrained_inverse_dynamics,
-        ("q", "v_active", "a_active", "share"),
-        ("N",),
-        lean=True,
-        closed=True,
-        external=True,
+        constrained.constrained_inverse_dynamics, _DRIVEN, ("N",), lean=True, closed=True, external=True
     ),
     "constrained_forward_dynamics": Algorithm(
-        constrained.constrained_forward_dynamics,
-        ("q", "v_active", "tau_active"),
-        ("N",),
-        lean=True,
-        closed=True,
-        external=True,
+        constrained.constrained_forward_dynamics, _FORCED, ("N",), lean=True, closed=True, external=True
     ),
-    "loop_forces": Algorithm(
-        constrained.loop_forces,
-        ("q", "v_active", "a_active", "share"),
-        ("c",),
+    "constrained_joint_wrenches": Algorithm(
+        loop_wrenches.constrained_joint_wrenches, _DRIVEN, _LINKS, closed=True, external=True
+    ),
+    "loop_forces": Algorithm(constrained.loop_forces, _DRIVEN, ("c",), lean=True, closed=True, external=True),
+    "loop_wrenches": Algorithm(
+        loop_wrenches.loop_wrenches, _DRIVEN, ("cuts", 6), lean=True, closed=True, external=True
+    ),
+    "constrained_velocity_derivatives": Algorithm(
+        constrained_derivatives.constrained_velocity_derivatives,
+        ("q", "v_active"),
+        ("n", "N"),
+        lean=True,
+        closed=True,
+        results=("dq", "dv"),
+    ),
+    "constrained_acceleration_derivatives": Algorithm(
+        constrained_derivatives.constrained_acceleration_derivatives,
+        _MOVED,
+        ("n", "N"),
+        lean=True,
+        closed=True,
+        results=("dq", "dv", "da"),
+    ),
+    "constrained_inverse_dynamics_derivatives": Algorithm(
+        constrained_derivatives.constrained_inverse_dynamics_derivatives,
+        _DRIVEN,
+        ("N", "N"),
+        lean=True,
+        closed=True,
+        results=("dq", "dv", "da"),
+        **_LOADED,
+    ),
+    "constrained_forward_dynamics_derivatives": Algorithm(
+        constrained_derivatives.constrained_forward_dynamics_derivatives,
+        _FORCED,
+        ("N", "N"),
+        lean=True,
+        closed=True,
+        results=("dq", "dv", "dtau"),
+        **_LOADED,
+    ),
+    "loop_force_derivatives": Algorithm(
+        constrained_derivatives.loop_force_derivatives,
+        _DRIVEN,
+        ("c", "N"),
+        lean=True,
+        closed=True,
+        results=("dq", "dv", "da"),
+        **_LOADED,
+    ),
+    "loop_wrench_derivatives": Algorithm(
+        loop_wrench_derivatives.loop_wrench_derivatives,
+        _DRIVEN,
+        ("cuts", 6, "N"),
         lean=True,
         closed=True,
         external=True,
+        results=("dq", "dv", "da"),
+    ),
+    "constrained_joint_wrench_derivatives": Algorithm(
+        loop_wrench_derivatives.constrained_joint_wrench_derivatives,
+        _DRIVEN,
+        ("L", 6, "N"),
+        closed=True,
+        external=True,
+        results=("dq", "dv", "da"),
     ),
     "closed_forward_dynamics": Algorithm(
         index_one.closed_forward_dynamics, ("q", "v", "tau"), _N, lean=True, closed=True, external=True
@@ -193,7 +242,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "closed_loop_forces": Algorithm(
         index_one.closed_loop_forces, ("q", "v", "tau"), ("c",), lean=True, closed=True, external=True
     ),
-    "loop_wrenches": Algorithm(loop_wrenches.loop_wrenches, ("q", "multipliers"), _LINKS),
+    "closed_velocities": Algorithm(index_one.closed_velocities, ("q", "v"), _N, lean=True, closed=True),
+    "loop_loads": Algorithm(loop_wrenches.loop_loads, ("q", "multipliers"), _LINKS),
     "closure_margin": Algorithm(index_one.closure_margin, ("q",), _SCALAR, lean=True, closed=True),
     "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),

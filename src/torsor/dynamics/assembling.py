@@ -8,7 +8,8 @@ import casadi as ca
 
 from torsor.dynamics.closure import closure_error, closure_jacobian
 from torsor.dynamics.configuration import integrate
-from torsor.dynamics.constrained import Closing, solved
+from torsor.dynamics.constrained import Closing
+from torsor.dynamics.factors import Columns
 from torsor.dynamics.tree import Tree
 
 __all__ = ["closure_state", "closure_trial"]
@@ -25,45 +26,25 @@ def _longest(tree: Tree, closing: Closing) -> list[float]:
     return longest
 
 
-def _regularity(A: ca.SX) -> ca.SX:
-    """Return 1 for columns that are perpendicular to each other, and 0 where one is a combination of others.
-
-    Of the shares of each column that those before it do not have, the inverse of the root of the sum of the inverse
-    squares: unlike the least of them, it does not hide a number that is none.
-    """
-    total, Q = ca.SX(0), list[ca.SX]()
-    for column in ca.horzsplit(ca.densify(A)) if A.size2() else []:
-        whole = ca.dot(column, column)
-        for q in Q:
-            column = column - ca.dot(q, column) * q
-        rest = ca.dot(column, column)
-        Q.append(column / ca.sqrt(rest))
-        total += whole / rest
-    return ca.sqrt(A.size2() / total) if Q else ca.SX(1)
-
-
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, closing: Closing) -> ca.SX:
     """Return a trial of assembly (nq + nv + 1): the positions after the step dv, Newton's next step, the error there.
 
     All of one column, so that a search for closed loops calls one function for each of its steps.
     """
-    there = ca.SX.sym("there", tree.nq)  # what is differentiated must be a symbol
+    there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(closing.rows)
     dependent = [k for k in range(tree.nv) if k not in closing.independent]
-    step = ca.SX.zeros(tree.nv, 1)
-    if dependent:
-        A = closure_jacobian(tree, there)[rows, dependent]
-        longest = ca.SX(_longest(tree, closing))[dependent]
-        step[dependent] = ca.fmax(ca.fmin(-solved(A, error[rows]), longest), -longest)
-    found = ca.vertcat(there, step, ca.norm_2(error / ca.SX(closing.units)))
-    return ca.substitute(found, there, integrate(tree, q, dv))
+    A = closure_jacobian(tree, there)[rows, dependent]
+    longest, step = ca.SX(_longest(tree, closing))[dependent], ca.SX.zeros(tree.nv, 1)
+    step[dependent] = ca.fmax(ca.fmin(-Columns(A).solve(error[rows]), longest), -longest)
+    return ca.vertcat(there, step, ca.norm_2(error / ca.SX(closing.units)))
 
 
 def closure_state(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:
     """Return (2 x 1) how far open the loops are, and how far from singular their dependent coordinates are.
 
-    The second is 0 where dependent coordinates can move while the independent ones are held (see ``_regularity``).
+    The second is 0 where dependent coordinates can move while the independent ones are held.
     """
     dependent = [k for k in range(tree.nv) if k not in closing.independent]
     A = closure_jacobian(tree, q)[list(closing.rows), dependent]
-    return ca.vertcat(ca.norm_2(closure_error(tree, q) / ca.SX(closing.units)), _regularity(A))
+    return ca.vertcat(ca.norm_2(closure_error(tree, q) / ca.SX(closing.units)), Columns(A).independence())

@@ -10,125 +10,178 @@ Forces that the loops pass on do no work along G, so that what the tree takes, p
     G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
 
 (document 003, eqs. 55-58). Where more coordinates are driven than are needed, of all forces that do it those with the
-least sum of tau^2 / share are found. The forces in the cut joints are the multipliers of A.
+least tau^T share^-1 tau are found. The forces in the cut joints are the multipliers of A. One column of motion or force
+is solved for with A_d itself, without G: -A_x^T A_d^-T is what G^T does to forces of the dependent coordinates.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics.closure import closure_drift, closure_jacobian
+from torsor.dynamics.closure import Closures
 from torsor.dynamics.composite import mass_matrix
+from torsor.dynamics.factors import Columns, Squares
+from torsor.dynamics.kinematics import symmetric
 from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.tree import Tree
 
 __all__ = [
     "Closing",
+    "Linkage",
+    "Sharing",
+    "accelerated",
     "constrained_accelerations",
     "constrained_forward_dynamics",
     "constrained_inverse_dynamics",
     "constrained_velocities",
     "loop_forces",
+    "projected_mass",
 ]
 
 
 class Closing(NamedTuple):
     """Which equations of closure are kept, which coordinates move the mechanism, and which are driven.
 
-    ``units`` (c) and ``length`` (m) say what errors of closure and steps of coordinates are measured by. Where
-    multipliers hold the loops no coordinate moves the others; ``scales`` then has what A M^-1 A^T of each kept equation
-    is where the mechanism is far from singular.
+    ``coupled`` says that the drives' shares are a matrix. ``units`` (c) and ``length`` (m) say what errors of closure
+    and steps of coordinates are measured by. Where multipliers hold the loops no coordinate moves the others;
+    ``scales`` then has what A M^-1 A^T of each kept equation is where the mechanism is far from singular.
     """
 
     rows: tuple[int, ...]
     independent: tuple[int, ...] = ()
     active: tuple[int, ...] = ()
+    coupled: bool = False
     units: tuple[float, ...] = ()
     length: float = 1.0
     scales: tuple[float, ...] = ()
 
 
-def solved(A: ca.SX, B: ca.SX) -> ca.SX:
-    """Return A^-1 B by Gram and Schmidt's columns, of A and B alike.
-
-    Without pivoting, which no flat list of operations can do, this is as exact as A allows; what is sparse stays so.
-    """
-    n, Q, R, Y = A.size1(), list[ca.SX](), ca.SX(*A.shape), list[ca.SX]()
-    for j, column in enumerate(ca.horzsplit(ca.densify(A))):
-        for k, q in enumerate(Q):
-            R[k, j] = ca.dot(q, column)
-            column = column - R[k, j] * q
-        R[j, j] = ca.sqrt(ca.dot(column, column))
-        Q.append(column / R[j, j])
-    B = ca.densify(B)
-    for q in Q:
-        Y.append(q.T @ B)
-        B = B - q @ Y[-1]
-    X: list[ca.SX] = [ca.SX(1, B.size2())] * n
-    for k in reversed(range(n)):
-        rest = sum((R[k, j] * X[j] for j in range(k + 1, n)), start=ca.SX(1, B.size2()))
-        X[k] = (Y[k] - rest) / R[k, k]
-    return ca.vertcat(ca.SX(0, B.size2()), *X)
-
-
-class _Closed:
+class Linkage:
     """A mechanism at a place where its loops are closed: what its dependent coordinates do."""
 
     def __init__(self, tree: Tree, q: ca.SX, closing: Closing):
         self.tree, self.q, self.closing = tree, q, closing
-        self.rows, self.independent = list(closing.rows), list(closing.independent)
+        self.rows, self.independent, self.active = map(list, closing[:3])
         self.dependent = [k for k in range(tree.nv) if k not in closing.independent]
-        self.A = closure_jacobian(tree, q)[self.rows, :]
-        self.G = self.complete(ca.SX.eye(len(self.independent)), -self.solve(self.A[:, self.independent]))
-        self.G_active = self.G[list(closing.active), :]
+        self.closures = Closures(tree, q)
+        self.A = self.closures.A[self.rows, :]
+        self._A_x = self.A[:, self.independent]
+        self._factors = Columns(self.A[:, self.dependent])
 
-    def solve(self, right: ca.SX) -> ca.SX:
-        """Return A_d^-1 times the right side."""
-        if not self.dependent:
-            return ca.SX(0, right.size2())
-        return solved(self.A[:, self.dependent], right)
+    @cached_property
+    def G(self) -> ca.SX:
+        """How all coordinates (nv) move with the independent ones."""
+        return self.complete(ca.SX.eye(len(self.independent)), self._A_x)
 
-    def complete(self, independent: ca.SX, dependent: ca.SX) -> ca.SX:
-        """Return rows of all coordinates, from those of the independent and of the dependent ones."""
+    @cached_property
+    def G_active(self) -> ca.SX:
+        """How the active coordinates do."""
+        return self.G[self.active, :]
+
+    @property
+    def is_redundant(self) -> bool:
+        """Whether more coordinates are active than are needed."""
+        return len(self.active) > len(self.independent)
+
+    def complete(self, independent: ca.SX, right: ca.SX) -> ca.SX:
+        """Return X (nv x k) with the independent rows given, and A_d X_d = -right for the kept equations."""
         whole = ca.SX(self.tree.nv, independent.size2())
         whole[self.independent, :] = independent
-        whole[self.dependent, :] = dependent
+        whole[self.dependent, :] = -self._factors.solve(right)
         return whole
+
+    def following(self, right: ca.SX) -> ca.SX:
+        """Return X (nv x k) with A X = -right and the independent coordinates at rest."""
+        return self.complete(ca.SX(len(self.independent), right.size2()), right)
 
     def among_active(self, x_active: ca.SX) -> ca.SX:
         """Return the rates of the independent coordinates, from those of the active ones."""
-        return x_active[[self.closing.active.index(k) for k in self.independent]]
+        return x_active[[self.closing.active.index(k) for k in self.independent], :]  # one column, also of none
 
-    def left_over(self, v: ca.SX) -> ca.SX:
-        """Return g (nv x 1), the accelerations where the independent coordinates have none."""
-        drift = closure_drift(self.tree, self.q, v)[self.rows]
-        return self.complete(ca.SX.zeros(len(self.independent), 1), -self.solve(drift))
+    def by_active(self, columns: ca.SX) -> ca.SX:
+        """Return derivatives by the active coordinates, of which only the independent ones are asked for."""
+        spread = ca.SX(columns.size1(), len(self.active))
+        spread[:, [self.closing.active.index(k) for k in self.independent]] = columns
+        return spread
+
+    def velocities(self, v_active: ca.SX) -> ca.SX:
+        """Return v (nv x 1) of all coordinates."""
+        x = self.among_active(v_active)
+        return ca.densify(self.complete(x, self._A_x @ x))  # no gaps where a coordinate cannot move
+
+    def drift(self, v: ca.SX) -> ca.SX:
+        """Return phi'' without acceleration, of the kept equations."""
+        return self.closures.drift(v)[self.rows]
 
     def motion(self, v_active: ca.SX, a_active: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return v and a (nv x 1 each) of all coordinates, from those of the active ones."""
-        v = self.G @ self.among_active(v_active)
-        return v, self.G @ self.among_active(a_active) + self.left_over(v)
+        v, x = self.velocities(v_active), self.among_active(a_active)
+        return v, ca.densify(self.complete(x, self._A_x @ x + self.drift(v)))
 
-    def drives(self, force: ca.SX, share: ca.SX) -> ca.SX:
-        """Return the forces of the active coordinates that do what ``force`` on the independent ones would do."""
-        if len(self.closing.active) == len(self.independent):
-            order = [self.independent.index(k) for k in self.closing.active]
-            return force[order]
-        spread = ca.diag(share) @ self.G_active
-        return spread @ solved(self.G_active.T @ spread, force)
+    def multipliers(self, force: ca.SX) -> ca.SX:
+        """Return lambda (rows x k) with A^T lambda = force (nv x k) in the dependent coordinates."""
+        return self._factors.solve_transposed(force[self.dependent, :])
+
+    def balance(self, tau: ca.SX, share: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the forces of the active coordinates and the multipliers of the kept equations, where tau is taken."""
+        passed = self.multipliers(tau)
+        needed = tau[self.independent] - self._A_x.T @ passed  # G^T tau
+        given = Sharing(self, share).forces(needed)
+        if self.is_redundant:  # only then dependent coordinates are driven
+            passed = self.multipliers(tau - self.driven(given))
+        return given, passed
+
+    def driven(self, tau_active: ca.SX) -> ca.SX:
+        """Return the forces (nv x k) of all coordinates, from those of the active ones."""
+        whole = ca.SX(self.tree.nv, tau_active.size2())
+        whole[self.active, :] = tau_active
+        return whole
+
+    def all_rows(self, kept: ca.SX) -> ca.SX:
+        """Return what belongs to the kept equations, with zeros for those that are spare."""
+        found = ca.SX(self.closures.A.size1(), kept.size2())
+        found[self.rows, :] = kept
+        return found
+
+
+class Sharing:
+    """How the drives share what the independent coordinates need: tau = share G_a y, with G_a^T tau = force."""
+
+    def __init__(self, linkage: Linkage, share: ca.SX):
+        self._linkage = linkage
+        if linkage.is_redundant:
+            self._share = share if linkage.closing.coupled else ca.diag(share)
+            self._spread = self._share @ linkage.G_active
+            self._factors = Squares(symmetric(linkage.G_active.T @ self._spread))
+
+    def levels(self, force: ca.SX) -> ca.SX:
+        """Return y (m x k)."""
+        return self._factors.solve(force)
+
+    def forces(self, force: ca.SX) -> ca.SX:
+        """Return the forces (N x k) of the active coordinates that do what ``force`` (m x k) would do."""
+        if not self._linkage.is_redundant:
+            order = [self._linkage.independent.index(k) for k in self._linkage.active]
+            return force[order, :]
+        return self._spread @ self.levels(force)
+
+    def turned(self, force: ca.SX, change: ca.SX) -> ca.SX:
+        """Return how the forces change where G_a^T d(tau) = force (m x k), and d(G_a) y is ``change`` (N x k)."""
+        moved = self._share @ change
+        return moved + self.forces(force - self._linkage.G_active.T @ moved)
 
 
 def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, closing: Closing) -> ca.SX:
     """Return v (nv x 1), of all coordinates."""
-    closed = _Closed(tree, q, closing)
-    return closed.G @ closed.among_active(v_active)
+    return Linkage(tree, q, closing).velocities(v_active)
 
 
 def constrained_accelerations(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, closing: Closing
 ) -> tuple[ca.SX, ca.SX]:
     """Return v and a (nv x 1 each), of all coordinates."""
-    return _Closed(tree, q, closing).motion(v_active, a_active)
+    return Linkage(tree, q, closing).motion(v_active, a_active)
 
 
 def constrained_inverse_dynamics(
@@ -141,22 +194,32 @@ def constrained_inverse_dynamics(
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return the forces of the active coordinates."""
-    closed = _Closed(tree, q, closing)
-    v, a = closed.motion(v_active, a_active)
-    return closed.drives(closed.G.T @ inverse_dynamics(tree, q, v, a, external), share)
+    linkage = Linkage(tree, q, closing)
+    v, a = linkage.motion(v_active, a_active)
+    return linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[0]
 
 
 def constrained_forward_dynamics(
     tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, closing: Closing, external: ca.SX | None = None
 ) -> ca.SX:
     """Return the accelerations of the active coordinates."""
-    closed = _Closed(tree, q, closing)
-    v = closed.G @ closed.among_active(v_active)
-    rest = closed.left_over(v)
-    H = closed.G.T @ inverse_dynamics(tree, q, v, rest, external)
-    M = closed.G.T @ mass_matrix(tree, q) @ closed.G
-    x = solved(M, closed.G_active.T @ tau_active - H)
-    return closed.G_active @ x + rest[list(closing.active)]
+    linkage = Linkage(tree, q, closing)
+    v = linkage.velocities(v_active)
+    return accelerated(linkage, v, tau_active, mass_matrix(tree, q), external)[linkage.active]
+
+
+def accelerated(linkage: Linkage, v: ca.SX, tau_active: ca.SX, M: ca.SX, external: ca.SX | None) -> ca.SX:
+    """Return the accelerations of all coordinates (nv x 1) that forces of the active ones cause."""
+    tree, q, G = linkage.tree, linkage.q, linkage.G
+    rest = linkage.following(linkage.drift(v))
+    H = inverse_dynamics(tree, q, v, rest, external)
+    x = Squares(projected_mass(linkage, M)).solve(linkage.G_active.T @ tau_active - G.T @ H)
+    return ca.densify(G @ x + rest)
+
+
+def projected_mass(linkage: Linkage, M: ca.SX) -> ca.SX:
+    """Return M_c = G^T M G (m x m)."""
+    return symmetric(linkage.G.T @ (M @ linkage.G))
 
 
 def loop_forces(
@@ -169,12 +232,6 @@ def loop_forces(
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return the multipliers (c x 1) of the equations of closure: what each cut joint passes on from a to b."""
-    closed = _Closed(tree, q, closing)
-    v, a = closed.motion(v_active, a_active)
-    tau = inverse_dynamics(tree, q, v, a, external)
-    given = ca.SX(tree.nv, 1)
-    given[list(closing.active)] = closed.drives(closed.G.T @ tau, share)
-    missing = (tau - given)[closed.dependent]
-    found = ca.SX(closure_jacobian(tree, q).size1(), 1)
-    found[closed.rows] = solved(closed.A[:, closed.dependent].T, missing)
-    return found
+    linkage = Linkage(tree, q, closing)
+    v, a = linkage.motion(v_active, a_active)
+    return linkage.all_rows(linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[1])

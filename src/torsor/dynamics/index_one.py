@@ -16,14 +16,23 @@ least change in the norm of the mass matrix, which changes no more of the motion
 
 import casadi as ca
 
-from torsor.dynamics.closure import closure_drift, closure_error, closure_jacobian
+from torsor.dynamics.closure import Closures, closure_error
 from torsor.dynamics.composite import mass_matrix
 from torsor.dynamics.configuration import chart
 from torsor.dynamics.constrained import Closing
+from torsor.dynamics.factors import Squares
+from torsor.dynamics.kinematics import symmetric
 from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.tree import Tree
 
-__all__ = ["closed_forward_dynamics", "closed_loop_forces", "closed_state", "closure_margin", "held_end"]
+__all__ = [
+    "closed_forward_dynamics",
+    "closed_loop_forces",
+    "closed_state",
+    "closed_velocities",
+    "closure_margin",
+    "held_end",
+]
 
 # Of an integrator's error, 1e-5 at worst, Newton's first step leaves its square, and the second with the same matrix
 # that times the first error.
@@ -38,32 +47,18 @@ class _Held:
     """A mechanism at a place: what its loops push, by the rows of A that are kept."""
 
     def __init__(self, tree: Tree, q: ca.SX, closing: Closing):
-        self.tree, self.rows = tree, list(closing.rows)
-        at = ca.SX.sym("q", tree.nq)  # where q is an expression, nothing can be differentiated by it
-        A = closure_jacobian(tree, at)[self.rows, :]
-        found = ca.Function("held", [at], [A, mass_matrix(tree, at)])
-        self.A, M = found(q)
-        self.order = list(reversed(range(tree.nv)))  # from the tips to the root, no entry fills in that was zero
-        self.mass = ca.ldl(M[self.order, self.order], False)
-        self.X = self.over_mass(self.A.T)
-        G = ca.tril2symm(ca.tril(ca.densify(self.A @ self.X)))
-        self.factors = ca.ldl(G, False) if self.rows else None
+        self.rows, self.closures = list(closing.rows), Closures(tree, q)
+        self.A = self.closures.A[self.rows, :]
+        self.mass = Squares(mass_matrix(tree, q), list(reversed(range(tree.nv))))  # from the tips to the root
+        self.X = self.mass.solve(ca.densify(self.A.T))
+        self.factors = Squares(symmetric(self.A @ self.X))
         # What is left of a row when those before it are taken away, in parts of what it is in general.
-        shares = self.factors[0] / ca.SX(list(closing.scales)) if self.factors else ca.SX.ones(1, 1)
+        shares = self.factors.D / ca.SX(list(closing.scales)) if self.rows else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(shares)))
-
-    def over_mass(self, force: ca.SX) -> ca.SX:
-        """Return M^-1 times columns (nv rows)."""
-        D, L_T, p = self.mass
-        return ca.ldl_solve(ca.densify(force[self.order, :]), D, L_T, p)[self.order, :]
-
-    def multipliers(self, rate: ca.SX) -> ca.SX:
-        """Return G^-1 rate."""
-        return ca.ldl_solve(rate, *self.factors) if self.factors else ca.SX(0, 1)
 
     def without(self, x: ca.SX, rate: ca.SX) -> ca.SX:
         """Return x (nv x 1) changed the least, in the norm of M, so that A x is less by ``rate``."""
-        return x - self.X @ self.multipliers(rate)
+        return x - self.X @ self.factors.solve(rate)
 
 
 def _pushed(
@@ -77,11 +72,11 @@ def _pushed(
 ) -> tuple[ca.SX, ca.SX]:
     """Return a (nv x 1) and the multipliers of the rows that are kept."""
     held = _Held(tree, q, closing)
-    a0 = held.over_mass(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
-    too_much = held.A @ a0 + closure_drift(tree, q, v)[held.rows]
+    a0 = held.mass.solve(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
+    too_much = held.A @ a0 + held.closures.drift(v)[held.rows]
     if rate:
         too_much += 2 * rate * (held.A @ v) + rate**2 * closure_error(tree, q)[held.rows]
-    push = held.multipliers(too_much)
+    push = held.factors.solve(too_much)
     return a0 - held.X @ push, push
 
 
@@ -107,6 +102,12 @@ def closed_loop_forces(
     return found
 
 
+def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, closing: Closing) -> ca.SX:
+    """Return the velocities with A v = 0 that are nearest to v (nv x 1) in kinetic energy."""
+    held = _Held(tree, q, closing)
+    return held.without(v, held.A @ v)
+
+
 def closure_margin(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:
     """Return how far the kept equations are from saying nothing new: the least part of one that those before it lack.
 
@@ -121,8 +122,7 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, closing: Closing) -> tuple[ca.S
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
         q = chart(tree, q, held.without(still, closure_error(tree, q)[held.rows]))
-    at = ca.SX.sym("q", tree.nq)
-    A = ca.Function("A", [at], [closure_jacobian(tree, at)[held.rows, :]])(q)
+    A = Closures(tree, q).A[held.rows, :]
     for _ in range(CORRECTIONS):
         v = held.without(v, A @ v)
     gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(closing.units)))

@@ -28,8 +28,9 @@ import casadi as ca
 from torsor.dynamics.closure import closure_error, closure_jacobian
 from torsor.dynamics.composite import mass_matrix
 from torsor.dynamics.configuration import chart, chart_carry, chart_rate, chart_velocity
-from torsor.dynamics.constrained import Closing, solved
+from torsor.dynamics.constrained import Closing
 from torsor.dynamics.energy import gravity_energy, kinetic_energy
+from torsor.dynamics.factors import Columns
 from torsor.dynamics.hybrid import Stiffness, solve_mass
 from torsor.dynamics.index_one import CLOSED
 from torsor.dynamics.kinematics import moves
@@ -122,7 +123,7 @@ class _Loops:
     def closing(self, w: ca.SX, change: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
         """Return the change of w that also closes the loops, from the one that does not, and remember the push."""
         X = ca.horzcat(*(solve(column) for column in ca.horzsplit(self.A_T)))
-        more = -solved(self.slope @ X, self.error(w) + self.slope @ change)
+        more = -Columns(self.slope @ X).solve(self.error(w) + self.slope @ change)
         self.multipliers = self.multipliers + more
         return change + X @ more
 

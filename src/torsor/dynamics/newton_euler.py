@@ -27,6 +27,7 @@ __all__ = [
     "inverse_dynamics",
     "joint_wrenches",
     "load_force",
+    "to_body",
     "to_link",
     "wrenches",
 ]
@@ -65,10 +66,10 @@ def wrenches(
 
 
 def to_body(body: Body, wrench: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (n, f) in the body's frame of a wrench given in the user's link frame."""
-    R, p = sx(body.link[:3, :3]), sx(body.link[:3, 3])
-    f = R @ wrench[3:]
-    return R @ wrench[:3] + cross(p, f), f
+    """Return (n, f) in the body's frame of wrenches (6 x k) given in the user's link frame."""
+    R, p = sx(body.link[:3, :3]), sx(skew(body.link[:3, 3]))
+    f = R @ wrench[3:, :]
+    return R @ wrench[:3, :] + p @ f, f
 
 
 def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:

@@ -48,6 +48,8 @@ class Request:
         """Return the shape, for one state, of each input of the algorithm itself."""
         algorithm, size = ALGORITHMS[self.name], sizes(mechanism)
         shapes: dict[str, Shape] = {name: (size[algorithm.size_of(name)],) for name in algorithm.inputs}
+        if self.closing is not None and self.closing.coupled and "share" in shapes:
+            shapes["share"] = size["N"], size["N"]
         if algorithm.rates:
             shapes |= {f"j_{k}": (size["n"],) for k in range(1, self.order)}
         if self.loads:

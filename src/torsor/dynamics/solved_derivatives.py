@@ -13,8 +13,8 @@ from typing import Any
 import casadi as ca
 
 from torsor.dynamics.derivatives import Loads, Three, inverse_dynamics_derivatives
+from torsor.dynamics.factors import Squares
 from torsor.dynamics.hybrid import hybrid_dynamics
-from torsor.dynamics.kinematics import sx
 from torsor.dynamics.tree import Tree
 
 __all__ = ["forward_dynamics_derivatives", "hybrid_dynamics_derivatives"]
@@ -35,12 +35,11 @@ def hybrid_dynamics_derivatives(
     dq, dv, M = ca.cse(list(inverse_dynamics_derivatives(tree, q, v, a, **loads)))
     if not forced:
         return dq, dv, M
-    # From the tips to the root, no entry fills in that was zero (Featherstone 2005).
     order, others = sorted(forced, reverse=True), [k for k in range(tree.nv) if k not in forced]
-    D, L_T, _ = ca.ldl(M[order, order], False)
+    factors = Squares(M[order, order])
     n, changes = tree.nv, ca.horzcat(dq, dv, M[:, others])
-    dx = -_solve(D, L_T, ca.densify(changes[order, :]))
-    inverse = ca.tril2symm(_solve(D, L_T, sx(ca.SX.eye(len(order))), triangle=True))
+    dx = -factors.solve(ca.densify(changes[order, :]))
+    inverse = factors.inverse()
     passed = M[others, order]
     complete, by_force = ca.SX(*changes.shape), ca.SX(n, len(order))
     complete[order, :], by_force[order, :] = dx, inverse
@@ -48,20 +47,3 @@ def hybrid_dynamics_derivatives(
     given = ca.SX(n, n)
     given[:, others], given[:, order] = complete[:, 2 * n :], by_force
     return complete[:, :n], complete[:, n : 2 * n], given
-
-
-def _solve(D: ca.SX, L_T: ca.SX, right: ca.SX, triangle: bool = False) -> ca.SX:
-    """Return X with L diag(D) L^T X = right, or its lower triangle alone; L^T is without its ones.
-
-    Of the inverse one triangle is enough: a row takes those after it, and of these no column that it has not itself.
-    """
-    rows, (above, right_of) = ca.vertsplit(right), L_T.sparsity().get_triplet()
-    pairs = list(zip(above, right_of, strict=True))  # column after column
-    for i, j in pairs:
-        rows[j] = rows[j] - L_T[i, j] * rows[i]
-    rows = [row / D[k] for k, row in enumerate(rows)]
-    if triangle:
-        rows = [row[:, : k + 1] for k, row in enumerate(rows)]
-    for i, j in reversed(pairs):
-        rows[i] = rows[i] - L_T[i, j] * rows[j][:, : rows[i].size2()]
-    return ca.vertcat(*(ca.horzcat(row, ca.SX(1, right.size2() - row.size2())) for row in rows))

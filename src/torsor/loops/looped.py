@@ -1,33 +1,19 @@
 """Motion and forces of robots with closed loops, as methods of a robot."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.dynamics import ALGORITHMS, Request
-from torsor.loops.multipliers import Multiplied
+from torsor.differentiation import Loads
+from torsor.errors import ModelError, describe
+from torsor.loops.derivatives import LoopDerivatives
 
 __all__ = ["Looped"]
 
 Array = NDArray[np.float64]
 
 
-class Looped(Multiplied):
+class Looped(LoopDerivatives):
     """A robot that moves and feels forces as a whole while its loops are closed."""
-
-    def _new_request(
-        self, name: str, place: str | int | None, external: bool | str, forced: Sequence[str] | None, **options: Any
-    ) -> Request:
-        if name in ALGORITHMS and ALGORITHMS[name].closed and "closing" not in options:
-            options["closing"] = self._closing
-        return super()._new_request(name, place, external, forced, **options)
-
-    def _closed(self, name: str, *values: ArrayLike, external: ArrayLike | None = None) -> Any:
-        self._check_closed(values[0])  # of an open loop all that follows would be wrong numbers
-        request = self._request(name, external=external is not None)
-        return self._kernel(request)(*values, *([] if external is None else [external]))
 
     def constrained_velocities(self, q: ArrayLike, v_active: ArrayLike) -> Array:
         """Return the velocities (..., nv) of all coordinates, from those of the active ones (..., N): v = G v_active.
@@ -66,7 +52,10 @@ class Looped(Multiplied):
 
         ``q`` (..., nq) are all positions (see ``assemble``), ``v_active`` and ``a_active`` (..., N) the rates of the
         active ones. Passive joints have no drive, only their springs and friction. Where more coordinates are active
-        than move the mechanism, the forces have the least sum of tau^2 / ``share`` (..., N). Document 003, eqs. 55-57.
+        than move the mechanism, the motion is that of as many as do, and the forces have the least sum of tau^2 /
+        ``share`` (..., N), or the least tau^T share^-1 tau of matrices (..., N, N), symmetric and positive. What nobody
+        drives but moves on its own, such as a floating base or the link of an elastic joint, is active too: its force
+        is what it would take to move it so. Document 003, eqs. 55-57.
 
         Example:
             >>> import torsor
@@ -76,16 +65,24 @@ class Looped(Multiplied):
             >>> bool(np.isclose(tau[0], G @ M @ G))
             True
         """
-        shares = np.ones(len(self._active)) if share is None else share
-        found: Array = self._closed("constrained_inverse_dynamics", q, v_active, a_active, shares, external=external)
+        values = q, v_active, a_active
+        found: Array = self._driven("constrained_inverse_dynamics", values, share, Loads(external))
         return found
 
     def constrained_forward_dynamics(
-        self, q: ArrayLike, v_active: ArrayLike, tau_active: ArrayLike, external: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        tau_active: ArrayLike,
+        external: ArrayLike | None = None,
+        method: str = "projection",
     ) -> Array:
         """Return the accelerations (..., N) of the active coordinates that forces (..., N) on them cause.
 
-        Arguments as in ``constrained_inverse_dynamics``, whose inverse it is. Document 003, eq. 58.
+        Arguments as in ``constrained_inverse_dynamics``, whose inverse it is; a floating base that is active has the
+        force zero. ``method`` is "projection" on the motions of the closed mechanism (document 003, eq. 58), or
+        "multipliers", the same by other equations: those of all coordinates, with the forces of the loops (see
+        ``closed_forward_dynamics``, which also holds where the active coordinates lose hold of the mechanism).
 
         Example:
             >>> import torsor
@@ -95,7 +92,16 @@ class Looped(Multiplied):
             >>> bool(np.isclose(a[0], 1 / (G @ M @ G)))
             True
         """
-        found: Array = self._closed("constrained_forward_dynamics", q, v_active, tau_active, external=external)
+        if method == "multipliers":
+            tau = np.zeros((*np.shape(tau_active)[:-1], self.nv))
+            tau[..., self._active] = tau_active
+            v = self.constrained_velocities(q, v_active)
+            return self.closed_forward_dynamics(q, v, tau, external)[..., self._active]
+        if method != "projection":
+            allowed = "'projection' or 'multipliers'"
+            raise ModelError(describe(f"method is {method!r}", where=self.name, allowed=allowed))
+        values = q, v_active, tau_active
+        found: Array = self._closed("constrained_forward_dynamics", *values, loads=Loads(external))
         return found
 
     def loop_forces(
@@ -120,6 +126,57 @@ class Looped(Multiplied):
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
         """
-        shares = np.ones(len(self._active)) if share is None else share
-        found: Array = self._closed("loop_forces", q, v_active, a_active, shares, external=external)
+        found: Array = self._driven("loop_forces", (q, v_active, a_active), share, Loads(external))
+        return found
+
+    def loop_wrenches(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Array:
+        """Return what the cut joints pass on (..., l, 6): the wrench (moment, force) that frame a exerts on frame b.
+
+        At the origin of frame a in its axes, for each of the l loops that are cut joints; couplings, which are no
+        joints, have none. Spare equations (see ``mobility``) carry nothing: of a hinge in a plane, what keeps it there
+        is left to the others, and how much of it a real hinge takes no rigid body can tell.
+
+        Example:
+            >>> import torsor
+            >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
+            >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
+            >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
+            >>> wire = hung.loop_wrenches([0.0, 0.0], [0.0], [0.0])[0]  # it carries half of the last link
+            >>> float(wire[4].round(9))
+            14.715
+        """
+        found: Array = self._driven("loop_wrenches", (q, v_active, a_active), share, Loads(external))
+        return found
+
+    def constrained_joint_wrenches(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Array:
+        """Return the reactions (..., L, 6) in the joints of the tree while loops are closed.
+
+        What each parent exerts on its link, (moment, force) at the link's origin in the link's axes, as in
+        ``joint_wrenches``: those of the tree that also carries what the cut joints pass on (``loop_wrenches``, with
+        what is said there of spare equations). A coupling's force is in the component along the joint's axis.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> wrenches = robot.constrained_joint_wrenches([0.4, 0.2], [0.0], [1.0])
+            >>> bool(np.allclose(wrenches, robot.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
+            True
+        """
+        found: Array = self._driven("constrained_joint_wrenches", (q, v_active, a_active), share, Loads(external))
         return found

@@ -117,6 +117,20 @@ class Multiplied(Assembled):
         """
         return self._by_multipliers("closed_forward_dynamics", q, v, tau, *([] if external is None else [external]))
 
+    def closed_velocities(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the velocities (..., nv) with closed loops, A v = 0, that are nearest to ``v`` (..., nv).
+
+        Nearest in kinetic energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, what an impulse of the loops would leave.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> v = robot.closed_velocities([0.4, 0.2], [2.0, 0.0])
+            >>> bool(np.isclose(v[0], 2 * v[1]))
+            True
+        """
+        return self._by_multipliers("closed_velocities", q, v)
+
     def closed_loop_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
     ) -> Array:
@@ -137,7 +151,7 @@ class Multiplied(Assembled):
         """
         return self._by_multipliers("closed_loop_forces", q, v, tau, *([] if external is None else [external]))
 
-    def loop_wrenches(self, q: ArrayLike, forces: ArrayLike) -> Array:
+    def loop_loads(self, q: ArrayLike, forces: ArrayLike) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
 
         ``forces`` (..., c) are those of the equations of closure, from ``loop_forces`` or ``closed_loop_forces``. As
@@ -150,11 +164,11 @@ class Multiplied(Assembled):
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> rod = chain.with_frame("nail", "base", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> rod = rod.with_loop("held", "nail", "tip", "spherical")  # it cannot fall
-            >>> held = rod.loop_wrenches([0.0], rod.closed_loop_forces([0.0], [0.0], [0.0]))
+            >>> held = rod.loop_loads([0.0], rod.closed_loop_forces([0.0], [0.0], [0.0]))
             >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held)[0, 4].round(3))  # half of its weight
             4.905
         """
-        return self._call("loop_wrenches", q, forces)
+        return self._call("loop_loads", q, forces)
 
 
 _FIX = "another configuration; robot.mobility(q) has the motions that part there"

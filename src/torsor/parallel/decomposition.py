@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import casadi as ca
 
 from torsor.dynamics.configuration import integrate
-from torsor.dynamics.constrained import solved
 from torsor.dynamics.energy import kinetic_energy as tree_kinetic_energy
 from torsor.dynamics.energy import potential_energy as tree_potential_energy
+from torsor.dynamics.factors import Columns
 from torsor.dynamics.tree import Tree
 from torsor.parallel.closed_form import Strut, closest
 from torsor.parallel.limbs import Limb, TracedLimb
@@ -98,16 +98,16 @@ class _Assembly:
 def _shared(K: ca.SX, force: ca.SX, share: ca.SX) -> ca.SX:
     """Return Gamma (N x 1) with K^T Gamma = force: the one there is, or the least in tau^2 / share."""
     if K.size1() == K.size2():
-        return solved(K.T, force)
+        return Columns(K.T).solve(force)
     spread = ca.diag(share) @ K
-    return spread @ solved(K.T @ spread, force)
+    return spread @ Columns(K.T @ spread).solve(force)
 
 
 def _inverse(K: ca.SX) -> ca.SX:
     """Return K^-1 (nv x N), or the left inverse with the least squares."""
     if K.size1() == K.size2():
-        return solved(K, ca.SX.eye(K.size1()))
-    return solved(K.T @ K, K.T)
+        return Columns(K).solve(ca.SX.eye(K.size1()))
+    return Columns(K.T @ K).solve(K.T)
 
 
 def inverse_dynamics(
@@ -139,7 +139,7 @@ def forward_dynamics(
     """Return the acceleration of the platform's coordinates (nv x 1)."""
     whole = _Assembly(parts, pose, q, u)
     given = whole.platform.project(whole.drives() @ forces)
-    return solved(whole.mass_matrix(), given - whole.force(external))
+    return Columns(whole.mass_matrix()).solve(given - whole.force(external))
 
 
 def inverse_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:

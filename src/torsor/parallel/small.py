@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from torsor.dynamics.constrained import solved
+from torsor.dynamics.factors import Columns
 
 __all__ = ["solve"]
 
@@ -56,4 +56,4 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
         a, b, c, d = A[0, 0], A[0, 1], A[1, 0], A[1, 1]
         inverse = 1 / (a * d - b * c)
         return [(d * B[0, :] - b * B[1, :]) * inverse, (a * B[1, :] - c * B[0, :]) * inverse]
-    return list(ca.vertsplit(solved(A, B)))
+    return list(ca.vertsplit(Columns(A).solve(B)))

@@ -57,6 +57,9 @@ class LoopEdits(Mechanism):
     def with_active(self, names: Sequence[str]) -> Self:
         """Return the robot with the coordinates that are driven while its loops are closed, in that order.
 
+        The name of a joint stands for all of its coordinates. What moves on its own but is not driven, such as a
+        floating base, is named too where forces and accelerations of the closed mechanism are wanted.
+
         Example:
             >>> import torsor
             >>> torsor.library.two_link().with_active(["joint2"]).active
@@ -64,7 +67,8 @@ class LoopEdits(Mechanism):
         """
         if isinstance(names, str) or not isinstance(names, Sequence):
             raise ModelError(describe(f"active is {names!r}", where=self.name, allowed="a list of coordinates"))
-        return replace(self, active=tuple(names))
+        own = {joint.name: joint.velocity_names for joint in self.joints if joint.nv > 1}
+        return replace(self, active=tuple(each for name in names for each in own.get(name, (name,))))
 
     def _without_coordinates(self, joint: Joint) -> dict[str, Any]:
         """Return loops and active coordinates for a robot whose joint is held."""
@@ -74,11 +78,11 @@ class LoopEdits(Mechanism):
                 raise ModelError(
                     describe(f"joint {joint.name!r} is coupled by {loop.name!r}", where=self.name, fix=fix)
                 )
-        return {"active": [name for name in self.active if name not in joint.velocity_names]}
+        return {"active": [name for name in self.active if name not in _names(joint)]}
 
     def _loops_of(self, places: Collection[str], joints: Sequence[Joint]) -> dict[str, Any]:
         """Return the loops and active coordinates of a part of the robot; refuse loops that leave it."""
-        names = {name for joint in joints for name in joint.velocity_names}
+        names = {name for joint in joints for name in _names(joint)}
         loops = []
         for loop in self.loops:
             ends, within = (loop.shares, names) if isinstance(loop, Coupling) else ((loop.a, loop.b), places)
@@ -89,3 +93,8 @@ class LoopEdits(Mechanism):
             if all(inside):
                 loops.append(loop)
         return {"loops": loops, "active": [name for name in self.active if name in names]}
+
+
+def _names(joint: Joint) -> tuple[str, ...]:
+    """Return the names of all coordinates of a joint, that of its motor included."""
+    return (*joint.velocity_names, *([f"{joint.name}/motor"] if joint.is_elastic else []))

@@ -98,7 +98,9 @@ class Mechanism(Part):
                         found = f"loop {loop.name!r} ends at {end!r}, which does not exist"
                         raise ModelError(describe(found, where=self.name, allowed=_listing(self.places)))
         for name in self.active:
-            self._check_coordinate(name, "active")
+            if name not in self.coordinate_names:
+                found = f"active names {name!r}, which is no coordinate"
+                raise ModelError(describe(found, where=self.name, allowed=_listing(self.coordinate_names)))
         if len(set(self.active)) < len(self.active):
             raise ModelError(describe(f"active is {self.active}", where=self.name, allowed="each coordinate once"))
 

@@ -90,12 +90,12 @@ class Trajectory:
     def reactions(self) -> Array:
         """What each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
 
-        With loops, what these exert on the links is taken into account (``Robot.loop_wrenches``).
+        With loops, what these exert on the links is taken into account (``Robot.loop_loads``).
         """
         loads = self.external
         if self.robot.loops:
             forces = _where_known(self.robot.closed_loop_forces, self.q, self.v, self.tau, loads)
-            wrenches = self.robot.loop_wrenches(self.q, forces)
+            wrenches = self.robot.loop_loads(self.q, forces)
             loads = wrenches if loads is None else loads + wrenches
         return self.robot.joint_wrenches(self.q, self.v, self.a, loads)
 

@@ -1,0 +1,119 @@
+"""Matrices taken apart once to solve with them many times, without pivoting: a flat list of operations cannot choose.
+
+``Columns`` makes the columns of any matrix orthogonal (Gram and Schmidt, one after the other), which needs no pivot;
+``Squares`` is L D L^T of a positive definite one. What is zero by structure stays so in both.
+"""
+
+import casadi as ca
+
+__all__ = ["Columns", "Squares"]
+
+
+class Columns:
+    """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.
+
+    The right side is freed of one column after the other, like those of A, so that what is solved is as exact as A
+    allows although Q loses orthogonality (Bjorck 1967); likewise, in the other order, for A^T.
+    """
+
+    def __init__(self, A: ca.SX):
+        self.shape, self._Q, self._R = A.shape, list[ca.SX](), ca.SX(A.size2(), A.size2())
+        for j, column in enumerate(ca.horzsplit(ca.densify(A)) if A.size2() else []):
+            for k, q in enumerate(self._Q):
+                self._R[k, j] = ca.dot(q, column)
+                column = column - self._R[k, j] * q
+            self._R[j, j] = ca.sqrt(ca.dot(column, column))
+            self._Q.append(column / self._R[j, j])
+
+    def independence(self) -> ca.SX:
+        """Return 1 for columns that are perpendicular to each other, and 0 where one is a combination of others.
+
+        Of the shares of each column that those before it do not have, the inverse of the root of the mean of the
+        inverse squares: unlike the least of them, it does not hide a number that is none.
+        """
+        total = ca.SX(0)
+        for j in range(len(self._Q)):
+            total += ca.sumsqr(self._R[: j + 1, j]) / self._R[j, j] ** 2
+        return ca.sqrt(len(self._Q) / total) if self._Q else ca.SX(1)
+
+    def solve(self, B: ca.SX) -> ca.SX:
+        """Return X (m x k) with A X = B (n x k), or nearest to it."""
+        Y, B = list[ca.SX](), ca.densify(B)
+        for q in self._Q:
+            Y.append(q.T @ B)
+            B = B - q @ Y[-1]
+        return self._back(Y, B.size2())
+
+    def _back(self, Y: list[ca.SX], width: int) -> ca.SX:
+        """Return R^-1 Y."""
+        X: list[ca.SX] = [ca.SX(1, width)] * len(Y)
+        for k in reversed(range(len(Y))):
+            rest = sum((self._R[k, j] * X[j] for j in range(k + 1, len(Y))), start=ca.SX(1, width))
+            X[k] = (Y[k] - rest) / self._R[k, k]
+        return ca.vertcat(ca.SX(0, width), *X)
+
+    def _forth(self, B: ca.SX) -> list[ca.SX]:
+        """Return the rows of R^-T B."""
+        Y = list[ca.SX]()
+        for k, row in enumerate(ca.vertsplit(ca.densify(B)) if B.size1() else []):
+            rest = sum((self._R[j, k] * Y[j] for j in range(k)), start=ca.SX(1, B.size2()))
+            Y.append((row - rest) / self._R[k, k])
+        return Y
+
+    def solve_transposed(self, B: ca.SX) -> ca.SX:
+        """Return X (n x k) with A^T X = B (m x k), the smallest of all."""
+        X = ca.SX.zeros(self.shape[0], B.size2())
+        for q, y in reversed(list(zip(self._Q, self._forth(B), strict=True))):
+            X = X + q @ (y - q.T @ X)
+        return X
+
+    def solve_square(self, B: ca.SX) -> ca.SX:
+        """Return (A^T A)^-1 B (m x k)."""
+        return self._back(self._forth(B), B.size2())
+
+
+class Squares:
+    """M = L diag(D) L^T, symmetric and positive definite.
+
+    ``order`` is that of elimination. Of a tree's mass matrix no entry fills in from the tips to the root (Featherstone
+    2005).
+    """
+
+    def __init__(self, M: ca.SX, order: list[int] | None = None):
+        self.order = list(range(M.size1())) if order is None else order
+        ordered = M[self.order, self.order]
+        self.D, self.L_T = ca.ldl(ordered, False)[:2] if self.order else (ca.SX(0, 1), ordered)  # L^T without its ones
+        above, right_of = self.L_T.sparsity().get_triplet()
+        self._pairs = list(zip(above, right_of, strict=True))  # column after column
+
+    def forth(self, right: ca.SX) -> list[ca.SX]:
+        """Return the rows of L^-1 times the right side, whose rows are in the order of elimination."""
+        rows = ca.vertsplit(right) if right.size1() else []
+        for i, j in self._pairs:
+            rows[j] = rows[j] - self.L_T[i, j] * rows[i]
+        return list(rows)
+
+    def back(self, rows: list[ca.SX], width: int) -> ca.SX:
+        """Return L^-T times rows, in the order of elimination; rows may end before the others, with zeros."""
+        for i, j in reversed(self._pairs):
+            rows[i] = rows[i] - self.L_T[i, j] * rows[j][:, : rows[i].size2()]
+        padded = (ca.horzcat(row, ca.SX(1, width - row.size2())) for row in rows)
+        return ca.vertcat(ca.SX(0, width), *padded)
+
+    def solve(self, right: ca.SX) -> ca.SX:
+        """Return M^-1 times the right side."""
+        rows = [row / self.D[k] for k, row in enumerate(self.forth(right[self.order, :]))]
+        return self.placed(self.back(rows, right.size2()))
+
+    def placed(self, rows: ca.SX) -> ca.SX:
+        """Return rows at their places, from the order of elimination."""
+        whole = ca.SX(*rows.shape)
+        whole[self.order, :] = rows
+        return whole
+
+    def inverse(self) -> ca.SX:
+        """Return M^-1, in the order of elimination. One triangle is enough: a row takes only those after it."""
+        rows = [row / self.D[k] for k, row in enumerate(self.forth(ca.densify(ca.SX.eye(len(self.order)))))]
+        triangle = self.back([row[:, : k + 1] for k, row in enumerate(rows)], len(rows))
+        whole: ca.SX = ca.tril2symm(triangle)
+        return whole
