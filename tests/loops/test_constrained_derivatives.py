@@ -153,7 +153,11 @@ def by_casadi(robot: torsor.Robot, name: str) -> int:
 
 
 # A rod has one equation, and all derivatives of one number are cheap: there CasADi needs fewer operations.
-COUNTED = [each for each in SOME if "rod" not in getattr(each, "values", ())]
+COUNTED = [
+    each if each in QUICK[:4] else pytest.param(each, marks=pytest.mark.slow)
+    for each in [*CASES, "ball"]
+    if each != "rod"
+]
 
 
 @pytest.mark.parametrize("case", COUNTED)
