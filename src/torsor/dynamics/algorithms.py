@@ -37,11 +37,12 @@ class Algorithm:
     ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
     that the wrenches of the environment are an optional input, ``keeps`` that it matters what they keep while q
     changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
-    are named, ``closed`` that a choice of equations closes the loops, ``rates`` that there may be more rates of the
-    motion and of the results. ``output`` is the shape of the result for one state, with "n" for velocities, "nq" for
-    positions, "nq+n+1" for both and one more, "3n" for (q, v, a), "L" for links, "p" for parameters, "N" for driven
-    coordinates, "c" for equations of closure, "cuts" for cut joints; where there are several results, all of that
-    shape, ``results`` names them. ``shared`` says that the rule computes nothing twice, so that nobody need look.
+    are named, ``closed`` that a choice of equations closes the loops (``held``: one for multipliers), ``rates`` that
+    there may be more rates of the motion and of the results. ``output`` is the shape of the result for one state, with
+    "n" for velocities, "nq" for positions, "nq+n+1" for both and one more, "3n" for (q, v, a), "L" for links, "p" for
+    parameters, "N" for driven coordinates, "c" for equations of closure, "cuts" for cut joints; where there are several
+    results, all of that shape, ``results`` names them. ``shared`` says that the rule computes nothing twice, so that
+    nobody need look for it.
     """
 
     rule: Callable[..., Any]
@@ -53,6 +54,7 @@ class Algorithm:
     at_place: bool = False
     hybrid: bool = False
     closed: bool = False
+    held: bool = False
     rates: bool = False
     results: tuple[str, ...] = ()
     shared: bool = False
@@ -237,14 +239,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         results=("dq", "dv", "da"),
     ),
     "closed_forward_dynamics": Algorithm(
-        index_one.closed_forward_dynamics, ("q", "v", "tau"), _N, lean=True, closed=True, external=True
+        index_one.closed_forward_dynamics, ("q", "v", "tau"), _N, lean=True, closed=True, held=True, external=True
     ),
     "closed_loop_forces": Algorithm(
-        index_one.closed_loop_forces, ("q", "v", "tau"), ("c",), lean=True, closed=True, external=True
+        index_one.closed_loop_forces, ("q", "v", "tau"), ("c",), lean=True, closed=True, held=True, external=True
     ),
-    "closed_velocities": Algorithm(index_one.closed_velocities, ("q", "v"), _N, lean=True, closed=True),
+    "closed_velocities": Algorithm(index_one.closed_velocities, ("q", "v"), _N, lean=True, closed=True, held=True),
     "loop_loads": Algorithm(loop_wrenches.loop_loads, ("q", "multipliers"), _LINKS),
-    "closure_margin": Algorithm(index_one.closure_margin, ("q",), _SCALAR, lean=True, closed=True),
+    "closure_margin": Algorithm(index_one.closure_margin, ("q",), _SCALAR, lean=True, closed=True, held=True),
     "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),
 }

@@ -23,7 +23,7 @@ class Called(Multiplied):
         self, name: str, place: str | int | None, external: bool | str, forced: Sequence[str] | None, **options: Any
     ) -> Request:
         if name in ALGORITHMS and ALGORITHMS[name].closed and "closing" not in options:
-            options["closing"] = self._closing
+            options["closing"] = self._kept if ALGORITHMS[name].held else self._closing
         return super()._new_request(name, place, external, forced, **options)
 
     def _closed(self, name: str, *values: ArrayLike, loads: Loads = Loads(), **options: Any) -> Any:  # noqa: B008
