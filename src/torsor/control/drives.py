@@ -22,6 +22,9 @@ def is_robot(robot: object, name: str) -> None:
     if not isinstance(robot, Robot):
         found = f"{name} for {reprlib.repr(robot)}"
         raise ModelError(describe(found, allowed="a torsor.Robot", fix="torsor.load(path)"))
+    if robot.loops:  # laws of the cut tree would drive joints that have no drive
+        fix = "a function (t, q, v) of robot.constrained_inverse_dynamics, given to simulate as the controller"
+        raise ModelError(describe(f"{name} for a robot with loops", where=robot.name, allowed="trees", fix=fix))
 
 
 def plain(robot: Robot, name: str) -> None:

@@ -39,7 +39,7 @@ class Algorithm:
     changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
     are named, ``closed`` that a choice of equations closes the loops (``held``: one for multipliers), ``rates`` that
     there may be more rates of the motion and of the results. ``output`` is the shape of the result for one state, with
-    "n" for velocities, "nq" for positions, "nq+n+1" for both and one more, "3n" for (q, v, a), "L" for links, "p" for
+    "n" for velocities, "nq" for positions, "nq+n+2" for both and two more, "3n" for (q, v, a), "L" for links, "p" for
     parameters, "N" for driven coordinates, "c" for equations of closure, "cuts" for cut joints; where there are several
     results, all of that shape, ``results`` names them. ``shared`` says that the rule computes nothing twice, so that
     nobody need look for it.
@@ -74,7 +74,7 @@ def _loops(mechanism: Mechanism) -> dict[str, int]:
 def sizes(mechanism: Mechanism) -> dict[str, int]:
     """Return what the names of axes stand for."""
     numbers, n = regressor.parameter_count(mechanism), mechanism.nv
-    plain = {"n": n, "3n": 3 * n, "nq": mechanism.nq, "nq+n+1": mechanism.nq + n + 1}
+    plain = {"n": n, "3n": 3 * n, "nq": mechanism.nq, "nq+n+2": mechanism.nq + n + 2}
     return plain | {"L": len(mechanism.links), "p": numbers, **_loops(mechanism)}
 
 
@@ -157,7 +157,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "difference": Algorithm(configuration.difference, ("q", "q_end"), _N),
     "closure_error": Algorithm(closure.closure_error, ("q",), ("c",)),
     "closure_jacobian": Algorithm(closure.closure_jacobian, ("q",), ("c", "n")),
-    "closure_trial": Algorithm(assembling.closure_trial, ("q", "dv"), ("nq+n+1",), lean=True, closed=True),
+    "closure_trial": Algorithm(assembling.closure_trial, ("q", "dv"), ("nq+n+2",), lean=True, closed=True),
     "closure_state": Algorithm(assembling.closure_state, ("q",), (2,), lean=True, closed=True),
     "constrained_velocities": Algorithm(
         constrained.constrained_velocities, ("q", "v_active"), _N, lean=True, closed=True

@@ -9,7 +9,7 @@ import casadi as ca
 from torsor.dynamics.closure import closure_error, closure_jacobian
 from torsor.dynamics.configuration import integrate
 from torsor.dynamics.constrained import Closing
-from torsor.dynamics.factors import Columns
+from torsor.dynamics.factors import Columns, reflected
 from torsor.dynamics.tree import Tree
 
 __all__ = ["closure_state", "closure_trial"]
@@ -27,17 +27,18 @@ def _longest(tree: Tree, closing: Closing) -> list[float]:
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, closing: Closing) -> ca.SX:
-    """Return a trial of assembly (nq + nv + 1): the positions after the step dv, Newton's next step, the error there.
+    """Return a trial of assembly (nq + nv + 2): the positions after the step dv, Newton's next step, error and side.
 
-    All of one column, so that a search for closed loops calls one function for each of its steps.
+    All of one column, so that a search for closed loops calls one function for each of its steps. The side is how
+    independent the dependent coordinates are, with a sign that changes where they become singular.
     """
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(closing.rows)
     dependent = [k for k in range(tree.nv) if k not in closing.independent]
-    A = closure_jacobian(tree, there)[rows, dependent]
+    newton, side = reflected(closure_jacobian(tree, there)[rows, dependent], error[rows])
     longest, step = ca.SX(_longest(tree, closing))[dependent], ca.SX.zeros(tree.nv, 1)
-    step[dependent] = ca.fmax(ca.fmin(-Columns(A).solve(error[rows]), longest), -longest)
-    return ca.vertcat(there, step, ca.norm_2(error / ca.SX(closing.units)))
+    step[dependent] = ca.fmax(ca.fmin(-newton, longest), -longest)
+    return ca.vertcat(there, step, ca.norm_2(error / ca.SX(closing.units)), side)
 
 
 def closure_state(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:

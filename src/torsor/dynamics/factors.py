@@ -6,7 +6,7 @@
 
 import casadi as ca
 
-__all__ = ["Columns", "Squares"]
+__all__ = ["Columns", "Squares", "reflected"]
 
 
 class Columns:
@@ -26,15 +26,8 @@ class Columns:
             self._Q.append(column / self._R[j, j])
 
     def independence(self) -> ca.SX:
-        """Return 1 for columns that are perpendicular to each other, and 0 where one is a combination of others.
-
-        Of the shares of each column that those before it do not have, the inverse of the root of the mean of the
-        inverse squares: unlike the least of them, it does not hide a number that is none.
-        """
-        total = ca.SX(0)
-        for j in range(len(self._Q)):
-            total += ca.sumsqr(self._R[: j + 1, j]) / self._R[j, j] ** 2
-        return ca.sqrt(len(self._Q) / total) if self._Q else ca.SX(1)
+        """Return 1 for columns that are perpendicular to each other, and 0 where one is a combination of others."""
+        return _independence(self._R)
 
     def solve(self, B: ca.SX) -> ca.SX:
         """Return X (m x k) with A X = B (n x k), or nearest to it."""
@@ -70,6 +63,43 @@ class Columns:
     def solve_square(self, B: ca.SX) -> ca.SX:
         """Return (A^T A)^-1 B (m x k)."""
         return self._back(self._forth(B), B.size2())
+
+
+def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return A^-1 b (n x 1) of a square A by Householder's reflections, and how independent its columns are.
+
+    The second has the sign of the determinant, so that it changes where A becomes singular on the way.
+    """
+    n, side = A.size1(), ca.SX(1)
+    columns = [ca.vertsplit(each) for each in ca.horzsplit(ca.densify(ca.horzcat(A, b)))] if n else []
+    R = ca.SX(n, n)
+    for j in range(n):
+        x = columns[j][j:]
+        length, toward = ca.sqrt(sum(each**2 for each in x)), ca.if_else(x[0] >= 0, 1, -1)
+        mirror = [x[0] + toward * length, *x[1:]]
+        scale = length * (length + toward * x[0])
+        for column in columns[j + 1 :]:
+            seen = sum(m * c for m, c in zip(mirror, column[j:], strict=True)) / scale
+            column[j:] = [c - m * seen for m, c in zip(mirror, column[j:], strict=True)]
+        columns[j][j], side = -toward * length, side * toward
+        for i in range(j + 1):
+            R[i, j] = columns[j][i]
+    X: list[ca.SX] = [ca.SX(1, 1)] * n
+    for k in reversed(range(n)):
+        X[k] = (columns[n][k] - sum((R[k, j] * X[j] for j in range(k + 1, n)), start=ca.SX(1, 1))) / R[k, k]
+    return ca.vertcat(ca.SX(0, 1), *X), side * _independence(R)
+
+
+def _independence(R: ca.SX) -> ca.SX:
+    """Return how independent the columns of Q R are.
+
+    Of the shares of each column that those before it do not have, the inverse of the root of the mean of the inverse
+    squares: unlike the least of them, it does not hide a number that is none.
+    """
+    n, total = R.size2(), ca.SX(0)
+    for j in range(n):
+        total += ca.sumsqr(R[: j + 1, j]) / R[j, j] ** 2
+    return ca.sqrt(n / total) if n else ca.SX(1)
 
 
 class Squares:

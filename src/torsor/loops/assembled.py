@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import CLOSED, AssemblyError, Closer
+from torsor.loops.assembly import CLOSED, NEAREST, AssemblyError, Closer
 from torsor.loops.closed import Closed, numbers
 
 __all__ = ["Assembled"]
@@ -37,6 +37,8 @@ class Assembled(Closed):
         """
         if missing not in ("raise", "nan"):
             raise ModelError(describe(f"missing is {missing!r}", where=self.name, allowed="'raise', 'nan'"))
+        if not self.active and not np.size(q_active):
+            return self.closed_positions(self.neutral() if guess is None else guess)
         places = self._active_positions
         wanted = numbers(q_active, len(places), self.name, "q_active")
         start = self._reference if guess is None else self._near(numbers(guess, self.nq, self.name, "guess"))
@@ -44,19 +46,44 @@ class Assembled(Closed):
         begin = np.ascontiguousarray(np.broadcast_to(start, (*batch, self.nq)).reshape(-1, self.nq))
         goal = begin.copy()
         goal[:, places] = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
-        found, well = self._closer.walk(begin, self._exact._call("difference", begin, goal))
+        side = np.broadcast_to(self._closer.side(start.reshape(-1, self.nq)).reshape(start.shape[:-1]), batch).ravel()
+        found, well = self._closer.walk(begin, side, self._exact._call("difference", begin, goal))
         for k in np.flatnonzero(np.logical_not(well)):
             found[k] = np.nan if missing == "nan" else self._reached(begin[k], goal[k])
         wrong = np.abs(found[:, places] - goal[:, places]).max(initial=0.0)
         if wrong > 1e-9:  # more are active than are needed, and they do not agree
-            raise ModelError(describe(f"active coordinates disagree by {wrong:.2g}", where=self.name, allowed="1e-9"))
+            free = len(self._assembling.independent)
+            text = f"active coordinates disagree by {wrong:.2g}: {len(self._active)} are given, and {free} move it"
+            fix = "give values that agree, or look at robot.mobility() for loops that hold more than they should"
+            raise ModelError(describe(text, where=self.name, allowed="1e-9", fix=fix))
         return found.reshape(*batch, self.nq)
+
+    def closed_positions(self, q: ArrayLike) -> Array:
+        """Return the positions (..., nq) with closed loops that are near ``q`` (..., nq), by the least steps of all.
+
+        No coordinate need be active, and none stays as it is: see ``assemble`` for that.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.closed_positions([0.5, 0.0]).round(9).tolist()
+            [0.4, 0.2]
+        """
+        at = numbers(q, self.nq, self.name, "q")
+        found = np.empty_like(at)
+        for index in np.ndindex(at.shape[:-1]):
+            found[index], left = self._space.closest(at[index])
+            if not left <= CLOSED:
+                text = f"no closed positions were found near {at[index].round(6).tolist()}: open by {left:.2g}"
+                fix = "begin elsewhere, and see that z axes of loops' frames point the same way"
+                raise ModelError(describe(text, where=self.name, fix=fix))
+        return found
 
     def _near(self, guess: Array) -> Array:
         """Return closed configurations near the guesses (..., nq); their active coordinates stay, where they can."""
         flat = guess.reshape(-1, self.nq)
-        found, left = self._closer.close(flat, np.zeros((len(flat), self.nv)))
-        for k in np.flatnonzero(left > CLOSED):
+        found, left, _ = self._closer.close(flat, np.zeros((len(flat), self.nv)))
+        for k in np.flatnonzero(~(left <= CLOSED)):
             found[k], size = self._space.closest(flat[k])
             found[k] = found[k] if size <= CLOSED else self._reference
         return found.reshape(guess.shape)
@@ -72,14 +99,27 @@ class Assembled(Closed):
         trial = q.copy()
         trial[places] = goal[places]
         trial, left = space.closest(trial, [k for k in range(self.nv) if k not in self._active])
-        if distance < 1e-6 and left <= CLOSED:
-            return trial
-        error = float(np.abs(self._exact.closure_error(trial)).max())
         names = [self.position_names[k] for k in places]
+        wanted = f"the active coordinates {goal[places].round(6).tolist()}"
+        if distance < 1e-6 and left <= CLOSED:
+            here, there = self._closer.side(np.stack([begin, trial]))
+            if here * there > 0 and abs(there) > NEAREST:
+                return trial
+            place = "there" if abs(there) <= NEAREST else "on the way there"
+            raise AssemblyError(
+                describe(
+                    f"with {wanted} the mechanism is singular {place}: ways to put it together meet",
+                    where=self.name,
+                    fix="give a guess of the way that is meant, beyond the singular place",
+                ),
+                trial,
+                trial[places],
+                0.0,
+            )
+        error = float(np.abs(self._exact.closure_error(trial)).max())
         reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, q[places], strict=True))
-        found = f"no closed configuration with the active coordinates {goal[places].round(6).tolist()} was reached"
         message = describe(
-            f"{found}: the loops stay open by {error:.3g}",
+            f"no closed configuration with {wanted} was reached: the loops stay open by {error:.3g}",
             where=self.name,
             allowed=f"the closest that can be reached: {reached}",
             fix="ask for what can be reached, or give another guess",

@@ -1,8 +1,9 @@
 """Putting a mechanism with loops together: positions of all joints, from those of the active ones.
 
-The active coordinates are led from where they are in a closed configuration to where they are wanted, in strides; after
-each the loops are closed again by damped Newton, all of a batch at once. What cannot be reached so is looked for one by
-one: the closed configuration whose active coordinates are nearest to the wanted ones.
+The active coordinates are led from where they are in a closed configuration to where they are wanted, in strides that
+become shorter near singular places, so that none is passed unseen; after each the loops are closed again by damped
+Newton, all of a batch at once. What cannot be reached so is looked for one by one: the closed configuration whose
+active coordinates are nearest to the wanted ones.
 """
 
 from collections.abc import Callable
@@ -18,16 +19,20 @@ from torsor.loops.mobility import null_space
 __all__ = ["AssemblyError", "Closer", "Space"]
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 # Errors of closure, measured by the size of the mechanism (angles, as 2 sin(angle/2), by 1).
 EXACT = 1e-12  # what is aimed at
 CLOSED = 1e-11  # what an assembled mechanism may be open by
-LOOSE = 1e-3  # what it may be open by on the way
+LOOSE = 1e-3  # what it may be open by on the way, of the distance from singular squared
 
 MOST = 100  # trials
 SMALLEST = 0.5**8  # share of Newton's step that is tried last
-STRIDES = (0.25, 0.06, 0.015)  # rad or sizes of the active coordinates; shorter ones where the longer did not do
+STRIDES, STRIDE, SHORTEST = 200, 0.25, 1e-6  # how many there may be, and their length: rad or sizes
+BEFORE = 0.5  # of the distance from singular that a stride may go
+DROP = 0.4  # what must be left of that distance after it
 JUMP = 0.6  # rad or sizes: what goes farther in one stride went to another way of assembly
+NEAREST = 1e-5  # to singular: nearer, positions are not known to half their digits
 CHUNK = 2048  # states that stay in the cache of one core
 
 
@@ -44,11 +49,15 @@ class AssemblyError(ModelError):
 
 
 class _State(NamedTuple):
-    """Positions (batch, nq), Newton's step from there (batch, nv), and how far open the loops are (batch,)."""
+    """Positions (batch, nq), Newton's step from there (batch, nv), what is open (batch,), and the side (batch,).
+
+    The side is how far from singular they are, with a sign that tells ways of assembly apart.
+    """
 
     q: Array
     step: Array
     open: Array
+    side: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +73,10 @@ class Closer:
 
     def _tried(self, q: Array, dv: Array) -> _State:
         packed, nq = self.trial(q, dv), q.shape[-1]
-        return _State(packed[:, :nq], packed[:, nq:-1], packed[:, -1])
+        return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
-    def close(self, q: Array, move: Array, until: float = EXACT) -> tuple[Array, Array]:
-        """Return closed positions (batch, nq) near those after the step ``move``, and what they are still open by."""
+    def close(self, q: Array, move: Array, until: float | Array = EXACT) -> tuple[Array, Array, Array]:
+        """Return closed positions (batch, nq) near those after the step ``move``, what is open, and the side."""
         now, share, damped = self._tried(q, move), np.ones(len(q)), False
         for _ in range(MOST):
             late = ~(now.open <= until)  # also where it is no number
@@ -90,34 +99,48 @@ class Closer:
                 old[left[good]] = latest[good]
             share[left] = np.where(good, 1.0, share[left] / 2)
             damped = not good.all()
-        return now.q, now.open
+        if np.ndim(until) == 0:  # once more, to the last digits: near singular places they matter
+            last = self._tried(now.q, now.step)
+            finer = last.open <= np.maximum(now.open, until)
+            now = last if finer.all() else now
+        return now.q, now.open, now.side
 
-    def _stride(self, begin: Array, way: Array, stride: float) -> tuple[Array, Array]:
-        """Return positions after the way in strides, and which arrived without a jump."""
-        count = max(1, int(np.ceil(np.abs(way / self.v_units).max(initial=0.0) / stride)))
-        q, move, well = begin, way / count, np.ones(len(begin), dtype=bool)
-        for k in range(1, count + 1):
-            until, enough = (EXACT, CLOSED) if k == count else (LOOSE, 10 * LOOSE)
-            there, left = self.close(q, move, until)
-            gone = (there - q) / self.q_units
-            well &= (left <= enough) & (np.einsum("ij,ij->i", gone, gone) < JUMP**2)
-            q = there
-        return q, well
+    def side(self, q: Array) -> Array:
+        """Return the side (batch,) that positions are on."""
+        return self._tried(q, np.zeros((len(q), len(self.v_units)))).side
 
-    def walk(self, begin: Array, way: Array) -> tuple[Array, Array]:
+    def walk(self, begin: Array, side: Array, way: Array) -> tuple[Array, Flags]:
         """Return closed positions (batch, nq) a ``way`` (batch, nv) of the active coordinates from closed ones.
 
-        And which of them (batch,) arrived; the way of assembly stays what it was.
+        And which of them (batch,) arrived; the way of assembly stays what it was, on the ``side`` (batch,) that it was.
         """
         found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
-            found[part], well[part] = self._stride(begin[part], way[part], STRIDES[0])
-        for stride in STRIDES[1:]:
-            late = np.flatnonzero(~well)
-            if late.size:
-                found[late], well[late] = self._stride(begin[late], way[late], stride)
+            found[part], well[part] = self._led(begin[part], side[part], way[part])
         return found, well
+
+    def _led(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
+        length = np.maximum(np.abs(way / self.v_units).max(axis=-1, initial=0.0), SHORTEST**2)
+        done, pace = np.zeros(len(q)), np.minimum(STRIDE, BEFORE * np.abs(side))
+        for _ in range(STRIDES):
+            late = np.flatnonzero((done < 1) & (pace > SHORTEST))
+            if not late.size:
+                break
+            at = slice(None) if late.size == len(q) else late
+            share = np.minimum(1 - done[at], pace[at] / length[at])
+            there, left, beyond = self.close(q[at], share[:, None] * way[at], until := LOOSE * side[at] ** 2)
+            gone = (there - q[at]) / self.q_units
+            good = (left <= until) & (np.einsum("ij,ij->i", gone, gone) < JUMP**2) & (beyond / side[at] > DROP)
+            if late.size == len(q) and good.all():
+                q, side, done = there, beyond, done + share
+            else:
+                q, side = q.copy(), side.copy()
+                q[late[good]], side[late[good]] = there[good], beyond[good]
+                done[late[good]] += share[good]
+            pace[late] = np.where(good, np.minimum(STRIDE, BEFORE * np.abs(beyond)), pace[late] / 2)
+        q, left, side = self.close(q, np.zeros_like(way))
+        return q, (done >= 1) & (left <= CLOSED) & (np.abs(side) > NEAREST)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,9 @@ __all__ = ["Closed", "numbers"]
 Array = NDArray[np.float64]
 
 OPEN = 1e-6  # what a caller's mechanism may be open by, of its size
-REGULAR = 1e-9  # how near to singular it may be
+REGULAR = 1e-7  # how near to singular it may be
+BENT = 1e-3  # and what it may be open by there, of that squared: forces would be wrong by as much
+FAIR = 0.2  # of the best of several, what is good enough
 TRIALS, ENOUGH = 40, 4  # random places that are tried, and that are enough once one was closed
 
 
@@ -126,21 +128,22 @@ class Closed(Parametrised):
 
     @cached_property
     def _reference(self) -> Array:
-        """A configuration (nq,) with closed loops, of several the farthest from singular: found once."""
+        """A configuration (nq,) with closed loops: the nearest to neutral that is far from singular; found once."""
         rng, active = np.random.default_rng(0), self._active if self.active else []
-        best: tuple[tuple[float, ...], Array] | None = None
+        found: list[tuple[tuple[int, float], Array]] = []
         for trial in range(TRIALS):
             step = min(trial, 10) / 10 * rng.normal(size=self.nv) * self._units[2]
             q, left = self._space.closest(self._space.integrate(self.neutral(), step))
             if left <= CLOSED:
-                score = quality(self._measured_jacobian(q), active)
-                best = (score, q) if best is None or score > best[0] else best
+                found.append((quality(self._measured_jacobian(q), active), q))
                 if trial >= ENOUGH:
                     break
-        if best is None:
-            found = "no configuration that closes the loops was found"
-            raise ModelError(describe(found, where=self.name, fix="check the frames that the loops join"))
-        return best[1]
+        if not found:
+            text = "no configuration that closes the loops was found"
+            fix = "check the frames that the loops join: their z axes must point the same way"
+            raise ModelError(describe(text, where=self.name, fix=fix))
+        rank, best = max(score for score, _ in found)
+        return next(q for score, q in found if score >= (rank, FAIR * best))
 
     @cached_property
     def _closing(self) -> Closing:
@@ -245,7 +248,7 @@ class Closed(Parametrised):
         """Refuse open loops, and configurations where the active coordinates do not say what the others do."""
         state = self._exact._call("closure_state", q)
         self._refuse_open(float(state[..., 0].max(initial=0.0)))
-        if not (state[..., 1] > REGULAR).all():
+        if not ((state[..., 1] > REGULAR) & (state[..., 0] <= BENT * state[..., 1] ** 2)).all():
             flat = np.broadcast_to(np.asarray(q, dtype=float), (*state.shape[:-1], self.nq)).reshape(-1, self.nq)
             worst = flat[int(np.argmin(np.nan_to_num(state[..., 1].ravel())))]
             loose = analyse(self._measured_jacobian(worst), self._active, self._units[2]).uncontrolled

@@ -42,7 +42,9 @@ class Mobility:
     singularity of the second kind, or too few drives); ``blocked`` (k, N) are directions of the active coordinates that
     no motion has (they are more than the degrees of freedom, or the mechanism is at the end of a drive's range).
     ``control`` is 1 where the active coordinates see all motions fully, and falls to 0 at a singularity of the second
-    kind: the least that they move by, of all motions of unit size. ``output`` is what was asked for, or None.
+    kind: the least that they move by, of all motions of unit size. ``margin`` falls to 0 where the equations lose their
+    rank, and the mechanism may go on in several ways (a change point): the least singular value of the equations that
+    is not zero, in parts of the largest. ``output`` is what was asked for, or None.
     """
 
     dof: int
@@ -51,6 +53,7 @@ class Mobility:
     uncontrolled: Array
     blocked: Array
     control: float
+    margin: float
     output: Output | None = None
 
     @property
@@ -80,9 +83,9 @@ def analyse(A: Array, active: list[int], units: Array, J: Array | None = None) -
     blocked = null_space(seen, 1.0) if active else np.zeros((0, 0))
     output = None if J is None else _output(J @ motions.T, seen, free, units[active])
     uncontrolled = free @ motions * units
-    return Mobility(
-        dof, len(A), len(A) - (nv - dof), uncontrolled, blocked * units[active], _control(motions, active), output
-    )
+    values = np.linalg.svd(A, compute_uv=False)[: nv - dof] if nv > dof else np.ones(1)
+    measures = _control(motions, active), float(values[-1] / values[0])
+    return Mobility(dof, len(A), len(A) - (nv - dof), uncontrolled, blocked * units[active], *measures, output)
 
 
 def _control(motions: Array, active: Sequence[int]) -> float:

@@ -16,7 +16,7 @@ import casadi as ca
 from torsor.dynamics.configuration import integrate
 from torsor.dynamics.energy import kinetic_energy as tree_kinetic_energy
 from torsor.dynamics.energy import potential_energy as tree_potential_energy
-from torsor.dynamics.factors import Columns
+from torsor.dynamics.factors import Columns, reflected
 from torsor.dynamics.tree import Tree
 from torsor.parallel.closed_form import Strut, closest
 from torsor.parallel.limbs import Limb, TracedLimb
@@ -207,7 +207,7 @@ def leg_trial(parts: Parts, leg_state: ca.SX, dv: ca.SX) -> ca.SX:
     q = _moved(parts, q, dv)
     limbs = _Assembly(parts, pose, q, closed=False).limbs
     steps, errors = ([ca.SX(0, 1), *each] for each in ((limb.step() for limb in limbs), (limb.error for limb in limbs)))
-    return ca.vertcat(pose, q, _short(ca.vertcat(*steps)), ca.norm_2(ca.vertcat(*errors)))
+    return ca.vertcat(pose, q, _short(ca.vertcat(*steps)), ca.norm_2(ca.vertcat(*errors)), 1)
 
 
 def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
@@ -225,13 +225,17 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     ]
     apart = driven - ca.vertcat(*(position for position, _ in driven_now))
     K = whole.platform.project(whole.drives()).T
-    du = _inverse(K) @ (apart - ca.vertcat(*(step for _, step in driven_now)))
+    wanted, side = apart - ca.vertcat(*(step for _, step in driven_now)), ca.SX(1)
+    if K.size1() == K.size2():
+        du, side = reflected(K, wanted)
+    else:
+        du = _inverse(K) @ wanted
     twist = whole.platform.unit_rates() @ du
     moved = [du]
     for limb, step in zip(whole.limbs, steps, strict=True):
         moved.append(step + limb.carried(ca.SX.eye(limb.limb.tree.nv)).T @ twist)
     error = ca.norm_2(ca.vertcat(apart, *(limb.error for limb in whole.limbs)))
-    return ca.vertcat(pose, q, driven, _short(ca.vertcat(*moved)), ca.SX(driven.numel(), 1), error)
+    return ca.vertcat(pose, q, driven, _short(ca.vertcat(*moved)), ca.SX(driven.numel(), 1), error, side)
 
 
 def _moved(parts: Parts, q: ca.SX, dv: ca.SX) -> ca.SX:

@@ -160,8 +160,8 @@ class Assembled(Part):
         own = {"n": self.dof, "N": len(self._driven), "q": self.nq, "v": self.nv, "c": rows, "A": squares}
         given = {"pose": self.carriage.nq, "u": self.dof, "u_rate": self.dof, "share": len(self._driven), "dv": self.nv}
         drives, n, m = len(self._driven), self.carriage.nq + self.nq, self.dof + self.nv
-        states = {"leg_state": n, "leg_trial": n + self.nv + 1, "state": n + drives, "move": m + drives}
-        states["assembly_trial"] = states["state"] + states["move"] + 1
+        states = {"leg_state": n, "leg_trial": n + self.nv + 2, "state": n + drives, "move": m + drives}
+        states["assembly_trial"] = states["state"] + states["move"] + 2
         return own | given | states | {"forces": drives, "guess": self.nq, "external": 6}
 
     def _signature(self, name: str, fused: bool, external: bool) -> tuple[list[str], list[tuple[int, ...]]]:

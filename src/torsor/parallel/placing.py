@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import CLOSED, STRIDES, Closer
+from torsor.loops.assembly import CLOSED, STRIDE, Closer
 from torsor.parallel.fitting import Look
 from torsor.parallel.kernels import Assembled
 
@@ -61,7 +61,7 @@ class Placed(Assembled):
             return q.reshape(*batch, self.nq), size.reshape(batch)
         # From home, in steps, so that the way of assembly stays what it is there; what is not reached, in smaller ones.
         size = np.full(len(q), np.inf)
-        for stride in STRIDES:
+        for stride in (STRIDE, STRIDE / 4, STRIDE / 16):
             left = np.flatnonzero(~(size <= CLOSED))
             if not left.size:
                 break
@@ -77,7 +77,7 @@ class Placed(Assembled):
     def _closed(self, poses: Array, q: Array) -> tuple[Array, Array]:
         """Return positions (batch, nq) of the legs, closed from those given, and what is left open."""
         q = self._exact._kernel("closed_positions")(poses, q)
-        state, size = self._closer.close(np.concatenate([poses, q], axis=-1), np.zeros((len(q), self.nv)))
+        state, size, _ = self._closer.close(np.concatenate([poses, q], axis=-1), np.zeros((len(q), self.nv)))
         return state[:, poses.shape[-1] :], size
 
     @cached_property
@@ -131,7 +131,8 @@ class Placed(Assembled):
         flat = np.broadcast_to(wanted, (*batch, count)).reshape(-1, count)
         way = np.zeros((len(begin), self.dof + self.nv + count))
         way[:, -count:] = flat - begin[:, -count:]
-        state, well = self._assembler.walk(np.ascontiguousarray(begin), way)
+        begin = np.ascontiguousarray(begin)
+        state, well = self._assembler.walk(begin, self._assembler.side(begin), way)
         if not well.all():
             k = int(np.argmin(well))
             text = (
