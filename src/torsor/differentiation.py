@@ -105,6 +105,7 @@ class Differentiable(Computing):
         request = self._request(name, **options, form="jvp", components=components)
         arguments, changes, _ = self._shapes_of(request)
         self._counted(name, "inputs", inputs, arguments)
+        self._check_inputs(name, inputs)
         self._counted(name, "tangents", tangents, changes)
         pairs = zip(tangents, changes.values(), strict=True)
         given = [np.zeros(shape) if each is None else each for each, shape in pairs]
@@ -139,6 +140,7 @@ class Differentiable(Computing):
         count = len(results)
         weights: Any = [cotangents] if count == 1 else cotangents
         self._counted(name, "inputs", inputs, arguments)
+        self._check_inputs(name, inputs)
         self._counted(name, "cotangents", weights, results)
         found = self._kernel(request)(*inputs, *weights)
         return _unpacked(found[:count]), tuple(found[count:])
@@ -158,12 +160,16 @@ class Differentiable(Computing):
         """
         request = self._request(name, **options, form="sparse")
         self._counted(name, "inputs", inputs, self._shapes_of(request)[0])
+        self._check_inputs(name, inputs)
         found = self._kernel(request)(*inputs)
         if request not in self._patterns:
             self._patterns[request] = self._pattern(request)
         patterns = self._patterns[request]
         parts = [Sparse(values, *pattern) for values, pattern in zip(_packed(found), patterns, strict=True)]
         return parts[0] if len(parts) == 1 else tuple(parts)
+
+    def _check_inputs(self, name: str, inputs: Sequence[ArrayLike]) -> None:
+        """Refuse inputs for which the method has no result; robots with loops do."""
 
     @cached_property
     def _patterns(self) -> dict[Request, list[Pattern]]:

@@ -101,8 +101,19 @@ def state(robot: torsor.Robot, q: np.ndarray, seed: int = 1) -> tuple[np.ndarray
     """Velocities and accelerations of all coordinates, and of the active ones, that agree; and external wrenches."""
     rng, active = np.random.default_rng(seed), indices(robot)
     x, x_rate = rng.normal(size=(2, len(active)))
-    v, a = robot.constrained_accelerations(q, x, x_rate)
+    own = used(robot)
+    v, a = fewest(robot).constrained_accelerations(q, x[own], x_rate[own])
     return v, a, v[active], a[active], rng.normal(size=(len(robot.links), 6))
+
+
+def used(robot: torsor.Robot) -> list[int]:
+    """Which of the active coordinates say how the mechanism moves."""
+    return [k for k, index in enumerate(indices(robot)) if index in robot._closing.independent]
+
+
+def fewest(robot: torsor.Robot) -> torsor.Robot:
+    """The same robot with no more active coordinates than move it."""
+    return robot.with_active([robot.active[k] for k in used(robot)])
 
 
 def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-10) -> None:

@@ -158,7 +158,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "closure_error": Algorithm(closure.closure_error, ("q",), ("c",)),
     "closure_jacobian": Algorithm(closure.closure_jacobian, ("q",), ("c", "n")),
     "closure_trial": Algorithm(assembling.closure_trial, ("q", "dv"), ("nq+n+2",), lean=True, closed=True),
-    "closure_state": Algorithm(assembling.closure_state, ("q",), (2,), lean=True, closed=True),
+    "closure_state": Algorithm(assembling.closure_state, ("q",), (3,), lean=True, closed=True),
     "constrained_velocities": Algorithm(
         constrained.constrained_velocities, ("q", "v_active"), _N, lean=True, closed=True
     ),

@@ -8,8 +8,8 @@ import casadi as ca
 
 from torsor.dynamics.closure import closure_error, closure_jacobian
 from torsor.dynamics.configuration import integrate
-from torsor.dynamics.constrained import Closing
-from torsor.dynamics.factors import Columns, reflected
+from torsor.dynamics.constrained import Closing, Linkage
+from torsor.dynamics.factors import reflected
 from torsor.dynamics.tree import Tree
 
 __all__ = ["closure_state", "closure_trial"]
@@ -42,10 +42,15 @@ def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, closing: Closing) -> ca.SX:
 
 
 def closure_state(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:
-    """Return (2 x 1) how far open the loops are, and how far from singular their dependent coordinates are.
+    """Return (3 x 1) how far open the loops are, how far from singular they are, and what spare equations say.
 
-    The second is 0 where dependent coordinates can move while the independent ones are held.
+    The second is 0 where dependent coordinates can move while the independent ones are held. The third is the rate of
+    the equations that are not kept while the others hold: not 0 where they are not spare.
     """
-    dependent = [k for k in range(tree.nv) if k not in closing.independent]
-    A = closure_jacobian(tree, q)[list(closing.rows), dependent]
-    return ca.vertcat(ca.norm_2(closure_error(tree, q) / ca.SX(closing.units)), Columns(A).independence())
+    linkage, units = Linkage(tree, q, closing), ca.SX(closing.units)
+    unseen = ca.SX(0)
+    for k in range(len(closing.units)):
+        if k not in closing.rows:
+            unseen += ca.sumsqr(linkage.closures.A[k, :] @ linkage.G) / closing.units[k] ** 2
+    unseen = ca.sqrt(unseen / ca.sumsqr(linkage.G)) if closing.independent else ca.SX(0)
+    return ca.vertcat(ca.norm_2(closure_error(tree, q) / units), linkage.independence, unseen)

@@ -69,6 +69,11 @@ class Linkage:
         self._A_x = self.A[:, self.independent]
         self._factors = Columns(self.A[:, self.dependent])
 
+    @property
+    def independence(self) -> ca.SX:
+        """How far from singular it is: 0 where dependent coordinates move while the independent ones are held."""
+        return self._factors.independence()
+
     @cached_property
     def G(self) -> ca.SX:
         """How all coordinates (nv) move with the independent ones."""

@@ -160,7 +160,7 @@ class _Table:
 
     def is_active(self, index: int) -> bool:
         active = self.rows[index].active
-        if active not in (0, 1):
+        if not np.isscalar(active) or active not in (0, 1):
             found = f"active is {active!r}"
             raise ModelError(describe(found, where=self.where(index), allowed="True or False (Khalil's mu: 1 or 0)"))
         return bool(active)

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import CLOSED, NEAREST, AssemblyError, Closer
+from torsor.loops.assembly import CLOSED, NEAREST, STRIDE, STRIDES, AssemblyError, Closer
 from torsor.loops.closed import Closed, numbers
 
 __all__ = ["Assembled"]
 
 Array = NDArray[np.float64]
+
+AGREED = 1e-9  # what active coordinates may disagree by, where they are more than are needed
 
 
 class Assembled(Closed):
@@ -46,17 +48,34 @@ class Assembled(Closed):
         begin = np.ascontiguousarray(np.broadcast_to(start, (*batch, self.nq)).reshape(-1, self.nq))
         goal = begin.copy()
         goal[:, places] = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
+        way = self._exact._call("difference", begin, goal)
+        self._check_way(way)
         side = np.broadcast_to(self._closer.side(start.reshape(-1, self.nq)).reshape(start.shape[:-1]), batch).ravel()
-        found, well = self._closer.walk(begin, side, self._exact._call("difference", begin, goal))
+        found, well = self._closer.walk(begin, side, way)
         for k in np.flatnonzero(np.logical_not(well)):
             found[k] = np.nan if missing == "nan" else self._reached(begin[k], goal[k])
-        wrong = np.abs(found[:, places] - goal[:, places]).max(initial=0.0)
-        if wrong > 1e-9:  # more are active than are needed, and they do not agree
+        apart = np.abs(self._exact._call("difference", found, goal) / self._units[2])[:, self._active]
+        wrong = apart.max(axis=-1, initial=0.0) > AGREED  # more are active than are needed
+        if missing == "nan":
+            found[wrong] = np.nan
+        elif wrong.any():
             free = len(self._assembling.independent)
-            text = f"active coordinates disagree by {wrong:.2g}: {len(self._active)} are given, and {free} move it"
+            text = (
+                f"active coordinates disagree by {apart.max():.2g}: {len(self._active)} are given, and {free} move it"
+            )
             fix = "give values that agree, or look at robot.mobility() for loops that hold more than they should"
-            raise ModelError(describe(text, where=self.name, allowed="1e-9", fix=fix))
+            raise ModelError(describe(text, where=self.name, allowed=f"{AGREED:g}", fix=fix))
         return found.reshape(*batch, self.nq)
+
+    def _check_way(self, way: Array) -> None:
+        """Refuse what is no place, and what is so far away that nobody can mean it."""
+        if not np.isfinite(way).all():
+            raise ModelError(describe("a quaternion is zero", where=self.name, allowed="rotations"))
+        far = float(np.abs(way / self._units[2]).max(initial=0.0))
+        if far > STRIDES * STRIDE:
+            text = f"q_active is {far:.3g} rad or sizes away from the guess"
+            fix = "give a guess nearer to it, or take whole turns off"
+            raise ModelError(describe(text, where=self.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix))
 
     def closed_positions(self, q: ArrayLike) -> Array:
         """Return the positions (..., nq) with closed loops that are near ``q`` (..., nq), by the least steps of all.
@@ -106,6 +125,7 @@ class Assembled(Closed):
             if here * there > 0 and abs(there) > NEAREST:
                 return trial
             place = "there" if abs(there) <= NEAREST else "on the way there"
+            place = "at the guess" if abs(here) <= NEAREST else place
             raise AssemblyError(
                 describe(
                     f"with {wanted} the mechanism is singular {place}: ways to put it together meet",

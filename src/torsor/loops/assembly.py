@@ -28,11 +28,12 @@ LOOSE = 1e-3  # what it may be open by on the way, of the distance from singular
 
 MOST = 100  # trials
 SMALLEST = 0.5**8  # share of Newton's step that is tried last
-STRIDES, STRIDE, SHORTEST = 200, 0.25, 1e-6  # how many there may be, and their length: rad or sizes
+STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # how many there may be, and their length: rad or sizes
 BEFORE = 0.5  # of the distance from singular that a stride may go
 DROP = 0.4  # what must be left of that distance after it
 JUMP = 0.6  # rad or sizes: what goes farther in one stride went to another way of assembly
 NEAREST = 1e-5  # to singular: nearer, positions are not known to half their digits
+ASIDE = 1e-2  # rad or sizes: how far beside a dead point the search begins
 CHUNK = 2048  # states that stay in the cache of one core
 
 
@@ -138,7 +139,8 @@ class Closer:
                 q, side = q.copy(), side.copy()
                 q[late[good]], side[late[good]] = there[good], beyond[good]
                 done[late[good]] += share[good]
-            pace[late] = np.where(good, np.minimum(STRIDE, BEFORE * np.abs(beyond)), pace[late] / 2)
+            longest = np.minimum(2 * pace[late], np.minimum(STRIDE, BEFORE * np.abs(beyond)))
+            pace[late] = np.where(good, longest, pace[late] / 2)
         q, left, side = self.close(q, np.zeros_like(way))
         return q, (done >= 1) & (left <= CLOSED) & (np.abs(side) > NEAREST)
 
@@ -167,6 +169,10 @@ class Space:
             if not EXACT / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # axes that are just opposite say no number
                 break
             A, step = self.jacobian(q)[:, columns], np.zeros(len(self.units))
+            if not np.isfinite(A).all():  # the ends of a rod meet, and point nowhere: begin a little beside
+                q = self.integrate(q, 1e-3 * np.cos(np.arange(len(self.units))) * self.units)
+                phi = self.error(q)
+                continue
             damped = np.vstack([A, np.sqrt(damping * (phi @ phi)) * np.eye(len(columns))])
             step[columns] = np.linalg.lstsq(damped, np.r_[-phi, np.zeros(len(columns))], rcond=1e-12)[0]
             there = self.integrate(q, np.clip(step, -1.0, 1.0) * self.units)
@@ -185,6 +191,13 @@ class Space:
         Descent from the closed positions q along motions that keep the loops closed (Levenberg and Marquardt).
         """
         damping, rest = 1e-3, missing(q)
+        motions = null_space(self.jacobian(q))
+        if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= ASIDE**2 * np.linalg.norm(rest):
+            # A dead point: no motion leads there, but beside it one may, either way.
+            loose = null_space(motions[:, active].T, 1.0) @ motions
+            beside = [self.closest(self.integrate(q, way * ASIDE * self.units))[0] for m in loose for way in (m, -m)]
+            q = min(beside, key=lambda at: float(np.linalg.norm(missing(at))), default=q)
+            rest = missing(q)
         for _ in range(300):
             motions = null_space(self.jacobian(q))
             seen = motions[:, active]

@@ -15,6 +15,8 @@ __all__ = ["Called"]
 
 Array = NDArray[np.float64]
 
+CONTRADICTION = 1e-6  # what rates of too many active coordinates may be apart by, of the largest
+
 
 class Called(Multiplied):
     """A robot whose functions of closed loops can be called."""
@@ -28,8 +30,29 @@ class Called(Multiplied):
 
     def _closed(self, name: str, *values: ArrayLike, loads: Loads = Loads(), **options: Any) -> Any:  # noqa: B008
         self._check_closed(values[0])  # of an open loop all that follows would be wrong numbers
+        if len(self._active) > len(self._closing.independent):
+            self._check_rates(ALGORITHMS[name].inputs, values)
         keeps, given = loads.given(self, name)
         return self._kernel(self._request(name, external=keeps, **options))(*values, *given)
+
+    def _check_rates(self, inputs: tuple[str, ...], values: tuple[ArrayLike, ...]) -> None:
+        """Refuse rates of the active coordinates that contradict each other, where these are more than are needed."""
+        given = dict(zip(inputs, values, strict=True))
+        q, v = given["q"], given["v_active"]
+        a = given.get("a_active", np.zeros(len(self._active)))
+        found = self._kernel(self._request("constrained_accelerations"))(q, v, a)
+        for name, rates in zip(("v_active", "a_active"), found, strict=True):
+            if name in given:
+                wrong = np.abs(rates[..., self._active] - given[name]).max(initial=0.0)
+                size = max(1.0, float(np.abs(given[name]).max(initial=0.0)))
+                if not wrong <= CONTRADICTION * size:
+                    text = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
+                    fix = "name as active no more coordinates than move it, or give rates that agree"
+                    raise ModelError(describe(text, where=self.name, fix=fix))
+
+    def _check_inputs(self, name: str, inputs: Sequence[ArrayLike]) -> None:
+        if name in ALGORITHMS and ALGORITHMS[name].closed and len(inputs):
+            self._check_open(inputs[0])
 
     def _driven(self, name: str, values: tuple[ArrayLike, ...], share: ArrayLike | None, loads: Loads) -> Any:
         """Return what a function of (q, v_active, a_active) and of the drives' shares gives."""
@@ -44,7 +67,11 @@ class Called(Multiplied):
 
     def _checked_share(self, share: ArrayLike, values: tuple[ArrayLike, ...]) -> Array:
         """Return shares (..., N), or matrices (..., N, N), that are positive; or refuse."""
-        count, given = len(self._active), np.asarray(share, dtype=float)
+        count = len(self._active)
+        try:
+            given = np.asarray(share, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(describe("share is no array of numbers", where=self.name)) from None
         if given.ndim == 0 or given.shape[-1] != count:
             allowed = f"(..., {count}) or (..., {count}, {count})"
             raise ModelError(describe(f"share has shape {given.shape}", where=self.name, allowed=allowed))
@@ -58,7 +85,9 @@ class Called(Multiplied):
             fix = "share[None] is one matrix, share[:, None] * np.eye(N) has a row for each"
             raise ModelError(describe(found, where=self.name, fix=fix))
         turned = given.swapaxes(-1, -2)
-        if not np.isfinite(given).all() or np.abs(given - turned).max() > 1e-12 * np.abs(given).max():
+        if not np.isfinite(given).all() or np.abs(given - turned).max(initial=0.0) > 1e-12 * np.abs(given).max(
+            initial=0.0
+        ):
             raise ModelError(describe("share is not symmetric", where=self.name, allowed="symmetric matrices"))
         if np.linalg.eigvalsh(given).min(initial=1.0) <= 0:
             raise ModelError(describe("share is not positive definite", where=self.name, allowed="eigenvalues above 0"))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.dynamics.constrained import Closing
 from torsor.errors import ModelError, describe
 from torsor.loops.assembly import CLOSED, Space
-from torsor.loops.mobility import RANK, Mobility, analyse, choose, quality, valid_sets
+from torsor.loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
 from torsor.parameters import Parametrised
 from torsor.robot import Loop
 
@@ -128,22 +128,29 @@ class Closed(Parametrised):
 
     @cached_property
     def _reference(self) -> Array:
-        """A configuration (nq,) with closed loops: the nearest to neutral that is far from singular; found once."""
-        rng, active = np.random.default_rng(0), self._active if self.active else []
-        found: list[tuple[tuple[int, float], Array]] = []
+        """A configuration (nq,) with closed loops: the nearest to neutral that is far from singular; found once.
+
+        From each that closes, its own motions lead to others: where bars are in one line, all ways back may end there.
+        """
+        rng, active, found = np.random.default_rng(0), self._active if self.active else [], list[Array]()
         for trial in range(TRIALS):
             step = min(trial, 10) / 10 * rng.normal(size=self.nv) * self._units[2]
             q, left = self._space.closest(self._space.integrate(self.neutral(), step))
             if left <= CLOSED:
-                found.append((quality(self._measured_jacobian(q), active), q))
+                found.append(q)
+                motions = null_space(self._measured_jacobian(q))
+                along = rng.normal(size=len(motions)) @ motions * self._units[2]
+                q, left = self._space.closest(self._space.integrate(q, 0.5 * along))
+                found += [q] if left <= CLOSED else []
                 if trial >= ENOUGH:
                     break
         if not found:
             text = "no configuration that closes the loops was found"
             fix = "check the frames that the loops join: their z axes must point the same way"
             raise ModelError(describe(text, where=self.name, fix=fix))
-        rank, best = max(score for score, _ in found)
-        return next(q for score, q in found if score >= (rank, FAIR * best))
+        scores = [quality(self._measured_jacobian(q), active) for q in found]
+        best = max(scores)
+        return next(q for q, score in zip(found, scores, strict=True) if score >= (*best[:-1], FAIR * best[-1]))
 
     @cached_property
     def _closing(self) -> Closing:
@@ -248,13 +255,16 @@ class Closed(Parametrised):
         """Refuse open loops, and configurations where the active coordinates do not say what the others do."""
         state = self._exact._call("closure_state", q)
         self._refuse_open(float(state[..., 0].max(initial=0.0)))
-        if not ((state[..., 1] > REGULAR) & (state[..., 0] <= BENT * state[..., 1] ** 2)).all():
+        regular = (state[..., 1] > REGULAR) & (state[..., 0] <= BENT * state[..., 1] ** 2)
+        if not (regular & (state[..., 2] < RANK)).all():
             flat = np.broadcast_to(np.asarray(q, dtype=float), (*state.shape[:-1], self.nq)).reshape(-1, self.nq)
-            worst = flat[int(np.argmin(np.nan_to_num(state[..., 1].ravel())))]
+            worst = flat[int(np.argmin((regular & (state[..., 2] < RANK)).ravel()))]
             loose = analyse(self._measured_jacobian(worst), self._active, self._units[2]).uncontrolled
             moving = loose[0] if len(loose) else np.zeros(0)
             names = [f"{n} ({x:.3g})" for n, x in zip(self.coordinate_names, moving, strict=False) if abs(x) > RANK]
-            held = f"while the active coordinates are held, {', '.join(names)} can move" if names else "its loops jam"
+            held = f"while the active coordinates are held, {', '.join(names)} can move"
+            if not names:
+                held = "equations that are spare elsewhere hold it there, see robot.mobility(q)"
             raise ModelError(
                 describe(
                     f"singular at q = {worst.round(6).tolist()}: {held}",
@@ -266,7 +276,10 @@ class Closed(Parametrised):
 
 def numbers(values: ArrayLike, count: int, where: str, what: str) -> Array:
     """Return finite numbers (..., count), or refuse them."""
-    array = np.asarray(values, dtype=float)
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(describe(f"{what} is no array of numbers", where=where, allowed=f"(..., {count})")) from None
     if array.ndim == 0 or array.shape[-1] != count:
         raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=f"(..., {count})"))
     if not np.isfinite(array).all():

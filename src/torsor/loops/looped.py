@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.differentiation import Loads
 from torsor.errors import ModelError, describe
+from torsor.loops.closed import numbers
 from torsor.loops.derivatives import LoopDerivatives
 
 __all__ = ["Looped"]
@@ -93,8 +94,9 @@ class Looped(LoopDerivatives):
             True
         """
         if method == "multipliers":
-            tau = np.zeros((*np.shape(tau_active)[:-1], self.nv))
-            tau[..., self._active] = tau_active
+            given = numbers(tau_active, len(self._active), self.name, "tau_active")
+            tau = np.zeros((*given.shape[:-1], self.nv))
+            tau[..., self._active] = given
             v = self.constrained_velocities(q, v_active)
             return self.closed_forward_dynamics(q, v, tau, external)[..., self._active]
         if method != "projection":

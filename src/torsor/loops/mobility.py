@@ -14,8 +14,9 @@ __all__ = ["Mobility", "Output", "analyse", "choose", "null_space", "quality", "
 
 Array = NDArray[np.float64]
 
-# Singular values below this share of the largest are zero: closing leaves 1e-12, real mechanisms 1e-4 and more.
-RANK = 1e-8
+# Singular values below this share of the largest are zero. Real mechanisms have 1e-4 and more; closing leaves 1e-12,
+# but where ways of assembly meet, only the root of that is known of the positions.
+RANK = 1e-5
 TRIED = 20_000  # sets of coordinates that are gone through; beyond, the best are built up one by one
 
 
@@ -106,13 +107,18 @@ def _output(J: Array, seen: Array, free: Array, units: Array) -> Output:
     return Output(dof, drives[moved] * units, loose[np.linalg.norm(loose, axis=1) > RANK])
 
 
-def quality(A: Array, active: list[int]) -> tuple[int, float]:
-    """Return the rank of A, and how far the mechanism is from moving while its active coordinates are held."""
-    motions = null_space(A)
+def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
+    """Return how good a configuration is to choose equations and coordinates at, the more the better.
+
+    Whether there are as many freedoms as active coordinates, the rank of A, and how far the mechanism is from moving
+    while its active coordinates are held.
+    """
+    rank = A.shape[1] - len(null_space(A))
     passive = [k for k in range(A.shape[1]) if k not in active]
     values = np.linalg.svd(A[:, passive], compute_uv=False) if A.size and passive else np.ones(1)
-    needed = min(A.shape[1] - len(motions), len(passive))
-    return A.shape[1] - len(motions), float(values[needed - 1] / values[0]) if needed and values[0] > 0 else 0.0
+    needed = min(rank, len(passive))
+    free = float(values[needed - 1] / values[0]) if needed and values[0] > 0 else 0.0
+    return A.shape[1] - rank == len(active), rank, free
 
 
 def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[int, ...], float]]:

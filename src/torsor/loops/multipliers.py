@@ -75,8 +75,10 @@ class Multiplied(Assembled):
         """Return an algorithm's result by equations that are independent at each of the positions."""
         self._check_open(q)
         at, loaded = np.asarray(q, dtype=float), len(values) > 2
-        kept = self._kept_near(at.reshape(-1, self.nq)[0])
+        kept = self._kept_near(at.reshape(-1, self.nq)[0]) if at.size else self._kept
         found: Array = self._held(name, kept, loaded)(at, *values)
+        if at.ndim > 1 and self._differ(at, kept):
+            return self._one_by_one(name, at, found.shape, values)
         margin = self._held("closure_margin", kept)(at)
         for _ in range(MOST):
             poor = np.nan_to_num(margin) < POOR
@@ -95,6 +97,24 @@ class Multiplied(Assembled):
             margin = np.where(better, new, margin)
         if not (margin >= SINGULAR).all():
             raise ModelError(describe("the equations of closure lose their rank", where=self.name, fix=_FIX))
+        return found
+
+    def _differ(self, q: Array, kept: Closing) -> bool:
+        """Return whether the configurations (..., nq) are held by different numbers of equations."""
+        spare = [k for k in range(len(self._units[0])) if k not in kept.rows]
+        silent = not np.abs(self._measured_jacobian(q)[..., spare, :]).max(initial=0.0) > RANK
+        if silent and kept == self.__dict__.get("_kept"):  # as in a plane: the others are spare everywhere
+            return False
+        return bool((self._ranks(q) != len(kept.rows)).any())
+
+    def _one_by_one(self, name: str, q: Array, shape: tuple[int, ...], values: tuple[ArrayLike, ...]) -> Array:
+        """Return an algorithm's result where each state has its own choice of equations."""
+        cores = self._shapes_of(self._request(name, external=len(values) > 2))[0].values()
+        batch, found = shape[:-1], np.empty(shape)
+        given = zip((q, *values), cores, strict=True)
+        spread = [np.broadcast_to(np.asarray(each, dtype=float), (*batch, *core)) for each, core in given]
+        for index in np.ndindex(batch):
+            found[index] = self._by_multipliers(name, *(each[index] for each in spread))
         return found
 
     def closed_forward_dynamics(

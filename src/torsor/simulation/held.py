@@ -37,6 +37,11 @@ def closed_at_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
         raise ModelError(describe(found, where=robot.name, fix=fix))
     kept = robot._kept_near(q.reshape(-1, robot.nq)[0])
+    if q.ndim > 1 and robot._differ(q, kept):
+        found = "rollouts have different numbers of independent equations of closure"
+        raise ModelError(
+            describe(found, where=robot.name, fix="simulate those that robot.mobility(q) tells apart alone")
+        )
     for index in map(tuple, np.argwhere(~(robot._held("closure_margin", kept)(q) >= POOR))):
         if robot._ranks(q[index]) < len(kept.rows):
             raise SimulationError(_lost(robot, 0.0, index))

@@ -56,6 +56,10 @@ class Source(NamedTuple):
 def _active(robot: Robot) -> list[int]:
     """Return where the active coordinates are, if a robot with loops has fewer of them than coordinates."""
     few = [robot.coordinate_names.index(name) for name in robot.active] if robot.loops else []
+    if len(few) == robot.nv and few != sorted(few):
+        text = "all coordinates are active, in an order of their own: which one forces are in is not clear"
+        fix = "robot.with_active(robot.coordinate_names)"
+        raise ModelError(describe(text, where=robot.name, fix=fix))
     return few if len(few) < robot.nv else []
 
 
@@ -138,7 +142,9 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, few
             result = _spread(result, core[0], few)
         if result.shape != (*batch, *core) and result.shape != core:
             found = f"{what} gave an array of shape {result.shape} at t = {t:.6g} s"
-            raise ModelError(describe(found, where=robot.name, allowed=f"{(*batch, *core)}, or {core} for all"))
+            allowed = f"{(*batch, *core)}, or {core} for all"
+            allowed += f", or {(*batch, len(few))} of the active coordinates" if few else ""
+            raise ModelError(describe(found, where=robot.name, allowed=allowed))
         if not np.isfinite(result).all():
             raise SimulationError(
                 describe(f"{what} gave numbers that are not finite at t = {t:.6g} s", where=robot.name)
