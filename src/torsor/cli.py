@@ -59,6 +59,8 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
     if robot.loops:
         loops = (f"{loop.name} ({getattr(loop, 'kind', 'coupling')})" for loop in robot.loops)
         console.print("Loops: " + ", ".join(loops), highlight=False, markup=False)
+        can = robot.mobility()
+        console.print(f"Freedoms: {can.dof}; redundant equations: {can.redundant} of {can.equations}", highlight=False)
         console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
@@ -70,14 +72,18 @@ def _count(arguments: argparse.Namespace, console: Console) -> None:
 
 def _start(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numbers]:
     """Return the state at the start. With loops it may be that of the active coordinates alone, or a guess of all."""
-    if not (robot.loops and robot.active):
+    if not robot.loops:
         return q0, v0
-    if q0 is not None and len(q0) == len(robot.active):
+    if q0 is None:
+        q0 = robot.closed_positions(robot.neutral()).tolist()
+    elif not robot.active:
+        return q0, v0
+    elif len(q0) == len(robot.active):
         q0 = robot.assemble(q0).tolist()
-    elif q0 is not None and len(q0) == robot.nq:
+    elif len(q0) == robot.nq:
         q0 = robot.assemble([q0[robot.position_names.index(name)] for name in robot.active], guess=q0).tolist()
     if v0 is not None and len(v0) == len(robot.active) < robot.nv:
-        v0 = robot.constrained_velocities(robot.neutral() if q0 is None else q0, v0).tolist()
+        v0 = robot.constrained_velocities(q0, v0).tolist()
     return q0, v0
 
 

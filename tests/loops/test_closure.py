@@ -226,3 +226,15 @@ def test_single_precision_closes_in_double_and_computes_in_single() -> None:
     found = single.constrained_inverse_dynamics(q, [[1.0]], [[2.0]])
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, robot.constrained_inverse_dynamics(q, [[1.0]], [[2.0]]), rtol=1e-4)
+
+
+def test_a_hinge_about_another_axis_is_the_same_hinge() -> None:
+    turn = make_pose(torsor.spatial.from_rpy([np.pi / 2, 0, 0]))  # z becomes -y of the frame's own axes
+    robot = four_bar().without_loop("pin")
+    robot = robot.with_frame("a", "coupler_end", turn).with_frame("b", "rocker_end", turn)
+    about_y = robot.with_loop("pin", "a", "b", axis=(0, 1, 0))
+    q = four_bar().assemble([0.5], guess=[0.5, 1.0, 1.5])
+    np.testing.assert_allclose(about_y.assemble([0.5], guess=[0.5, 1.0, 1.5]), q, rtol=0, atol=1e-11)
+    assert about_y.mobility(q).dof == 1 and robot.with_loop("pin", "a", "b").closure_error(q).size == 5
+    with pytest.raises(torsor.ModelError, match="axis is zero"):
+        robot.with_loop("pin", "a", "b", axis=(0, 0, 0))

@@ -172,7 +172,7 @@ def test_the_command_line_simulates(capsys: pytest.CaptureFixture[str], tmp_path
     options = ["--v0", "1", "-1", "--duration", "0.2", "--step", "0.002", "--output", npz, "--plot", png]
     assert main(["simulate", "two_link", *options]) == 0
     shown = capsys.readouterr().out
-    assert "energy drift (J)" in shown
+    assert "energy change (J)" in shown
     assert "largest speed" in shown
     assert torsor.Trajectory.load(npz).q.shape == (101, 2)
     assert Path(png).stat().st_size > 1000

@@ -2,7 +2,7 @@
 
 With the equations of closure that are kept, phi(q) = 0 and A v = 0, the loops push along A^T:
 
-    M a + A^T lambda = tau - h        A a = -drift - 2 r A v - r^2 phi        h = C v + g + friction - J^T external
+    M a + h = tau + A^T lambda        A a = -drift - 2 r A v - r^2 phi        h = C v + g + friction - J^T external
 
 (document 003, section 2.2; index 1: only accelerations are asked for). With X = M^-1 A^T and G = A X,
 

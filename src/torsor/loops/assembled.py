@@ -13,6 +13,7 @@ __all__ = ["Assembled"]
 
 Array = NDArray[np.float64]
 
+TRIALS = 10  # places beside those given that closing begins at
 AGREED = 1e-9  # what active coordinates may disagree by, where they are more than are needed
 
 
@@ -91,8 +92,13 @@ class Assembled(Closed):
         at = numbers(q, self.nq, self.name, "q")
         found = np.empty_like(at)
         for index in np.ndindex(at.shape[:-1]):
-            found[index], left = self._space.closest(at[index])
-            if not left <= CLOSED:
+            rng = np.random.default_rng(0)
+            for trial in range(TRIALS):  # where bars are in one line no step helps, but beside it one does
+                beside = 0.1 * trial * rng.normal(size=self.nv) * self._units[2]
+                found[index], left = self._space.closest(self._space.integrate(at[index], beside))
+                if left <= CLOSED:
+                    break
+            else:
                 text = f"no closed positions were found near {at[index].round(6).tolist()}: open by {left:.2g}"
                 fix = "begin elsewhere, and see that z axes of loops' frames point the same way"
                 raise ModelError(describe(text, where=self.name, fix=fix))

@@ -4,10 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from torsor.errors import ModelError, describe
 from torsor.robot.loops import Coupling, Loop
 from torsor.robot.mechanism import Mechanism
-from torsor.robot.parts import Joint
+from torsor.robot.parts import Frame, Joint
+from torsor.robot.values import frozen_array
+from torsor.spatial import axis_frame, make_pose
 
 __all__ = ["LoopEdits"]
 
@@ -15,19 +20,42 @@ __all__ = ["LoopEdits"]
 class LoopEdits(Mechanism):
     """A mechanism with the methods that close and open loops. None of them changes the mechanism itself."""
 
-    def with_loop(self, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0) -> Self:
+    def with_loop(
+        self,
+        name: str,
+        frame_a: str,
+        frame_b: str,
+        kind: str = "revolute",
+        length: float = 0.0,
+        axis: ArrayLike | None = None,
+    ) -> Self:
         """Return the robot with two links or frames held together, as a joint that was cut holds them.
 
         ``kind`` is weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length``
-        apart). Axes are the z axes of the frames; a revolute one needs them parallel, and the origins together.
+        apart, without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and
+        the origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
+        "name/b" are made whose z it is.
 
         Example:
             >>> import torsor
             >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> chain.with_loop("hinge", "tip", "base").loops[0].kind
             'revolute'
+            >>> chain.with_loop("hinge", "tip", "base", axis=(0, 1, 0)).loops[0].a
+            'hinge/a'
         """
-        return replace(self, loops=(*self.loops, Loop(name, frame_a, frame_b, kind, length)))
+        if axis is None:
+            return replace(self, loops=(*self.loops, Loop(name, frame_a, frame_b, kind, length)))
+        direction = frozen_array(axis, (3,), f"{self.name}: loop {name!r}", "axis")
+        if not np.linalg.norm(direction) > 0:
+            raise ModelError(describe("axis is zero", where=f"{self.name}: loop {name!r}", allowed="a direction"))
+        turn, frames = make_pose(axis_frame(direction / np.linalg.norm(direction))), list(self.frames)
+        for end, side in ((frame_a, "a"), (frame_b, "b")):
+            place = self.place(end)
+            link = self.base.name if place.link < 0 else self.links[place.link].name
+            frames.append(Frame(f"{name}/{side}", link, place.pose @ turn))
+        loop = Loop(name, f"{name}/a", f"{name}/b", kind, length)
+        return replace(self, frames=tuple(frames), loops=(*self.loops, loop))
 
     def with_coupling(self, name: str, shares: Mapping[str, float], offset: float = 0.0) -> Self:
         """Return the robot with a gear, a belt or a lock: the sum of shares times coordinates stays ``offset``.

@@ -126,7 +126,10 @@ class Mechanism(Part):
                 raise ModelError(f"{self.name}: {found}; fix: use torsor.assemble, which resolves chains")
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}: {len(self.links)} moving links, nq={self.nq}, nv={self.nv}>"
+        loops = f", {len(self.loops)} loops" if self.loops else ""
+        return (
+            f"<{type(self).__name__} {self.name!r}: {len(self.links)} moving links, nq={self.nq}, nv={self.nv}{loops}>"
+        )
 
     # Sizes and names
 

@@ -137,7 +137,7 @@ def motion_table(trajectory: Trajectory) -> Table:
         "duration (s)": _number(trajectory.times[-1]),
         "samples": str(len(trajectory)),
         "energy at the start (J)": _number(energy[0]),
-        "energy drift (J)": f"{energy[-1] - energy[0]:.2e}",
+        "energy change (J)": f"{energy[-1] - energy[0]:.2e}",
     }
     if trajectory.robot.loops:
         rows["loops open by at most (m or 1)"] = f"{np.abs(trajectory.closure_error).max(initial=0.0):.1e}"
