@@ -55,24 +55,27 @@ class Assembled(Closed):
         found, well = self._closer.walk(begin, side, way)
         for k in np.flatnonzero(np.logical_not(well)):
             found[k] = np.nan if missing == "nan" else self._reached(begin[k], goal[k])
+        if len(self._active) > len(set(self._active) & set(self._assembling.independent)):
+            self._check_agreement(found, goal, missing)
+        return found.reshape(*batch, self.nq)
+
+    def _check_agreement(self, found: Array, goal: Array, missing: str) -> None:
+        """Refuse active coordinates that do not agree, where more are active than are needed; or make them NaN."""
         apart = np.abs(self._exact._call("difference", found, goal) / self._units[2])[:, self._active]
-        wrong = apart.max(axis=-1, initial=0.0) > AGREED  # more are active than are needed
+        wrong = apart.max(axis=-1, initial=0.0) > AGREED
         if missing == "nan":
             found[wrong] = np.nan
         elif wrong.any():
-            free = len(self._assembling.independent)
-            text = (
-                f"active coordinates disagree by {apart.max():.2g}: {len(self._active)} are given, and {free} move it"
-            )
+            given, free = len(self._active), len(self._assembling.independent)
+            text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, and {free} move it"
             fix = "give values that agree, or look at robot.mobility() for loops that hold more than they should"
             raise ModelError(describe(text, where=self.name, allowed=f"{AGREED:g}", fix=fix))
-        return found.reshape(*batch, self.nq)
 
     def _check_way(self, way: Array) -> None:
         """Refuse what is no place, and what is so far away that nobody can mean it."""
-        if not np.isfinite(way).all():
+        far = float((np.abs(way).max(axis=0, initial=0.0) / self._units[2]).max(initial=0.0))
+        if not np.isfinite(far):
             raise ModelError(describe("a quaternion is zero", where=self.name, allowed="rotations"))
-        far = float(np.abs(way / self._units[2]).max(initial=0.0))
         if far > STRIDES * STRIDE:
             text = f"q_active is {far:.3g} rad or sizes away from the guess"
             fix = "give a guess nearer to it, or take whole turns off"

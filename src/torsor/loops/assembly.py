@@ -32,8 +32,9 @@ STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # how many there may be, and their
 BEFORE = 0.5  # of the distance from singular that a stride may go
 DROP = 0.4  # what must be left of that distance after it
 JUMP = 0.6  # rad or sizes: what goes farther in one stride went to another way of assembly
-NEAREST = 1e-5  # to singular: nearer, positions are not known to half their digits
+NEAREST = 1e-4  # to singular: nearer, forces that depend on its square have lost half their digits
 ASIDE = 1e-2  # rad or sizes: how far beside a dead point the search begins
+FEW = 16  # states among which one is worth picking out
 CHUNK = 2048  # states that stay in the cache of one core
 
 
@@ -86,7 +87,7 @@ class Closer:
             left = np.flatnonzero(late)
             if not left.size:
                 break
-            if 2 * left.size > len(late):  # most: it is quicker to do all than to pick them out
+            if FEW * left.size > len(late):  # it is quicker to do all than to pick them out
                 new = self._tried(now.q, share[:, None] * now.step if damped else now.step)
                 good = (new.open < (1 - 0.1 * share) * now.open) | (new.open <= until)
                 if good.all() and not damped:
@@ -118,27 +119,46 @@ class Closer:
         found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
-            found[part], well[part] = self._led(begin[part], side[part], way[part])
+            found[part], well[part] = self._abreast(begin[part], side[part], way[part])
+        late = np.flatnonzero(~well)
+        for first in range(0, len(late), CHUNK):
+            some = late[first : first + CHUNK]
+            found[some], well[some] = self._apart(begin[some], side[some], way[some])
         return found, well
 
-    def _led(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
+    def _went(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
+        """Return which strides went well: without a jump, and to no place much nearer to singular, or beyond it."""
+        gone = (there - q) / self.q_units
+        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP**2) & (beyond / side > DROP))
+
+    def _abreast(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
+        """Return positions after the way, in as many strides for all, and for which of them these were short enough."""
+        length = np.abs(way / self.v_units).max(axis=-1, initial=0.0)
+        count = max(1, int(np.ceil(length.max(initial=0.0) / STRIDE)))
+        move, well = way / count, np.ones(len(q), dtype=bool)
+        for k in range(1, min(count, MOST) + 1):
+            until = EXACT if k == count else LOOSE * side**2
+            there, left, beyond = self.close(q, move, until)
+            well &= self._went(q, there, side, beyond) & (length <= count * BEFORE * np.abs(side))
+            q, side = there, beyond
+            if not well.any():
+                break
+        return q, well & (left <= CLOSED) & (np.abs(side) > NEAREST)
+
+    def _apart(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
+        """Return positions after the way, each in strides of its own, and which of them arrived."""
         length = np.maximum(np.abs(way / self.v_units).max(axis=-1, initial=0.0), SHORTEST**2)
-        done, pace = np.zeros(len(q)), np.minimum(STRIDE, BEFORE * np.abs(side))
+        q, side, done, pace = q.copy(), side.copy(), np.zeros(len(q)), np.minimum(STRIDE, BEFORE * np.abs(side))
         for _ in range(STRIDES):
             late = np.flatnonzero((done < 1) & (pace > SHORTEST))
             if not late.size:
                 break
-            at = slice(None) if late.size == len(q) else late
-            share = np.minimum(1 - done[at], pace[at] / length[at])
-            there, left, beyond = self.close(q[at], share[:, None] * way[at], until := LOOSE * side[at] ** 2)
-            gone = (there - q[at]) / self.q_units
-            good = (left <= until) & (np.einsum("ij,ij->i", gone, gone) < JUMP**2) & (beyond / side[at] > DROP)
-            if late.size == len(q) and good.all():
-                q, side, done = there, beyond, done + share
-            else:
-                q, side = q.copy(), side.copy()
-                q[late[good]], side[late[good]] = there[good], beyond[good]
-                done[late[good]] += share[good]
+            share = np.minimum(1 - done[late], pace[late] / length[late])
+            until = LOOSE * side[late] ** 2
+            there, left, beyond = self.close(q[late], share[:, None] * way[late], until)
+            good = (left <= until) & self._went(q[late], there, side[late], beyond)
+            q[late[good]], side[late[good]] = there[good], beyond[good]
+            done[late[good]] += share[good]
             longest = np.minimum(2 * pace[late], np.minimum(STRIDE, BEFORE * np.abs(beyond)))
             pace[late] = np.where(good, longest, pace[late] / 2)
         q, left, side = self.close(q, np.zeros_like(way))

@@ -20,7 +20,7 @@ __all__ = ["Closed", "numbers"]
 Array = NDArray[np.float64]
 
 OPEN = 1e-6  # what a caller's mechanism may be open by, of its size
-REGULAR = 1e-7  # how near to singular it may be
+REGULAR = 1e-5  # how near to singular it may be: nearer, forces are mostly rounding
 BENT = 1e-3  # and what it may be open by there, of that squared: forces would be wrong by as much
 FAIR = 0.2  # of the best of several, what is good enough
 TRIALS, ENOUGH = 40, 4  # random places that are tried, and that are enough once one was closed
