@@ -1,5 +1,6 @@
 """The library's mechanisms with loops against geometry, document 003 and the conservation of energy."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -160,3 +161,15 @@ def test_legs_in_flight_keep_their_momentum() -> None:
 def test_mistakes_are_named(make, message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         make()
+
+
+def test_the_example_of_closed_loops_keeps_what_it_should() -> None:
+    path = Path(__file__).parents[2] / "examples" / "closed_loops.py"
+    spec = importlib.util.spec_from_file_location("closed_loops", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    run = example.engine()
+    assert np.ptp(run.energy) < 1e-4 and np.abs(run.closure_error).max() < 1e-12
+    assert run.q[-1, 0] - run.q[0, 0] > 2 * np.pi  # through both dead points
+    moment, _ = example.bearings(np.linspace(0, 2 * np.pi, 361)[:-1])
+    assert abs(moment.mean()) < 1e-8 * np.abs(moment).max()  # nothing does work in a whole turn

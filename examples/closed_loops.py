@@ -1,0 +1,78 @@
+"""Closed loops in motion: an engine through its dead points, a four-bar's bearings, a platform on six legs.
+
+Prints what each keeps (energy, closed loops) and draws all as one picture:
+
+    python examples/closed_loops.py closed_loops.png
+"""
+
+import sys
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+
+import torsor
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+Array = NDArray[np.float64]
+
+
+def engine() -> torsor.Trajectory:
+    """Return a slider-crank that coasts: through dead points, where its piston could not drive it."""
+    robot = torsor.library.slider_crank()
+    q = robot.assemble([0.5])
+    return torsor.simulate(robot, q, robot.constrained_velocities(q, [60.0]), duration=0.3)
+
+
+def bearings(turns: Array) -> tuple[Array, Array]:
+    """Return the drive's moment and the forces in the four bearings of a four-bar whose crank turns evenly."""
+    robot = torsor.library.four_bar()
+    q = robot.assemble(turns[:, None], guess=[0.5, 0.24, 1.55])
+    moment = robot.constrained_inverse_dynamics(q, [8.0], [0.0])
+    joints = np.linalg.norm(robot.constrained_joint_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
+    pin = np.linalg.norm(robot.loop_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
+    return moment, np.concatenate([joints, pin], axis=-1)
+
+
+def platform(t: Array, radius: float = 0.1, rate: float = 6.0) -> tuple[Array, Array]:
+    """Return lengths and forces of the legs of a Gough-Stewart platform that circles, level."""
+    robot = torsor.library.gough_stewart()
+    pose = np.tile(robot.home, (len(t), 1))
+    wave = np.stack([np.cos(rate * t), np.sin(rate * t)], axis=-1)
+    turned = np.stack([-wave[:, 1], wave[:, 0]], axis=-1)
+    pose[:, :2] += radius * wave
+    twist, acceleration = np.zeros((2, len(t), 6))
+    twist[:, 3:5], acceleration[:, 3:5] = radius * rate * turned, -radius * rate**2 * wave
+    driven = [robot.position_names.index(name) for name in robot.driven_names]
+    return robot.inverse_kinematics(pose)[:, driven], robot.inverse_dynamics(pose, twist, acceleration)
+
+
+def main(path: str) -> None:
+    """Print figures and draw the picture."""
+    run, turns, t = engine(), np.linspace(0.0, 2 * np.pi, 361), np.linspace(0.0, 2 * np.pi / 6.0, 201)
+    moment, forces = bearings(turns)
+    lengths, legs = platform(t)
+    print(f"engine: energy changes by {np.ptp(run.energy):.1e} of {run.energy[0]:.3g} J,")
+    print(f"  loops open by {np.abs(run.closure_error).max():.1e} m at most")
+    print(f"four-bar: {moment.min():.1f} to {moment.max():.1f} N m at the crank, {forces.max():.0f} N in a bearing")
+    print(f"platform: {legs.min():.0f} to {legs.max():.0f} N in the legs, {np.ptp(lengths):.2f} m of stroke")
+    figure, panels = plt.subplots(3, 1, figsize=(7, 9), layout="constrained")
+    panels[0].plot(run.times, run.v[:, 0], label="crank (rad/s)")
+    panels[0].plot(run.times, 10 * run.v[:, 2], label="piston (0.1 m/s)")
+    panels[0].set(xlabel="time (s)", title="an engine that coasts")
+    for k, name in enumerate(("crank", "coupler", "rocker", "pin")):
+        panels[1].plot(np.degrees(turns), forces[:, k], label=name)
+    panels[1].set(xlabel="crank (degrees)", ylabel="force (N)", title="bearings of a four-bar, crank at 8 rad/s")
+    for k in range(legs.shape[1]):
+        panels[2].plot(t, legs[:, k], label=f"leg {k + 1}")
+    panels[2].set(xlabel="time (s)", ylabel="force (N)", title="legs of a platform that circles")
+    for panel in panels:
+        panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
+        panel.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "closed_loops.png")
