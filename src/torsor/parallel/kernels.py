@@ -183,7 +183,12 @@ class Assembled(Part):
         states["assembly_trial"] = states["state"] + states["move"] + 2
         if asked.leg is not None:
             tree = limbs[asked.leg].tree
-            states |= {"leg_state": n + tree.nq, "leg_move": m + tree.nv, "leg_trial": n + tree.nq + m + tree.nv + 2}
+            states |= {
+                "leg_q": tree.nq,
+                "leg_state": n + tree.nq,
+                "leg_move": m + tree.nv,
+                "leg_trial": n + tree.nq + m + tree.nv + 2,
+            }
         return own | given | states | {"forces": drives, "guess": self.nq, "external": 6}
 
     def _signature(self, asked: Asked) -> tuple[list[str], list[tuple[int, ...]]]:

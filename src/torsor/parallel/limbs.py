@@ -60,6 +60,15 @@ class Limb(NamedTuple):
         rows = self.loop.units(self.length)
         return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], units(self.tree, self.length)[1]
 
+    @property
+    def angles(self) -> NDArray[np.bool_]:
+        """Which positions (nq) of the leg are angles."""
+        found = np.zeros(self.tree.nq, dtype=bool)
+        for body in self.tree.bodies:
+            if not body.joint.follows and body.q.stop - body.q.start == len(body.joint.kind.turns):
+                found[body.q] = body.joint.kind.turns
+        return found
+
 
 # What of R is known while the joint is closed: the trace folds what it multiplies.
 _SAME_AXES = ("weld", "prismatic")

@@ -11,7 +11,7 @@ from torsor.parallel.fitting import Look
 from torsor.parallel.inputs import broadcast, numbers
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.sizes import units
-from torsor.parallel.trials import drive_units
+from torsor.parallel.trials import drive_units, tells_by_itself
 
 __all__ = ["Placed"]
 
@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 NEAR = 0.1  # rad or sizes: how far a leg that came to a singular place may still go to be in it
+SAMPLES, STARTS = 129, 8  # of a line between two positions of a leg, and where else to begin
 AGREE = 1e-9  # rad or sizes: what drives that are more than needed may be off by
 
 
@@ -28,11 +29,12 @@ class Placed(Assembled):
     def inverse_kinematics(self, pose: ArrayLike, guess: ArrayLike | None = None) -> Array:
         """Return the positions (..., nq) of all legs, from the pose of the platform (..., 7), or what its motion has.
 
-        Legs of two crossed axes, a slide and a ball (UPS) have a closed form. The others are led from home to the pose,
-        each by itself, in strides that become shorter near singular places, so that none is passed unseen: legs stay
-        put together as they are at home. Where the straight way is blocked, it is tried with the turn first and last,
-        or one coordinate first. With a ``guess`` (..., nq) it is the way of assembly near that. What cannot be reached
-        so is an error that names the leg. Limits of joints are not looked at: see ``workspace``.
+        Legs of two crossed axes, a slide and a ball (UPS) have a closed form. The others are closed by damped Newton,
+        each by itself, and stay put together as they are at home: no singular place is on the line between both in the
+        leg's own coordinates; or it is led from home to the pose in strides that become shorter near singular places,
+        so that none is passed unseen (straight; if that is blocked, with the turn first or last, or one coordinate
+        first). With a ``guess`` (..., nq) it is the way of assembly near that. What cannot be reached so is an error
+        that names the leg. Limits of joints are not looked at: see ``workspace``.
 
         Example:
             >>> import torsor
@@ -65,39 +67,78 @@ class Placed(Assembled):
         q = np.array(self._exact._kernel("closed_positions")(poses, near))
         reached = np.ones((len(q), len(self.legs)), dtype=bool)
         for k, (limb, strut) in enumerate(zip(self._parts.limbs, self._parts.struts, strict=True)):
+            at = np.flatnonzero(reached.all(axis=-1))  # where a leg before does not reach, there is nothing to find
             if strut is not None:
                 reached[:, k] = np.isfinite(q[:, limb.q]).all(axis=-1)
             elif guess is None:
-                q[:, limb.q], reached[:, k] = self._led(k, poses)
+                q[at, limb.q], reached[at, k] = self._led(k, poses[at])
             else:
-                q[:, limb.q], reached[:, k] = self._guessed(k, poses, q[:, limb.q])
+                q[at, limb.q], reached[at, k] = self._guessed(k, poses[at], q[at, limb.q])
         return q.reshape(*batch, self.nq), reached.reshape(*batch, len(self.legs))
 
     def _led(self, leg: int, poses: Array) -> tuple[Array, Flags]:
-        """Return positions of a leg (batch, its nq) led from home to the poses (batch, nq), and which arrived."""
+        """Return positions of a leg (batch, its nq) at the poses (batch, nq), as it is at home, and which arrived."""
         closer, n, own = self._closers[leg], self.carriage.nq, self._parts.limbs[leg]
         home = np.concatenate([self.home, self.leg_home[own.q]])
         begin = np.broadcast_to(home, (len(poses), len(home))).copy()
+        found, well = begin.copy(), np.zeros(len(poses), dtype=bool)
+        if self._tells[leg]:
+            left = well.copy()  # those that closed, but not seen to be as at home
+            for start in self._starts(leg):
+                late = np.flatnonzero(~well)
+                there, closed, same = self._joined(leg, poses[late], start)
+                found[late[same], n:], well[late[same]], left[late[closed]] = there[same], True, True
+            left = np.flatnonzero(left & ~well)
+            found[left], well[left] = self._walked(closer, begin[left], poses[left])
+            return found[:, n:], well
         found, well = self._walked(closer, begin, poses)
         for mask in self._detours:
             left = np.flatnonzero(~well)
-            if not left.size:
-                break
-            first = self._exact.carriage.difference(self.home, poses[left]) * mask
+            first = np.zeros((len(left), self.dof))
+            first[:, mask] = self._exact.carriage.difference(self.home, poses[left])[:, mask]
             via = self._exact.carriage.integrate(self.home, first)
             there, come = self._walked(closer, begin[left], via)
-            there[come], arrived = self._walked(closer, there[come], poses[left[come]])
-            better = left[come][arrived]
-            found[better], well[better] = there[come][arrived], True
+            last, arrived = self._walked(closer, there[come], poses[left[come]])
+            found[left[come][arrived]], well[left[come][arrived]] = last[arrived], True
         # What is left may be a leg stretched out just there, where both ways of assembly are one.
         left = np.flatnonzero(~well)
-        if left.size:
-            state = np.concatenate([poses[left], found[left, n:]], axis=-1)
-            there, size, side = closer.close(state, np.zeros((len(left), self.dof + own.tree.nv)))
-            off = np.abs((there - found[left]) / closer.q_units).max(axis=-1)
-            good = (size <= CLOSED) & (np.abs(side) <= NEAREST) & (off < NEAR)
-            found[left[good]], well[left[good]] = there[good], True
+        state = np.concatenate([poses[left], found[left, n:]], axis=-1)
+        there, size, side = closer.close(state, np.zeros((len(left), len(closer.v_units))))
+        off = np.abs((there - found[left]) / closer.q_units).max(axis=-1, initial=0.0)
+        good = (size <= CLOSED) & (np.abs(side) <= NEAREST) & (off < NEAR)
+        found[left[good]], well[left[good]] = there[good], True
         return found[:, n:], well
+
+    def _starts(self, leg: int) -> list[Array]:
+        """Return positions of a leg (its nq) to begin Newton from: home, and others about it on the same side."""
+        limb, found = self._parts.limbs[leg], [self.leg_home[self._parts.limbs[leg].q]]
+        rng, side = np.random.default_rng(0), self._exact._kernel("leg_side", leg=leg)
+        scale = units(limb.tree, limb.length)[0]
+        tries = found[0] + scale * rng.uniform(-1.5, 1.5, size=(10 * STARTS, limb.tree.nq))
+        return found + list(tries[side(tries) * side(found[0]) > 0][:STARTS])
+
+    def _joined(self, leg: int, poses: Array, begin: Array) -> tuple[Array, Flags, Flags]:
+        """Return positions of a leg closed from those it begins at, which did, and which are put together as at home.
+
+        They are if no singular place is on the line between both in the leg's own coordinates: between two samples the
+        side changes by no more than the leg moves. The end itself may be singular, where both ways of assembly are one.
+        """
+        closer, limb, n = self._closers[leg], self._parts.limbs[leg], self.carriage.nq
+        home, still = self.leg_home[limb.q], np.zeros((len(poses), len(closer.v_units)))
+        start = np.broadcast_to(begin, (len(poses), len(home)))
+        found, size, end = closer.close(np.concatenate([poses, start], axis=-1), still)
+        turns = np.where(limb.angles, 2 * np.pi * np.round((found[:, n:] - home) / (2 * np.pi)), 0.0)
+        if turns.any():
+            found[:, n:] -= turns
+            found, size, end = closer.close(found, still)  # open, where a whole turn is not the same place
+        way = found[:, n:] - home
+        share = 1 - np.linspace(1.0, 0.0, SAMPLES) ** 3  # dense at the end, which may be near to singular
+        sides = self._exact._kernel("leg_side", leg=leg)(home + share[:, None, None] * way)
+        apart = np.linalg.norm(way / closer.q_units[n:], axis=-1) * np.diff(share, append=1.0)[:, None]
+        same = (sides * sides[0] > 0) & (np.abs(sides) > apart)
+        closed = size <= CLOSED
+        stretched = (np.abs(end) <= NEAREST) & same[: 3 * SAMPLES // 4].all(axis=0)
+        return found[:, n:], closed, closed & (stretched | (same.all(axis=0) & (np.abs(end) > NEAREST)))
 
     def _walked(self, closer: Closer, begin: Array, poses: Array) -> tuple[Array, Flags]:
         n = self.carriage.nq
@@ -105,6 +146,10 @@ class Placed(Assembled):
         if len(begin):
             way[:, : self.dof] = self._exact.carriage.difference(begin[:, :n], poses)
         return closer.walk(begin, closer.side(begin), way) if len(begin) else (begin, np.zeros(0, dtype=bool))
+
+    @cached_property
+    def _tells(self) -> dict[int, bool]:
+        return {k: tells_by_itself(self._parts, k) for k in self._closers}
 
     @cached_property
     def _detours(self) -> list[Flags]:

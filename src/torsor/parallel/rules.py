@@ -48,6 +48,7 @@ RULES: dict[str, Rule] = {
     "leg_errors": Rule(decomposition.leg_errors, _STATE, [("c",)]),
     "leg_matrices": Rule(decomposition.leg_matrices, _STATE, [("A",)]),
     "sides": Rule(trials.sides, _STATE, [("sides",)]),
+    "leg_side": Rule(trials.leg_side, ("leg_q",), [()]),
     "leg_trial": Rule(trials.leg_trial, ("leg_state", "leg_move"), [("leg_trial",)]),
     "assembly_trial": Rule(trials.assembly_trial, ("state", "move"), [("assembly_trial",)]),
 }

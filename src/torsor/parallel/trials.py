@@ -17,7 +17,7 @@ from torsor.parallel.platforms import Platform
 from torsor.parallel.sizes import units
 from torsor.parallel.small import least
 
-__all__ = ["assembly_trial", "drive_units", "leg_trial", "sides"]
+__all__ = ["assembly_trial", "drive_units", "leg_side", "leg_trial", "sides", "tells_by_itself"]
 
 Array = NDArray[np.float64]
 
@@ -31,6 +31,20 @@ def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.S
     traced = TracedLimb(limb, q, Platform(parts.platform, pose), closed=False)
     step = _short(traced.step(), limb.units[1])
     return ca.vertcat(pose, q, ca.SX(m, 1), step, ca.norm_2(traced.open_by()), least(traced.margin(True), True))
+
+
+def leg_side(parts: Parts, leg_q: ca.SX, leg: int) -> ca.SX:
+    """Return the side of a leg whose matrix A_q depends on its own positions alone (see ``tells_by_itself``)."""
+    limb, pose = parts.limbs[leg], ca.SX.sym("pose", parts.platform.nq)
+    value = least(TracedLimb(limb, leg_q, Platform(parts.platform, pose)).margin(True), True)
+    return ca.substitute(value, pose, ca.SX.ones(parts.platform.nq, 1))
+
+
+def tells_by_itself(parts: Parts, leg: int) -> bool:
+    """Return whether a leg's own positions alone say how far from singular it is, wherever the platform is then."""
+    limb = parts.limbs[leg]
+    pose, q = ca.SX.sym("pose", parts.platform.nq), ca.SX.sym("q", limb.tree.nq)
+    return not ca.depends_on(TracedLimb(limb, q, Platform(parts.platform, pose)).A, pose)
 
 
 def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:

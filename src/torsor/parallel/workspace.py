@@ -32,8 +32,7 @@ class Workspace:
     by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the platform
     moves along ``platform_motion`` (..., 6) while all drives are held). ``labels`` name the coordinates of the poses.
 
-    Reachable means: from home along the straight way, or with a turn or one coordinate first or last, as legs are put
-    together at home (``inverse_kinematics``).
+    Reachable means with legs put together as at home, as far as ``inverse_kinematics`` finds a way from there.
     """
 
     poses: Array
