@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 NEAR = 0.1  # rad or sizes: how far a leg that came to a singular place may still go to be in it
-SAMPLES, STARTS = 129, 8  # of a line between two positions of a leg, and where else to begin
+SAMPLES, TRIES, STARTS = 129, 256, 3  # of a line between two positions of a leg; where else to begin, and how often
 AGREE = 1e-9  # rad or sizes: what drives that are more than needed may be off by
 
 
@@ -84,9 +84,13 @@ class Placed(Assembled):
         found, well = begin.copy(), np.zeros(len(poses), dtype=bool)
         if self._tells[leg]:
             left = well.copy()  # those that closed, but not seen to be as at home
-            for start in self._starts(leg):
+            for turn in range(1 + STARTS):
                 late = np.flatnonzero(~well)
-                there, closed, same = self._joined(leg, poses[late], start)
+                if turn == 1:
+                    starts = self._starts(leg, poses, late)
+                there, closed, same = self._joined(
+                    leg, poses[late], starts[turn - 1, late] if turn else begin[late, n:]
+                )
                 found[late[same], n:], well[late[same]], left[late[closed]] = there[same], True, True
             left = np.flatnonzero(left & ~well)
             found[left], well[left] = self._walked(closer, begin[left], poses[left])
@@ -109,13 +113,23 @@ class Placed(Assembled):
         found[left[good]], well[left[good]] = there[good], True
         return found[:, n:], well
 
-    def _starts(self, leg: int) -> list[Array]:
-        """Return positions of a leg (its nq) to begin Newton from: home, and others about it on the same side."""
-        limb, found = self._parts.limbs[leg], [self.leg_home[self._parts.limbs[leg].q]]
-        rng, side = np.random.default_rng(0), self._exact._kernel("leg_side", leg=leg)
-        scale = units(limb.tree, limb.length)[0]
-        tries = found[0] + scale * rng.uniform(-1.5, 1.5, size=(10 * STARTS, limb.tree.nq))
-        return found + list(tries[side(tries) * side(found[0]) > 0][:STARTS])
+    def _starts(self, leg: int, poses: Array, late: NDArray[np.int_]) -> Array:
+        """Return positions of a leg (STARTS, batch, its nq) to begin Newton from where it failed from home.
+
+        Of positions all about, put together as at home, they are those with which the leg is open least.
+        """
+        closer, limb, side = self._closers[leg], self._parts.limbs[leg], self._exact._kernel("leg_side", leg=leg)
+        home, scale = self.leg_home[limb.q], units(limb.tree, limb.length)[0]
+        tries = home + scale * np.random.default_rng(0).uniform(-np.pi, np.pi, size=(16 * TRIES, len(home)))
+        lines = side(home + np.linspace(0.0, 1.0, 33)[:, None, None] * (tries - home))
+        tries = tries[(lines * lines[0] > 0).all(axis=0)][:TRIES]
+        found = np.zeros((STARTS, len(poses), len(home)))
+        for part in np.array_split(late, 1 + len(late) // 64):
+            state = [np.repeat(poses[part], len(tries), axis=0), np.tile(tries, (len(part), 1))]
+            size = closer.trial(np.concatenate(state, axis=-1), np.zeros((len(state[0]), len(closer.v_units))))[:, -2]
+            order = np.argsort(size.reshape(len(part), len(tries)), axis=-1, kind="stable")
+            found[:, part] = tries[order[:, :STARTS].T]
+        return found
 
     def _joined(self, leg: int, poses: Array, begin: Array) -> tuple[Array, Flags, Flags]:
         """Return positions of a leg closed from those it begins at, which did, and which are put together as at home.
