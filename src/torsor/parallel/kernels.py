@@ -61,11 +61,11 @@ class Assembled(Part):
 
     def __post_init__(self) -> None:
         where = checked_name(self.name, "robot")
-        given = tuple(self.legs) if isinstance(self.legs, Iterable) else (None,)
+        given = tuple(self.legs) if isinstance(self.legs, Iterable) else ()
         self._set(legs=given, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
         if not given or not all(isinstance(leg, Leg) for leg in given):
-            kinds = ", ".join(sorted({type(leg).__name__ for leg in given})) or "none"
-            raise ModelError(describe(f"legs are {kinds}", where=where, allowed="one Leg or more"))
+            kinds = ", ".join(sorted({type(leg).__name__ for leg in given})) or "none, or not in a list"
+            raise ModelError(describe(f"legs are {kinds}", where=where, allowed="a list of one Leg or more"))
         names = [leg.name for leg in self.legs]
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
