@@ -21,6 +21,10 @@ def crooked() -> ParallelRobot:
     return replace(robot, legs=[replace(robot.legs[0], robot=bent), *robot.legs[1:]])
 
 
+def soft_arm() -> torsor.Robot:
+    return ARM.with_motor("joint2", carrier="link1", inertia=1e-6, ratio=10.0, stiffness=1e3)
+
+
 def loose() -> ParallelRobot:
     robot = made("three_rrr")
     arm = torsor.library.planar_chain(3, length=0.2).with_frame("tip", "link3", make_pose(p=[0.2, 0, 0]))
@@ -82,6 +86,7 @@ def loose() -> ParallelRobot:
         (lambda: torsor.library.three_rrr(upper=0.1, lower=0.1), "bars of 0.1 m and 0.1 m do not reach over 0.4 m"),
         (lambda: replace(made("three_rrr"), legs=None), "legs are none, or not in a list"),
         (lambda: replace(made("three_rrr"), motion=5), "motion is 5"),
+        (lambda: Leg("a", soft_arm(), "tip"), "leg 'a': the leg has elastic motors, which no platform holds"),
         (lambda: Leg("a", ARM, "tip", driven=3), "driven is 3; allowed: names of its coordinates"),
         (lambda: Leg("a", ARM, "tip", at="x"), "leg 'a': at is 'x'; allowed: real numbers"),
         (lambda: made("three_rrr").inverse_kinematics([[1, 2], [3]]), r"pose is \[\[1, 2\], \[3\]\]; allowed: real"),

@@ -56,6 +56,9 @@ class Leg(Part):
             raise ModelError(describe("the leg has loops of its own", where=where, allowed="an open chain", fix=fix))
         if not self.robot.nv:
             raise ModelError(describe("the leg does not move", where=where, allowed="one joint or more"))
+        if max(at.v.stop for at in self.robot.coordinates) < self.robot.nv:
+            found, fix = "the leg has elastic motors, which no platform holds", "build it as a tree with loops"
+            raise ModelError(describe(found, where=where, allowed="rigid gears", fix=fix))
         self.robot.place(self.tip)
         for name in ("at", "base"):
             value = numbers(getattr(self, name), where, name)
