@@ -17,6 +17,7 @@ from torsor.bench import run_benchmarks
 from torsor.compiler import DTYPES
 from torsor.errors import ModelError, ModelWarning
 from torsor.model import Robot
+from torsor.parallel import ParallelRobot
 from torsor.simulation import METHODS, SUFFIXES, SimulationError
 
 __all__ = ["main"]
@@ -34,10 +35,10 @@ def _required(name: str) -> list[str]:
     return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
 
 
-def _robot(name: str, base: str = "fixed") -> Robot:
+def _given(name: str, base: str = "fixed") -> Robot | ParallelRobot:
     """Return the robot in a file, or the robot of the library that has that name."""
     if name in _ready_made() and not Path(name).exists():
-        robot: Robot = getattr(library, name)()
+        robot: Robot | ParallelRobot = getattr(library, name)()
         if base == "floating":
             raise ModelError("the robots of the library stand on a fixed base; fix: save it as TOML and load that")
         return robot
@@ -46,8 +47,15 @@ def _robot(name: str, base: str = "fixed") -> Robot:
     return torsor.load(name, base=base)
 
 
+def _robot(name: str, base: str = "fixed") -> Robot:
+    """Return the robot of that name; a parallel one as a tree with loops."""
+    robot = _given(name, base)
+    return robot.as_robot() if isinstance(robot, ParallelRobot) else robot
+
+
 def _info(arguments: argparse.Namespace, console: Console) -> None:
-    robot = _robot(arguments.robot, arguments.base)
+    given = _given(arguments.robot, arguments.base)
+    robot = given.as_robot() if isinstance(given, ParallelRobot) else given
     console.print(
         f"[bold]{escape(robot.name)}[/bold]: {len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}"
     )
@@ -62,6 +70,9 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
         can = robot.mobility()
         console.print(f"Freedoms: {can.dof}; redundant equations: {can.redundant} of {can.equations}", highlight=False)
         console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
+    if isinstance(given, ParallelRobot):
+        legs = (f"{leg.name} ({', '.join(leg.driven) or 'no drive'})" for leg in given.legs)
+        console.print(f"Platform: {given.dof} freedoms; legs and their drives: {', '.join(legs)}", highlight=False)
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
 
@@ -88,10 +99,13 @@ def _start(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _simulate(arguments: argparse.Namespace, console: Console) -> None:
-    robot = _robot(arguments.robot, arguments.base)
+    given = _given(arguments.robot, arguments.base)
+    robot = given.as_robot() if isinstance(given, ParallelRobot) else given
     if arguments.output is not None and arguments.output.suffix.lower() not in SUFFIXES:
         allowed = ", ".join(SUFFIXES)
         raise ModelError(f"{arguments.output}: the suffix is {arguments.output.suffix!r}; allowed: {allowed}")
+    if isinstance(given, ParallelRobot) and arguments.q0 is None:
+        arguments.q0 = [*given.home.tolist(), *given.leg_home.tolist()]
     q0, v0 = _start(robot, arguments.q0, arguments.v0)
     trajectory = torsor.simulate(
         robot,

@@ -99,3 +99,11 @@ def test_robots_with_loops_move_from_their_active_coordinates(
     assert main(["simulate", path, "--duration", "0.01", "--q0", "0.5"]) == 0
     assert main(["simulate", path, "--q0", "0.5", "--tau", "1", "2"]) == 1
     assert "controller has shape (2,); allowed: (..., 3), or (..., 1) of the active" in capsys.readouterr().err
+
+
+def test_parallel_robots_are_shown_counted_and_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "delta"]) == 0
+    assert "3 freedoms; legs and their drives: leg1 (shoulder)" in capsys.readouterr().out
+    assert main(["count", "three_rrr"]) == 0
+    assert main(["simulate", "three_rrr", "--duration", "0.01"]) == 0
+    assert "done" in capsys.readouterr().out

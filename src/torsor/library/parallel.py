@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.library.arms import cylinder
 from torsor.parallel import Leg, ParallelRobot
+from torsor.parallel.inputs import positive
 from torsor.reading import assemble
 from torsor.robot import Frame, Joint, Link
 from torsor.spatial import about_z, make_pose
@@ -22,6 +23,15 @@ def _around(radius: float, angle: float, turn: float | None = None) -> Array:
     """Return the pose of a place on a circle in the plane of x and y, its x axis turned by an angle about z."""
     R = np.asarray(about_z(angle if turn is None else turn), dtype=float)
     return make_pose(R, [radius * math.cos(angle), radius * math.sin(angle), 0.0])
+
+
+def _check(where: str, **sizes: float) -> None:
+    for name, value in sizes.items():
+        positive(value, where, name)
+
+
+def _refuse(where: str, what: str) -> ModelError:
+    return ModelError(describe(what, where=where, allowed="sizes with which legs reach the platform at home"))
 
 
 def gough_stewart(
@@ -49,6 +59,7 @@ def gough_stewart(
     """
     if legs not in ("UPS", "SPS"):
         raise ModelError(describe(f"legs is {legs!r}", where="gough_stewart", allowed="'UPS' or 'SPS'"))
+    _check("gough_stewart", base_radius=base_radius, platform_radius=platform_radius, height=height)
     barrel = Link("cylinder", cylinder_mass, np.array([0.0, 0.0, 0.25]), cylinder(cylinder_mass, 0.03, 0.5, 2))
     rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2))
     limit = math.radians(75)
@@ -91,13 +102,23 @@ def delta(
     The base is above, z points up, the platform hangs below it; lengths in m. An arm turns about the tangent of the
     base's circle (``shoulder``, 0 is level and outwards, positive is down); its rods, ``width`` apart, bend at the
     elbow and swing sideways together. They are thin, so that it does not matter how they turn about themselves.
-    ``payload`` (kg) is on the platform of 0.2 kg. The size is that of common picking robots; not a particular product.
+    ``payload`` (kg) is on the platform of 0.2 kg; at home it is as far below the base as the rods are long. The size is
+    that of common picking robots; not a particular product.
 
     Example:
         >>> robot = delta()
         >>> robot.dof, robot.driven_names
         (3, ('leg1/shoulder', 'leg2/shoulder', 'leg3/shoulder'))
     """
+    _check("delta", base_radius=base_radius, platform_radius=platform_radius, arm=arm, rods=rods, width=width)
+    # At home the platform is as far below the base as the rods are long: rods sin a - b cos a = (b^2 + arm^2)/(2 arm).
+    b = base_radius - platform_radius
+    sine = (b**2 + arm**2) / (2 * arm * math.hypot(rods, b))
+    if sine >= 1:
+        raise _refuse("delta", f"arms of {arm} m and rods of {rods} m do not meet")
+    shoulder = math.asin(sine) + math.atan2(b, rods)
+    lean = math.atan2(b + arm * math.cos(shoulder), rods - arm * math.sin(shoulder))
+    home, start = np.array([0.0, 0.0, -rods]), np.array([shoulder, lean - shoulder, 0.0])
     across, forward = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
     thin = np.diag([1.0, 1.0, 0.0]) * 0.12 * rods**2 / 12
     links = [
@@ -121,11 +142,9 @@ def delta(
         angle = 2 * math.pi / 3 * k
         at = _around(platform_radius, angle) @ make_pose(p=[0.0, width / 2, 0.0])
         stand = _around(base_radius, angle)
-        legs.append(
-            Leg(f"leg{k + 1}", leg, "tip", at[:3, 3], "spherical", ("shoulder",), stand, np.array([0.3, 0.3, 0.0]))
-        )
+        legs.append(Leg(f"leg{k + 1}", leg, "tip", at[:3, 3], "spherical", ("shoulder",), stand, start))
     plate = Link("platform", 0.2 + payload, np.zeros(3), cylinder(0.2 + payload, platform_radius, 0.05, 2))
-    return ParallelRobot(plate, legs, np.array([0.0, 0.0, -0.8]), "translation", name="delta")
+    return ParallelRobot(plate, legs, home, "translation", name="delta")
 
 
 def three_rrr(
@@ -141,6 +160,12 @@ def three_rrr(
         >>> robot.dof, robot.carriage.position_names
         (3, ('platform/x', 'platform/y', 'platform/angle'))
     """
+    _check("three_rrr", base_radius=base_radius, platform_radius=platform_radius, upper=upper, lower=lower)
+    far = base_radius - platform_radius  # from the stand to the platform's hinge at home
+    if not abs(upper - lower) < abs(far) < upper + lower:
+        raise _refuse("three_rrr", f"bars of {upper} m and {lower} m do not reach over {abs(far):.6g} m")
+    elbow = -math.acos((far**2 - upper**2 - lower**2) / (2 * upper * lower))
+    shoulder = math.atan2(0.0, far) - math.atan2(lower * math.sin(elbow), upper + lower * math.cos(elbow))
 
     def bar(name: str, length: float) -> Link:
         return Link(name, 2 * length, np.array([length / 2, 0.0, 0.0]), cylinder(2 * length, 0.015, length, 0))
@@ -156,6 +181,6 @@ def three_rrr(
         angle = 2 * math.pi / 3 * k
         stand = _around(base_radius, angle, angle + math.pi)  # x points to the middle
         at = _around(platform_radius, angle)[:3, 3]
-        legs.append(Leg(f"leg{k + 1}", leg, "tip", at, "revolute", ("shoulder",), stand, np.array([0.8, -1.6])))
+        legs.append(Leg(f"leg{k + 1}", leg, "tip", at, "revolute", ("shoulder",), stand, np.array([shoulder, elbow])))
     plate = Link("platform", mass, np.zeros(3), cylinder(mass, platform_radius, 0.02, 2))
     return ParallelRobot(plate, legs, np.zeros(3), "planar", name="three_rrr")

@@ -4,7 +4,8 @@ With w from the centre of the universal joint to the place on the platform, in t
 
     |w| = length      q_1: w turned into the plane of the second joint      q_2: the angle of w from the first axis
 
-Two of them reach every place, half a turn apart; which one is a sign.
+Two of them reach every place, half a turn apart, and each once more with the leg turned round and its length below
+zero; which one it is are two signs.
 """
 
 import math
@@ -49,19 +50,21 @@ class Strut(NamedTuple):
     rest: float
     scale: tuple[tuple[float, float], ...]
 
-    def sign(self, q: Any) -> Any:
-        """Return which of the two ways, 1 or -1, a leg at the positions q (3,) is put together."""
+    def signs(self, q: Any) -> tuple[Any, Any]:
+        """Return which way, 1 or -1, a leg at the positions q (3,) is put together, and the sign of its length."""
         ratio, offset = self.scale[1]
-        return choose(ca.sin(ratio * q[1] + offset - self.second) >= 0, 1.0, -1.0)
+        slide, rest = self.scale[2]
+        side = choose(ca.sin(ratio * q[1] + offset - self.second) >= 0, 1.0, -1.0)
+        return side, choose(slide * q[2] + rest + self.rest >= 0, 1.0, -1.0)
 
-    def solve(self, platform: Platform, sign: ca.SX | float) -> Angles:
-        """Return the leg's positions where the platform is; ``sign`` says which of the two ways."""
+    def solve(self, platform: Platform, signs: tuple[Any, Any]) -> Angles:
+        """Return the leg's positions where the platform is; ``signs`` say which way it is put together."""
         r, _ = platform.place(self.limb.at)
         x, y, z = ca.vertsplit(sx(self.R.T) @ (platform.p + r - sx(self.centre)))
-        flat = x * x + y * y
-        across, length = ca.sqrt(flat), ca.sqrt(flat + z * z)
-        c1, s1 = _turned(sign * x / across, sign * y / across, -self.first)
-        c2, s2 = _turned(z / length, sign * across / length, self.second)
+        flat, (side, way) = x * x + y * y, signs
+        across, length = ca.sqrt(flat), way * ca.sqrt(flat + z * z)
+        c1, s1 = _turned(side * way * x / across, side * way * y / across, -self.first)
+        c2, s2 = _turned(z / length, side * way * across / length, self.second)
         values = ca.atan2(s1, c1), ca.atan2(s2, c2), length - self.rest
         q = [(value - offset) / ratio for value, (ratio, offset) in zip(values, self.scale, strict=True)]
         return Angles(ca.vertcat(*q), (c1, c2), (s1, s2))

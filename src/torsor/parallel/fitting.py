@@ -15,14 +15,17 @@ from torsor.model import Robot
 from torsor.parallel.legs import Leg
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
+from torsor.parallel.singular import moving
+from torsor.parallel.sizes import units
 from torsor.reading import assemble
 from torsor.robot import Link, Loop, Place
 
-__all__ = ["Look", "fit", "placed"]
+__all__ = ["HOME", "Look", "fit", "placed"]
 
 Array = NDArray[np.float64]
 
 TRIALS = 6
+HOME = "give a home (of the leg or the robot) that is far from singular"
 
 
 def placed(leg: Leg, gravity: Array) -> Robot:
@@ -32,19 +35,20 @@ def placed(leg: Leg, gravity: Array) -> Robot:
     return ground.attach(leg.robot, at="stand", prefix=f"{leg.name}/")
 
 
-def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int]) -> tuple[Limb, Array]:
-    """Return the leg as a limb, and its positions (nq,) with the platform at home.
+def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
+    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all its inertia.
 
-    ``before`` counts the positions and velocities of the legs before it.
+    ``before`` counts the positions and velocities of the legs before it, ``length`` (m) is the size of the robot.
     """
     robot = placed(leg, carriage.gravity)
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     last = len(carriage.links) - 1
     loop = Loop(leg.name, "tip", "at", leg.kind, leg.length)
     names = robot.coordinate_names
+    whole = Tree.of(robot)
     limb = Limb(
         leg.name,
-        lean(Tree.of(robot)),
+        lean(whole),
         robot.place(prefix + leg.tip),
         Place(last, leg.at),
         loop,
@@ -53,12 +57,13 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int]) -> tupl
         tuple(names.index(prefix + name) for name in leg.driven),
         slice(before[0], before[0] + robot.nq),
         slice(before[1], before[1] + robot.nv),
+        length,
     )
     tree = lean(Tree.of(carriage))
     look = Look(limb, tree, home)
     q, size = look.space.closest(np.array(leg.home))
     if size > CLOSED:
-        found = f"the leg does not reach the platform at home: it is open by {size:.2g}"
+        found = f"the leg does not reach the platform at home: it is open by {size * length:.2g}"
         fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
         raise ModelError(describe(found, where=where, fix=fix))
     own, all_ = look.own(q), look.whole(q)
@@ -70,7 +75,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int]) -> tupl
         fix = "give the platform a motion that all legs leave it, or the leg more joints"
         raise ModelError(describe(found, where=where, fix=fix))
     idle = _idle(limb, look, q, robot.nv - rank, names, where)
-    return limb._replace(rows=closing.rows, idle=idle), q
+    return limb._replace(rows=closing.rows, idle=idle), q, whole
 
 
 class Look:
@@ -83,20 +88,28 @@ class Look:
         w, v = traced.platform.velocity_at(traced.r)
         by_platform = ca.jacobian(traced.C @ traced.down(w) + traced.P @ traced.down(v), u)
         held = TracedLimb(limb, q, traced.platform).A
-        found = [traced.error, traced.A, ca.horzcat(traced.A, by_platform), held]
+        # Without units: equations by theirs, and steps of the leg and of the platform by theirs.
+        rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
+        own, others = (units(tree, limb.length)[1] for tree in (limb.tree, platform))
+        found = [
+            traced.open_by(),
+            rows @ traced.A @ ca.diag(ca.SX(own)),
+            rows @ ca.horzcat(traced.A, by_platform) @ ca.diag(ca.SX(np.concatenate([own, others]))),
+            rows @ held,
+        ]
         found = [ca.substitute(each, u, ca.SX.zeros(platform.nv, 1)) for each in found]
         self._function = ca.Function("look", [x, q], found)
         dv = ca.SX.sym("dv", limb.tree.nv)
 
         self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
         self._home = home
-        self.space = Space(self.error, self.own, self.moved, np.ones(limb.tree.nv))
+        self.space = Space(self.error, self.own, self.moved, own)
 
     def _at(self, q: Array, k: int) -> Array:
         return np.asarray(self._function(self._home, q)[k].full())
 
     def error(self, q: Array) -> Array:
-        """Return what the leg is open by (c,)."""
+        """Return what the leg is open by (c,), measured."""
         return self._at(q, 0).ravel()
 
     def own(self, q: Array) -> Array:
@@ -127,7 +140,10 @@ def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], 
     rng = np.random.default_rng(0)
     rows = _null(look.held(q), count)
     for _ in range(TRIALS):
-        there = _null(look.held(look.moved(q, 0.3 * rng.normal(size=limb.tree.nv))), count)
+        held = look.held(look.moved(q, 0.3 * look.space.units * rng.normal(size=limb.tree.nv)))
+        there = _null(held, count)
+        if np.linalg.matrix_rank(held, RANK) > limb.tree.nv - count:
+            raise ModelError(describe(f"the leg is singular at home: {moving(names, rows[0])}", where=where, fix=HOME))
         if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
             loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
             found = f"{count} motions of the leg are not held by the platform, of {loose}"
@@ -153,7 +169,7 @@ def _unbalanced(tree: Tree, rows: Array, look: Look, q: Array, rng: np.random.Ge
     worst, still = 0.0, np.eye(tree.nv) - rows.T @ rows
     for _ in range(TRIALS):
         v, a = still @ rng.normal(size=tree.nv), still @ rng.normal(size=tree.nv)
-        there = look.moved(q, rng.normal(size=tree.nv))
+        there = look.moved(q, look.space.units * rng.normal(size=tree.nv))
         tau = np.asarray(forces(there, v, a).full()).ravel()
         worst = max(worst, float(np.abs(rows @ tau).max() / max(np.abs(tau).max(), 1e-300)))
     return worst

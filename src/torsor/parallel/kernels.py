@@ -1,11 +1,11 @@
 """How a parallel robot computes: its functions are traced leg by leg when first needed, compiled and kept."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import casadi as ca
 import numpy as np
@@ -19,12 +19,15 @@ from torsor.dynamics.tree import Tree
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.parallel.closed_form import Strut, closest, strut_of
-from torsor.parallel.decomposition import Parts
-from torsor.parallel.fitting import fit
+from torsor.parallel.decomposition import Parts, soundness
+from torsor.parallel.fitting import HOME, fit
+from torsor.parallel.inputs import numbers
 from torsor.parallel.legs import Leg, carriage, coordinates_of
 from torsor.parallel.limbs import Limb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.rules import RULES
+from torsor.parallel.singular import legs, moving, platforms
+from torsor.parallel.sizes import length_of
 from torsor.parallel.trigonometry import Known, without_trigonometry
 from torsor.robot import Link
 from torsor.robot.values import Part, checked_name, frozen_array
@@ -32,6 +35,16 @@ from torsor.robot.values import Part, checked_name, frozen_array
 __all__ = ["Assembled"]
 
 Array = NDArray[np.float64]
+
+
+class Asked(NamedTuple):
+    """A function that is asked for: ``checked`` gives ``soundness`` as its last result, ``leg`` says of which leg."""
+
+    name: str
+    fused: bool = False
+    external: bool = False
+    checked: bool = False
+    leg: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,9 +61,11 @@ class Assembled(Part):
 
     def __post_init__(self) -> None:
         where = checked_name(self.name, "robot")
-        self._set(legs=tuple(self.legs), gravity=frozen_array(self.gravity, (3,), where, "gravity"))
-        if not self.legs or not all(isinstance(leg, Leg) for leg in self.legs):
-            raise ModelError(describe("legs", where=where, allowed="one Leg or more"))
+        given = tuple(self.legs) if isinstance(self.legs, Iterable) else ()
+        self._set(legs=given, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
+        if not given or not all(isinstance(leg, Leg) for leg in given):
+            kinds = ", ".join(sorted({type(leg).__name__ for leg in given})) or "none, or not in a list"
+            raise ModelError(describe(f"legs are {kinds}", where=where, allowed="a list of one Leg or more"))
         names = [leg.name for leg in self.legs]
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
@@ -60,12 +75,13 @@ class Assembled(Part):
         home = self._coordinates(self.home, "home")
         if home.shape != (self.carriage.nq,):
             raise ModelError(describe(f"home has shape {home.shape}", where=where, allowed="one pose"))
+        self._check_finite(home, "home")
         home.setflags(write=False)
         self._set(home=home)
         if len(self.driven_names) < self.carriage.nv:
             found = f"{len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
             raise ModelError(describe(found, where=where, allowed=f"{self.carriage.nv} or more"))
-        self._fitted  # noqa: B018  # refuses legs that do not fit
+        self._refuse_singular(self.home, self.leg_home, at_home=True)  # and legs that do not fit
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.legs)} legs, {self.carriage.nv} dof>"
@@ -79,15 +95,18 @@ class Assembled(Part):
 
     @cached_property
     def _fitted(self) -> tuple[Parts, Array]:
-        limbs, home, nq, nv = [], [np.zeros(0)], 0, 0
+        limbs, home, nq, nv = list[Limb](), list[Array](), 0, 0
+        whole = [Tree.of(self.carriage)]
+        tree = lean(whole[0])
+        length = length_of(self.legs, tree, self.home)
         for leg in self.legs:
-            limb, q = fit(leg, self.carriage, self.home, (nq, nv))
+            limb, q, own = fit(leg, self.carriage, self.home, (nq, nv), length)
             limbs.append(limb)
             home.append(q)
+            whole.append(own)
             nq, nv = limb.q.stop, limb.v.stop
-        tree = lean(Tree.of(self.carriage))
-        struts = tuple(self._strut(tree, limb, q) for limb, q in zip(limbs, home[1:], strict=True))
-        return Parts(tree, tuple(limbs), struts), np.concatenate(home)
+        struts = tuple(self._strut(tree, limb, q) for limb, q in zip(limbs, home, strict=True))
+        return Parts(tree, tuple(limbs), struts, tuple(whole), length), np.concatenate(home)
 
     @property
     def _parts(self) -> Parts:
@@ -142,7 +161,7 @@ class Assembled(Part):
         strut, x = strut_of(limb), ca.SX.sym("x", tree.nq)
         if strut is None:
             return None
-        solved = ca.Function("home", [x], [strut.solve(Platform(tree, x), strut.sign(q)).q])
+        solved = ca.Function("home", [x], [strut.solve(Platform(tree, x), strut.signs(q)).q])
         off = np.asarray(solved(self.home).full()).ravel() - q
         off[:2] = np.sin(off[:2] / 2)  # whole turns do not matter
         return strut if np.abs(off).max() < 1e-9 else None
@@ -154,36 +173,49 @@ class Assembled(Part):
 
     # Functions
 
-    def _sizes(self) -> dict[str, int]:
+    def _sizes(self, asked: Asked) -> dict[str, int]:
         limbs = self._parts.limbs
         rows, squares = sum(limb.loop.count for limb in limbs), sum(limb.tree.nv**2 for limb in limbs)
         own = {"n": self.dof, "N": len(self._driven), "q": self.nq, "v": self.nv, "c": rows, "A": squares}
-        given = {"pose": self.carriage.nq, "u": self.dof, "u_rate": self.dof, "share": len(self._driven), "dv": self.nv}
-        drives, n, m = len(self._driven), self.carriage.nq + self.nq, self.dof + self.nv
-        states = {"leg_state": n, "leg_trial": n + self.nv + 2, "state": n + drives, "move": m + drives}
+        given = {"pose": self.carriage.nq, "u": self.dof, "u_rate": self.dof, "share": len(self._driven)}
+        drives, n, m = len(self._driven), self.carriage.nq, self.dof
+        states = {"state": n + self.nq + drives, "move": m + self.nv + drives, "sides": len(limbs) + 1}
         states["assembly_trial"] = states["state"] + states["move"] + 2
+        if asked.leg is not None:
+            tree = limbs[asked.leg].tree
+            states |= {
+                "leg_q": tree.nq,
+                "leg_state": n + tree.nq,
+                "leg_move": m + tree.nv,
+                "leg_trial": n + tree.nq + m + tree.nv + 2,
+            }
         return own | given | states | {"forces": drives, "guess": self.nq, "external": 6}
 
-    def _signature(self, name: str, fused: bool, external: bool) -> tuple[list[str], list[tuple[int, ...]]]:
-        sizes, rule = self._sizes(), RULES[name]
-        inputs = [each for each in rule.inputs if not (fused and each == "q")]
-        inputs += ["external"] if external else []
+    def _signature(self, asked: Asked) -> tuple[list[str], list[tuple[int, ...]]]:
+        sizes, rule = self._sizes(asked), RULES[asked.name]
+        inputs = [each for each in rule.inputs if not (asked.fused and each == "q")]
+        inputs += ["external"] if asked.external else []
         outputs = [tuple(each if isinstance(each, int) else sizes[each] for each in shape) for shape in rule.outputs]
+        if asked.checked:
+            outputs.append((len(rule.margins) + (not asked.fused),))
         return inputs, outputs
 
-    def _trace(self, name: str, fused: bool, external: bool) -> ca.Function:
-        sizes, rule, parts = self._sizes(), RULES[name], self._parts
-        names, _ = self._signature(name, False, external)
+    def _trace(self, asked: Asked) -> ca.Function:
+        sizes, rule, parts = self._sizes(asked), RULES[asked.name], self._parts
+        names, _ = self._signature(asked._replace(fused=False))
         symbols = {each: ca.SX.sym(each, sizes[each]) for each in names}
-        found = rule.rule(parts, **symbols)
+        found = rule.rule(parts, **symbols, **({} if asked.leg is None else {"leg": asked.leg}))
         results = list(found) if isinstance(found, tuple) else [found]
-        if fused:
+        if asked.checked:
+            results.append(soundness(parts, symbols["pose"], symbols["q"], len(rule.margins) > 1, not asked.fused))
+        if asked.fused:
             q, known = self._closed_positions(symbols["pose"])
-            plain = ca.Function(name, list(symbols.values()), results)
+            plain = ca.Function(asked.name, list(symbols.values()), results)
             given = [q if each == "q" else symbols[each] for each in names]
             results = without_trigonometry(plain, given, names.index("q"), known)
             del symbols["q"]
-        return ca.Function(name, list(symbols.values()), ca.cse(results), list(symbols), _titles(name, len(results)))
+        titles = _titles(asked.name, len(results))
+        return ca.Function(asked.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
 
     def _closed_positions(self, pose: ca.SX) -> tuple[ca.SX, list[Known]]:
         """Return all legs' positions from the pose, and the sines and cosines that are known then."""
@@ -191,7 +223,7 @@ class Assembled(Part):
         for limb, strut in zip(self._parts.limbs, self._parts.struts, strict=True):
             assert strut is not None
             home = self.leg_home[limb.q]
-            angles = strut.solve(platform, strut.sign(home))
+            angles = strut.solve(platform, strut.signs(home))
             q = angles.q
             if any(passive.q for passive in limb.tree.passives):  # a spring sees whole turns
                 q = closest(q, home)
@@ -202,11 +234,11 @@ class Assembled(Part):
         return ca.vertcat(*parts), known
 
     @cached_property
-    def _functions(self) -> dict[tuple[str, bool, bool], ca.Function]:
+    def _functions(self) -> dict[Asked, ca.Function]:
         return {}
 
     @cached_property
-    def _kernels(self) -> dict[tuple[str, bool, bool], Kernel]:
+    def _kernels(self) -> dict[Asked, Kernel]:
         return {}
 
     @cached_property
@@ -217,20 +249,22 @@ class Assembled(Part):
             places = leg.base.tobytes(), leg.at.tobytes(), limb.tip.link, limb.tip.pose.tobytes()
             own = leg.kind, leg.length, limb.rows, limb.idle.tobytes(), limb.driven
             limbs.append(fingerprint(leg.robot, *places, *own))
-        signs = [strut and strut.sign(self.leg_home[strut.limb.q]) for strut in self._parts.struts]
-        return fingerprint(self.carriage, limbs, signs, self.leg_home.tobytes(), _source())
+        signs = [strut and strut.signs(self.leg_home[strut.limb.q]) for strut in self._parts.struts]
+        home = self.leg_home.tobytes(), self._parts.length
+        return fingerprint(self.carriage, limbs, signs, *home, _source())
 
-    def _function(self, name: str, fused: bool = False, external: bool = False) -> ca.Function:
-        asked = name, fused, external
+    def _function(self, asked: Asked) -> ca.Function:
         if asked not in self._functions:
-            self._functions[asked] = self._trace(*asked)
+            self._functions[asked] = self._trace(asked)
         return self._functions[asked]
 
-    def _kernel(self, name: str, fused: bool = False, external: bool = False) -> Kernel:
-        asked = name, fused, external
+    def _kernel(
+        self, name: str, fused: bool = False, external: bool = False, checked: bool = False, leg: int | None = None
+    ) -> Kernel:
+        asked = Asked(name, fused, external, checked, leg)
         if asked not in self._kernels:
-            sizes = self._sizes()
-            names, outputs = self._signature(*asked)
+            sizes = self._sizes(asked)
+            names, outputs = self._signature(asked)
             shapes = {"inputs": [(sizes[each],) for each in names], "outputs": outputs}
             settings: dict[str, Any] = vars(self.target) | shapes
             digest = hashlib.sha256(f"{self._key} {asked} {self.target.dtype}".encode() + compiler_fingerprint())
@@ -240,7 +274,7 @@ class Assembled(Part):
                 self._functions.setdefault(asked, kept[0])
                 self._kernels[asked] = Kernel(kept[0], **settings, code=kept[1])
             else:
-                self._kernels[asked] = compile(self._function(*asked), **settings, key=key)
+                self._kernels[asked] = compile(self._function(asked), **settings, key=key)
         return self._kernels[asked]
 
     @cached_property
@@ -259,12 +293,13 @@ class Assembled(Part):
             >>> torsor.library.gough_stewart().function("mass_matrix")
             Function(mass_matrix:(pose[7])->(mass_matrix[6x6]) SXFunction)
         """
-        if name not in RULES:
-            raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(RULES)))
+        allowed = [each for each, rule in RULES.items() if "pose" in rule.inputs]
+        if name not in allowed:
+            raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(allowed)))
         if external and not RULES[name].external:
             raise ModelError(describe(f"{name} takes no external wrench", where=self.name))
         fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
-        return self._function(name, fused, external)
+        return self._function(Asked(name, fused, external))
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.
@@ -292,7 +327,7 @@ class Assembled(Part):
 
     def _coordinates(self, pose: ArrayLike, what: str = "pose") -> Array:
         """Return the platform's coordinates (..., nq) of poses given as such, or as matrices (..., 4, 4)."""
-        values, count = np.array(pose, dtype=float), self.carriage.nq
+        values, count = numbers(pose, self.name, what), self.carriage.nq
         if values.ndim >= 2 and values.shape[-2:] == (4, 4) and count != 4:
             return coordinates_of(values, self.carriage, self.motion)
         if values.ndim == 0 or values.shape[-1] != count:
@@ -300,6 +335,33 @@ class Assembled(Part):
             matrices = " or (..., 4, 4)" if count != 4 else ""
             raise ModelError(describe(f"{what} has shape {values.shape}", where=self.name, allowed=allowed + matrices))
         return values
+
+    def _check_finite(self, x: Array, what: str = "pose") -> None:
+        """Refuse poses that are no numbers, or whose quaternion is zero."""
+        sound = np.isfinite(x).all(axis=-1)
+        for at in self.carriage.coordinates:
+            if at.q.stop - at.q.start > at.v.stop - at.v.start:  # a quaternion is the last of it
+                sound &= (x[..., at.q.stop - 4 : at.q.stop] ** 2).sum(axis=-1) > 0
+        if not sound.all():
+            worst = x[~sound][0].tolist()
+            raise ModelError(describe(f"{what} is {worst}", where=self.name, allowed="finite numbers, and a rotation"))
+
+    def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
+        """Raise the error that says what can move by itself at a pose (nq of the platform,), if something can."""
+        values = [np.asarray(self._function(Asked(name))(x, q).full()) for name in ("leg_matrices", "inverse_jacobian")]
+        found, motion = legs(self._parts, values[0].ravel())
+        pose, fix = ("home", HOME) if at_home else (f"pose {x.round(6).tolist()}", "go round that pose")
+        if found.any():
+            leg, limb = self.legs[int(np.argmax(found))], self._parts.limbs[int(np.argmax(found))]
+            text = f"leg {leg.name!r} is singular at {pose}: with the platform held, "
+            text += moving(leg.robot.coordinate_names, motion[limb.v])
+            raise ModelError(describe(text, where=self.name, fix=fix))
+        held = platforms(self._parts, values[1])
+        if held.singular:
+            text = f"the drives do not hold the platform at {pose}: while they stand still, "
+            text += moving(self.carriage.coordinate_names, held.motion)
+            fix = f"{fix}, or drive other coordinates"
+            raise ModelError(describe(text, where=self.name, fix=fix))
 
 
 def _titles(name: str, count: int) -> list[str]:

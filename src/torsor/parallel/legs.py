@@ -1,5 +1,6 @@
 """What a parallel robot is made of: a leg, and the ways in which its platform may move."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
+from torsor.parallel.inputs import numbers
 from torsor.reading import assemble
 from torsor.robot import Joint, Link, Loop
 from torsor.robot.values import Part, checked_name, frozen_array, frozen_pose
@@ -54,12 +56,19 @@ class Leg(Part):
             raise ModelError(describe("the leg has loops of its own", where=where, allowed="an open chain", fix=fix))
         if not self.robot.nv:
             raise ModelError(describe("the leg does not move", where=where, allowed="one joint or more"))
+        if max(at.v.stop for at in self.robot.coordinates) < self.robot.nv:
+            found, fix = "the leg has elastic motors, which no platform holds", "build it as a tree with loops"
+            raise ModelError(describe(found, where=where, allowed="rigid gears", fix=fix))
         self.robot.place(self.tip)
         for name in ("at", "base"):
-            value = np.asarray(getattr(self, name), dtype=float)
+            value = numbers(getattr(self, name), where, name)
             pose = make_pose(p=frozen_array(value, (3,), where, name)) if value.shape == (3,) else value
             self._set(**{name: frozen_pose(pose, where, name)})
-        driven = (self.driven,) if isinstance(self.driven, str) else tuple(self.driven)
+        driven = (self.driven,) if isinstance(self.driven, str) else self.driven
+        if not isinstance(driven, Iterable):
+            allowed = "names of its coordinates"
+            raise ModelError(describe(f"driven is {self.driven!r}", where=where, allowed=allowed))
+        driven = tuple(driven)
         for each in driven:
             if each not in self.robot.coordinate_names or each not in self.robot.position_names:
                 both = [name for name in self.robot.coordinate_names if name in self.robot.position_names]
@@ -77,13 +86,23 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
     if isinstance(platform, Robot):
         if platform.loops or len(platform.links) == 0:
             raise ModelError(describe("the platform's robot", where=platform.name, allowed="an open chain that moves"))
+        last = platform.links[-1].name
+        welded = [
+            frame.name for frame in platform.frames if frame.link == last and np.abs(frame.pose - np.eye(4)).any()
+        ]
+        if welded:
+            found = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it: which is meant?"
+            fix = (
+                "give the platform its own joint, or drop frames: replace(robot, frames=()); legs are held to that link"
+            )
+            raise ModelError(describe(found, where=platform.name, allowed="no frames there", fix=fix))
         return platform.with_gravity(gravity)
     if not isinstance(platform, Link):
         allowed = "a Link, or a Robot whose last link it is"
         raise ModelError(describe(f"platform is of type {type(platform).__name__}", allowed=allowed))
     name = platform.name
-    if motion == "fixed":
-        raise ModelError(describe("motion is 'fixed'", where=name, allowed="a motion"))
+    if not isinstance(motion, str) or motion == "fixed":
+        raise ModelError(describe(f"motion is {motion!r}", where=name, allowed="a motion"))
     if motion != "translation":
         joints = [Joint(name, motion, "base", name)]
         return assemble(name, [Link("base"), platform], joints, gravity=gravity)

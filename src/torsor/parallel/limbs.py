@@ -23,7 +23,8 @@ from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.places import place_in_body
 from torsor.dynamics.tree import Tree
 from torsor.parallel.platforms import Platform
-from torsor.parallel.small import solve
+from torsor.parallel.sizes import units
+from torsor.parallel.small import margin, solve
 from torsor.robot import CUTS, Loop, Place
 from torsor.spatial import cross, skew
 
@@ -37,7 +38,8 @@ class Limb(NamedTuple):
 
     ``tip`` is on its tree, ``at`` on the platform's. Of the rows of ``loop`` those in ``rows`` are kept; ``idle``
     (k x nv) are rows of rates that stay zero, where the leg could turn by itself. ``driven`` are indices of its own
-    velocities, ``q`` and ``v`` where its coordinates are among those of all legs.
+    velocities, ``q`` and ``v`` where its coordinates are among those of all legs. ``length`` (m) is the size of the
+    robot, by which its ways are measured.
     """
 
     name: str
@@ -50,6 +52,22 @@ class Limb(NamedTuple):
     driven: tuple[int, ...]
     q: slice
     v: slice
+    length: float
+
+    @property
+    def units(self) -> tuple[list[float], Array]:
+        """What the equations, kept rows and idle ones, and the leg's velocities are measured by."""
+        rows = self.loop.units(self.length)
+        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], units(self.tree, self.length)[1]
+
+    @property
+    def angles(self) -> NDArray[np.bool_]:
+        """Which positions (nq) of the leg are angles."""
+        found = np.zeros(self.tree.nq, dtype=bool)
+        for body in self.tree.bodies:
+            if not body.joint.follows and body.q.stop - body.q.start == len(body.joint.kind.turns):
+                found[body.q] = body.joint.kind.turns
+        return found
 
 
 # What of R is known while the joint is closed: the trace folds what it multiplies.
@@ -159,6 +177,15 @@ class TracedLimb:
     def step(self) -> ca.SX:
         """Return Newton's step toward closure, the platform held."""
         return self.solve(self.error[list(self.limb.rows)])
+
+    def open_by(self) -> ca.SX:
+        """Return what the leg is open by, measured."""
+        return self.error / ca.SX(self.limb.loop.units(self.limb.length))
+
+    def margin(self, signed: bool = False) -> list[ca.SX]:
+        """Return numbers one of which is zero where the leg is singular."""
+        rows, columns = self.limb.units
+        return margin(self.A, rows, list(columns), signed)
 
     def velocities(self) -> ca.SX:
         """Return q' (nv x 1) of the leg."""

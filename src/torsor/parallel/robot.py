@@ -6,9 +6,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.errors import ModelError, describe
+from torsor.loops.closed import OPEN
 from torsor.model import Robot
+from torsor.parallel.inputs import numbers
 from torsor.parallel.placing import Placed
-from torsor.parallel.rules import RULES
+from torsor.parallel.rules import RULES, Rule
 from torsor.parallel.workspace import Workspace, explore, grid
 
 __all__ = ["ParallelRobot"]
@@ -30,7 +33,8 @@ class ParallelRobot(Placed):
     rates of these six numbers: the origin's acceleration is their second part + omega x v. Of other motions both have
     the joint's own velocities. Forces (..., N) are those of the driven coordinates. ``external`` (..., 6) is the wrench
     (moment, force) of the environment on the platform, at its origin in its axes. ``q`` (..., nq) are the positions of
-    all legs where they are known already; by default they follow from the pose (``inverse_kinematics``).
+    all legs where they are known already; by default they follow from the pose (``inverse_kinematics``). Where a leg is
+    singular, or drives that are needed do not hold the platform, methods raise a ``ModelError`` that says what moves.
 
     Example:
         >>> import torsor
@@ -42,12 +46,35 @@ class ParallelRobot(Placed):
 
     def _call(self, name: str, pose: ArrayLike, *values: ArrayLike, q: ArrayLike | None, external: Any = None) -> Any:
         x = self._coordinates(pose)
-        more = [] if external is None else [external]
-        fused = q is None and self.has_closed_form and "q" in RULES[name].inputs
-        if fused:
-            return self._kernel(name, True, external is not None)(x, *values, *more)
-        known = self.inverse_kinematics(x) if q is None else self._positions(q, "q")
-        return self._kernel(name, False, external is not None)(x, known, *values, *more)
+        given = [*values] if external is None else [*values, external]
+        fused, known = q is None and self.has_closed_form, None
+        if not fused:
+            known = self.inverse_kinematics(x) if q is None else self._positions(q, "q")
+            given.insert(0, known)
+        try:
+            *found, state = self._kernel(name, fused, external is not None, checked=True)(x, *given)
+        except (TypeError, ValueError) as error:  # it says which input is of the wrong shape, or no number
+            raise ModelError(describe(str(error), where=self.name)) from None
+        rule = RULES[name]
+        if not (state[..., : len(rule.margins)] > rule.margins).all() or not (fused or (state[..., -1] <= OPEN).all()):
+            self._refuse_state(rule, x, known, state)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _refuse_state(self, rule: Rule, x: Array, q: Array | None, state: Array) -> None:
+        """Raise the error that says why a function cannot be computed at one of the states."""
+        self._check_finite(x)
+        known = self.inverse_kinematics(x) if q is None else q
+        open_ = np.zeros(state.shape[:-1]) if q is None else state[..., -1]
+        if not (open_ <= OPEN).all():
+            size = float(np.max(open_)) * self._parts.length
+            fix = "q = robot.inverse_kinematics(pose, guess=q)"
+            text = f"q does not close the legs: they are open by {size:.2g}"
+            raise ModelError(describe(text, where=self.name, fix=fix))
+        bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
+        at = [np.broadcast_to(each, (*state.shape[:-1], each.shape[-1]))[tuple(bad)] for each in (x, known)]
+        self._refuse_singular(*at)
+        text = f"nearly singular at pose {at[0].round(6).tolist()}: results would have few digits"
+        raise ModelError(describe(text, where=self.name, fix="go round that pose"))
 
     def inverse_dynamics(
         self,
@@ -69,7 +96,9 @@ class ParallelRobot(Placed):
             >>> robot.inverse_dynamics(robot.home, [0, 0, 0], [0, 0, 0]).round(3).tolist()
             [-2.958, -2.958, -2.958]
         """
-        shares = np.ones(len(self._driven)) if share is None else share
+        shares = np.ones(len(self._driven)) if share is None else numbers(share, self.name, "share")
+        if not (np.isfinite(shares) & (shares > 0)).all():
+            raise ModelError(describe("share is not positive", where=self.name, allowed="numbers above 0"))
         found: Array = self._call("inverse_dynamics", pose, twist, acceleration, shares, q=q, external=external)
         return found
 

@@ -4,39 +4,52 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torsor.parallel import decomposition
+from torsor.loops.assembly import NEAREST
+from torsor.parallel import decomposition, trials
 
 __all__ = ["RULES", "Rule"]
+
+LEGS, DRIVES = NEAREST, 1e-6
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How an algorithm is called: inputs by name, and the shapes of its results by the names of sizes."""
+    """How an algorithm is called: inputs by name, and the shapes of its results by the names of sizes.
+
+    ``margins`` is how far from singular the legs must be, and, if it needs them to hold the platform, the drives.
+    """
 
     rule: Callable[..., Any]
     inputs: tuple[str, ...]
     outputs: Sequence[tuple[str | int, ...]]
     external: bool = False
+    margins: tuple[float, ...] = (LEGS,)
 
 
 _STATE = ("pose", "q")
 RULES: dict[str, Rule] = {
     "inverse_dynamics": Rule(
-        decomposition.inverse_dynamics, (*_STATE, "u", "u_rate", "share"), [("N",)], external=True
+        decomposition.inverse_dynamics,
+        (*_STATE, "u", "u_rate", "share"),
+        [("N",)],
+        external=True,
+        margins=(LEGS, DRIVES),
     ),
     "platform_force": Rule(decomposition.platform_force, (*_STATE, "u", "u_rate"), [("n",)], external=True),
     "forward_dynamics": Rule(decomposition.forward_dynamics, (*_STATE, "u", "forces"), [("n",)], external=True),
     "mass_matrix": Rule(decomposition.platform_mass_matrix, _STATE, [("n", "n")]),
     "inverse_jacobian": Rule(decomposition.inverse_jacobian, _STATE, [("N", "n")]),
-    "jacobian": Rule(decomposition.robot_jacobian, _STATE, [("n", "N")]),
+    "jacobian": Rule(decomposition.robot_jacobian, _STATE, [("n", "N")], margins=(LEGS, DRIVES)),
     "leg_velocities": Rule(decomposition.leg_velocities, (*_STATE, "u"), [("v",)]),
     "leg_accelerations": Rule(decomposition.leg_accelerations, (*_STATE, "u", "u_rate"), [("v",), ("v",)]),
     "kinetic_energy": Rule(decomposition.kinetic_energy, (*_STATE, "u"), [()]),
-    "potential_energy": Rule(decomposition.potential_energy, _STATE, [()]),
+    "potential_energy": Rule(decomposition.potential_energy, _STATE, [()], margins=(-1.0,)),
     "closed_positions": Rule(decomposition.closed_positions, ("pose", "guess"), [("q",)]),
     "leg_errors": Rule(decomposition.leg_errors, _STATE, [("c",)]),
     "leg_matrices": Rule(decomposition.leg_matrices, _STATE, [("A",)]),
-    "leg_trial": Rule(decomposition.leg_trial, ("leg_state", "dv"), [("leg_trial",)]),
-    "assembly_trial": Rule(decomposition.assembly_trial, ("state", "move"), [("assembly_trial",)]),
+    "sides": Rule(trials.sides, _STATE, [("sides",)]),
+    "leg_side": Rule(trials.leg_side, ("leg_q",), [()]),
+    "leg_trial": Rule(trials.leg_trial, ("leg_state", "leg_move"), [("leg_trial",)]),
+    "assembly_trial": Rule(trials.assembly_trial, ("state", "move"), [("assembly_trial",)]),
 }
 """Every algorithm of a parallel robot by the name of its method, and those that put it together."""

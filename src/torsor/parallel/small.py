@@ -1,10 +1,49 @@
-"""Solving small systems of symbols: what is triangular costs nothing but its entries."""
+"""Small systems of symbols: what is triangular costs nothing but its entries."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics.factors import Columns
+from torsor.dynamics.factors import Columns, reflected
 
-__all__ = ["solve"]
+__all__ = ["least", "margin", "solve"]
+
+
+class _Order(NamedTuple):
+    """How a matrix is taken apart.
+
+    ``first`` are entries (row, column) alone in their row, with the rows that see that column; ``later`` those alone in
+    their column, which are solved last, with the columns known before; ``rows`` and ``columns`` what is left, the core.
+    """
+
+    first: list[tuple[int, int, list[int]]]
+    later: list[tuple[int, int, list[int]]]
+    rows: list[int]
+    columns: list[int]
+
+
+def _order(A: ca.SX) -> _Order:
+    rows, columns = list(range(A.size1())), list(range(A.size2()))
+    order = _Order([], [], rows, columns)
+    while rows:
+        in_row = {i: [j for j in columns if not A[i, j].is_zero()] for i in rows}
+        in_column = {j: [i for i in rows if not A[i, j].is_zero()] for j in columns}
+        single = next((i for i in rows if len(in_row[i]) == 1), None)
+        if single is not None:
+            j = in_row[single][0]
+            order.first.append((single, j, in_column[j]))
+            rows.remove(single)
+            columns.remove(j)
+            continue
+        alone = next((j for j in columns if len(in_column[j]) == 1), None)
+        if alone is None:
+            break
+        i = in_column[alone][0]
+        columns.remove(alone)
+        order.later.append((i, alone, list(columns)))
+        rows.remove(i)
+    return order
 
 
 def solve(A: ca.SX, B: ca.SX) -> ca.SX:
@@ -16,33 +55,16 @@ def solve(A: ca.SX, B: ca.SX) -> ca.SX:
         DM([0.5, 2])
     """
     A, B = ca.densify(ca.SX(A)), ca.densify(ca.SX(B))
-    rows, columns = list(range(A.size1())), list(range(A.size2()))
-    X: dict[int, ca.SX] = {}
-    later: list[tuple[int, int, list[int]]] = []  # row, column, and the columns that must be known before
-    right = ca.vertsplit(B) if rows else []
-    while rows:
-        in_row = {i: [j for j in columns if not A[i, j].is_zero()] for i in rows}
-        in_column = {j: [i for i in rows if not A[i, j].is_zero()] for j in columns}
-        single = next((i for i in rows if len(in_row[i]) == 1), None)
-        if single is not None:
-            j = in_row[single][0]
-            X[j] = right[single] / A[single, j]
-            for i in in_column[j]:
-                right[i] = right[i] - A[i, j] * X[j]
-            rows.remove(single)
-            columns.remove(j)
-            continue
-        alone = next((j for j in columns if len(in_column[j]) == 1), None)
-        if alone is None:
-            break
-        i = in_column[alone][0]
-        columns.remove(alone)
-        later.append((i, alone, list(columns)))
-        rows.remove(i)
-    if rows:
-        core = _core(A[rows, columns], ca.vertcat(*(right[i] for i in rows)))
-        X.update(zip(columns, core, strict=True))
-    for i, j, known in reversed(later):
+    order, X = _order(A), dict[int, ca.SX]()
+    right = ca.vertsplit(B) if A.size1() else []
+    for single, j, others in order.first:
+        X[j] = right[single] / A[single, j]
+        for i in others:
+            right[i] = right[i] - A[i, j] * X[j]
+    if order.rows:
+        core = _core(A[order.rows, order.columns], ca.vertcat(*(right[i] for i in order.rows)))
+        X.update(zip(order.columns, core, strict=True))
+    for i, j, known in reversed(order.later):
         rest = right[i]
         for k in known:
             rest = rest - A[i, k] * X[k]
@@ -57,3 +79,49 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
         inverse = 1 / (a * d - b * c)
         return [(d * B[0, :] - b * B[1, :]) * inverse, (a * B[1, :] - c * B[0, :]) * inverse]
     return list(ca.vertsplit(Columns(A).solve(B)))
+
+
+def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bool = False) -> list[ca.SX]:
+    """Return numbers one of which is zero where A is singular.
+
+    ``rows`` and ``columns`` are what those of A are measured by. If they are to be ``signed``, their product has the
+    sign of the determinant, up to one that is always the same.
+
+    Example:
+        >>> margin(ca.SX([[2.0, 0.0], [1.0, 4.0]]), [1.0, 1.0], [1.0, 2.0])
+        [SX(2), SX(8)]
+    """
+    A = ca.densify(ca.SX(A))
+    order = _order(A)
+    found = [A[i, j] * (columns[j] / rows[i]) for i, j, _ in [*order.first, *order.later]]
+    if not order.rows:
+        return found
+    core = A[order.rows, order.columns]
+    scaled = ca.diag(ca.SX([1 / rows[i] for i in order.rows])) @ core
+    lengths = [ca.norm_2(scaled[:, k]) for k in range(len(order.columns))]
+    found += [length * columns[j] for length, j in zip(lengths, order.columns, strict=True)]
+    if len(order.rows) == 2:
+        determinant = core[0, 0] * core[1, 1] - core[0, 1] * core[1, 0]
+        across = rows[order.rows[0]] * rows[order.rows[1]]
+        return [*found, determinant / (across * lengths[0] * lengths[1])]
+    if signed:
+        return [*found, reflected(scaled, ca.SX(len(order.rows), 1))[1]]
+    return [*found, Columns(core).independence()]
+
+
+def least(values: Sequence[ca.SX], signed: bool = False) -> ca.SX:
+    """Return about the least magnitude of numbers: the inverse of the root of the sum of inverse squares.
+
+    It is zero where one of them is, and no number where one is none; ``signed`` gives it the sign of their product.
+
+    Example:
+        >>> least([ca.SX(3), ca.SX(-4)], signed=True)
+        SX(-2.4)
+    """
+    size = 1 / ca.sqrt(sum((1 / each**2 for each in values), start=ca.SX(0)))
+    if not signed:
+        return size
+    sign = ca.SX(1)
+    for each in values:
+        sign = sign * ca.if_else(each >= 0, 1, -1)
+    return sign * size

@@ -1,6 +1,6 @@
 """Maps over poses: where a parallel robot reaches, and where it is singular, of which kind and along what."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import CLOSED
+from torsor.parallel.inputs import numbers, positive
+from torsor.parallel.singular import legs, platforms
 
 if TYPE_CHECKING:
     from torsor.parallel.robot import ParallelRobot
@@ -19,10 +20,8 @@ __all__ = ["Workspace", "explore", "grid"]
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SINGULAR = 1e-5  # smallest share of the largest singular value, below which a matrix is singular
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Workspace:
     """What a parallel robot can do at poses (..., 7); other arrays have the same leading axes.
 
@@ -31,7 +30,9 @@ class Workspace:
     by ``length``), ``determinant`` its determinant (of J^T J's root with more drives than freedoms); NaN where not
     reachable. ``serial`` (..., legs) marks legs that are singular (first kind: the platform loses a motion, a leg moves
     by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the platform
-    moves along ``platform_motion`` (..., 6) while all drives are held).
+    moves along ``platform_motion`` (..., 6) while all drives are held). ``labels`` name the coordinates of the poses.
+
+    Reachable means with legs put together as at home, as far as ``inverse_kinematics`` finds a way from there.
     """
 
     poses: Array
@@ -44,11 +45,17 @@ class Workspace:
     leg_motion: Array
     parallel: Flags
     platform_motion: Array
+    labels: tuple[str, ...]
 
-    def plot(self, path: str | Path | None = None, axes: tuple[int, int] = (0, 1)) -> Any:
+    def __repr__(self) -> str:
+        share = f"{np.count_nonzero(self.reachable)} reachable, {np.count_nonzero(self.within_limits)} within limits"
+        return f"<Workspace of {self.reachable.size} poses: {share}>"
+
+    def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> Any:
         """Return a figure (matplotlib, the extra ``plot``) of a grid with two axes: condition, reach, singular poses.
 
-        ``axes`` are the coordinates of the pose that are drawn. ``path`` saves the figure.
+        ``axes`` are the two coordinates of the pose that are drawn, across and up, by default the two that vary most
+        along the first axis of the grid and along the second. ``path`` saves the figure. White is not reachable.
 
         Example:
             >>> import torsor
@@ -57,44 +64,79 @@ class Workspace:
             >>> len(figure.axes)
             2
         """
+        if self.reachable.ndim != 2 or min(self.reachable.shape) < 2:
+            found = f"poses have the shape {self.reachable.shape}"
+            raise ModelError(describe(found, allowed="a grid with two axes of two poses or more", fix="plot one slice"))
+        pair = self._varying() if axes is None else self._checked_axes(axes)
         try:
             from matplotlib.figure import Figure
+            from matplotlib.patches import Patch
         except ImportError:
             raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-        if self.reachable.ndim != 2:
-            found = f"poses have {self.reachable.ndim} axes"
-            raise ModelError(describe(found, allowed="a grid with two axes", fix="plot one slice of it"))
-        figure = Figure(figsize=(6.4, 5.2), layout="constrained")
+        figure = Figure(figsize=(6.8, 5.6), layout="constrained")
         panel = figure.subplots()
-        across, up = (self.poses[..., k] for k in axes)
+        across, up = (self.poses[..., k] for k in pair)
         shade = np.where(self.within_limits, np.log10(np.maximum(self.condition, 1.0)), np.nan)
         drawn = panel.pcolormesh(across, up, np.ma.masked_invalid(shade), shading="nearest", cmap="viridis")
         figure.colorbar(drawn, ax=panel, label="log10 of the condition of $J_p^{-1}$")
         beyond = self.reachable & ~self.within_limits
+        if beyond.any():
+            grey = np.ma.masked_where(~beyond, np.full(beyond.shape, 0.8))
+            panel.pcolormesh(across, up, grey, shading="nearest", cmap="gray", vmin=0.0, vmax=1.0)
+        shown: list[Any] = [Patch(facecolor="0.8", label="beyond limits of joints")] if beyond.any() else []
         for marks, colour, label in (
-            (beyond, "0.8", "beyond limits of joints"),
             (self.parallel, "C3", "singular, second kind"),
             (self.serial.any(axis=-1), "C1", "singular, first kind"),
         ):
             if marks.any():
-                panel.plot(across[marks], up[marks], ".", color=colour, label=label)
-        if panel.get_legend_handles_labels()[0]:
-            panel.legend(fontsize="small")
-        panel.set(xlabel=f"coordinate {axes[0]}", ylabel=f"coordinate {axes[1]}", aspect="equal")
+                shown += panel.plot(across[marks], up[marks], ".", color=colour, label=label)
+        if not self.reachable.all():
+            shown.append(Patch(facecolor="white", edgecolor="0.5", label="not reachable"))
+        if shown:
+            figure.legend(handles=shown, loc="outside lower center", ncols=2, fontsize="small")
+        panel.set(xlabel=self.labels[pair[0]], ylabel=self.labels[pair[1]])
+        if self.labels[pair[0]].endswith("(m)") and self.labels[pair[1]].endswith("(m)"):
+            panel.set_aspect("equal")
         if path is not None:
             figure.savefig(path, dpi=130)
         return figure
 
+    def _varying(self) -> tuple[int, int]:
+        """Return the coordinate that varies most along the first axis, and another that does along the second."""
+        spans = [np.abs(np.diff(self.poses, axis=axis)).sum(axis=axis).max(axis=0) for axis in (0, 1)]
+        first = int(np.argmax(spans[0]))
+        spans[1][first] = 0.0
+        if not (spans[0][first] > 0 and spans[1].max() > 0):
+            found = "one coordinate or none varies over the poses"
+            raise ModelError(describe(found, allowed="a grid over two", fix="robot.grid(x=..., y=...)"))
+        return first, int(np.argmax(spans[1]))
+
+    def _checked_axes(self, axes: Any) -> tuple[int, int]:
+        count = self.poses.shape[-1]
+        pair = tuple(axes) if isinstance(axes, Sequence) else ()
+        if len(pair) != 2 or not all(isinstance(k, int) and 0 <= k < count for k in pair) or pair[0] == pair[1]:
+            allowed = f"two of 0 to {count - 1}: {', '.join(self.labels)}"
+            raise ModelError(describe(f"axes are {axes!r}", allowed=allowed))
+        return pair[0], pair[1]
+
 
 def grid(robot: "ParallelRobot", ranges: Mapping[str, ArrayLike]) -> Array:
     """Return poses about home over ranges of coordinates, one axis each, and turns of a free platform."""
-    places = {name.rpartition("/")[2]: k for k, name in enumerate(robot.carriage.position_names)}
+    names, places = robot.carriage.position_names, dict[str, int]()
+    short = [_short(name) for name in names]
+    for k, name in enumerate(names):  # in full where the last part is not its own
+        places[short[k] if short.count(short[k]) == 1 else name] = k
     turns = {f"turn_{axis}": k for k, axis in enumerate("xyz")} if robot.motion == "free" else {}
     allowed = [name for name in places if not (turns and name.startswith("q"))] + list(turns)
     for name in ranges:
         if name not in allowed:
             raise ModelError(describe(f"no range {name!r}", where=robot.name, allowed=", ".join(allowed)))
-    values = np.meshgrid(*(np.asarray(each, dtype=float) for each in ranges.values()), indexing="ij")
+    lines = [numbers(each, robot.name, f"range {name!r}") for name, each in ranges.items()]
+    for name, line in zip(ranges, lines, strict=True):
+        if line.ndim > 1 or not np.isfinite(line).all():
+            found = f"range {name!r} has shape {line.shape}, or is not finite"
+            raise ModelError(describe(found, where=robot.name, allowed="a row of numbers"))
+    values = np.meshgrid(*lines, indexing="ij")
     poses = np.broadcast_to(robot.home, (*(values[0].shape if values else ()), robot.home.size)).copy()
     for name, value in zip(ranges, values, strict=True):
         if name in turns:
@@ -114,56 +156,49 @@ def _product(a: Array, b: Array) -> Array:
 
 def explore(robot: "ParallelRobot", poses: Array, length: float) -> Workspace:
     """Return the map of a robot over poses (..., nq of the platform)."""
-    if not length > 0:
-        raise ModelError(describe(f"length is {length}", where=robot.name, allowed="a length above 0"))
-    q, size = robot._placed(poses, None)
-    reachable: Flags = np.asarray(size <= CLOSED)
+    positive(length, robot.name, "length")
+    robot._check_finite(poses)
+    q, reached = robot._placed(poses, None)
+    reachable: Flags = np.asarray(reached.all(axis=-1))
     q = np.where(reachable[..., None], q, np.nan)
     lower, upper = (np.concatenate([getattr(leg.robot, name) for leg in robot.legs]) for name in ("lower", "upper"))
     within = reachable & ((q >= lower) & (q <= upper)).all(axis=-1)
     safe = np.where(reachable[..., None], q, robot.leg_home)
     there = np.where(reachable[..., None], poses, robot.home)
-    serial, leg_motion = _legs(robot, there, safe)
-    K = robot.inverse_jacobian(there, q=safe)
-    turns = np.array([turn for joint in robot.carriage.joints for turn in joint.kind.turns])
-    scaled = np.where(turns, K / length, K)
-    sound = np.isfinite(scaled).all(axis=(-2, -1)) & reachable
-    tame = np.where(sound[..., None, None], scaled, np.eye(*scaled.shape[-2:]))
-    _, values, V = np.linalg.svd(tame)
-    stuck: Flags = np.asarray(serial.any(axis=-1))
-    parallel = sound & ~stuck & (values[..., -1] < SINGULAR * values[..., 0])
-    with np.errstate(divide="ignore"):
-        condition = np.where(sound, values[..., 0] / values[..., -1], np.where(reachable, np.inf, np.nan))
-    gram = K if K.shape[-1] == K.shape[-2] else np.swapaxes(K, -1, -2) @ K
-    determinant = np.linalg.det(np.where(sound[..., None, None], gram, np.eye(gram.shape[-1])))
-    determinant = determinant if K.shape[-1] == K.shape[-2] else np.sqrt(np.maximum(determinant, 0.0))
-    motion = np.where(turns, V[..., -1, :] / length, V[..., -1, :])
-    motion = motion / np.linalg.norm(motion, axis=-1, keepdims=True)
+    serial, leg_motion = legs(robot._parts, robot._exact._kernel("leg_matrices")(there, safe))
+    K = robot._exact._kernel("inverse_jacobian")(there, safe)
+    sound = np.isfinite(K).all(axis=(-2, -1)) & reachable
+    held = platforms(robot._parts, K, length)
+    parallel = held.singular & sound & ~serial.any(axis=-1)
+    square = K.shape[-1] == K.shape[-2]
+    gram = np.where(sound[..., None, None], K if square else np.swapaxes(K, -1, -2) @ K, np.eye(K.shape[-1]))
+    determinant = np.linalg.det(gram) if square else np.sqrt(np.maximum(np.linalg.det(gram), 0.0))
     return Workspace(
         poses,
         reachable,
         within,
         q,
-        condition,
+        np.where(reachable, held.condition, np.nan),
         np.where(sound, determinant, np.nan),
         np.asarray(serial & reachable[..., None]),
-        np.where(stuck[..., None] & reachable[..., None], leg_motion, 0.0),
+        np.where(reachable[..., None], leg_motion, 0.0),
         parallel,
-        np.where(parallel[..., None], motion, 0.0),
+        np.where(parallel[..., None], held.motion, 0.0),
+        _labels(robot),
     )
 
 
-def _legs(robot: "ParallelRobot", poses: Array, q: Array) -> tuple[Flags, Array]:
-    """Return which legs are singular (..., legs), and along what the worst of them moves by itself (..., nv)."""
-    flat = robot._kernel("leg_matrices")(poses, q)
-    batch = flat.shape[:-1]
-    serial, motion = np.zeros((*batch, len(robot.legs)), dtype=bool), np.zeros((*batch, robot.nv))
-    first = 0
-    for k, limb in enumerate(robot._parts.limbs):
-        n = limb.tree.nv
-        A = flat[..., first : first + n * n].reshape(*batch, n, n)
-        first += n * n
-        _, values, V = np.linalg.svd(np.where(np.isfinite(A), A, 0.0))
-        serial[..., k] = values[..., -1] < SINGULAR * np.maximum(values[..., 0], 1e-300)
-        motion[..., limb.v] = np.where(serial[..., k, None], V[..., -1, :], 0.0)
-    return serial, motion
+def _labels(robot: "ParallelRobot") -> tuple[str, ...]:
+    """Return the names of the platform's positions, with their units."""
+    found = list[str]()
+    for joint, at in zip(robot.carriage.joints, robot.carriage.coordinates, strict=True):
+        names, turns = robot.carriage.position_names[at.q], joint.kind.turns
+        if len(names) == len(turns):
+            found += [f"{_short(name)} ({'rad' if turn else 'm'})" for name, turn in zip(names, turns, strict=True)]
+        else:  # a point before a quaternion, or a quaternion alone
+            found += [f"{_short(name)} (m)" for name in names[:-4]] + [_short(name) for name in names[-4:]]
+    return (*found, *robot.carriage.position_names[len(found) :])
+
+
+def _short(name: str) -> str:
+    return name.rpartition("/")[2]

@@ -88,7 +88,8 @@ class Setup:
     ) -> "Setup":
         """Return the setup of what a user gives, or raise an error that says what is wrong with it."""
         if not isinstance(robot, Robot):
-            raise ModelError(describe(f"robot is {robot!r}", allowed="a torsor.Robot", fix="torsor.load(path)"))
+            fix = "robot.as_robot()" if hasattr(robot, "as_robot") else "torsor.load(path)"
+            raise ModelError(describe(f"robot is {robot!r}", allowed="a torsor.Robot", fix=fix))
         if method not in METHODS:
             raise ModelError(describe(f"method is {method!r}", where=robot.name, allowed=", ".join(METHODS)))
         if (method == "adaptive" or robot.loops) and robot.target.dtype != "float64":

@@ -1,0 +1,47 @@
+"""What a parallel robot is measured by, so that what is closed or singular does not depend on its size."""
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.tree import Tree
+from torsor.parallel.legs import Leg
+from torsor.parallel.platforms import Platform
+from torsor.robot import Place
+
+__all__ = ["length_of", "units"]
+
+Array = NDArray[np.float64]
+
+
+def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
+    """Return the size (m): the longest way from a leg's stand to its place on the platform at home, or inside a leg.
+
+    Rounded to a power of two, so that to divide by it costs no digit.
+    """
+    x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
+    there = Platform(platform, x)
+    ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
+    found = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
+    ways = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
+    for leg in legs:
+        ways += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
+    size = max(ways)
+    return float(2.0 ** round(np.log2(size))) if size > 0 else 1.0
+
+
+def units(tree: Tree, length: float) -> tuple[Array, Array]:
+    """Return what positions (nq) and velocities (nv) of a tree are measured by: ways by the length, turns by 1."""
+    positions, velocities = np.ones(tree.nq), np.ones(tree.nv)
+    for body in tree.bodies:
+        if body.joint.follows:
+            continue
+        turns = body.joint.kind.turns
+        velocities[body.v] = np.where(turns, 1.0, length)
+        if body.q.stop - body.q.start == len(turns):
+            positions[body.q] = velocities[body.v]
+        else:  # a point before a quaternion, or a quaternion alone
+            positions[body.q] = [*[length] * (body.q.stop - body.q.start - 4), *[1.0] * 4]
+    return positions, velocities

@@ -1,0 +1,122 @@
+"""Steps that put a parallel robot together: one leg with the platform led, or platform and legs with the drives led.
+
+``loops.assembly.Closer`` asks for a trial in one column: the state after a step, Newton's next step, what is open, and
+the side, which is how far from singular it is, with a sign that changes where it becomes so.
+"""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.configuration import integrate
+from torsor.dynamics.factors import Columns, reflected
+from torsor.dynamics.tree import Tree
+from torsor.parallel.decomposition import Assembly, Parts
+from torsor.parallel.limbs import Limb, TracedLimb
+from torsor.parallel.platforms import Platform
+from torsor.parallel.sizes import units
+from torsor.parallel.small import least
+
+__all__ = ["assembly_trial", "drive_units", "leg_side", "leg_trial", "sides", "tells_by_itself"]
+
+Array = NDArray[np.float64]
+
+
+def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.SX:
+    """Return a trial of closing one leg with the platform as it is; the state is (pose, q), moves (u, v)."""
+    n, m, limb = parts.platform.nq, parts.platform.nv, parts.limbs[leg]
+    pose, q = ca.vertsplit(leg_state, [0, n, leg_state.numel()])
+    du, dv = ca.vertsplit(leg_move, [0, m, leg_move.numel()])
+    pose, q = integrate(parts.platform, pose, du), integrate(limb.tree, q, dv)
+    traced = TracedLimb(limb, q, Platform(parts.platform, pose), closed=False)
+    step = _short(traced.step(), limb.units[1])
+    return ca.vertcat(pose, q, ca.SX(m, 1), step, ca.norm_2(traced.open_by()), least(traced.margin(True), True))
+
+
+def leg_side(parts: Parts, leg_q: ca.SX, leg: int) -> ca.SX:
+    """Return the side of a leg whose matrix A_q depends on its own positions alone (see ``tells_by_itself``)."""
+    limb, pose = parts.limbs[leg], ca.SX.sym("pose", parts.platform.nq)
+    value = least(TracedLimb(limb, leg_q, Platform(parts.platform, pose)).margin(True), True)
+    return ca.substitute(value, pose, ca.SX.ones(parts.platform.nq, 1))
+
+
+def tells_by_itself(parts: Parts, leg: int) -> bool:
+    """Return whether a leg's own positions alone say how far from singular it is, wherever the platform is then."""
+    limb = parts.limbs[leg]
+    pose, q = ca.SX.sym("pose", parts.platform.nq), ca.SX.sym("q", limb.tree.nq)
+    return not ca.depends_on(TracedLimb(limb, q, Platform(parts.platform, pose)).A, pose)
+
+
+def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
+    """Return a trial of closing legs and platform with the drives as they are: (pose, q, drives) move.
+
+    More drives than freedoms need not agree on the way: what is open is then how far the squares of what they are off
+    by are from the least.
+    """
+    nq, nv = parts.limbs[-1].q.stop, parts.limbs[-1].v.stop
+    n, m = parts.platform.nq, parts.platform.nv
+    pose, q, driven = ca.vertsplit(state, [0, n, n + nq, state.numel()])
+    du, dv, led = ca.vertsplit(move, [0, m, m + nv, move.numel()])
+    pose, q, driven = integrate(parts.platform, pose, du), _moved(parts, q, dv), driven + led
+    whole = Assembly(parts, pose, q, closed=False)
+    steps = [limb.step() for limb in whole.limbs]
+    own, drives = ca.SX(units(parts.platform, parts.length)[1]), ca.SX(drive_units(parts))
+    apart = (driven - ca.vertcat(*(q[k] for k in _driven_positions(parts)))) / drives
+    ahead = [step[k] for limb, step in zip(parts.limbs, steps, strict=True) for k in limb.driven]
+    wanted, K = apart - ca.vertcat(*ahead) / drives, _measured(parts, whole)
+    if K.size1() == K.size2():
+        turn, side = reflected(K, wanted)
+    else:
+        columns = Columns(K)
+        turn, side, apart = columns.solve(wanted), columns.independence(), K.T @ apart
+    moved = [own * turn]
+    twist = whole.platform.unit_rates() @ moved[0]
+    for limb, step in zip(whole.limbs, steps, strict=True):
+        moved.append(step + limb.carried(ca.SX.eye(limb.limb.tree.nv)).T @ twist)
+    longest = np.concatenate([units(tree, parts.length)[1] for tree in (parts.platform, *_trees(parts))])
+    error = ca.norm_2(ca.vertcat(apart, *(limb.open_by() for limb in whole.limbs)))
+    all_sides = least([side, *(value for limb in whole.limbs for value in limb.margin(True))], signed=True)
+    return ca.vertcat(pose, q, driven, _short(ca.vertcat(*moved), longest), ca.SX(driven.numel(), 1), error, all_sides)
+
+
+def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
+    """Return the side that each leg is on, and that of the drives (legs + 1); the last is 1 of more than are needed."""
+    whole = Assembly(parts, pose, q, closed=False)
+    K = _measured(parts, whole)
+    last = reflected(K, ca.SX(K.size1(), 1))[1] if K.size1() == K.size2() else ca.SX(1)
+    return ca.vertcat(*(least(limb.margin(True), signed=True) for limb in whole.limbs), last)
+
+
+def drive_units(parts: Parts) -> Array:
+    """Return what the drives (N) are measured by."""
+    return np.array([units(limb.tree, parts.length)[1][k] for limb in parts.limbs for k in limb.driven])
+
+
+def _measured(parts: Parts, whole: Assembly) -> ca.SX:
+    """Return K, measured."""
+    K = whole.platform.project(whole.drives()).T
+    return ca.diag(ca.SX(1 / drive_units(parts))) @ K @ ca.diag(ca.SX(units(parts.platform, parts.length)[1]))
+
+
+def _trees(parts: Parts) -> list[Tree]:
+    return [limb.tree for limb in parts.limbs]
+
+
+def _moved(parts: Parts, q: ca.SX, dv: ca.SX) -> ca.SX:
+    """Return the positions of all legs after one unit of time at their velocities dv."""
+    return ca.vertcat(*(integrate(limb.tree, q[limb.q], dv[limb.v]) for limb in parts.limbs))
+
+
+def _short(step: ca.SX, longest: Array) -> ca.SX:
+    """Return a step of at most 1 rad, or the robot's size, of each coordinate."""
+    return ca.fmax(ca.fmin(step, ca.SX(longest)), -ca.SX(longest))
+
+
+def _driven_positions(parts: Parts) -> list[int]:
+    return [limb.q.start + _position(limb, k) for limb in parts.limbs for k in limb.driven]
+
+
+def _position(limb: Limb, k: int) -> int:
+    """Return the position, among the leg's own, of a velocity that is the rate of one."""
+    body = next(body for body in limb.tree.bodies if body.v.start <= k < body.v.stop)
+    return int(body.q.start + k - body.v.start)
