@@ -109,9 +109,7 @@ def test_singular_homes_are_refused_with_what_moves() -> None:
     with pytest.raises(torsor.ModelError, match=r"the drives do not hold the platform at home: .*can move"):
         torsor.library.gough_stewart(spread=np.pi / 3)
     flat = made("three_rrr")
-    with pytest.raises(
-        torsor.ModelError, match=r"leg 'leg1' is singular at home|leg 'leg1': the leg is singular at home"
-    ):
+    with pytest.raises(torsor.ModelError, match=r"leg 'leg1'.*(singular at home|blocks motions)"):
         replace(flat, home=np.array([-0.2, 0.0, 0.0]))
     six, plate = made("gough_stewart"), made("gough_stewart").platform
     full = [replace(leg, driven=("swing", "tilt", "stretch") if k < 2 else ()) for k, leg in enumerate(six.legs)]
