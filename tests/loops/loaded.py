@@ -111,9 +111,11 @@ def used(robot: torsor.Robot) -> list[int]:
     return [k for k, index in enumerate(indices(robot)) if index in robot._closing.independent]
 
 
+@cache
 def fewest(robot: torsor.Robot) -> torsor.Robot:
-    """The same robot with no more active coordinates than move it."""
-    return robot.with_active([robot.active[k] for k in used(robot)])
+    """The same robot with no more active coordinates than move it; made once, since all its functions are."""
+    own = used(robot)
+    return robot if len(own) == len(robot.active) else robot.with_active([robot.active[k] for k in own])
 
 
 def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-10) -> None:
