@@ -60,10 +60,6 @@ class Columns:
             X = X + q @ (y - q.T @ X)
         return X
 
-    def solve_square(self, B: ca.SX) -> ca.SX:
-        """Return (A^T A)^-1 B (m x k)."""
-        return self._back(self._forth(B), B.size2())
-
 
 def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return A^-1 b (n x 1) of a square A by Householder's reflections, and how independent its columns are.
