@@ -172,12 +172,12 @@ def casadi_in_c(function: ca.Function, inputs: tuple[Array, ...]) -> Callable[[]
     compiler = shutil.which("gcc")
     if compiler is None:
         return None
-    folder = Path(tempfile.mkdtemp(prefix="torsor-bench-"))
-    function.generate("generated.c", {"with_header": False})
-    source, library = folder / "generated.c", folder / "generated.so"
-    shutil.move("generated.c", source)
-    options = ["-O3", "-march=native", "-ffp-contract=fast", "-fPIC", "-shared"]
-    subprocess.run([compiler, *options, str(source), "-o", str(library), "-lm"], check=True)
-    mapped = ca.external(function.name(), str(library)).map(len(inputs[0]))
+    with tempfile.TemporaryDirectory() as folder:  # what is loaded stays when its file is gone
+        source, library = Path(folder) / "generated.c", Path(folder) / "generated.so"
+        function.generate(source.name, {"with_header": False})
+        shutil.move(source.name, source)
+        options = ["-O3", "-march=native", "-ffp-contract=fast", "-fPIC", "-shared"]
+        subprocess.run([compiler, *options, str(source), "-o", str(library), "-lm"], check=True)
+        mapped = ca.external(function.name(), str(library)).map(len(inputs[0]))
     columns = [ca.DM(array.T) for array in inputs]
     return lambda: mapped.call(columns)

@@ -11,19 +11,11 @@ from torsor.dynamics.configuration import integrate
 from torsor.dynamics.constrained import Closing, Linkage
 from torsor.dynamics.factors import reflected
 from torsor.dynamics.tree import Tree
+from torsor.dynamics.units import units
 
 __all__ = ["closure_state", "closure_trial"]
 
 LONGEST = 1.0  # step of any coordinate, in rad or in sizes of the mechanism
-
-
-def _longest(tree: Tree, closing: Closing) -> list[float]:
-    """Return the longest step of each coordinate (nv)."""
-    longest = [LONGEST] * tree.nv
-    for body in tree.bodies:
-        for k, turns in zip(range(body.v.start, body.v.stop), body.joint.kind.turns, strict=True):
-            longest[k] = LONGEST if turns else LONGEST * closing.length
-    return longest
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, closing: Closing) -> ca.SX:
@@ -36,7 +28,8 @@ def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, closing: Closing) -> ca.SX:
     error, rows = closure_error(tree, there), list(closing.rows)
     dependent = [k for k in range(tree.nv) if k not in closing.independent]
     newton, side = reflected(closure_jacobian(tree, there)[rows, dependent], error[rows])
-    longest, step = ca.SX(_longest(tree, closing))[dependent], ca.SX.zeros(tree.nv, 1)
+    longest = ca.SX(LONGEST * units(tree, closing.length)[1])[dependent]
+    step = ca.SX.zeros(tree.nv, 1)
     step[dependent] = ca.fmax(ca.fmin(-newton, longest), -longest)
     return ca.vertcat(there, step, ca.norm_2(error / ca.SX(closing.units)), side)
 

@@ -8,7 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.dynamics import Tree
 from torsor.dynamics.constrained import Closing
+from torsor.dynamics.units import units
 from torsor.errors import ModelError, describe
 from torsor.loops.assembly import CLOSED, Space
 from torsor.loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
@@ -73,15 +75,7 @@ class Closed(Parametrised):
     def _units(self) -> tuple[Array, Array, Array]:
         """What the equations (c), the positions (nq) and the velocities (nv) are measured by."""
         rows = [unit for loop in self.loops for unit in loop.units(self._length)]
-        positions, velocities = np.ones(self.nq), np.ones(self.nv)
-        for joint, at in zip(self.joints, self.coordinates, strict=True):
-            turns = joint.kind.turns
-            velocities[at.v] = np.where(turns, 1.0, self._length)
-            if joint.kind.nq == len(turns):
-                positions[at.q] = velocities[at.v]
-            else:  # a point before a quaternion, or a quaternion alone
-                positions[at.q] = [*[self._length] * (joint.kind.nq - 4), *[1.0] * 4]
-        return np.array(rows), positions, velocities
+        return np.array(rows), *units(Tree.of(self), self._length)
 
     def _measured_error(self, q: Array) -> Array:
         return np.asarray(self._exact.closure_error(q) / self._units[0])

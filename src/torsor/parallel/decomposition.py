@@ -17,10 +17,10 @@ from torsor.dynamics.energy import kinetic_energy as tree_kinetic_energy
 from torsor.dynamics.energy import potential_energy as tree_potential_energy
 from torsor.dynamics.factors import Columns
 from torsor.dynamics.tree import Tree
+from torsor.dynamics.units import units
 from torsor.parallel.closed_form import Strut, closest
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
-from torsor.parallel.sizes import units
 from torsor.parallel.small import least
 
 __all__ = [

@@ -8,6 +8,7 @@ from torsor.dynamics.configuration import integrate
 from torsor.dynamics.lean import lean
 from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.tree import Tree
+from torsor.dynamics.units import units
 from torsor.errors import ModelError, describe
 from torsor.loops.assembly import CLOSED, Space
 from torsor.loops.mobility import RANK, choose
@@ -16,7 +17,6 @@ from torsor.parallel.legs import Leg
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.singular import moving
-from torsor.parallel.sizes import units
 from torsor.reading import assemble
 from torsor.robot import Link, Loop, Place
 

@@ -22,8 +22,8 @@ from torsor.dynamics.kinematics import Move, motions, moves, sx
 from torsor.dynamics.newton_euler import inverse_dynamics
 from torsor.dynamics.places import place_in_body
 from torsor.dynamics.tree import Tree
+from torsor.dynamics.units import units
 from torsor.parallel.platforms import Platform
-from torsor.parallel.sizes import units
 from torsor.parallel.small import margin, solve
 from torsor.robot import CUTS, Loop, Place
 from torsor.spatial import cross, skew

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.dynamics.units import units
 from torsor.parallel.decomposition import Parts
-from torsor.parallel.sizes import units
 
 __all__ = ["SINGULAR", "Platforms", "legs", "moving", "platforms"]
 

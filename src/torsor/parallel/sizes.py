@@ -11,7 +11,7 @@ from torsor.parallel.legs import Leg
 from torsor.parallel.platforms import Platform
 from torsor.robot import Place
 
-__all__ = ["length_of", "units"]
+__all__ = ["length_of"]
 
 Array = NDArray[np.float64]
 
@@ -30,18 +30,3 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
         ways += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
     size = max(ways)
     return float(2.0 ** round(np.log2(size))) if size > 0 else 1.0
-
-
-def units(tree: Tree, length: float) -> tuple[Array, Array]:
-    """Return what positions (nq) and velocities (nv) of a tree are measured by: ways by the length, turns by 1."""
-    positions, velocities = np.ones(tree.nq), np.ones(tree.nv)
-    for body in tree.bodies:
-        if body.joint.follows:
-            continue
-        turns = body.joint.kind.turns
-        velocities[body.v] = np.where(turns, 1.0, length)
-        if body.q.stop - body.q.start == len(turns):
-            positions[body.q] = velocities[body.v]
-        else:  # a point before a quaternion, or a quaternion alone
-            positions[body.q] = [*[length] * (body.q.stop - body.q.start - 4), *[1.0] * 4]
-    return positions, velocities

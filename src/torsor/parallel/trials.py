@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torsor.dynamics.configuration import integrate
 from torsor.dynamics.factors import Columns, reflected
 from torsor.dynamics.tree import Tree
+from torsor.dynamics.units import units
 from torsor.parallel.decomposition import Assembly, Parts
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
-from torsor.parallel.sizes import units
 from torsor.parallel.small import least
 
 __all__ = ["assembly_trial", "drive_units", "leg_side", "leg_trial", "sides", "tells_by_itself"]
