@@ -36,6 +36,7 @@ LAYERS = [
     "simulation",
     "control",
     "identification",
+    "motion",
     "view",
     "bench",
     "cli",

@@ -1,0 +1,187 @@
+"""Conditions at the ends of phases: given states, continuity, periodicity and symmetry."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.motion.linear import Equation, Part
+
+__all__ = ["End", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles"]
+
+ORDER_NAMES = ("q", "v", "a", "j")
+Given = Any  # None, a number for all, one for each profile, or {name: number}
+
+
+def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, float]:
+    """Return {profile: number} of what is given for profiles.
+
+    Example:
+        >>> of_profiles({"joint2": 0.5}, ["joint1", "joint2"], "start")
+        {1: 0.5}
+        >>> of_profiles(0.0, ["joint1", "joint2"], "start")
+        {0: 0.0, 1: 0.0}
+    """
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        wrong = [name for name in value if name not in names]
+        if wrong:
+            raise ModelError(describe(f"no profile {wrong[0]!r}", where=where, allowed=", ".join(names)))
+        found = {names.index(name): value[name] for name in value}
+    else:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf" or array.shape not in ((), (len(names),)):
+            allowed = f"a number, {len(names)} of them, or a table by the names {', '.join(names)}"
+            raise ModelError(describe(f"{value!r}", where=where, allowed=allowed))
+        found = dict(enumerate(np.broadcast_to(array, (len(names),)).tolist()))
+    try:
+        numbers = {index: float(each) for index, each in found.items()}
+    except (TypeError, ValueError):
+        raise ModelError(describe(f"{value!r}", where=where, allowed="numbers")) from None
+    if not np.isfinite(list(numbers.values())).all():
+        raise ModelError(describe(f"{value!r}", where=where, allowed="finite numbers"))
+    return numbers
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ends:
+    """A condition on the ends of phases; ``name`` appears in reports."""
+
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, or what it is."""
+        return self.name or type(self).__name__
+
+    def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
+        """Give its equations, for profiles of these names."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _State(Ends):
+    """Positions, velocities, accelerations and jerks of profiles at one end of a phase; None is free."""
+
+    q: Given = None
+    v: Given = None
+    a: Given = None
+    j: Given = None
+    phase: int | None = None
+
+    _s = 0.0
+
+    def values(self, names: Sequence[str]) -> dict[tuple[int, int], float]:
+        """Return {(profile, order): value}."""
+        found = {}
+        for order, kind in enumerate(ORDER_NAMES):
+            for profile, value in of_profiles(getattr(self, kind), names, f"{self.title}: {kind}").items():
+                found[profile, order] = value
+        return found
+
+    def index(self, phases: int) -> int:
+        """Return the phase that it is about: the first for a start, the last for an end."""
+        if self.phase is not None and not 0 <= self.phase < phases:
+            found = f"phase is {self.phase!r}"
+            raise ModelError(describe(found, where=self.title, allowed=f"0 to {phases - 1}"))
+        return self.phase if self.phase is not None else 0 if self._s == 0 else phases - 1
+
+    def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
+        """Give an equation for each value."""
+        index = self.index(phases)
+        for (profile, order), value in self.values(names).items():
+            parts = (Part(index, self._s, order, profile),)
+            yield Equation(self.title, f"{ORDER_NAMES[order]} of {names[profile]}", parts, value, value)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Start(_State):
+    """Where profiles begin: ``q``, ``v``, ``a``, ``j``, each a number, one for each profile, or {name: number}.
+
+    It is about the first phase, or the one given. What is None is free.
+
+    Example:
+        >>> Start(q=[0.0, 1.0], v=0.0).values(["joint1", "joint2"])
+        {(0, 0): 0.0, (1, 0): 1.0, (0, 1): 0.0, (1, 1): 0.0}
+    """
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class End(_State):
+    """Where profiles end: as ``Start``, about the last phase, or the one given.
+
+    Example:
+        >>> End(q={"joint2": 1.0}).values(["joint1", "joint2"])
+        {(1, 0): 1.0}
+    """
+
+    _s = 1.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Linked(Ends):
+    """Profiles go on from each phase to the next, with their rates up to ``order`` (2: accelerations).
+
+    Example:
+        >>> [equation.label for equation in Linked(order=0).equations(["joint1"], 2)]
+        ['q of joint1, phase 0 to 1']
+    """
+
+    order: int = 2
+
+    def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
+        """Give an equation for each profile, order and pair of phases."""
+        for before in range(phases - 1):
+            for profile, name in enumerate(names):
+                for order in range(self.order + 1):
+                    parts = Part(before, 1.0, order, profile), Part(before + 1, 0.0, order, profile, -1.0)
+                    label = f"{ORDER_NAMES[order]} of {name}, phase {before} to {before + 1}"
+                    yield Equation(self.title, label, parts, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Symmetric(Ends):
+    """The end of the motion is its start mirrored: y_i(end) = sign_i y_k(start) + shift_i, with k = partner of i.
+
+    ``partners`` has {name: name}, ``signs`` {name: -1.0} and ``shifts`` {name: number} where they are not the profile
+    itself, 1 and 0. Rates up to ``order`` are mirrored too, without the shift. ``only`` are the names it is about.
+
+    Example:
+        >>> mirror = Symmetric(partners={"left": "right", "right": "left"}, order=0)
+        >>> [equation.label for equation in mirror.equations(["left", "right"], 1)]
+        ['q of left', 'q of right']
+    """
+
+    partners: Mapping[str, str] = field(default_factory=dict)
+    signs: Mapping[str, float] = field(default_factory=dict)
+    shifts: Mapping[str, float] = field(default_factory=dict)
+    order: int = 1
+    only: Sequence[str] | None = None
+
+    def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
+        """Give an equation for each profile and order."""
+        for table in (self.partners, self.signs, self.shifts):
+            wrong = [name for name in table if name not in names]
+            if wrong:
+                raise ModelError(describe(f"no profile {wrong[0]!r}", where=self.title, allowed=", ".join(names)))
+        for profile, name in enumerate(names):
+            if self.only is not None and name not in self.only:
+                continue
+            other, sign = names.index(self.partners.get(name, name)), self.signs.get(name, 1.0)
+            for order in range(self.order + 1):
+                parts = Part(phases - 1, 1.0, order, profile), Part(0, 0.0, order, other, -sign)
+                value = self.shifts.get(name, 0.0) if order == 0 else 0.0
+                yield Equation(self.title, f"{ORDER_NAMES[order]} of {name}", parts, value, value)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Periodic(Symmetric):
+    """The end of the motion is its start, but for ``shifts``: rates up to ``order`` (1) are the same.
+
+    Example:
+        >>> len(list(Periodic(order=1).equations(["joint1", "joint2"], 1)))
+        4
+    """

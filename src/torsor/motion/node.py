@@ -1,0 +1,223 @@
+"""One moment of a phase over symbols: what terms of a motion problem are written in, and how it is differentiated.
+
+The inputs of a node are u = (y, y', y'', y''', T, numbers): profiles and their rates in time, the phase's duration, and
+numbers that the whole problem shares. Forces are quantities with derivatives of their own, by the recursions of
+``dynamics``: with f(u, tau) the terms and J = d tau/du,
+
+    df  = f_u + f_tau J
+    d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from torsor.model import Robot
+from torsor.motion.subject import ORDERS, Subject
+
+__all__ = ["Node"]
+
+
+class _Quantity(NamedTuple):
+    """Values (m x 1) with their derivatives by u (m x u), and the Hessian (u x u) of weights . values."""
+
+    symbol: ca.SX
+    value: ca.SX
+    jacobian: ca.SX
+    hessian: Callable[[ca.SX], ca.SX]
+
+
+class Node:
+    """A moment of a phase.
+
+    ``q``, ``v``, ``a``, ``j`` are positions, velocities, accelerations and jerks of all of the robot's coordinates,
+    ``y`` the profiles with their rates, ``s`` the share of the phase that has passed, ``T`` its duration (s), ``t`` the
+    time since it began (s). ``tau`` are the forces, ``tau_rate`` their rates. All are CasADi SX columns. Of a link or
+    frame there are ``pose(place)`` (4 x 4), ``position(place)`` and ``velocity(place)`` (omega, v, in its own axes).
+    """
+
+    def __init__(self, subject: Subject, shared: Sequence[str] = ()):
+        self.subject, count = subject, len(subject.names)
+        self.y = [ca.SX.sym(f"y_{order}", count) for order in range(ORDERS)]
+        self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
+        self.shared = {name: ca.SX.sym(name) for name in (*subject.parameters, *shared)}
+        self.Q = ca.SX.sym("Q", subject.robot.nq) if subject.is_closed else None
+        self.q, self.v, self.a, self.j = subject.motion(self.y, self.Q)
+        self._quantities: dict[str, _Quantity] = {}
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.subject.robot
+
+    @property
+    def t(self) -> ca.SX:
+        """Time since the phase began (s)."""
+        return self.s * self.T
+
+    @property
+    def numbers(self) -> ca.SX:
+        """The shared numbers, one column: free parameters of the robot first."""
+        return ca.vertcat(ca.SX(0, 1), *self.shared.values())
+
+    @property
+    def _p(self) -> ca.SX:
+        return self.numbers[: len(self.subject.parameters)]
+
+    def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
+        """Return what an algorithm of the robot (see ``Robot.function``) gives for symbols."""
+        return self.subject.call(name, *values, p=self._p, **options)
+
+    # Quantities of the robot
+
+    @property
+    def tau(self) -> ca.SX:
+        """Forces (nv x 1) of all coordinates (N m, N); with closed loops, those of the active ones (N x 1)."""
+        if self.Q is not None:
+            return self._driven("constrained_inverse_dynamics", self.Q)
+        if self.subject.parameters:
+            return self._given("inverse_dynamics", self.q, self.v, self.a)
+        return self._kept("tau", self._forces)
+
+    @property
+    def tau_rate(self) -> ca.SX:
+        """Rates of the forces (N m/s, N/s)."""
+        if self.subject.is_closed or self.subject.parameters:
+            return self.rate(self.tau)
+        return self._kept("tau_rate", self._force_rates)
+
+    def rate(self, expression: ca.SX) -> ca.SX:
+        """Return the rate in time of an expression of profiles up to accelerations."""
+        before = self._plain(expression)
+        found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
+        if self.Q is not None:
+            found += ca.jtimes(before, self.Q, self._follow @ self.y[1])
+        return found
+
+    def pose(self, place: str) -> ca.SX:
+        """Return the pose (4 x 4) of a link or frame in base axes."""
+        return self._given("pose", self.q, place=place)
+
+    def position(self, place: str) -> ca.SX:
+        """Return where the origin of a link or frame is (3 x 1), in base axes."""
+        return self.pose(place)[:3, 3]
+
+    def velocity(self, place: str) -> ca.SX:
+        """Return (omega, v) (6 x 1) of a link or frame, at its origin in its own axes."""
+        return self._given("velocity", self.q, self.v, place=place)
+
+    def wrenches(self) -> ca.SX:
+        """Return the joint reactions (L x 6): what each parent exerts on its link, at its origin in its axes."""
+        if self.Q is not None:
+            return self._driven("constrained_joint_wrenches", self.Q)
+        return self._given("joint_wrenches", self.q, self.v, self.a)
+
+    def _driven(self, name: str, Q: ca.SX) -> ca.SX:
+        return self._given(name, Q, self.y[1], self.y[2], ca.SX.ones(len(self.robot.active), 1))
+
+    def _given(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
+        found: ca.SX = self.call(name, *values, **options)
+        return found
+
+    # Derivatives
+
+    def _kept(self, name: str, make: Callable[[ca.SX], _Quantity]) -> ca.SX:
+        if name not in self._quantities:
+            self._quantities[name] = make(ca.SX.sym(name, self.robot.nv))
+        return self._quantities[name].symbol
+
+    @cached_property
+    def u(self) -> ca.SX:
+        """The inputs that terms are differentiated by."""
+        return ca.vertcat(*self.y, self.T, self.numbers)
+
+    @cached_property
+    def _follow(self) -> ca.SX:
+        return ca.SX(0, 0) if self.Q is None else self.subject.follow(self.Q, self.y[1])
+
+    def _by_u(self, expression: ca.SX) -> ca.SX:
+        """Return the derivatives of a column by u; with closed loops positions follow the profiles."""
+        found = ca.jacobian(expression, self.u)
+        if self.Q is not None:
+            n = self.y[0].numel()
+            found[:, :n] += ca.jacobian(expression, self.Q) @ self._follow
+        return found
+
+    def _forces(self, symbol: ca.SX) -> _Quantity:
+        state = self.q, self.v, self.a
+        w = ca.vertcat(*state)
+        W = self._by_u(w)
+        J = ca.horzcat(*self.call("inverse_dynamics_derivatives", *state))
+
+        def hessian(weights: ca.SX) -> ca.SX:
+            H = self._given("inverse_dynamics_hessian", *state, weights)
+            return W.T @ H @ W + self._curved(w, J.T @ weights)
+
+        return _Quantity(symbol, self.call("inverse_dynamics", *state), J @ W, hessian)
+
+    def _force_rates(self, symbol: ca.SX) -> _Quantity:
+        """Return the rates of forces: with w = (q, v, a) and w' = (v, a, j), d(J w') = (dJ/dw w') dw + J dw'."""
+        n, state = self.robot.nv, (self.q, self.v, self.a)
+        names = [ca.SX.sym(name, n) for name in "qvaj"]
+        w, w_rate, weights = ca.vertcat(*names[:3]), ca.vertcat(*names[1:]), ca.SX.sym("weights", n)
+        J = ca.horzcat(*self.call("inverse_dynamics_derivatives", *names[:3]))
+        H = self.call("inverse_dynamics_hessian", *names[:3], weights)
+        shift = ca.horzcat(ca.SX(3 * n, n), ca.SX.eye(3 * n))  # from (q, v, a, j) to w'
+        wide = ca.horzcat(ca.SX.eye(3 * n), ca.SX(3 * n, n))
+        along = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), w, w_rate), *J.shape) @ wide + J @ shift
+        turned = ca.reshape(ca.jtimes(ca.vec(ca.densify(H)), w, w_rate), *H.shape)
+        bend = wide.T @ turned @ wide + wide.T @ H @ shift + shift.T @ H @ wide
+        made = ca.Function("rates", [*names, weights], [along, bend])
+        all_, values = ca.vertcat(*state, self.j), [*state, self.j]
+        W = self._by_u(all_)
+
+        slope: ca.SX = made(*values, ca.SX.zeros(n, 1))[0]
+
+        def hessian(weights: ca.SX) -> ca.SX:
+            return W.T @ made(*values, weights)[1] @ W + self._curved(all_, slope.T @ weights)
+
+        return _Quantity(symbol, self.call("force_rate", *values)[1], slope @ W, hessian)
+
+    def _curved(self, w: ca.SX, weights: ca.SX) -> ca.SX:
+        """Return the Hessian by u of weights . w, the weights held: zero where w is linear, as without a path."""
+        held = ca.SX.sym("held", weights.numel())
+        slope = ca.jacobian(held.T @ w, self.u)
+        return ca.substitute(ca.jacobian(slope.T, self.u), held, weights)
+
+    def _plain(self, expression: ca.SX) -> ca.SX:
+        """Return an expression with the values of all quantities in place of their symbols."""
+        for each in self._quantities.values():
+            expression = ca.substitute(expression, each.symbol, each.value)
+        return expression
+
+    def value(self, expression: ca.SX) -> ca.SX:
+        """Return an expression of terms in the node's own inputs."""
+        return self._plain(expression)
+
+    def slope(self, expression: ca.SX) -> ca.SX:
+        """Return the derivatives (rows x u) of a column of terms."""
+        total = self._by_u(expression)
+        for each in self._used(expression):
+            total += ca.jacobian(expression, each.symbol) @ each.jacobian
+        return self._plain(total)
+
+    def bend(self, expression: ca.SX) -> ca.SX:
+        """Return the Hessian (u x u) of a scalar of terms."""
+        used = self._used(expression)
+        total = self._by_u(self._by_u(expression).T)
+        if used:
+            Y, J = ca.vertcat(*(each.symbol for each in used)), ca.vertcat(*(each.jacobian for each in used))
+            by_Y = ca.jacobian(expression, Y).T
+            cross = self._by_u(by_Y).T @ J
+            total += cross + cross.T + J.T @ ca.jacobian(by_Y, Y) @ J
+            first = 0
+            for each in used:
+                last = first + each.symbol.numel()
+                total += each.hessian(by_Y[first:last])
+                first = last
+        return self._plain(total)
+
+    def _used(self, expression: ca.SX) -> list[_Quantity]:
+        return [each for each in self._quantities.values() if ca.depends_on(expression, each.symbol)]

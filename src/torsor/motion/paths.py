@@ -1,0 +1,90 @@
+"""A path of the joints: positions as functions of one number, the progress from 0 to 1."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.motion.splines import Spline
+
+__all__ = ["Path"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Positions q = f(x) for x from 0 to 1: a clamped spline with control points (count, nq).
+
+    ``Path.through`` makes one that passes given points.
+
+    Example:
+        >>> path = Path.through([[0.0, 0.0], [0.5, 1.0], [1.0, 0.0], [1.5, 0.5], [2.0, 0.0], [2.5, 1.0]])
+        >>> path.positions(np.array([0.0, 1.0])).round(9).tolist()
+        [[0.0, 0.0], [2.5, 1.0]]
+    """
+
+    spline: Spline
+    points: Array
+
+    def __post_init__(self) -> None:
+        points = np.array(self.points, dtype=float)
+        if points.ndim != 2 or len(points) != self.spline.count or not np.isfinite(points).all():
+            found = f"control points of shape {points.shape}, or not finite"
+            raise ModelError(describe(found, where="path", allowed=f"({self.spline.count}, coordinates)"))
+        points.setflags(write=False)
+        object.__setattr__(self, "points", points)
+
+    @classmethod
+    def through(cls, points: object, degree: int = 5) -> "Path":
+        """Return the spline through points (K, nq), at a progress in parts of the way between them."""
+        given = np.array(points, dtype=float)
+        if given.ndim != 2 or len(given) <= degree or not np.isfinite(given).all():
+            allowed = f"({degree + 1} or more, coordinates), finite"
+            raise ModelError(describe(f"points of shape {given.shape}", where="path", allowed=allowed))
+        ways = np.linalg.norm(np.diff(given, axis=0), axis=1)
+        if not (ways > 0).all():
+            raise ModelError(describe("two points after each other are the same", where="path", fix="leave one out"))
+        at = np.concatenate([[0.0], np.cumsum(ways) / ways.sum()])
+        at[-1] = 1.0
+        inner = [at[k + 1 : k + 1 + degree].mean() for k in range(len(at) - degree - 1)]  # Schoenberg and Whitney
+        spline = Spline(degree, np.array(inner))
+        return cls(spline, np.linalg.solve(spline.matrix(at), given))
+
+    def positions(self, x: Array, order: int = 0) -> Array:
+        """Return positions (..., nq), or their rates by the progress, at a progress (...)."""
+        at = np.asarray(x, dtype=float)
+        found = self.spline.matrix(np.clip(at.ravel(), 0.0, 1.0), order) @ self.points
+        return np.asarray(found.reshape(*at.shape, self.points.shape[1]))
+
+    @cached_property
+    def _pieces(self) -> Array:
+        """Coefficients (spans, degree + 1, nq) of powers of x - the span's start."""
+        starts, p = np.concatenate([[0.0], self.spline.inner]), self.spline.degree
+        taylor, factor = [], 1.0
+        for order in range(p + 1):
+            factor *= max(order, 1)
+            taylor.append(self.spline.matrix(starts, order) @ self.points / factor)
+        return np.stack(taylor, axis=1)
+
+    def motion(self, y: list[ca.SX]) -> list[ca.SX]:
+        """Return positions, velocities, accelerations and jerks over symbols, from the progress and its rates."""
+        starts = np.concatenate([[0.0], self.spline.inner])
+        x, pieces = y[0], ca.SX(self._pieces[0])
+        begin = ca.SX(0)
+        for start, piece in zip(starts[1:], self._pieces[1:], strict=True):
+            pieces, begin = ca.if_else(x >= start, ca.SX(piece), pieces), ca.if_else(x >= start, start, begin)
+        far, p = x - begin, self.spline.degree
+        slopes = []
+        for order in range(4):
+            value = ca.SX.zeros(self.points.shape[1], 1)
+            for power in reversed(range(order, p + 1)):
+                factor = float(np.prod(np.arange(power - order + 1, power + 1)))
+                value = value * far + factor * pieces[power, :].T
+            slopes.append(value)
+        f, f1, f2, f3 = slopes
+        v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
+        return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]

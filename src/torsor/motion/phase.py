@@ -1,0 +1,92 @@
+"""A phase of a motion: how long it lasts, how its profiles are shaped, and where terms are looked at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.motion.splines import Spline
+
+__all__ = ["Phase"]
+
+Array = NDArray[np.float64]
+
+GAUSS = 4  # points between two knots
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A stretch of time with profiles of its own.
+
+    ``duration`` (s) is a number, or bounds (least, most) within which it is a variable. ``points`` is the number of
+    control points of each profile and ``degree`` that of the splines; ``knots`` between 0 and 1 may be given in place
+    of ``points``, for knots that are not at equal distances. ``own`` has {coordinate: Spline} for those that are shaped
+    otherwise. ``nodes`` is the number of moments, at equal distances from start to end, at which terms are looked at
+    (by default ten a control point), or these moments themselves, as shares of the phase from 0 to 1. Integrals are
+    taken with four Gauss points between knots, or with ``quadrature="trapezoid"`` over the nodes.
+
+    Example:
+        >>> Phase((0.1, 2.0), points=12).nodes.size
+        121
+    """
+
+    duration: float | tuple[float, float]
+    points: int = 12
+    degree: int = 3
+    knots: Sequence[float] | None = None
+    nodes: Any = None
+    own: Mapping[str, Spline] | None = None
+    quadrature: str = "gauss"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        where = f"phase {self.name!r}" if self.name else "phase"
+        bounds = np.array(self.duration, dtype=float).ravel()
+        if (
+            bounds.size not in (1, 2)
+            or not np.isfinite(bounds).all()
+            or not (bounds > 0).all()
+            or bounds[0] > bounds[-1]
+        ):
+            found = f"duration is {self.duration!r}"
+            raise ModelError(describe(found, where=where, allowed="seconds above 0, or (least, most) of them"))
+        if self.quadrature not in ("gauss", "trapezoid"):
+            found = f"quadrature is {self.quadrature!r}"
+            raise ModelError(describe(found, where=where, allowed="'gauss' or 'trapezoid'"))
+        given = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
+        nodes = np.linspace(0.0, 1.0, given) if np.ndim(given) == 0 else np.unique(np.asarray(given, dtype=float))
+        if nodes.size < 2 or not (np.isfinite(nodes).all() and nodes[0] >= 0 and nodes[-1] <= 1):
+            allowed = "2 or more, or shares of the phase from 0 to 1"
+            raise ModelError(describe(f"nodes are {self.nodes!r}", where=where, allowed=allowed))
+        nodes.setflags(write=False)
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "duration", tuple(bounds.tolist()) if bounds.size == 2 else float(bounds[0]))
+
+    @property
+    def spline(self) -> Spline:
+        """The splines of profiles that have none of their own."""
+        if self.knots is not None:
+            return Spline(self.degree, np.array(self.knots, dtype=float))
+        return Spline.uniform(self.points, self.degree)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and most of the duration (s)."""
+        return self.duration if isinstance(self.duration, tuple) else (self.duration, self.duration)
+
+    def integral(self, first: float, last: float) -> tuple[Array, Array]:
+        """Return moments (K,) and weights (K,) of the integral over shares from the first to the last."""
+        if self.quadrature == "trapezoid":
+            moments = np.unique(
+                np.concatenate([[first], self.nodes[(self.nodes > first) & (self.nodes < last)], [last]])
+            )
+            steps = np.diff(moments)
+            return moments, np.concatenate([steps, [0.0]]) / 2 + np.concatenate([[0.0], steps]) / 2
+        inner = self.spline.inner
+        edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
+        at, weights = np.polynomial.legendre.leggauss(GAUSS)
+        half = np.diff(edges)[:, None] / 2
+        return (edges[:-1, None] + half * (1 + at)).ravel(), (half * weights).ravel()

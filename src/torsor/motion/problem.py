@@ -1,0 +1,213 @@
+"""A motion problem: a robot, phases, what is to be least, and what must hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.model import Robot
+from torsor.motion.batch import Batch
+from torsor.motion.ends import Ends, Linked, _State
+from torsor.motion.layout import Layout
+from torsor.motion.linear import Equation, Linear
+from torsor.motion.node import Node
+from torsor.motion.paths import Path
+from torsor.motion.phase import Phase
+from torsor.motion.program import Program
+from torsor.motion.subject import Subject
+from torsor.motion.terms import Cost, Number, Rows, Term
+from torsor.motion.traced import Traced
+from torsor.parametric import Parametric
+
+__all__ = ["MotionProblem"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MotionProblem:
+    """A motion to be found."""
+
+    robot: Robot | Parametric[Robot]
+    phases: Phase | Sequence[Phase]
+    objective: Cost | Sequence[Cost]
+    constraints: Sequence[Rows | Ends] = ()
+    frozen: Mapping[str, float] = field(default_factory=dict)
+    path: Path | None = None
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    name: str = "motion"
+
+    def __post_init__(self) -> None:
+        for each in (*self.costs, *self.conditions):
+            if not isinstance(each, (Term, Ends)):
+                raise ModelError(describe(f"{each!r}", where=self.name, allowed="terms of torsor.motion"))
+
+    @cached_property
+    def stages(self) -> tuple[Phase, ...]:
+        """The phases, one after the other."""
+        return (self.phases,) if isinstance(self.phases, Phase) else tuple(self.phases)
+
+    @cached_property
+    def costs(self) -> tuple[Cost, ...]:
+        """The parts of the objective."""
+        return (self.objective,) if isinstance(self.objective, Cost) else tuple(self.objective)
+
+    @cached_property
+    def conditions(self) -> tuple[Rows | Ends, ...]:
+        """What must hold; phases go on from each other unless it is said how."""
+        given = tuple(self.constraints)
+        goes_on = len(self.stages) < 2 or any(isinstance(each, Linked) for each in given)
+        return given if goes_on else (*given, Linked())
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What moves."""
+        return Subject(self.robot, self.frozen, self.path)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Terms that are looked at in moments, with those that belong to them."""
+        own = [each for each in (*self.costs, *self.conditions) if isinstance(each, Term)]
+        return (*own, *(other for each in own for other in each.companions()))
+
+    @cached_property
+    def shared(self) -> dict[str, Number]:
+        """The numbers that all phases share: free parameters of the robot, and those of terms."""
+        found = {}
+        values = () if isinstance(self.robot, Robot) else self.robot.values
+        for name, value in zip(self.subject.parameters, values, strict=True):
+            found[name] = self.numbers.get(name, Number(float(value)))
+        for term in self.terms:
+            found |= term.numbers()
+        return found
+
+    @cached_property
+    def _node(self) -> Node:
+        return Node(self.subject, [name for name in self.shared if name not in self.subject.parameters])
+
+    @cached_property
+    def _traced(self) -> dict[tuple[int, ...], Traced]:
+        return {}
+
+    def _trace(self, terms: Sequence[Term]) -> Traced:
+        key = tuple(map(id, terms))
+        if key not in self._traced:
+            rows = [each for each in terms if isinstance(each, Rows)]
+            costs = [each for each in terms if isinstance(each, Cost)]
+            self._traced[key] = Traced(self._node, rows, costs)
+        return self._traced[key]
+
+    # Ends
+
+    def _ends(self) -> tuple[list[dict[tuple[int, int], float]], list[Equation]]:
+        """Return control points that are known beforehand, of each phase, and the equations that are left."""
+        names = self.subject.names
+        known: list[dict[tuple[int, int], float]] = [{} for _ in self.stages]
+        left = list[Equation]()
+        for each in self.conditions:
+            if isinstance(each, _State):
+                index = each.index(len(self.stages))
+                solved = self._solved(each, index, known[index])
+                for equation in each.equations(names, len(self.stages)):
+                    part = equation.parts[0]
+                    if (part.profile, part.order) not in solved:
+                        left.append(equation)
+            elif isinstance(each, Ends):
+                left += each.equations(names, len(self.stages))
+        return known, left
+
+    def _solved(self, state: _State, index: int, known: dict[tuple[int, int], float]) -> set[tuple[int, int]]:
+        """Put control points that a state at an end says into ``known``, and return which (profile, order) these say.
+
+        Rates that are not zero are in seconds, and say control points only where the duration is known.
+        """
+        names, phase = self.subject.names, self.stages[index]
+        values, solved = state.values(names), set[tuple[int, int]]()
+        least, most = phase.bounds
+        for profile, name in enumerate(names):
+            spline = (phase.own or {}).get(name, phase.spline)
+            at = range(spline.count) if state._s == 0 else range(spline.count - 1, -1, -1)
+            for order in range(4):
+                value = values.get((profile, order))
+                if value is None or (order and value and least < most) or (profile, at[order]) in known:
+                    break
+                row = spline.matrix([state._s], order)[0]
+                before = sum(row[at[k]] * known[profile, at[k]] for k in range(order))
+                known[profile, at[order]] = (value * least**order - before) / row[at[order]]
+                solved.add((profile, order))
+        return solved
+
+    @cached_property
+    def program(self) -> Program:
+        """The nonlinear program."""
+        known, equations = self._ends()
+        layout = Layout.of(self.stages, self.subject.names, known, list(self.shared))
+        batches = [
+            Batch(self._trace(terms), layout, phase, np.array(moments), np.array(weights))
+            for (phase, moments, weights), terms in self._groups().items()
+        ]
+        lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
+        for stretch in layout.stretches:
+            if stretch.duration >= 0:
+                lower[stretch.duration], upper[stretch.duration] = stretch.phase.bounds
+        for name, number in self.shared.items():
+            lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
+        return Program(layout, tuple(batches), Linear(equations, layout), lower, upper)
+
+    def _groups(self) -> dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]]:
+        """Return terms that are looked at in the same moments, by phase, moments and weights of the integral."""
+        found: dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]] = {}
+        for index, phase in enumerate(self.stages):
+            for term in self.terms:
+                if not term.holds_in(index, phase):
+                    continue
+                if isinstance(term, Cost) and not term.is_sum:
+                    moments, weights = phase.integral(*term.during)
+                else:
+                    moments = term.moments(phase)
+                    weights = np.ones(len(moments)) if isinstance(term, Cost) else np.zeros(len(moments))
+                found.setdefault((index, tuple(moments.tolist()), tuple(weights.tolist())), []).append(term)
+        return self._merged(found)
+
+    @staticmethod
+    def _merged(
+        groups: dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]],
+    ) -> dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]]:
+        """Return groups with rows beside integrals over the same moments: what both need is then computed once."""
+        integrals = {(phase, moments): weights for phase, moments, weights in groups if any(weights)}
+        merged: dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]] = {}
+        for (phase, moments, weights), terms in groups.items():
+            own = weights if any(weights) else integrals.get((phase, moments), weights)
+            merged.setdefault((phase, moments, own), []).extend(terms)
+        return merged
+
+    def guess(self) -> Array:
+        """Return variables on straight lines between the given ends."""
+        program, layout = self.program, self.program.layout
+        x = np.zeros(program.n)
+        states = [each for each in self.conditions if isinstance(each, _State)]
+        first, last = dict[int, float](), dict[int, float]()
+        for each in states:
+            ends = {profile: value for (profile, order), value in each.values(self.subject.names).items() if order == 0}
+            (first if each._s == 0 else last).update(ends)
+        spans = np.cumsum([0.0, *(sum(phase.bounds) / 2 for phase in self.stages)])
+        for index, stretch in enumerate(layout.stretches):
+            for profile, spline in enumerate(stretch.splines):
+                begin = first[profile] if profile in first else last.get(profile, 0.0)
+                end = last.get(profile, begin)
+                share = (spans[index] + spline.greville * (spans[index + 1] - spans[index])) / spans[-1]
+                columns = stretch.columns[profile, : spline.count]
+                free = columns >= 0
+                x[columns[free]] = (begin + share * (end - begin))[free]
+            if stretch.duration >= 0:
+                x[stretch.duration] = sum(stretch.phase.bounds) / 2
+        for name, number in self.shared.items():
+            x[layout.numbers[name]] = number.start
+        return np.clip(x, program.lower, program.upper)
+
+    def with_phases(self, *phases: Phase) -> "MotionProblem":
+        """Return the problem with other phases."""
+        return replace(self, phases=phases)

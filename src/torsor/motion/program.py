@@ -1,0 +1,162 @@
+"""A motion problem as a nonlinear program: f(x) least, with bounds on x and on rows g(x)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.motion.batch import Batch
+from torsor.motion.layout import Layout
+from torsor.motion.linear import Linear
+
+__all__ = ["Program", "Row"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Row(NamedTuple):
+    """What a row is: the title of its term, a label, and the phase and share of it at which it holds (None: ends)."""
+
+    title: str
+    label: str
+    phase: int | None = None
+    s: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Batches of nodes and linear rows over the variables of a layout.
+
+    ``lower`` and ``upper`` (x,) are bounds of the variables. Rows are those of the batches, then the linear ones; each
+    is divided by its entry of ``scales``, so that numbers near 1 are asked for.
+    """
+
+    layout: Layout
+    batches: tuple[Batch, ...]
+    linear: Linear
+    lower: Array
+    upper: Array
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self.layout.size
+
+    @cached_property
+    def m(self) -> int:
+        """Number of rows."""
+        return sum(batch.m for batch in self.batches) + self.linear.m
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """What each row is."""
+        found = list[Row]()
+        for batch in self.batches:
+            names = [
+                (rows.title, label)
+                for rows, bound in zip(batch.traced.rows, batch.traced.bounds, strict=True)
+                for label in bound.labels
+            ]
+            found += [Row(title, label, batch.phase, float(s)) for s in batch.s for title, label in names]
+        return found + [Row(each.title, each.label) for each in self.linear.equations]
+
+    @cached_property
+    def _raw_bounds(self) -> tuple[Array, Array]:
+        sides = []
+        for side in ("lower", "upper"):
+            parts = [
+                np.tile(
+                    np.concatenate([np.zeros(0), *(getattr(each, side) for each in batch.traced.bounds)]), len(batch.s)
+                )
+                for batch in self.batches
+            ]
+            sides.append(np.concatenate([*parts, [getattr(each, side) for each in self.linear.equations]]))
+        return sides[0], sides[1]
+
+    @cached_property
+    def scales(self) -> Array:
+        """What rows are divided by: half the distance of their bounds, or the size of the one that there is."""
+        lower, upper = self._raw_bounds
+        both = np.isfinite(lower) & np.isfinite(upper) & (upper > lower)
+        one = np.where(np.isfinite(lower), np.abs(lower), np.where(np.isfinite(upper), np.abs(upper), 1.0))
+        with np.errstate(invalid="ignore"):
+            scale = np.where(both, (upper - lower) / 2, one)
+        return np.where((scale > 1e-6) & np.isfinite(scale), scale, 1.0)
+
+    @cached_property
+    def row_lower(self) -> Array:
+        """Lower bounds of the rows, as scaled."""
+        return self._raw_bounds[0] / self.scales
+
+    @cached_property
+    def row_upper(self) -> Array:
+        """Upper bounds of the rows, as scaled."""
+        return self._raw_bounds[1] / self.scales
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return f, and the rows (m,)."""
+        found = [batch.value(x) for batch in self.batches]
+        rows = np.concatenate([*(rows for rows, _ in found), self.linear.value(x)])
+        return sum(cost for _, cost in found), rows / self.scales
+
+    @cached_property
+    def structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of the rows' derivatives, column after column."""
+        order, rows, columns = self._order
+        return rows[order], columns[order]
+
+    @cached_property
+    def _order(self) -> tuple[Indices, Indices, Indices]:
+        rows, columns, first = [], [], 0
+        for batch in self.batches:
+            i, j = batch.structure
+            rows.append(i + first)
+            columns.append(j)
+            first += batch.m
+        i, j = np.nonzero(self._linear_entries)
+        rows.append(i + first)
+        columns.append(j)
+        all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
+        return np.lexsort((all_rows, all_columns)), all_rows, all_columns
+
+    @cached_property
+    def _linear_entries(self) -> NDArray[np.bool_]:
+        found = np.zeros((self.linear.m, self.n), dtype=bool)
+        for (phase, order), (A, b) in self.linear._parts.items():
+            found |= A != 0
+            at = self.layout.stretches[phase].duration
+            if at >= 0 and order:
+                found[:, at] |= (A != 0).any(axis=1) | (b != 0)
+        return found
+
+    @cached_property
+    def _entry_scales(self) -> Array:
+        return self.scales[self.structure[0]]
+
+    def slope(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (x,) of f, and the entries of the rows' derivatives (see ``structure``)."""
+        gradient, entries = np.zeros(self.n), list[Array]()
+        for batch in self.batches:
+            values, own = batch.slope(x)
+            gradient += own
+            entries.append(values)
+        entries.append(self.linear.slope(x)[self._linear_entries])
+        return gradient, np.concatenate(entries)[self._order[0]] / self._entry_scales
+
+    def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian (x, x) of weight f + multipliers . rows."""
+        total, first, felt = np.zeros((self.n, self.n)), 0, multipliers / self.scales
+        for batch in self.batches:
+            total += batch.bend(x, felt[first : first + batch.m], weight)
+            first += batch.m
+        return total + self.linear.bend(x, felt[first:])
+
+    @cached_property
+    def bend_structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of the Hessian's upper triangle, column after column."""
+        touched = np.logical_or.reduce([self.linear.touched, *(batch.touched for batch in self.batches)])
+        columns, rows = np.nonzero(np.tril(touched))
+        return rows, columns

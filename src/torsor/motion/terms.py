@@ -1,0 +1,115 @@
+"""What terms of a motion problem have in common: where they hold, and what they give at a node."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.motion.node import Node
+from torsor.motion.phase import Phase
+
+__all__ = ["Bound", "Cost", "Number", "Rows", "Term", "spread"]
+
+Array = NDArray[np.float64]
+
+TOUCHING = 1e-9  # shares of a phase that are the same moment
+
+
+class Bound(NamedTuple):
+    """Rows (m x 1) that stay between bounds (m,); ``labels`` tell them apart."""
+
+    expression: ca.SX
+    lower: Array
+    upper: Array
+    labels: tuple[str, ...]
+
+
+class Number(NamedTuple):
+    """A variable that all phases share: what it starts from, and its bounds."""
+
+    start: float
+    lower: float = -np.inf
+    upper: float = np.inf
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Term:
+    """Part of a problem that is looked at in moments of a phase.
+
+    ``phase`` is the index or the name of one phase, None for all. ``at`` are shares of the phase (0 to 1) at which it
+    holds; otherwise it holds at the nodes from the first to the second of ``during``. ``name`` appears in reports.
+    """
+
+    name: str = ""
+    phase: int | str | None = None
+    at: float | Sequence[float] | None = None
+    during: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def title(self) -> str:
+        """The name, or what it is."""
+        return self.name or type(self).__name__
+
+    def numbers(self) -> Mapping[str, Number]:
+        """Return the shared numbers that it adds to the problem."""
+        return {}
+
+    def companions(self) -> Sequence["Term"]:
+        """Return other terms that belong to it."""
+        return ()
+
+    def holds_in(self, index: int, phase: Phase) -> bool:
+        """Whether it belongs to a phase."""
+        return self.phase is None or self.phase in (index, phase.name)
+
+    def moments(self, phase: Phase) -> Array:
+        """Return the shares (K,) of a phase at which it holds."""
+        if self.at is not None:
+            moments = np.unique(np.asarray(self.at, dtype=float).ravel())
+            if not moments.size or not (np.isfinite(moments).all() and moments[0] >= 0 and moments[-1] <= 1):
+                raise ModelError(describe(f"at is {self.at!r}", where=self.title, allowed="shares from 0 to 1"))
+            return moments
+        first, last = self.during
+        if not 0 <= first <= last <= 1:
+            allowed = "(first, last) share of the phase, from 0 to 1"
+            raise ModelError(describe(f"during is {self.during!r}", where=self.title, allowed=allowed))
+        nodes = phase.nodes
+        inside = nodes[(nodes > first + TOUCHING) & (nodes < last - TOUCHING)]
+        return np.unique(np.concatenate([[first], inside, [last]]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rows(Term):
+    """A constraint: numbers that stay between bounds."""
+
+    def bound(self, node: Node) -> Bound:
+        """Return the rows at a node."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cost(Term):
+    """A part of the objective: ``weight`` times the integral over time, or the sum over the moments ``at``."""
+
+    weight: float = 1.0
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is a sum over moments, and no integral."""
+        return self.at is not None
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return what is integrated."""
+        raise NotImplementedError
+
+
+def spread(value: Any, count: int, where: str) -> Array:
+    """Return numbers (count,) from one for all, or one for each."""
+    array = np.asarray(value, dtype=float)
+    if array.shape not in ((), (count,)) or np.isnan(array).any():
+        raise ModelError(describe(f"{value!r}", where=where, allowed=f"a number, or {count} of them"))
+    return np.broadcast_to(array, (count,))
