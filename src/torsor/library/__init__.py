@@ -1,6 +1,7 @@
 """Ready-made robots: those of the papers, arms rigid and elastic, moving bases, closed loops, chains, random trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
+from torsor.library.human import human
 from torsor.library.loops import closed_leg, five_bar, four_bar, palletiser, slider_crank
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
 from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
@@ -17,6 +18,7 @@ __all__ = [
     "four_bar",
     "free_flying_arm",
     "gough_stewart",
+    "human",
     "palletiser",
     "planar_chain",
     "quadruped",

@@ -1,0 +1,121 @@
+"""Sizes and masses of body segments: de Leva's tables (1996), for a man and a woman of given height and mass.
+
+Lengths are those between joints or landmarks of the mean subject; masses are shares of the whole; centres of mass are
+shares of the length from the upper end; radii of gyration are shares of the length, about axes through the centre of
+mass: the one that points forward, the one that points sideways, and the long one.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+
+__all__ = ["SEXES", "Body", "Segment"]
+
+Array = NDArray[np.float64]
+
+
+class _Row(NamedTuple):
+    length: float  # mm
+    mass: float  # %
+    centre: float  # %
+    forward: float  # %
+    sideways: float  # %
+    long: float  # %
+
+
+class _Table(NamedTuple):
+    stature: float  # mm
+    rows: dict[str, _Row]
+
+
+# Head and neck are from vertex to cervicale, the upper trunk from there to the xiphion, the middle trunk to the navel,
+# the lower trunk to the middle of the hips; the hand ends at the third knuckle.
+SEXES = {
+    "male": _Table(
+        1741.0,
+        {
+            "head": _Row(242.9, 6.94, 50.02, 30.3, 31.5, 26.1),
+            "upper trunk": _Row(242.1, 15.96, 50.66, 50.5, 32.0, 46.5),
+            "middle trunk": _Row(215.5, 16.33, 45.02, 48.2, 38.3, 46.8),
+            "lower trunk": _Row(145.7, 11.17, 61.15, 61.5, 55.1, 58.7),
+            "upper arm": _Row(281.7, 2.71, 57.72, 28.5, 26.9, 15.8),
+            "forearm": _Row(268.9, 1.62, 45.74, 27.6, 26.5, 12.1),
+            "hand": _Row(86.2, 0.61, 79.00, 62.8, 51.3, 40.1),
+            "thigh": _Row(422.2, 14.16, 40.95, 32.9, 32.9, 14.9),
+            "shank": _Row(440.3, 4.33, 43.95, 25.1, 24.6, 10.2),
+            "foot": _Row(258.1, 1.37, 44.15, 25.7, 24.5, 12.4),
+        },
+    ),
+    "female": _Table(
+        1735.0,
+        {
+            "head": _Row(243.7, 6.68, 48.41, 27.1, 29.5, 26.1),
+            "upper trunk": _Row(228.0, 15.45, 50.50, 46.6, 31.4, 44.9),
+            "middle trunk": _Row(205.3, 14.65, 45.12, 43.3, 35.4, 41.5),
+            "lower trunk": _Row(181.5, 12.47, 49.20, 43.3, 40.2, 44.4),
+            "upper arm": _Row(275.1, 2.55, 57.54, 27.8, 26.0, 14.8),
+            "forearm": _Row(264.3, 1.38, 45.59, 26.1, 25.7, 9.4),
+            "hand": _Row(78.0, 0.56, 74.74, 53.1, 45.4, 33.5),
+            "thigh": _Row(368.5, 14.78, 36.12, 36.9, 36.4, 16.2),
+            "shank": _Row(432.3, 4.81, 44.16, 27.1, 26.7, 9.3),
+            "foot": _Row(228.3, 1.29, 40.14, 29.9, 27.9, 13.9),
+        },
+    ),
+}
+
+HEIGHTS, MASSES = (1.0, 2.5), (20.0, 300.0)  # m, kg: what grown bodies, and the tables, may be scaled to
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment: length (m), mass (kg), centre of mass from its upper end (m), moments of inertia (kg m^2) about it.
+
+    The moments are about the axes that point forward, sideways and along the segment.
+    """
+
+    length: float
+    mass: float
+    centre: float
+    forward: float
+    sideways: float
+    long: float
+
+    @property
+    def inertia(self) -> Array:
+        """The inertia (3 x 3) about the centre of mass, with x sideways, y along and z forward."""
+        return np.diag([self.sideways, self.long, self.forward])
+
+
+class Body:
+    """The segments of a person of that ``height`` (m), ``mass`` (kg) and ``sex``.
+
+    Example:
+        >>> thigh = Body(1.741, 73.0, "male")["thigh"]
+        >>> round(thigh.length, 4), round(thigh.mass, 3), round(thigh.centre, 4), round(thigh.long, 5)
+        (0.4222, 10.337, 0.1729, 0.04091)
+    """
+
+    def __init__(self, height: float, mass: float, sex: str):
+        if sex not in SEXES:
+            raise ModelError(describe(f"sex is {sex!r}", where="human", allowed=", ".join(SEXES)))
+        for what, value, (least, most) in (("height", height, HEIGHTS), ("mass", mass, MASSES)):
+            if not (isinstance(value, (int, float)) and least <= value <= most):
+                unit = "m" if what == "height" else "kg"
+                allowed = f"{least:g} to {most:g} {unit}"
+                raise ModelError(describe(f"{what} is {value!r}", where="human", allowed=allowed))
+        self.scale, self.mass = 1000.0 * height / SEXES[sex].stature, mass
+        self._rows = SEXES[sex].rows
+        self._whole = sum(row.mass * (1 if name in _ONCE else 2) for name, row in self._rows.items())
+
+    def __getitem__(self, name: str) -> Segment:
+        row = self._rows[name]
+        length, mass = row.length / 1000.0 * self.scale, row.mass / self._whole * self.mass
+        moments = (mass * (radius / 100.0 * length) ** 2 for radius in (row.forward, row.sideways, row.long))
+        return Segment(length, mass, row.centre / 100.0 * length, *moments)
+
+
+_ONCE = ("head", "upper trunk", "middle trunk", "lower trunk")

@@ -1,0 +1,248 @@
+"""A human skeleton with 55 degrees of freedom: six of the whole body, spine, neck, arms and legs (document 001, ch. V).
+
+x points to the left, y up, z forward, and all links have these axes when the body stands upright with its arms hanging.
+Joints with several axes are hinges one after the other, with massless links between. Segments are de Leva's, split
+where the skeleton has more joints than he has segments, so that mass and centre of mass of each stay what they are.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.library.anthropometry import Body, Segment
+from torsor.model import Robot
+from torsor.reading import assemble
+from torsor.robot import Frame, Joint, Link
+from torsor.spatial import make_pose
+
+__all__ = ["human"]
+
+Array = NDArray[np.float64]
+
+SIDES = {"right": -1.0, "left": 1.0}  # where they are along x
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+# Of a man of 1.741 m (m): where joints and landmarks are that de Leva's lengths do not say.
+HIP, CLAVICLE, SHOULDER, LIFT, NECK = 0.085, 0.03, 0.14, 0.0333, 0.08
+ANKLE, HEEL, BALL, TOE, WIDTH = 0.08, 0.05, 0.13, 0.075, 0.045
+
+
+class _Axis(NamedTuple):
+    """A hinge: its name, axis for the right side or the middle, range (degrees) and strength (N m)."""
+
+    name: str
+    axis: tuple[float, float, float]
+    lower: float
+    upper: float
+    strength: float
+
+
+def _minus(axis: tuple[float, float, float]) -> tuple[float, float, float]:
+    return (-axis[0], -axis[1], -axis[2])
+
+
+# Ranges are those of healthy adults; strengths are for 73 kg and 1.741 m, and scale with weight times height.
+_HIP = (
+    _Axis("hip_flexion", _minus(X), -30, 120, 200.0),
+    _Axis("hip_adduction", Z, -45, 30, 150.0),
+    _Axis("hip_rotation", Y, -40, 40, 60.0),
+)
+_KNEE = (_Axis("knee_flexion", X, 0, 135, 200.0),)
+_ANKLE = (_Axis("ankle_flexion", _minus(X), -50, 30, 160.0), _Axis("ankle_inversion", Z, -35, 35, 40.0))
+_BALL = (_Axis("toe_extension", _minus(X), -10, 60, 40.0),)
+_SPINE = (
+    _Axis("flexion", X, -10, 25, 200.0),
+    _Axis("lateral", Z, -10, 10, 150.0),
+    _Axis("axial", Y, -10, 10, 80.0),
+)
+_CLAVICLE = (_Axis("clavicle_elevation", _minus(Z), -5, 45, 60.0), _Axis("clavicle_protraction", Y, -15, 15, 60.0))
+_SHOULDER = (
+    _Axis("shoulder_flexion", _minus(X), -60, 180, 100.0),
+    _Axis("shoulder_adduction", Z, -120, 45, 90.0),
+    _Axis("shoulder_rotation", Y, -90, 90, 50.0),
+)
+_ELBOW = (_Axis("elbow_flexion", _minus(X), 0, 145, 80.0), _Axis("pronation", Y, -90, 85, 20.0))
+_WRIST = (_Axis("wrist_flexion", Z, -50, 60, 20.0), _Axis("wrist_deviation", X, -30, 20, 20.0))
+_NECK = (
+    _Axis("neck_flexion", X, -55, 60, 50.0),
+    _Axis("neck_lateral", Z, -35, 35, 40.0),
+    _Axis("neck_axial", Y, -70, 70, 20.0),
+)
+_HEAD = (_Axis("head_flexion", X, -25, 10, 30.0), _Axis("head_lateral", Z, -15, 15, 30.0))
+
+
+class _Builder:
+    """A body being put together."""
+
+    def __init__(self, strength: float) -> None:
+        self.links, self.joints, self.frames = [Link("ground")], list[Joint](), list[Frame]()
+        self.strength = strength
+
+    def chain(self, side: str, axes: tuple[_Axis, ...], parent: str, link: Link, at: ArrayLike) -> None:
+        """Hang a link on a parent by hinges one after the other; the left side mirrors axes that are not sideways."""
+        before, where = parent, make_pose(p=at)
+        for k, each in enumerate(axes):
+            name = f"{side}_{each.name}" if side else each.name
+            after = link if k == len(axes) - 1 else Link(f"{link.name}/{each.name}")
+            axis = _minus(each.axis) if side == "left" and each.axis[0] == 0 else each.axis
+            limits: dict[str, Any] = {"lower": math.radians(each.lower), "upper": math.radians(each.upper)}
+            limits["effort_limit"] = each.strength * self.strength
+            self.joints.append(Joint(name, "revolute", before, after.name, where, np.array(axis), **limits))
+            self.links.append(after)
+            before, where = after.name, np.eye(4)
+
+    def mark(self, name: str, link: str, at: ArrayLike) -> None:
+        self.frames.append(Frame(name, link, make_pose(p=at)))
+
+
+def _link(name: str, segment: Segment, down: bool = True) -> Link:
+    """Return a segment that hangs from its joint, or stands on it."""
+    centre = -segment.centre if down else segment.length - segment.centre
+    return Link(name, segment.mass, np.array([0.0, centre, 0.0]), segment.inertia)
+
+
+def _halves(names: tuple[str, str], segment: Segment, mass: float) -> tuple[Link, Link]:
+    """Return a trunk segment as two of half its length, with ``mass`` in all, its centre and its moments kept."""
+    share, apart = mass / segment.mass, segment.length / 2
+    centre = segment.length - segment.centre - apart / 2
+    across = mass * (apart / 2) ** 2
+    moments = [
+        (segment.sideways * share - across) / 2,
+        segment.long * share / 2,
+        (segment.forward * share - across) / 2,
+    ]
+    first, second = (Link(name, mass / 2, np.array([0.0, centre, 0.0]), np.diag(moments)) for name in names)
+    return first, second
+
+
+def human(
+    height: float = 1.741,
+    mass: float = 73.0,
+    sex: str = "male",
+    segments: Mapping[str, Link] | None = None,
+    gravity: ArrayLike = (0.0, -9.81, 0.0),
+) -> Robot:
+    """Return a human with 55 degrees of freedom, of that height (m) and mass (kg).
+
+    Coordinates: ``tx, ty, tz`` (m; of the middle of the hips, from where it is when the body stands at the origin) and
+    ``yaw, tilt, list`` (about y, x, z) of the whole body; seven of each leg, twelve of the spine, nine of each arm and
+    five of neck and head, all named after what they do and zero when standing. ``lower`` and ``upper`` are ranges of
+    healthy adults, ``effort_limit`` strengths that scale with weight times height. ``segments`` replaces links by name.
+
+    Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
+    ``right_wrist``, ``right_knuckles``, the same of the left, and ``vertex``. Segments are from de Leva (1996); where
+    neck and foot are cut, where hips, shoulders and the points of the feet are, and ranges and strengths are choices,
+    from the literature.
+
+    Example:
+        >>> body = human(1.80, 80.0)
+        >>> body.nv, round(body.mass, 9)
+        (55, 80.0)
+        >>> body.coordinate_names[6:9]
+        ('right_hip_flexion', 'right_hip_adduction', 'right_hip_rotation')
+    """
+    body = Body(height, mass, sex)
+    s, made = body.scale, _Builder(mass * height / (73.0 * 1.741))
+    legs = body["thigh"].length + body["shank"].length + ANKLE * s
+    lower, middle, upper, head = (body[name] for name in ("lower trunk", "middle trunk", "upper trunk", "head"))
+    _whole(made, legs, _link("pelvis", lower, down=False))
+    for side, sign in SIDES.items():
+        _leg(made, side, sign, body, s)
+    _spine(made, lower, middle, upper)
+    for side, sign in SIDES.items():
+        _arm(made, side, sign, body, s)
+    _head(made, upper, head, s)
+    links = [(segments or {}).get(link.name, link) for link in made.links]
+    wrong = [name for name in segments or {} if name not in {link.name for link in links}]
+    if wrong:
+        allowed = ", ".join(link.name for link in links if "/" not in link.name)
+        raise ModelError(describe(f"no segment {wrong[0]!r}", where="human", allowed=allowed))
+    return assemble("human", links, made.joints, made.frames, gravity)
+
+
+def _whole(made: _Builder, height: float, pelvis: Link) -> None:
+    """Add the six coordinates of the whole body."""
+    before = "ground"
+    for name, axis in (("tx", X), ("ty", Y), ("tz", Z)):
+        at = make_pose(p=[0.0, height, 0.0]) if name == "tx" else np.eye(4)
+        made.joints.append(Joint(name, "prismatic", before, f"pelvis/{name}", at, np.array(axis)))
+        made.links.append(Link(f"pelvis/{name}"))
+        before = f"pelvis/{name}"
+    for name, axis in (("yaw", Y), ("tilt", X), ("list", Z)):
+        after = pelvis if name == "list" else Link(f"pelvis/{name}")
+        made.joints.append(Joint(name, "revolute", before, after.name, np.eye(4), np.array(axis)))
+        made.links.append(after)
+        before = after.name
+
+
+# Masses of parts of de Leva's segments, in shares of these: each clavicle of the upper trunk, the neck of the head.
+CLAVICLES, NECKS, FOREFEET = 0.730 / 11.651, 1.20 / 5.066, 0.13
+
+
+def _spine(made: _Builder, lower: Segment, middle: Segment, upper: Segment) -> None:
+    """Add the spine on the pelvis."""
+    rest = upper.mass * (1 - 2 * CLAVICLES)
+    spine = *_halves(("spine1", "spine2"), middle, middle.mass), *_halves(("spine3", "spine4"), upper, rest)
+    ways = lower.length, middle.length / 2, middle.length / 2, upper.length / 2
+    before = "pelvis"
+    for k, (link, way) in enumerate(zip(spine, ways, strict=True), start=1):
+        axes = tuple(axis._replace(name=f"spine{k}_{axis.name}") for axis in _SPINE)
+        made.chain("", axes, before, link, [0.0, way, 0.0])
+        before = link.name
+
+
+def _head(made: _Builder, upper: Segment, head: Segment, s: float) -> None:
+    """Add neck and head on the upper spine."""
+    neck_mass = head.mass * NECKS
+    centre = head.length - head.centre  # of both, above the seventh vertebra
+    low, high = 0.04 * s, (head.mass * centre - neck_mass * 0.04 * s) / (head.mass - neck_mass)
+    neck = Link("neck", neck_mass, np.array([0.0, low, 0.0]), neck_mass * (0.04 * s) ** 2 * np.diag([1.0, 0.94, 1.0]))
+    skull_mass, above = head.mass - neck_mass, np.array([0.0, high - NECK * s, 0.0])
+    moments = np.array([head.sideways, head.long, head.forward]) - np.diag(neck.inertia)
+    apart = neck_mass * (centre - low) ** 2 + skull_mass * (high - centre) ** 2
+    skull = Link("head", skull_mass, above, np.diag(moments - apart * np.array([1.0, 0.0, 1.0])))
+    made.chain("", _NECK, "spine4", neck, [0.0, upper.length / 2, 0.0])
+    made.chain("", _HEAD, "neck", skull, [0.0, NECK * s, 0.0])
+    made.mark("vertex", "head", [0.0, head.length - NECK * s, 0.0])
+
+
+def _leg(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
+    """Add a leg on the pelvis."""
+    thigh, shank, foot = (body[name] for name in ("thigh", "shank", "foot"))
+    made.chain(side, _HIP, "pelvis", _link(f"{side}_thigh", thigh), [sign * HIP * s, 0.0, 0.0])
+    made.chain(side, _KNEE, f"{side}_thigh", _link(f"{side}_shank", shank), [0.0, -thigh.length, 0.0])
+    fore = foot.mass * FOREFEET
+    rear = foot.mass - fore
+    ahead = foot.centre - HEEL * s  # of the whole foot, before the ankle: centres are from the heel
+    ball = np.array([0.0, -ANKLE * s, BALL * s])
+    front = np.array([0.0, -0.005 * s, 0.03 * s])
+    behind = np.array([0.0, -0.045 * s, (foot.mass * ahead - fore * (ball + front)[2]) / rear])
+    heel_part = Link(f"{side}_foot", rear, behind, np.diag([0.0027, 0.0029, 0.0008]) * rear / 0.870 * s**2)
+    toe_part = Link(f"{side}_toes", fore, front, np.diag([0.7, 1.3, 0.8]) * 1e-4 * fore / 0.130 * s**2)
+    made.chain(side, _ANKLE, f"{side}_shank", heel_part, [0.0, -shank.length, 0.0])
+    made.chain(side, _BALL, f"{side}_foot", toe_part, ball)
+    made.mark(f"{side}_heel", f"{side}_foot", [0.0, -ANKLE * s, -HEEL * s])
+    made.mark(f"{side}_ball", f"{side}_foot", ball)
+    made.mark(f"{side}_ball_medial", f"{side}_foot", ball - np.array([sign * WIDTH * s, 0.0, 0.0]))
+    made.mark(f"{side}_toe", f"{side}_toes", [0.0, 0.0, TOE * s])
+    made.mark(f"{side}_toe_medial", f"{side}_toes", [-sign * WIDTH * s, 0.0, 0.0])
+
+
+def _arm(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
+    """Add an arm on the upper spine."""
+    upper, arm, forearm, hand = (body[name] for name in ("upper trunk", "upper arm", "forearm", "hand"))
+    clavicle = upper.mass * CLAVICLES
+    along = clavicle * (SHOULDER * s) ** 2 / 12
+    bone = Link(
+        f"{side}_clavicle", clavicle, np.array([sign * SHOULDER * s / 2, 0.0, 0.0]), np.diag([along / 5, along, along])
+    )
+    made.chain(side, _CLAVICLE, "spine4", bone, [sign * CLAVICLE * s, LIFT * s, 0.0])
+    made.chain(side, _SHOULDER, f"{side}_clavicle", _link(f"{side}_upper_arm", arm), [sign * SHOULDER * s, 0.0, 0.0])
+    made.chain(side, _ELBOW, f"{side}_upper_arm", _link(f"{side}_forearm", forearm), [0.0, -arm.length, 0.0])
+    made.chain(side, _WRIST, f"{side}_forearm", _link(f"{side}_hand", hand), [0.0, -forearm.length, 0.0])
+    made.mark(f"{side}_wrist", f"{side}_forearm", [0.0, -forearm.length, 0.0])
+    made.mark(f"{side}_knuckles", f"{side}_hand", [0.0, -hand.length, 0.0])
