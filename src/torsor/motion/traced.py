@@ -13,20 +13,40 @@ from torsor.motion.node import Node
 from torsor.motion.subject import ORDERS
 from torsor.motion.terms import Bound, Cost, Rows
 
-__all__ = ["Pattern", "Traced"]
+__all__ = ["Bend", "Slope", "Traced"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Call = Callable[..., tuple[Array, ...]]
+Call = Callable[..., dict[str, Array]]
 
 _SINGLE = ("T", "s", "weight")
 
 
-class Pattern(NamedTuple):
-    """Where the entries of a matrix that are not zero by structure are."""
+class Slope(NamedTuple):
+    """First derivatives of a node: which entries there are, and the kernel that gives them.
 
-    rows: Indices
-    columns: Indices
+    Derivatives are by B_d c = T^d w_d, the rates by the share s, by T with control points held, and by the numbers.
+    ``pairs`` (2, pairs) are the rows and profiles that depend on each other, ``timed`` the rows that depend on T,
+    ``entries`` (2, entries) the rows and numbers that do. The kernel gives "rows" (orders x pairs), "timed", "shared",
+    and of the integrand all derivatives, "cost" (orders x N, T, numbers).
+    """
+
+    pairs: Indices
+    timed: Indices
+    entries: Indices
+    call: Call
+
+
+class Bend(NamedTuple):
+    """Second derivatives of a node, as those of ``Slope``.
+
+    ``blocks`` (2, blocks) are the pairs of profiles i >= j that have any. The kernel gives "blocks" (orders of i x
+    orders of j x blocks), "mixed" (orders x N x specials) by a profile and by T or a number, and "corner" (specials x
+    specials) by two of these.
+    """
+
+    blocks: Indices
+    call: Call
 
 
 class Traced:
@@ -66,11 +86,11 @@ class Traced:
         shapes = [() if key in _SINGLE else (each.numel(),) for key, each in inputs.items()]
         kernel = compile(function, inputs=shapes, outputs=[(each.numel(),) for each in kept.values()])
 
-        def call(**values: Array) -> tuple[Array, ...]:
+        def call(**values: Array) -> dict[str, Array]:
             found = kernel(*(values[key] for key in inputs))
             results = dict(zip(kept, found if isinstance(found, tuple) else (found,), strict=True))
             batch = values["s"].shape
-            return tuple(results.get(key, np.zeros((*batch, 0))) for key in outputs)
+            return {key: results.get(key, np.zeros((*batch, 0))) for key in outputs}
 
         return call
 
@@ -91,15 +111,36 @@ class Traced:
         return rows, cost
 
     @cached_property
-    def pattern(self) -> Pattern:
-        """Where the derivatives of the rows are."""
-        return Pattern(*(np.array(each, dtype=int) for each in self._slopes[0].sparsity().get_triplet()))
+    def slope(self) -> Slope:
+        """Derivatives by (B c, T, numbers)."""
+        rows, cost = self._slopes
+        N, D, T = self.count, self.orders, self.node.T
+        i, j = _triplet(rows)
+        own = j < self.profiles
+        pairs = np.unique(np.stack([i[own], j[own] % N]), axis=1)
+        timed = np.unique(i[(j >= N) & (j <= self.profiles)])
+        entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
+        full, rates = ca.densify(rows), self._rates
+        by_time = cost @ rates
+        outputs = {
+            "rows": ca.vertcat(*(_taken(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
+            "timed": (full @ rates)[timed.tolist()],
+            "shared": _taken(full, entries[0], entries[1] + self.profiles + 1),
+            "cost": ca.vertcat(self._unscaled(cost.T), by_time, cost[self.profiles + 1 :].T),
+        }
+        return Slope(pairs, timed, entries, self._kernel("slope", {}, outputs))
 
     @cached_property
-    def slope(self) -> Call:
-        """Derivatives by u: entries of those of the rows (``pattern``), and all (u,) of the integrand."""
-        rows, cost = self._slopes
-        return self._kernel("slope", {}, {"rows": ca.vec(rows.nz[:]), "cost": ca.densify(cost).T})
+    def _rates(self) -> ca.SX:
+        """How profiles, their rates in time, T and the numbers change with T where control points are held."""
+        y, T = self.node.y, self.node.T
+        parts = [-d / T * y[d] for d in range(self.orders)]
+        return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
+
+    def _unscaled(self, column: ca.SX) -> ca.SX:
+        """Return derivatives by B c, orders after each other, from those by rates in time."""
+        N, T = self.count, self.node.T
+        return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 
     @cached_property
     def _bend(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
@@ -110,25 +151,45 @@ class Traced:
         return weights, ca.sparsify(ca.tril(full)), slope
 
     @cached_property
-    def bend_pattern(self) -> Pattern:
-        """Where the entries of the Hessian are, its lower triangle."""
-        return Pattern(*(np.array(each, dtype=int) for each in self._bend[1].sparsity().get_triplet()))
-
-    @cached_property
-    def bend(self) -> Call:
-        """Of weight . integrand + multipliers . rows: the Hessian (entries of ``bend_pattern``), the gradient (u,)."""
+    def bend(self) -> Bend:
+        """Second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
         weights, lower, slope = self._bend
-        return self._kernel("bend", weights, {"lower": ca.vec(lower.nz[:]), "slope": slope})
-
-    def unpack(self, lower: Array) -> Array:
-        """Return the Hessians (K, u, u) of entries (K, ...) that the kernel gives."""
-        full = np.zeros((len(lower), self.size, self.size))
-        i, j = self.bend_pattern
-        full[:, i, j] = lower
-        full[:, j, i] = lower
-        return full
+        N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
+        i, j = _triplet(lower)
+        own = i < U  # and so is j
+        touched = np.zeros((N, N), dtype=bool)
+        touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
+        blocks = np.stack(np.nonzero(np.tril(touched)))
+        full = ca.densify(ca.tril2symm(lower))
+        pulled = full @ self._rates
+        second = sum((d * (d + 1) * ca.dot(y[d], slope[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0))
+        orders = ca.DM(np.repeat(np.arange(D), N))
+        mixed = ca.horzcat(pulled[:U] - orders / T * slope[:U], full[:U, U + 1 :])
+        scaled = ca.horzcat(*(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
+        corner = ca.vertcat(
+            ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T),
+            ca.horzcat(pulled[U + 1 :], full[U + 1 :, U + 1 :]),
+        )
+        outputs = {
+            "blocks": ca.vertcat(
+                *(_taken(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D))
+            ),
+            "mixed": ca.vec(scaled.T),
+            "corner": ca.vec(corner),
+        }
+        return Bend(blocks, self._kernel("bend", weights, outputs))
 
     def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
         """Return the arguments of kernels, from profiles and their rates (orders, K, N)."""
         given: dict[str, Any] = {f"y_{k}": y[k] for k in range(self.orders)}
         return given | {"T": np.array(T), "numbers": numbers, "s": s} | ({} if Q is None else {"Q": Q})
+
+
+def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:
+    rows, columns = matrix.sparsity().get_triplet()
+    return np.array(rows, dtype=int), np.array(columns, dtype=int)
+
+
+def _taken(matrix: ca.SX, rows: Indices, columns: Indices) -> ca.SX:
+    """Return entries of a dense matrix as a column."""
+    return matrix[(rows + columns * matrix.shape[0]).tolist()] if rows.size else ca.SX(0, 1)
