@@ -80,7 +80,8 @@ class Batch:
     def value(self, x: Array) -> tuple[Array, float]:
         """Return the rows (K m,), and the integral."""
         found = self.traced.value(**self._inputs(x, self._scaled(x)))
-        return found["rows"].ravel(), float(self.weights @ found["cost"][:, 0])
+        rows = found["rows"].ravel() if self.traced.m else np.zeros(0)
+        return rows, float(self.weights @ found["cost"][:, 0])
 
     # First derivatives
 
@@ -105,10 +106,9 @@ class Batch:
     def slope(self, x: Array) -> tuple[Array, Array]:
         """Return the entries of the rows' derivatives (see ``structure``), and the gradient (x,) of the integral."""
         found = self.traced.slope.call(**self._inputs(x, self._scaled(x)))
-        values = self._pairs.entries(found["rows"])
-        if self._specials[0] >= 0:
-            values.append(found["timed"].ravel())
-        values.append(found["shared"].ravel())
+        values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
+        specials = ("timed", "shared") if self._specials[0] >= 0 else ("shared",)
+        values += [found[name].ravel() for name in specials if name in found]
         return np.concatenate(values), self._gradient(found["cost"])
 
     def _gradient(self, slopes: Array) -> Array:
@@ -132,7 +132,8 @@ class Batch:
         """Return the Hessian (x, x) of weight . integral + multipliers . rows."""
         given = {"multipliers": multipliers.reshape(len(self.s), self.traced.m), "weight": weight * self.weights}
         found = self.traced.bend.call(**self._inputs(x, self._scaled(x)), **given)
-        total, specials = self._blocks.total(found["blocks"]), self._specials
+        n, specials = self.layout.size, self._specials
+        total = self._blocks.total(found["blocks"]) if "blocks" in found else np.zeros((n, n))
         if max(specials) >= 0:
             mixed = self._carry.sums(found["mixed"], len(specials))
             corner = found["corner"].sum(axis=0).reshape(len(specials), -1)

@@ -1,14 +1,19 @@
 """The function of a node, traced and compiled: values, first and second derivatives of all terms of a kind of node."""
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
+from functools import cache as memo
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.compiler import compile
+from torsor.compiler import Kernel, cache, compiler_fingerprint, recall
+from torsor.dynamics import fingerprint
 from torsor.motion.node import Node
 from torsor.motion.subject import ORDERS
 from torsor.motion.terms import Bound, Cost, Rows
@@ -18,6 +23,7 @@ __all__ = ["Bend", "Slope", "Traced"]
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Call = Callable[..., dict[str, Array]]
+Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and patterns that tell where they belong
 
 _SINGLE = ("T", "s", "weight")
 
@@ -63,11 +69,7 @@ class Traced:
         parts = [(1 if each.is_sum else node.T) * each.weight * each.integrand(node) for each in costs]
         total = sum(parts, start=ca.SX(0))
         self._rows, self._cost = ca.densify(expression), ca.densify(total)
-        plain = node.value(ca.vertcat(self._rows, self._cost))
-        used = [k for k in range(ORDERS) if ca.depends_on(plain, node.y[k])]
-        if node.Q is not None:
-            used.append(2)
-        self.orders, self.count = max(used, default=0) + 1, node.y[0].numel()
+        self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
         self.m = int(self._rows.numel())
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
@@ -78,21 +80,46 @@ class Traced:
         given = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}
         return given if node.Q is None else given | {"Q": node.Q}
 
-    def _kernel(self, name: str, more: dict[str, ca.SX], outputs: dict[str, ca.SX]) -> Call:
-        inputs = {key: each for key, each in (self._inputs | more).items() if each.numel()}
-        flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
-        kept = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
-        function = ca.Function(name, list(inputs.values()), list(kept.values()), list(inputs), list(kept))
-        shapes = [() if key in _SINGLE else (each.numel(),) for key, each in inputs.items()]
-        kernel = compile(function, inputs=shapes, outputs=[(each.numel(),) for each in kept.values()])
+    @cached_property
+    def _identity(self) -> str:
+        """A hash of all that the kernels depend on, which is known before anything of the robot is traced."""
+        node = self.node
+        inputs = [*node.y, node.T, node.s, node.numbers, *([] if node.Q is None else [node.Q]), *node.quantities]
+        outputs = [self._rows, self._cost, node.q, node.v, node.a, node.j]
+        terms = ca.Function("terms", inputs, outputs).serialize()
+        return fingerprint(node.robot, terms, self.orders, _source(), compiler_fingerprint())
+
+    def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
+        """Return the patterns and the kernel of outputs by name: kept ones where there are, or made and kept."""
+        keys = [hashlib.sha256(f"{self._identity} {name} {part}".encode()).hexdigest() for part in ("code", "patterns")]
+        kept, patterns = recall(keys[0]), cache.load(keys[1])
+        if kept is None or patterns is None:
+            outputs, found = make()
+            given = {key: each for key, each in (self._inputs | self._more(more)).items() if each.numel()}
+            flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
+            results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
+            function = ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
+            code, patterns = None, [np.ascontiguousarray(each, dtype=np.int64).tobytes() for each in found]
+            cache.store(keys[1], [json.dumps([each.shape for each in found]).encode(), *patterns])
+        else:
+            (function, code), found = kept, _arrays(patterns)
+        names = function.name_in(), function.name_out()
+        inputs = [() if key in _SINGLE else (function.numel_in(key),) for key in names[0]]
+        outputs_ = [(function.numel_out(key),) for key in names[1]]
+        kernel = Kernel(function, "float64", "cpu", 1, inputs, outputs_, key=keys[0], code=code)
 
         def call(**values: Array) -> dict[str, Array]:
-            found = kernel(*(values[key] for key in inputs))
-            results = dict(zip(kept, found if isinstance(found, tuple) else (found,), strict=True))
-            batch = values["s"].shape
-            return {key: results.get(key, np.zeros((*batch, 0))) for key in outputs}
+            results = kernel(*(values[key] for key in names[0]))
+            return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
 
-        return call
+        return found, call
+
+    def _more(self, names: Sequence[str]) -> dict[str, ca.SX]:
+        return {key: self._weights[key] for key in names}
+
+    @cached_property
+    def _weights(self) -> dict[str, ca.SX]:
+        return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
         """Return columns by u without the orders that do not occur."""
@@ -101,9 +128,12 @@ class Traced:
 
     @cached_property
     def value(self) -> Call:
-        """The rows (m,), and the integrand (1,)."""
-        rows, cost = (self.node.value(each) for each in (self._rows, self._cost))
-        return self._kernel("value", {}, {"rows": rows, "cost": cost})
+        """The "rows" (m,), and the integrand, "cost" (1,)."""
+
+        def make() -> Made:
+            return {"rows": self.node.value(self._rows), "cost": self.node.value(self._cost)}, []
+
+        return self._kernel("value", (), make)[1]
 
     @cached_property
     def _slopes(self) -> tuple[ca.SX, ca.SX]:
@@ -113,6 +143,10 @@ class Traced:
     @cached_property
     def slope(self) -> Slope:
         """Derivatives by (B c, T, numbers)."""
+        (pairs, timed, entries), call = self._kernel("slope", (), self._make_slope)
+        return Slope(pairs, timed, entries, call)
+
+    def _make_slope(self) -> Made:
         rows, cost = self._slopes
         N, D, T = self.count, self.orders, self.node.T
         i, j = _triplet(rows)
@@ -121,14 +155,13 @@ class Traced:
         timed = np.unique(i[(j >= N) & (j <= self.profiles)])
         entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
         full, rates = ca.densify(rows), self._rates
-        by_time = cost @ rates
         outputs = {
             "rows": ca.vertcat(*(_taken(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
             "timed": (full @ rates)[timed.tolist()],
             "shared": _taken(full, entries[0], entries[1] + self.profiles + 1),
-            "cost": ca.vertcat(self._unscaled(cost.T), by_time, cost[self.profiles + 1 :].T),
+            "cost": ca.vertcat(self._unscaled(cost.T), cost @ rates, cost[self.profiles + 1 :].T),
         }
-        return Slope(pairs, timed, entries, self._kernel("slope", {}, outputs))
+        return outputs, [pairs, timed, entries]
 
     @cached_property
     def _rates(self) -> ca.SX:
@@ -144,7 +177,7 @@ class Traced:
 
     @cached_property
     def _bend(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
-        weights = {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
+        weights = self._weights
         total = weights["weight"] * self._cost + ca.dot(weights["multipliers"], self._rows)
         full = self._u(self._u(self.node.bend(total)).T)
         slope = ca.densify(self._u(self.node.slope(total))).T
@@ -153,7 +186,11 @@ class Traced:
     @cached_property
     def bend(self) -> Bend:
         """Second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
-        weights, lower, slope = self._bend
+        (blocks,), call = self._kernel("bend", ("multipliers", "weight"), self._make_bend)
+        return Bend(blocks, call)
+
+    def _make_bend(self) -> Made:
+        _, lower, slope = self._bend
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
         own = i < U  # and so is j
@@ -170,14 +207,11 @@ class Traced:
             ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T),
             ca.horzcat(pulled[U + 1 :], full[U + 1 :, U + 1 :]),
         )
-        outputs = {
-            "blocks": ca.vertcat(
-                *(_taken(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D))
-            ),
-            "mixed": ca.vec(scaled.T),
-            "corner": ca.vec(corner),
-        }
-        return Bend(blocks, self._kernel("bend", weights, outputs))
+        by_orders = [
+            _taken(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D)
+        ]
+        outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
+        return outputs, [blocks]
 
     def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
         """Return the arguments of kernels, from profiles and their rates (orders, K, N)."""
@@ -193,3 +227,16 @@ def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:
 def _taken(matrix: ca.SX, rows: Indices, columns: Indices) -> ca.SX:
     """Return entries of a dense matrix as a column."""
     return matrix[(rows + columns * matrix.shape[0]).tolist()] if rows.size else ca.SX(0, 1)
+
+
+def _arrays(kept: Sequence[bytes]) -> list[Indices]:
+    """Return patterns as they were kept: their shapes, then each."""
+    shapes = json.loads(kept[0])
+    return [np.frombuffer(each, dtype=np.int64).reshape(shape) for each, shape in zip(kept[1:], shapes, strict=True)]
+
+
+@memo
+def _source() -> str:
+    """Return a hash of the source that derivatives come from: another version must not find what this one kept."""
+    parts = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("node", "subject", "traced")]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
