@@ -209,7 +209,7 @@ class Node:
         """Return the Hessian by u of weights . w, the weights held: zero where w is linear, as without a path."""
         held = ca.SX.sym("held", weights.numel())
         slope = ca.jacobian(held.T @ w, self.u)
-        return ca.substitute(ca.jacobian(slope.T, self.u), held, weights)
+        return ca.substitute(ca.jacobian(slope.T, self.u), held, ca.densify(weights))
 
     def _plain(self, expression: ca.SX) -> ca.SX:
         """Return an expression with the values of all quantities in place of their symbols."""
