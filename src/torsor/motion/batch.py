@@ -151,7 +151,7 @@ class Batch:
         n, specials = self.layout.size, [place for place in self._specials if place >= 0]
         found = np.zeros((n, n), dtype=bool)
         found.ravel()[self._blocks.places.to] = True
-        seen = np.unique(self._carry.places().to)
+        seen = self._carry.seen
         for special in specials:
             found[special, seen] = found[seen, special] = True
             found[special, specials] = True

@@ -9,7 +9,7 @@ second derivatives only the sum over such nodes matters, and
 is one product of matrices for all pairs of profiles.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -63,7 +63,6 @@ class Carry:
     s: Array
     orders: int
     size: int
-    _places: dict[int, Sum] = field(default_factory=dict)
 
     @cached_property
     def kinds(self) -> list[Kind]:
@@ -102,33 +101,26 @@ class Carry:
             found[:, :, kind.profiles] = (kind.wide @ own.T).reshape(self.orders, len(self.s), -1)
         return found
 
-    @cached_property
-    def _flat(self) -> list[tuple[slice, Array]]:
-        """Of each kind and span its nodes, and B (nodes orders, P)."""
-        return [
-            (span, np.ascontiguousarray(kind.B[:, span].transpose(1, 0, 2)).reshape(-1, kind.B.shape[2]))
-            for kind in self.kinds
-            for span in self.spans
-        ]
-
     def sums(self, values: Array, count: int) -> Array:
         """Return (count, x): sums over nodes of derivatives (K, orders N count) by rates, of ``count`` functions."""
-        by_order = values.reshape(len(self.s), self.orders, -1)
-        parts = [(by_order[span].reshape(len(B), -1).T @ B).ravel() for span, B in self._flat]
-        return self.places(count).total(np.concatenate(parts), count * self.size).reshape(count, self.size)
+        by_order = values.reshape(len(self.s), self.orders, -1, count)
+        found = np.zeros((count, self.size + 1))  # what is known goes to the last column
+        for kind in self.kinds:
+            own = by_order if len(self.kinds) == 1 else by_order[:, :, kind.profiles]
+            total = kind.wide.T @ own.transpose(1, 0, 2, 3).reshape(len(kind.wide), -1)
+            shaped = total.reshape(len(total), len(kind.profiles), count)
+            found[:, self.stretch.columns[kind.profiles, : len(total)]] = shaped.transpose(2, 1, 0)
+        return found[:, :-1]
 
-    def places(self, count: int = 1) -> Sum:
-        """Return where entries (kinds, spans, N count, P) go in (count, x)."""
-        if count not in self._places:
-            parts = list[Indices]()
-            for kind in self.kinds:
-                for span in self.spans:
-                    columns = np.full((len(self.stretch.splines), 1, kind.B.shape[2]), -1)
-                    columns[kind.profiles, 0] = self.columns(kind, span.start)
-                    rows = np.arange(count)[:, None] * self.size
-                    parts.append(np.where(columns >= 0, rows + columns, -1).ravel())
-            self._places[count] = Sum.of(parts)
-        return self._places[count]
+    @property
+    def seen(self) -> Indices:
+        """Which variables the control points at these nodes are."""
+        parts = [
+            self.stretch.columns[kind.profiles, : kind.wide.shape[1]][:, kind.wide.any(axis=0)].ravel()
+            for kind in self.kinds
+        ]
+        found = np.unique(np.concatenate(parts))
+        return np.asarray(found[found >= 0])
 
 
 @dataclass(frozen=True, eq=False)
