@@ -1,4 +1,4 @@
-"""Ready-made robots: those of the papers, arms rigid and elastic, moving bases, closed loops, chains, random trees."""
+"""Ready-made robots: of the papers, products, arms rigid and elastic, moving bases, loops, chains, random trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
 from torsor.library.human import human
@@ -6,6 +6,7 @@ from torsor.library.loops import closed_leg, five_bar, four_bar, palletiser, sli
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
 from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
+from torsor.library.products import panda, ur5
 from torsor.library.trees import planar_chain, random_tree
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "gough_stewart",
     "human",
     "palletiser",
+    "panda",
     "planar_chain",
     "quadruped",
     "random_tree",
@@ -31,4 +33,5 @@ __all__ = [
     "stanford",
     "three_rrr",
     "two_link",
+    "ur5",
 ]

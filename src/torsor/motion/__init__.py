@@ -7,8 +7,10 @@ from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
 from torsor.motion.splines import Spline
+from torsor.motion.switching import BangBang, switching
 
 __all__ = [
+    "BangBang",
     "Effort",
     "End",
     "Linked",
@@ -22,4 +24,5 @@ __all__ = [
     "Time",
     "Torques",
     "Velocities",
+    "switching",
 ]
