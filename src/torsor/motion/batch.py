@@ -141,10 +141,7 @@ class Batch:
     @cached_property
     def _into_timed(self) -> Array:
         """What adds entries (nnz, timed rows) of orders above 0, times -d, and of T, to the column of T."""
-        rows = self.traced.pattern.rows
-        into = np.zeros((len(rows), len(self._timed)))
-        into[np.arange(len(rows)), np.searchsorted(self._timed, rows).clip(max=max(len(self._timed) - 1, 0))] = 1.0
-        return into
+        return np.asarray(self.traced.pattern.rows[:, None] == self._timed, dtype=float)
 
     def _rates(self, at: _Scaled) -> Array:
         """Return du/dT of all of u (K, u): -d/T w_d, and 1 for T itself."""
