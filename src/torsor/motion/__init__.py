@@ -1,25 +1,65 @@
 """Motion prediction: trajectories by optimisation with analytical derivatives."""
 
+from torsor.motion.distances import Capsule, Clearance, HalfSpace, Sphere
 from torsor.motion.ends import End, Linked, Periodic, Start, Symmetric
-from torsor.motion.limits import Torques, Velocities
-from torsor.motion.objectives import Effort, Time
+from torsor.motion.expressions import ExpressionCost, ExpressionRows
+from torsor.motion.frames import FramePosition, FrameVelocity, Orientation
+from torsor.motion.limits import (
+    Accelerations,
+    Jerks,
+    Positions,
+    Powers,
+    TorqueRates,
+    Torques,
+    Unactuated,
+    Velocities,
+)
+from torsor.motion.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
+from torsor.motion.reactions import Reaction, Reactions
+from torsor.motion.references import Follow, Manipulability, Reference
 from torsor.motion.splines import Spline
+from torsor.motion.terms import Number
 
 __all__ = [
+    "Accelerations",
+    "Capsule",
+    "Clearance",
     "Effort",
+    "ElectricalEnergy",
     "End",
+    "ExpressionCost",
+    "ExpressionRows",
+    "Follow",
+    "FramePosition",
+    "FrameVelocity",
+    "HalfSpace",
+    "Jerk",
+    "Jerks",
     "Linked",
+    "Manipulability",
+    "MechanicalEnergy",
     "MotionProblem",
+    "Number",
+    "Orientation",
     "Path",
     "Periodic",
     "Phase",
+    "Positions",
+    "Powers",
+    "Reaction",
+    "Reactions",
+    "Reference",
+    "Sphere",
     "Spline",
     "Start",
     "Symmetric",
     "Time",
+    "TorqueRate",
+    "TorqueRates",
     "Torques",
+    "Unactuated",
     "Velocities",
 ]

@@ -46,6 +46,7 @@ class Node:
         self.Q = ca.SX.sym("Q", subject.robot.nq) if subject.is_closed else None
         self.q, self.v, self.a, self.j = subject.motion(self.y, self.Q)
         self._quantities: dict[str, _Quantity] = {}
+        self._known: dict[Any, Any] = {}
 
     @property
     def robot(self) -> Robot:
@@ -69,6 +70,28 @@ class Node:
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
         """Return what an algorithm of the robot (see ``Robot.function``) gives for symbols."""
         return self.subject.call(name, *values, p=self._p, **options)
+
+    def profile(self, name: str, order: int = 0) -> ca.SX:
+        """Return a profile by its name, or its rate in time."""
+        return self.y[order][self.subject.names.index(name)]
+
+    @property
+    def force_names(self) -> tuple[str, ...]:
+        """Names of the coordinates that ``tau`` moves: all, or with closed loops the active ones."""
+        return self.robot.active if self.subject.is_closed else self.robot.coordinate_names
+
+    @property
+    def force_velocities(self) -> ca.SX:
+        """Velocities of these: tau . v is power."""
+        if not self.subject.is_closed:
+            return self.v
+        return self.v[[self.robot.coordinate_names.index(name) for name in self.robot.active]]
+
+    @property
+    def symbols(self) -> ca.SX:
+        """All symbols that expressions of a node may be made of."""
+        own = [each.symbol for each in self._quantities.values()]
+        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *own)
 
     # Quantities of the robot
 
@@ -108,6 +131,15 @@ class Node:
         """Return (omega, v) (6 x 1) of a link or frame, at its origin in its own axes."""
         return self._given("velocity", self.q, self.v, place=place)
 
+    def jerk(self, place: str) -> ca.SX:
+        """Return the rate of acceleration (6 x 1) of a link or frame (see ``Robot.jerk``)."""
+        return self._given("jerk", self.q, self.v, self.a, self.j, place=place)
+
+    def jacobian(self, place: str) -> ca.SX:
+        """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the profiles that move."""
+        R, rates = self.pose(place)[:3, :3], self.y[1][: self.subject.names.moving]
+        return ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
+
     def wrenches(self) -> ca.SX:
         """Return the joint reactions (L x 6): what each parent exerts on its link, at its origin in its axes."""
         if self.Q is not None:
@@ -115,10 +147,15 @@ class Node:
         return self._given("joint_wrenches", self.q, self.v, self.a)
 
     def _driven(self, name: str, Q: ca.SX) -> ca.SX:
-        return self._given(name, Q, self.y[1], self.y[2], ca.SX.ones(len(self.robot.active), 1))
+        moving = self.subject.names.moving
+        return self._given(name, Q, self.y[1][:moving], self.y[2][:moving], ca.SX.ones(moving, 1))
 
     def _given(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
-        found: ca.SX = self.call(name, *values, **options)
+        """Return what an algorithm gives for this node's motion: several terms share it."""
+        key = name, *options.values()
+        if key not in self._known:
+            self._known[key] = self.call(name, *values, **options)
+        found: ca.SX = self._known[key]
         return found
 
     # Derivatives
@@ -152,7 +189,7 @@ class Node:
         J = ca.horzcat(*self.call("inverse_dynamics_derivatives", *state))
 
         def hessian(weights: ca.SX) -> ca.SX:
-            H = self._given("inverse_dynamics_hessian", *state, weights)
+            H: ca.SX = self.call("inverse_dynamics_hessian", *state, weights)
             return W.T @ H @ W + self._curved(w, J.T @ weights)
 
         return _Quantity(symbol, self.call("inverse_dynamics", *state), J @ W, hessian)
@@ -196,15 +233,19 @@ class Node:
         """Return an expression of terms in the node's own inputs."""
         return self._plain(expression)
 
-    def slope(self, expression: ca.SX) -> ca.SX:
-        """Return the derivatives (rows x u) of a column of terms."""
+    def slope(self, expression: ca.SX, direct: bool = False) -> ca.SX:
+        """Return the derivatives (rows x u) of a column of terms; ``direct``: by CasADi's own rules alone."""
+        if direct:
+            return self._by_u(self._plain(expression))
         total = self._by_u(expression)
         for each in self._used(expression):
             total += ca.jacobian(expression, each.symbol) @ each.jacobian
         return self._plain(total)
 
-    def bend(self, expression: ca.SX) -> ca.SX:
-        """Return the Hessian (u x u) of a scalar of terms."""
+    def bend(self, expression: ca.SX, direct: bool = False) -> ca.SX:
+        """Return the Hessian (u x u) of a scalar of terms; ``direct``: by CasADi's own rules alone."""
+        if direct:
+            return self._by_u(self._by_u(self._plain(expression)).T)
         used = self._used(expression)
         total = self._by_u(self._by_u(expression).T)
         if used:
@@ -218,6 +259,10 @@ class Node:
                 total += each.hessian(by_Y[first:last])
                 first = last
         return self._plain(total)
+
+    def has_recursions(self, expression: ca.SX) -> bool:
+        """Whether terms are of quantities whose derivatives have recursions of their own."""
+        return bool(self._used(expression))
 
     def _used(self, expression: ca.SX) -> list[_Quantity]:
         return [each for each in self._quantities.values() if ca.depends_on(expression, each.symbol)]

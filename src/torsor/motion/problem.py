@@ -17,8 +17,9 @@ from torsor.motion.node import Node
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.program import Program
+from torsor.motion.splines import Spline
 from torsor.motion.subject import Subject
-from torsor.motion.terms import Cost, Number, Rows, Term
+from torsor.motion.terms import TOUCHING, Cost, Number, Rows, Term
 from torsor.motion.traced import Traced
 from torsor.parametric import Parametric
 
@@ -39,11 +40,17 @@ class MotionProblem:
     path: Path | None = None
     numbers: Mapping[str, Number] = field(default_factory=dict)
     name: str = "motion"
+    assembly: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         for each in (*self.costs, *self.conditions):
             if not isinstance(each, (Term, Ends)):
                 raise ModelError(describe(f"{each!r}", where=self.name, allowed="terms of torsor.motion"))
+        for term in self.terms:
+            if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
+                allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
+                found = f"{term.title} is about phase {term.phase!r}"
+                raise ModelError(describe(found, where=self.name, allowed=allowed))
 
     @cached_property
     def stages(self) -> tuple[Phase, ...]:
@@ -65,7 +72,30 @@ class MotionProblem:
     @cached_property
     def subject(self) -> Subject:
         """What moves."""
-        return Subject(self.robot, self.frozen, self.path)
+        return Subject(self.robot, self.frozen, self.path, tuple(self._extras), self.assembly)
+
+    @cached_property
+    def _extras(self) -> dict[str, tuple[float, float]]:
+        """Profiles that terms add, with what they begin and end at."""
+        found: dict[str, tuple[float, float]] = {}
+        for term in self.terms:
+            for name, ends in term.profiles().items():
+                if found.setdefault(name, ends) != ends:
+                    where = f"{self.name}: {term.title}"
+                    raise ModelError(describe(f"profile {name!r} ends elsewhere in another term", where=where))
+        return found
+
+    @cached_property
+    def _lives(self) -> list[list[int]]:
+        """The phases in which each of these is looked at."""
+        return [
+            [
+                index
+                for index, phase in enumerate(self.stages)
+                if any(name in term.profiles() and term.holds_in(index, phase) for term in self.terms)
+            ]
+            for name in self._extras
+        ]
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -81,7 +111,15 @@ class MotionProblem:
         for name, value in zip(self.subject.parameters, values, strict=True):
             found[name] = self.numbers.get(name, Number(float(value)))
         for term in self.terms:
-            found |= term.numbers()
+            for name, number in term.numbers().items():
+                if name in found:
+                    fix = "give one of them another name"
+                    raise ModelError(describe(f"two terms have a number {name!r}", where=self.name, fix=fix))
+                found[name] = self.numbers.get(name, number)
+        wrong = [name for name in self.numbers if name not in found]
+        if wrong:
+            allowed = ", ".join(found) or "none: the robot has no free numbers"
+            raise ModelError(describe(f"numbers names {wrong[0]!r}", where=self.name, allowed=allowed))
         return found
 
     @cached_property
@@ -116,8 +154,30 @@ class MotionProblem:
                     if (part.profile, part.order) not in solved:
                         left.append(equation)
             elif isinstance(each, Ends):
-                left += each.equations(names, len(self.stages))
+                left += [one for one in each.equations(names, len(self.stages)) if self._is_live(one)]
+        self._settle_extras(known)
         return known, left
+
+    def _is_live(self, equation: Equation) -> bool:
+        """Whether all profiles of an equation are looked at in the phases that it is about."""
+        own = self.subject.names.moving
+        return all(part.profile < own or part.phase in self._lives[part.profile - own] for part in equation.parts)
+
+    def _settle_extras(self, known: list[dict[tuple[int, int], float]]) -> None:
+        """Put what profiles of terms begin and end at into ``known``, and all of them in phases without the term."""
+        own = self.subject.names.moving
+        for k, (ends, live) in enumerate(zip(self._extras.values(), self._lives, strict=True)):
+            for index in range(len(self.stages)):
+                count = self._spline(index, own + k).count
+                if index not in live:
+                    value = ends[0] if index < live[0] else ends[1]
+                    known[index] |= {(own + k, point): value for point in range(count)}
+            known[live[0]][own + k, 0] = ends[0]
+            known[live[-1]][own + k, self._spline(live[-1], own + k).count - 1] = ends[1]
+
+    def _spline(self, phase: int, profile: int) -> Spline:
+        stage = self.stages[phase]
+        return (stage.own or {}).get(self.subject.names[profile], stage.spline)
 
     def _solved(self, state: _State, index: int, known: dict[tuple[int, int], float]) -> set[tuple[int, int]]:
         """Put control points that a state at an end says into ``known``, and return which (profile, order) these say.
@@ -127,8 +187,8 @@ class MotionProblem:
         names, phase = self.subject.names, self.stages[index]
         values, solved = state.values(names), set[tuple[int, int]]()
         least, most = phase.bounds
-        for profile, name in enumerate(names):
-            spline = (phase.own or {}).get(name, phase.spline)
+        for profile in range(len(names)):
+            spline = self._spline(index, profile)
             at = range(spline.count) if state._s == 0 else range(spline.count - 1, -1, -1)
             for order in range(4):
                 value = values.get((profile, order))
@@ -155,14 +215,35 @@ class MotionProblem:
                 lower[stretch.duration], upper[stretch.duration] = stretch.phase.bounds
         for name, number in self.shared.items():
             lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
+        for term in self.terms:
+            self._bound_points(term, layout, lower, upper)
         return Program(layout, tuple(batches), Linear(equations, layout), lower, upper)
+
+    def _bound_points(self, term: Term, layout: Layout, lower: Array, upper: Array) -> None:
+        """Bound the control points that shape a profile during a term: the curve stays within their hull."""
+        bounds, (begin, end) = term.point_bounds(self.subject), term.during
+        for index, stretch in enumerate(layout.stretches):
+            if not bounds or not term.holds_in(index, stretch.phase):
+                continue
+            for profile, (least, most) in bounds.items():
+                spline = stretch.splines[profile]
+                first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
+                near = (first <= end) & (last >= begin)
+                columns, known = (each[profile, : spline.count][near] for each in (stretch.columns, stretch.known))
+                given = known[columns < 0]
+                if not ((given >= least - TOUCHING) & (given <= most + TOUCHING)).all():
+                    found = f"{self.subject.names[profile]} is held at {given.tolist()} at an end"
+                    where = f"{self.name}: {term.title}"
+                    raise ModelError(describe(found, where=where, allowed=f"{least} to {most}"))
+                free = columns[columns >= 0]
+                lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
 
     def _groups(self) -> dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]]:
         """Return terms that are looked at in the same moments, by phase, moments and weights of the integral."""
         found: dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]] = {}
         for index, phase in enumerate(self.stages):
             for term in self.terms:
-                if not term.holds_in(index, phase):
+                if not term.has_rows or not term.holds_in(index, phase):
                     continue
                 if isinstance(term, Cost) and not term.is_sum:
                     moments, weights = phase.integral(*term.during)
@@ -193,6 +274,8 @@ class MotionProblem:
         for each in states:
             ends = {profile: value for (profile, order), value in each.values(self.subject.names).items() if order == 0}
             (first if each._s == 0 else last).update(ends)
+        for profile, (begin, end) in enumerate(self._extras.values(), start=self.subject.names.moving):
+            first[profile], last[profile] = begin, end
         spans = np.cumsum([0.0, *(sum(phase.bounds) / 2 for phase in self.stages)])
         for index, stretch in enumerate(layout.stretches):
             for profile, spline in enumerate(stretch.splines):
