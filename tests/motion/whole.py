@@ -68,9 +68,7 @@ def _batch(batch: Batch, x, at):
         )
         for order in range(4)
     ]
-    numbers = (
-        ca.vertcat(*(x[int(k)] for k in batch.layout.numbers.values())) if batch.layout.numbers else ca.MX(0, 1)
-    )
+    numbers = ca.vertcat(*(x[int(k)] for k in batch.layout.numbers.values())) if batch.layout.numbers else ca.MX(0, 1)
     inputs = [*node.y, node.T, node.numbers, node.s] + ([] if node.Q is None else [node.Q])
     values = ca.Function("node", inputs, [node.value(traced._rows), node.value(traced._cost)])
     Q = None

@@ -183,7 +183,8 @@ class Jerks(_Limits):
 class Torques(_Limits):
     """Forces of the coordinates (N m, N) between bounds, by default the robot's ``effort_limit``.
 
-    Of a robot with closed loops these are the forces of its active coordinates.
+    Of a robot with closed loops these are the forces of its active coordinates. What nobody drives, such as the link of
+    an elastic joint, whose limit is 0, has no row by default: ``Unactuated`` is for that.
 
     Example:
         >>> Torques(upper=10.0).title
@@ -192,6 +193,11 @@ class Torques(_Limits):
 
     quantity = "tau"
     limit = "effort_limit"
+
+    def _own(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+        most = super()._own(robot, names)[1]
+        driven = np.where(most > 0, most, np.inf)
+        return -driven, driven
 
     def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
         return getattr(node, self.quantity), node.force_names

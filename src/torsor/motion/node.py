@@ -99,7 +99,7 @@ class Node:
     def tau(self) -> ca.SX:
         """Forces (nv x 1) of all coordinates (N m, N); with closed loops, those of the active ones (N x 1)."""
         if self.Q is not None:
-            return self._driven("constrained_inverse_dynamics", self.Q)
+            return self._given("constrained_inverse_dynamics", *self._driving(self.Q))
         if self.subject.parameters:
             return self._given("inverse_dynamics", self.q, self.v, self.a)
         return self._kept("tau", self._forces)
@@ -107,8 +107,13 @@ class Node:
     @property
     def tau_rate(self) -> ca.SX:
         """Rates of the forces (N m/s, N/s)."""
-        if self.subject.is_closed or self.subject.parameters:
-            return self.rate(self.tau)
+        if self.Q is not None:
+            J = self.call("constrained_inverse_dynamics_derivatives", *self._driving(self.Q))
+            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.subject.names.moving] for each in self.y[1:]))
+            return closed
+        if self.subject.parameters:
+            rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
+            return rates
         return self._kept("tau_rate", self._force_rates)
 
     def rate(self, expression: ca.SX) -> ca.SX:
@@ -143,12 +148,12 @@ class Node:
     def wrenches(self) -> ca.SX:
         """Return the joint reactions (L x 6): what each parent exerts on its link, at its origin in its axes."""
         if self.Q is not None:
-            return self._driven("constrained_joint_wrenches", self.Q)
+            return self._given("constrained_joint_wrenches", *self._driving(self.Q))
         return self._given("joint_wrenches", self.q, self.v, self.a)
 
-    def _driven(self, name: str, Q: ca.SX) -> ca.SX:
+    def _driving(self, Q: ca.SX) -> tuple[ca.SX, ...]:
         moving = self.subject.names.moving
-        return self._given(name, Q, self.y[1][:moving], self.y[2][:moving], ca.SX.ones(moving, 1))
+        return Q, self.y[1][:moving], self.y[2][:moving], ca.SX.ones(moving, 1)
 
     def _given(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
         """Return what an algorithm gives for this node's motion: several terms share it."""
@@ -176,11 +181,14 @@ class Node:
 
     def _by_u(self, expression: ca.SX) -> ca.SX:
         """Return the derivatives of a column by u; with closed loops positions follow the profiles."""
-        found = ca.jacobian(expression, self.u)
-        if self.Q is not None:
-            n = self.y[0].numel()
-            found[:, :n] += ca.jacobian(expression, self.Q) @ self._follow
-        return found
+        if self.Q is None:
+            return ca.jacobian(expression, self.u)
+        n, count = self.y[0].numel(), self.u.numel()
+        follow = ca.horzcat(self._follow, ca.SX(self.Q.numel(), count - n))
+        both, along = ca.vertcat(self.u, self.Q), ca.vertcat(ca.SX.eye(count), follow)
+        if expression.numel() < count:  # few rows: backwards, by both
+            return ca.jacobian(expression, both) @ along
+        return ca.jtimes(expression, both, along)
 
     def _forces(self, symbol: ca.SX) -> _Quantity:
         state = self.q, self.v, self.a
@@ -221,7 +229,7 @@ class Node:
         """Return the Hessian by u of weights . w, the weights held: zero where w is linear, as without a path."""
         held = ca.SX.sym("held", weights.numel())
         slope = ca.jacobian(held.T @ w, self.u)
-        return ca.substitute(ca.jacobian(slope.T, self.u), held, weights)
+        return ca.substitute(ca.jacobian(slope.T, self.u), held, ca.densify(weights))
 
     def _plain(self, expression: ca.SX) -> ca.SX:
         """Return an expression with the values of all quantities in place of their symbols."""

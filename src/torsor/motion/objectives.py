@@ -65,7 +65,7 @@ class Effort(Cost):
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
-            scale = [limits[name] for name in names]
+            scale = [limits[name] or np.inf for name in names]  # 0 is the limit of what nobody drives
             if not np.isfinite(scale).any():
                 fix = "give the robot effort limits, or kind='squared' with a scale"
                 raise ModelError(describe("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix))
