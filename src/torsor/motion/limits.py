@@ -238,7 +238,8 @@ class Unactuated(Rows):
     ``names`` are the coordinates; None means the links of all elastic joints. It is asked for at the Greville places of
     the acceleration, a spline of degree - 2: for profiles with M control points these are M - 2 moments, as many as
     accelerations have control points, so that as many equations hold as there are freedoms to meet them. Between them
-    forces are small, and smaller with more control points. ``at`` gives other moments.
+    forces are small, and smaller with more control points; far smaller where ``Phase.own`` gives the motors of elastic
+    joints splines with the same knots, two degrees below those of the links. ``at`` gives other moments.
 
     Example:
         >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # of a linear spline: its knots

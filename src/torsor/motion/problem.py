@@ -228,7 +228,7 @@ class MotionProblem:
             for profile, (least, most) in bounds.items():
                 spline = stretch.splines[profile]
                 first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
-                near = (first <= end) & (last >= begin)
+                near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
                 columns, known = (each[profile, : spline.count][near] for each in (stretch.columns, stretch.known))
                 given = known[columns < 0]
                 if not ((given >= least - TOUCHING) & (given <= most + TOUCHING)).all():
