@@ -108,7 +108,7 @@ class Traced:
         """
         if not self.node.has_recursions(expression):
             return made(False)
-        both = [ca.cse(made(direct)) for direct in (False, True)]
+        both = [made(direct) for direct in (False, True)]
         sizes = [ca.Function("count", [], each, {"allow_free": True}).n_instructions() for each in both]
         return both[sizes[1] < sizes[0]]
 
