@@ -43,6 +43,9 @@ from torsor.motion import (
     Unactuated,
     Velocities,
 )
+from torsor.reading import assemble
+from torsor.robot import Joint, Link
+from torsor.spatial import from_rpy, make_pose
 
 from .whole import disagreement
 
@@ -211,6 +214,43 @@ def test_an_arm_of_six_joints_has_exact_derivatives():
     costs = [Time(), Manipulability(frame="link6", part="all", kind="reciprocal"), TorqueRate(scale=1e3)]
     rows = [Torques(upper=100.0), Powers(upper=100.0), Reactions(force=100.0), TorqueRates(upper=1e3)]
     assert max(disagreement(MotionProblem(robot, phase(), costs, [*ends, *rows]))) < 1e-12
+
+
+@pytest.mark.slow
+def test_positions_that_follow_by_loops_may_be_quaternions():
+    links = [
+        Link("ground"),
+        Link("crank", 1.0, (0.15, 0, 0), np.diag([0.01, 0.02, 0.03])),
+        Link("rod", 0.5, (0.4, 0, 0), np.diag([0.01, 0.02, 0.03])),
+        Link("piston", 2.0, (0, 0, 0), np.diag([0.01, 0.01, 0.01])),
+    ]
+    joints = [
+        Joint("main", "revolute", "ground", "crank"),
+        Joint("ball", "spherical", "crank", "rod", make_pose(p=[0.3, 0, 0])),
+        Joint("slide", "prismatic", "ground", "piston", axis=(1, 0, 0)),
+    ]
+    tree = assemble("pump", links, joints).with_gravity([0, -9.81, 0])
+    tree = tree.with_frame("end", "rod", make_pose(p=[0.8, 0, 0]))
+    q = tree.integrate(tree.neutral(), [0.5, 0.1, 0.2, -0.3, 0.2])
+    pin = np.linalg.inv(tree.pose(q, "piston")) @ tree.pose(q, "end") @ make_pose(from_rpy([np.pi / 2, 0, 0]))
+    robot = tree.with_frame("anchor", "piston", pin).with_loop("cross", "anchor", "end", "universal")
+    rows = [Start(q=0.5, v=0.0), End(q=0.9, v=0.0), TorqueRates(upper=10.0), Reactions(force=10.0), Jerks(upper=100.0)]
+    problem = MotionProblem(robot.with_active(["main"]), phase(), [Time(), Effort()], rows, assembly=q)
+    program, rng = problem.program, np.random.default_rng(0)
+    x, felt = problem.guess() + 0.02 * rng.uniform(-1, 1, program.n), rng.uniform(-1, 1, program.m)
+
+    def slopes(x):
+        gradient, entries = program.slope(x)
+        jacobian = np.zeros((program.m, program.n))
+        np.add.at(jacobian, program.structure, entries)
+        return gradient, jacobian
+
+    steps = 1e-5 * np.eye(program.n)  # no second program here: central differences, good to nine digits
+    changes = [(program.value(x + step)[1] - program.value(x - step)[1]) / 2e-5 for step in steps]
+    sums = [[0.7 * g + felt @ J for g, J in (slopes(x + step), slopes(x - step))] for step in steps]
+    J, H = slopes(x)[1], program.bend(x, felt, 0.7)
+    assert np.abs(J - np.array(changes).T).max() < 1e-8 * np.abs(J).max()
+    assert np.abs(H - np.array([(up - down) / 2e-5 for up, down in sums])).max() < 1e-8 * np.abs(H).max()
 
 
 def test_recursions_and_plain_rules_give_the_same_derivatives():

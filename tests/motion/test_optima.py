@@ -215,3 +215,22 @@ def test_an_elastic_arm_of_two_links_vibrates_less_with_more_control_points():
         tau[:, :2] = 0.0
         left.append(_vibration(arm, q, v, tau, 0.8, 5e-4)[1])
     assert left[1] < left[0] / 10 and left[1] < 3e-4
+
+
+@pytest.mark.slow
+def test_the_quickest_motion_of_a_closed_mechanism_is_what_its_torques_cause():
+    robot = torsor.library.five_bar()
+    ends = [Start(q=[1.2, 0.8], v=0.0), End(q=[2.0, 1.4], v=0.0)]
+    problem = MotionProblem(robot, Phase((0.1, 1.5), points=9), Time(), [*ends, Torques(upper=15.0)])
+    found = solved(problem, 1e-8)
+    other = solved(problem, 1e-8, problem.guess() + 0.05 * np.sin(np.arange(problem.program.n)))
+    assert abs(found.objective / other.objective - 1) < 1e-6
+    s, seconds = np.linspace(0, 1, 201), found.objective
+    y = problem.program.layout.stretches[0].profiles(found.x, s, 3)
+    q = robot.assemble(y[0])
+    tau = robot.constrained_inverse_dynamics(q, y[1], y[2])
+    assert np.abs(tau).max() < 15.05  # 15 at nodes
+    force, t = Path.through(tau, 3, s), ca.SX.sym("t")
+    control = ca.Function("tau", [t, ca.SX.sym("q", 4), ca.SX.sym("v", 4)], [force.over(t / seconds)[0]])
+    replay = torsor.simulate(robot, q[0], np.zeros(4), seconds, controller=control, step=seconds / 800, progress=False)
+    assert np.abs(replay.q[::4] - q).max() < 1e-5

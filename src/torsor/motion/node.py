@@ -33,9 +33,18 @@ class Node:
     """A moment of a phase.
 
     ``q``, ``v``, ``a``, ``j`` are positions, velocities, accelerations and jerks of all of the robot's coordinates,
-    ``y`` the profiles with their rates, ``s`` the share of the phase that has passed, ``T`` its duration (s), ``t`` the
-    time since it began (s). ``tau`` are the forces, ``tau_rate`` their rates. All are CasADi SX columns. Of a link or
-    frame there are ``pose(place)`` (4 x 4), ``position(place)`` and ``velocity(place)`` (omega, v, in its own axes).
+    ``y`` the profiles with their rates (``profile`` has them by name), ``s`` the share of the phase that has passed,
+    ``T`` its duration (s), ``t`` the time since it began (s), ``shared`` the numbers of the whole problem by name.
+    ``tau`` are the forces, ``tau_rate`` their rates, of the coordinates ``force_names``, whose velocities are
+    ``force_velocities``. All are CasADi SX columns. Of a link or frame there are ``pose(place)`` (4 x 4),
+    ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)`` and ``jacobian(place)``; and
+    of all joints the reactions ``wrenches()``. ``call`` gives any algorithm of the robot, and ``rate`` rates in time.
+
+    Example:
+        >>> import torsor
+        >>> node = Node(Subject(torsor.library.two_link()))
+        >>> node.tau.shape, node.position("link2").shape, node.force_names
+        ((2, 1), (3, 1), ('joint1', 'joint2'))
     """
 
     def __init__(self, subject: Subject, shared: Sequence[str] = ()):

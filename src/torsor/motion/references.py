@@ -11,6 +11,7 @@ from torsor.errors import ModelError, describe
 from torsor.motion.frames import AXES, numbers, point_of
 from torsor.motion.node import Node
 from torsor.motion.paths import Path
+from torsor.motion.subject import Subject
 from torsor.motion.terms import Bound, Cost, Rows, chosen, one_of, positive, spread
 
 __all__ = ["Follow", "Manipulability", "Reference"]
@@ -77,6 +78,10 @@ class Follow(Rows):
     def profiles(self) -> Mapping[str, tuple[float, float]]:
         """Return the progress along the curve."""
         return {self.progress: (0.0, 1.0)}
+
+    def point_bounds(self, subject: Subject) -> Mapping[int, tuple[float, float]]:
+        """Return bounds of the progress: it stays on the curve."""
+        return {subject.names.index(self.progress): (0.0, 1.0)}
 
     def bound(self, node: Node) -> Bound:
         """Return the components of the deviation, and the rate of the progress."""
