@@ -186,7 +186,7 @@ def test_an_elastic_arm_is_moved_without_vibration():
     phase = Phase(0.6, points=16, degree=7, own={motor: Spline.uniform(14, 5)})
     ends = [Start(q=0.0, v=0.0, a=0.0), End(q=WAY, v=0.0, a=0.0)]
     problem = MotionProblem(elastic, phase, Effort(scale={motor: 1.0}), [*ends, Unactuated()])
-    q, v, a = problem.program.layout.stretches[0].profiles(solved(problem).x, np.linspace(0, 1, 101), 3)
+    q, v, a = problem.program.layout.stretches[0].profiles(solved(problem).x, np.linspace(0, 1, 61), 3)
     tau = elastic.inverse_dynamics(q, v, a)
     undriven = elastic.coordinate_names.index(joint)
     assert np.abs(tau[:, undriven]).max() < 1e-4 * np.abs(tau).max()  # also between the places of collocation
@@ -194,7 +194,7 @@ def test_an_elastic_arm_is_moved_without_vibration():
     during, after = _vibration(elastic, q, v, tau, 0.6, 1e-3)
     assert during < 1e-5 and after < 1e-5
     stiff = MotionProblem(robot, Phase(0.6, points=8, degree=7), Effort(), ends)
-    y = stiff.program.layout.stretches[0].profiles(solved(stiff).x, np.linspace(0, 1, 101), 3)
+    y = stiff.program.layout.stretches[0].profiles(solved(stiff).x, np.linspace(0, 1, 61), 3)
     tau[:, 1 - undriven] = robot.inverse_dynamics(*y)[:, 0]
     assert _vibration(elastic, np.repeat(y[0], 2, axis=1), np.repeat(y[1], 2, axis=1), tau, 0.6, 1e-3)[1] > 0.05
 
@@ -221,7 +221,7 @@ def test_an_elastic_arm_of_two_links_vibrates_less_with_more_control_points():
 def test_the_quickest_motion_of_a_closed_mechanism_is_what_its_torques_cause():
     robot = torsor.library.five_bar()
     ends = [Start(q=[1.2, 0.8], v=0.0), End(q=[2.0, 1.4], v=0.0)]
-    problem = MotionProblem(robot, Phase((0.1, 1.5), points=9), Time(), [*ends, Torques(upper=15.0)])
+    problem = MotionProblem(robot, Phase((0.1, 1.5), points=9, degree=5), Time(), [*ends, Torques(upper=15.0)])
     found = solved(problem, 1e-8)
     other = solved(problem, 1e-8, problem.guess() + 0.05 * np.sin(np.arange(problem.program.n)))
     assert abs(found.objective / other.objective - 1) < 1e-6
@@ -230,7 +230,7 @@ def test_the_quickest_motion_of_a_closed_mechanism_is_what_its_torques_cause():
     q = robot.assemble(y[0])
     tau = robot.constrained_inverse_dynamics(q, y[1], y[2])
     assert np.abs(tau).max() < 15.05  # 15 at nodes
-    force, t = Path.through(tau, 3, s), ca.SX.sym("t")
+    force, t = Path.through(tau, 5, s), ca.SX.sym("t")
     control = ca.Function("tau", [t, ca.SX.sym("q", 4), ca.SX.sym("v", 4)], [force.over(t / seconds)[0]])
     replay = torsor.simulate(robot, q[0], np.zeros(4), seconds, controller=control, step=seconds / 800, progress=False)
     assert np.abs(replay.q[::4] - q).max() < 1e-5
