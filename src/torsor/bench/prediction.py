@@ -82,22 +82,19 @@ def casadi_nlp(problem: MotionProblem, whole: bool = False) -> dict[str, Any]:
     (stretch,), (batch,) = program.layout.stretches, program.batches
     n, s = robot.nv, batch.s
     q, v, a = (ca.SX.sym(name, n) for name in "qva")
-    rows, numbers = [], {"Torques": robot.function("inverse_dynamics")(q, v, a), "Velocities": v}
-    for term in batch.traced.rows:
-        rows.append(numbers[type(term).__name__])
-    node = ca.Function("node", [q, v, a], [ca.vertcat(*rows)])
+    known = {"Torques": robot.function("inverse_dynamics")(q, v, a), "Velocities": v}
+    node = ca.Function("node", [q, v, a], [ca.vertcat(*(known[type(term).__name__] for term in batch.traced.rows))])
     kind = ca.SX if whole else ca.MX
     x = kind.sym("x", program.n)
     T, C = x[stretch.duration], []
-    for columns, known in zip(stretch.columns, stretch.known, strict=True):
-        C.append(ca.vertcat(*(x[int(k)] if k >= 0 else value for k, value in zip(columns, known, strict=True))))
+    for columns, values in zip(stretch.columns, stretch.known, strict=True):
+        C.append(ca.vertcat(*(x[int(k)] if k >= 0 else value for k, value in zip(columns, values, strict=True))))
     points = ca.horzcat(*C)
     motion = [ca.DM(stretch.splines[0].matrix(s, d)) @ points / T**d for d in range(3)]
-    mapped = node.map(len(s)) if not whole else None
-    if mapped is not None:
-        g = ca.vec(mapped(*(each.T for each in motion)))
-    else:
+    if whole:
         g = ca.vertcat(*(node(*(each[k, :].T for each in motion)) for k in range(len(s))))
+    else:
+        g = ca.vec(node.map(len(s))(*(each.T for each in motion)))
     return {"x": x, "f": T, "g": g / program.scales}
 
 
