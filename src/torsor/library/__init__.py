@@ -1,10 +1,11 @@
-"""Ready-made robots: those of the papers, arms rigid and elastic, moving bases, closed loops, chains, random trees."""
+"""Ready-made robots: of the papers, products, arms rigid and elastic, moving bases, loops, chains, random trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
 from torsor.library.loops import closed_leg, five_bar, four_bar, palletiser, slider_crank
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
 from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
+from torsor.library.products import panda, ur5
 from torsor.library.trees import planar_chain, random_tree
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "free_flying_arm",
     "gough_stewart",
     "palletiser",
+    "panda",
     "planar_chain",
     "quadruped",
     "random_tree",
@@ -29,4 +31,5 @@ __all__ = [
     "stanford",
     "three_rrr",
     "two_link",
+    "ur5",
 ]

@@ -4,16 +4,7 @@ from torsor.motion.distances import Capsule, Clearance, HalfSpace, Sphere
 from torsor.motion.ends import End, Linked, Periodic, Start, Symmetric
 from torsor.motion.expressions import ExpressionCost, ExpressionRows
 from torsor.motion.frames import FramePosition, FrameVelocity, Orientation
-from torsor.motion.limits import (
-    Accelerations,
-    Jerks,
-    Positions,
-    Powers,
-    TorqueRates,
-    Torques,
-    Unactuated,
-    Velocities,
-)
+from torsor.motion.limits import Accelerations, Jerks, Positions, Powers, TorqueRates, Torques, Unactuated, Velocities
 from torsor.motion.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
@@ -21,10 +12,12 @@ from torsor.motion.problem import MotionProblem
 from torsor.motion.reactions import Reaction, Reactions
 from torsor.motion.references import Follow, Manipulability, Reference
 from torsor.motion.splines import Spline
+from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms import Number
 
 __all__ = [
     "Accelerations",
+    "BangBang",
     "Capsule",
     "Clearance",
     "Effort",
@@ -62,4 +55,5 @@ __all__ = [
     "Torques",
     "Unactuated",
     "Velocities",
+    "switching",
 ]

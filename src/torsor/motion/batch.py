@@ -5,15 +5,17 @@ Profiles and their rates at a node are w_d = T^-d B_d c, with few control points
     dw_d/dc = T^-d B_d      dw_d/dT = -d/T w_d      d2w_d/dc dT = -d/T T^-d B_d      d2w_d/dT2 = d (d + 1)/T^2 w_d
 
 carry derivatives of a node's terms to control points and to the duration (document 001, eq. 4.15, which leaves T out).
+The kernels do what has T in it, and give derivatives by B_d c; ``carry`` does the rest.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.motion.carry import Blocks, Carry, Pairs
 from torsor.motion.layout import Layout
 from torsor.motion.traced import Traced
 
@@ -24,18 +26,17 @@ Indices = NDArray[np.intp]
 
 
 class _Scaled(NamedTuple):
-    """The basis in time at x: T, w (orders, K, N), and T^-d B_d (orders, K, N, P)."""
+    """The duration T at x, and the profiles with their rates in time w (orders, K, N)."""
 
     T: float
     w: Array
-    B: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Nodes at shares ``s`` (K,) of one phase, with the terms that ``traced`` has; ``weights`` (K,) are the integral's.
+    """Nodes at shares ``s`` (K,), rising, of one phase; ``weights`` (K,) are those of the integral.
 
-    Rows are node after node: row k m + r is row r of node k.
+    ``traced`` has the terms. Rows are node after node: row k m + r is row r of node k.
     """
 
     traced: Traced
@@ -50,24 +51,22 @@ class Batch:
         return len(self.s) * self.traced.m
 
     @cached_property
-    def _basis(self) -> tuple[Array, Indices]:
-        return self.layout.stretches[self.phase].basis(self.s, self.traced.orders)
-
-    @cached_property
-    def _columns(self) -> Indices:
-        """Where the control points (K, N, P) are in x; -1 for those that are known."""
-        stretch, places = self.layout.stretches[self.phase], self._basis[1]
-        return stretch.columns[np.arange(places.shape[1])[None, :, None], places]
+    def _carry(self) -> Carry:
+        return Carry(self.layout.stretches[self.phase], self.s, self.traced.orders, self.layout.size)
 
     def _scaled(self, x: Array) -> _Scaled:
-        stretch, (B, places) = self.layout.stretches[self.phase], self._basis
-        T = stretch.seconds(x)
-        C = stretch.points(x)[np.arange(places.shape[1])[None, :, None], places]
-        B = B * (T ** -np.arange(len(B), dtype=float))[:, None, None, None]
-        return _Scaled(T, np.einsum("dkip,kip->dki", B, C), B)
+        T, w = self._carry.stretch.seconds(x), self._carry.rates(x)
+        for d in range(1, len(w)):
+            w[d] /= T**d
+        return _Scaled(T, w)
+
+    @cached_property
+    def _specials(self) -> list[int]:
+        """Where T (-1 if it is known) and the numbers are in x."""
+        return [self._carry.stretch.duration, *self.layout.numbers.values()]
 
     def _numbers(self, x: Array) -> Array:
-        return x[list(self.layout.numbers.values())]
+        return x[self._specials[1:]]
 
     def _inputs(self, x: Array, at: _Scaled) -> dict[str, Array]:
         Q = self._closed(at.w[0]) if self.traced.node.subject.is_closed else None
@@ -90,171 +89,92 @@ class Batch:
             before[:] = [y.copy(), Q, Q if guess is None else np.where(good[:, None], Q, guess)]
         return Q
 
+    @cached_property
+    def _last(self) -> list[Any]:
+        """The x of which inputs were last asked for, and they: values and derivatives follow each other."""
+        return [b"", {}]
+
+    def _at(self, x: Array) -> dict[str, Array]:
+        place = x.tobytes()
+        if place != self._last[0]:
+            self._last[:] = place, self._inputs(x, self._scaled(x))
+        inputs: dict[str, Array] = self._last[1]
+        return inputs
+
     def value(self, x: Array) -> tuple[Array, float]:
         """Return the rows (K m,), and the integral."""
-        rows, cost = self.traced.value(**self._inputs(x, self._scaled(x)))
-        return rows.ravel(), float(self.weights @ cost[:, 0])
+        found = self.traced.value(**self._at(x))
+        rows = found["rows"].ravel() if self.traced.m else np.zeros(0)
+        return rows, float(self.weights @ found["cost"][:, 0])
 
     # First derivatives
 
     @cached_property
-    def _pairs(self) -> tuple[Indices, list[tuple[Indices, Indices]]]:
-        """The pairs (row, profile) that depend on each other, and for each order which entries belong to which pair."""
-        N, (rows, columns) = self.traced.count, self.traced.pattern
-        own = columns < self.traced.profiles
-        pairs, index = np.unique(np.stack([rows, columns % N])[:, own], axis=1, return_inverse=True)
-        orders = columns[own] // N
-        entries = np.flatnonzero(own)
-        parts = [(entries[orders == d], index.ravel()[orders == d]) for d in range(self.traced.orders)]
-        return pairs, parts
+    def _pairs(self) -> Pairs:
+        return Pairs(self._carry, self.traced.slope.pairs[1])
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries that ``slope`` gives: for control points, then T, then the numbers."""
-        K, m, (pairs, _) = len(self.s), self.traced.m, self._pairs
-        rows = np.broadcast_to(np.arange(K)[:, None, None] * m + pairs[0][:, None], self._shape).ravel()
-        columns = self._columns[:, pairs[1], :].ravel()
-        parts = [(rows[self._free], columns[self._free])]
-        at, numbers = self.layout.stretches[self.phase].duration, list(self.layout.numbers.values())
-        if at >= 0:
-            parts.append((self._rows_of(self._timed), np.full(K * len(self._timed), at)))
-        entries, which = self._number_entries
-        places = np.array(numbers, dtype=int)[which]
-        rows_ = np.arange(K)[:, None] * m + self.traced.pattern.rows[entries]
-        parts.append((rows_.ravel(), np.broadcast_to(places, rows_.shape).ravel()))
-        return np.concatenate([each[0] for each in parts]), np.concatenate([each[1] for each in parts])
+        """Rows and columns of the entries that ``slope`` gives: for control points, then T, then the numbers.
 
-    @property
-    def _shape(self) -> tuple[int, int, int]:
-        return len(self.s), self._pairs[0].shape[1], self._columns.shape[2]
-
-    @cached_property
-    def _free(self) -> Indices:
-        """Which of the entries (K, pairs, P) are by variables; functions that only pad the basis are none."""
-        wide = self._basis[0].any(axis=0)  # (K, N, P)
-        pairs = self._pairs[0]
-        return np.flatnonzero(((self._columns >= 0) & wide)[:, pairs[1], :].ravel())
-
-    def _rows_of(self, rows: Indices) -> Indices:
-        return np.asarray((np.arange(len(self.s))[:, None] * self.traced.m + rows).ravel())
-
-    @cached_property
-    def _timed(self) -> Indices:
-        """Rows that depend on the duration."""
-        N, (rows, columns) = self.traced.count, self.traced.pattern
-        return np.unique(rows[((columns >= N) & (columns < self.traced.profiles)) | (columns == self.traced.profiles)])
-
-    @cached_property
-    def _number_entries(self) -> tuple[Indices, Indices]:
-        which = self.traced.pattern.columns - self.traced.profiles - 1
-        entries = np.flatnonzero(which >= 0)
-        return entries, which[entries]
-
-    @cached_property
-    def _into_timed(self) -> Array:
-        """What adds entries (nnz, timed rows) of orders above 0, times -d, and of T, to the column of T."""
-        return np.asarray(self.traced.pattern.rows[:, None] == self._timed, dtype=float)
-
-    def _rates(self, at: _Scaled) -> Array:
-        """Return du/dT of all of u (K, u): -d/T w_d, and 1 for T itself."""
-        K, N = len(self.s), self.traced.count
-        found = np.zeros((K, self.traced.size))
-        for d in range(1, self.traced.orders):
-            found[:, d * N : (d + 1) * N] = -d / at.T * at.w[d]
-        found[:, self.traced.profiles] = 1.0
-        return found
+        The column is -1 where what the entry is by is known.
+        """
+        slope, at = self.traced.slope, np.arange(len(self.s)) * self.traced.m
+        nodes, pairs, columns = self._pairs.structure
+        timed, shared = at[:, None] + slope.timed, at[:, None] + slope.entries[0]
+        places = np.broadcast_to(np.array(self._specials[1:], dtype=int)[slope.entries[1]], shared.shape)
+        rows = np.concatenate([at[nodes] + slope.pairs[0][pairs], timed.ravel(), shared.ravel()])
+        return rows, np.concatenate([columns, np.full(timed.size, self._specials[0]), places.ravel()])
 
     def slope(self, x: Array) -> tuple[Array, Array]:
         """Return the entries of the rows' derivatives (see ``structure``), and the gradient (x,) of the integral."""
-        at = self._scaled(x)
-        rows, cost = self.traced.slope(**self._inputs(x, at))
-        return self._entries(rows, at), self._gradient(cost * self.weights[:, None], at)
+        found = self.traced.slope.call(**self._at(x))
+        values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
+        values += [found[name].ravel() for name in ("timed", "shared") if name in found]
+        return np.concatenate(values), self._gradient(found["cost"])
 
-    def _entries(self, found: Array, at: _Scaled) -> Array:
-        pairs, parts = self._pairs
-        local = np.zeros(self._shape)
-        for d, (entries, index) in enumerate(parts):
-            if entries.size:
-                i = pairs[1][index]
-                local[:, index, :] += found[:, entries, None] * at.B[d][:, i, :]
-        values = [local.ravel()[self._free]]
-        if self.layout.stretches[self.phase].duration >= 0:
-            timed = found * self._rates(at)[:, self.traced.pattern.columns]
-            values.append((timed @ self._into_timed).ravel())
-        values.append(found[:, self._number_entries[0]].ravel())
-        return np.concatenate(values)
-
-    def _gradient(self, slopes: Array, at: _Scaled) -> Array:
-        """Return the gradient (x,) of a sum of functions of nodes, from its derivatives (K, u)."""
-        gradient, D, N = np.zeros(self.layout.size + 1), self.traced.orders, self.traced.count
-        z = slopes[:, : D * N].reshape(len(self.s), D, N)
-        np.add.at(gradient, self._columns, np.einsum("kdi,dkip->kip", z, at.B))
-        duration = self.layout.stretches[self.phase].duration
-        if duration >= 0:
-            gradient[duration] += (slopes * self._rates(at)).sum()
-        if self.layout.numbers:
-            gradient[list(self.layout.numbers.values())] += slopes[:, D * N + 1 :].sum(axis=0)
-        return gradient[:-1]  # what is known has gone to the last
+    def _gradient(self, slopes: Array) -> Array:
+        """Return the gradient (x,) of the integral, from derivatives (K, orders N + specials) of the integrand."""
+        if not self.traced.costs:
+            return np.zeros(self.layout.size)
+        weighted, own = slopes * self.weights[:, None], self.traced.profiles
+        gradient: Array = self._carry.sums(weighted[:, :own], 1)[0]
+        for place, value in zip(self._specials, weighted[:, own:].sum(axis=0), strict=True):
+            if place >= 0:
+                gradient[place] += value
+        return gradient
 
     # Second derivatives
 
+    @cached_property
+    def _blocks(self) -> Blocks:
+        return Blocks(self._carry, *self.traced.bend.blocks)
+
     def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (x, x) of weight . integral + multipliers . rows."""
-        at, K, D, N = self._scaled(x), len(self.s), self.traced.orders, self.traced.count
-        given = {"multipliers": multipliers.reshape(K, self.traced.m), "weight": weight * self.weights}
-        lower, slopes = self.traced.bend(**self._inputs(x, at), **given)
-        H = self.traced.unpack(lower)
-        n = self.layout.size
-        total = np.zeros((n + 1, n + 1))
-        z = H[:, : D * N, : D * N].reshape(K, D, N, D, N)
-        half = sum(z[:, :, :, d, :, None] * at.B[d][:, None, None, :, :] for d in range(D))  # (K, D, N, N, P)
-        local = sum(half[:, d, :, None, :, :] * at.B[d][:, :, :, None, None] for d in range(D))  # (K, N, P, N, P)
-        where = self._columns.reshape(K, -1)
-        flat = np.where(where < 0, n, where)
-        index = (flat[:, :, None] * (n + 1) + flat[:, None, :]).ravel()
-        total += np.bincount(index, local.ravel(), minlength=(n + 1) ** 2).reshape(n + 1, n + 1)
-        duration, numbers = self.layout.stretches[self.phase].duration, list(self.layout.numbers.values())
-        if duration >= 0:
-            rates = self._rates(at)
-            pulled = np.einsum("kuv,kv->ku", H, rates)
-            orders = np.repeat(np.arange(D), N)
-            mixed = (pulled[:, : D * N] - orders / at.T * slopes[:, : D * N]).reshape(K, D, N)
-            column = np.bincount(flat.ravel(), np.einsum("kdi,dkip->kip", mixed, at.B).ravel(), minlength=n + 1)
-            total[duration] += column
-            total[:, duration] += column
-            w = at.w.transpose(1, 0, 2).reshape(K, D * N)
-            second = (slopes[:, : D * N] * orders * (orders + 1) * w).sum() / at.T**2
-            total[duration, duration] += (pulled * rates).sum() + second
-            if numbers:
-                across = pulled[:, D * N + 1 :].sum(axis=0)
-                total[duration, numbers] += across
-                total[numbers, duration] += across
-        for k, number in enumerate(numbers):
-            by_number = H[:, : D * N, D * N + 1 + k].reshape(K, D, N)
-            column = np.bincount(flat.ravel(), np.einsum("kdi,dkip->kip", by_number, at.B).ravel(), minlength=n + 1)
-            total[number] += column
-            total[:, number] += column
-            total[number, numbers] += H[:, D * N + 1 + k, D * N + 1 :].sum(axis=0)
-        return total[:-1, :-1]
+        given = {"multipliers": multipliers.reshape(len(self.s), self.traced.m), "weight": weight * self.weights}
+        found = self.traced.bend.call(**self._at(x), **given)
+        n, specials = self.layout.size, self._specials
+        total = self._blocks.total(found["blocks"]) if "blocks" in found else np.zeros((n, n))
+        if max(specials) >= 0:
+            mixed = self._carry.sums(found["mixed"], len(specials))
+            corner = found["corner"].sum(axis=0).reshape(len(specials), -1)
+            kept = [k for k, place in enumerate(specials) if place >= 0]
+            for k in kept:
+                total[specials[k]] += mixed[k]
+                total[:, specials[k]] += mixed[k]
+                for other in kept:
+                    total[specials[k], specials[other]] += corner[k, other]
+        return total
 
     @cached_property
     def touched(self) -> NDArray[np.bool_]:
-        """Where the Hessian may be other than zero (x, x), as 0 and 1."""
-        n, D, N = self.layout.size, self.traced.orders, self.traced.count
-        pattern = np.zeros((self.traced.size, self.traced.size), dtype=bool)
-        i, j = self.traced.bend_pattern
-        pattern[i, j] = pattern[j, i] = True
-        own = pattern[: D * N, : D * N].reshape(D, N, D, N).any(axis=(0, 2))
-        found = np.zeros((n + 1, n + 1), dtype=bool)
-        flat = np.where(self._columns < 0, n, self._columns)
-        for i, j in np.argwhere(own):
-            rows, columns = np.broadcast_arrays(flat[:, i, :, None], flat[:, j, None, :])
-            found[rows, columns] = True
-        duration, numbers = self.layout.stretches[self.phase].duration, list(self.layout.numbers.values())
-        seen = np.unique(flat)
-        for special in ([duration] if duration >= 0 else []) + numbers:
+        """Where the Hessian may be other than zero (x, x)."""
+        n, specials = self.layout.size, [place for place in self._specials if place >= 0]
+        found = np.zeros((n, n), dtype=bool)
+        found.ravel()[self._blocks.places.to] = True
+        seen = self._carry.seen
+        for special in specials:
             found[special, seen] = found[seen, special] = True
-            found[special, numbers] = found[numbers, special] = True
-            if duration >= 0:
-                found[special, duration] = found[duration, special] = True
-        return found[:-1, :-1]
+            found[special, specials] = True
+        return found

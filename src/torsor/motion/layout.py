@@ -40,20 +40,6 @@ class Stretch:
         """Return the duration."""
         return float(x[self.duration]) if self.duration >= 0 else self.phase.bounds[0]
 
-    def basis(self, s: Array, orders: int) -> tuple[Array, Indices]:
-        """Return the local functions (orders, K, N, P) at shares s (K,), and the indices (K, N, P) of their points."""
-        wide = max(spline.degree for spline in self.splines) + 1
-        values, places = (
-            np.zeros((orders, len(s), len(self.splines), wide)),
-            np.zeros((len(s), len(self.splines), wide), int),
-        )
-        for i, spline in enumerate(self.splines):
-            for order in range(orders):
-                found, first = spline.local(s, order)
-                values[order, :, i, : spline.degree + 1] = found
-            places[:, i] = np.minimum(first[:, None] + np.arange(wide), spline.count - 1)
-        return values, places
-
     def profiles(self, x: Array, s: Array, orders: int) -> Array:
         """Return profiles and their rates in time (orders, K, N) at shares s."""
         C, T = self.points(x), self.seconds(x)

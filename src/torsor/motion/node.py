@@ -9,6 +9,7 @@ numbers that the whole problem shares. Forces are quantities with derivatives of
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,13 +21,26 @@ from torsor.motion.subject import ORDERS, Subject
 __all__ = ["Node"]
 
 
-class _Quantity(NamedTuple):
+class _Made(NamedTuple):
     """Values (m x 1) with their derivatives by u (m x u), and the Hessian (u x u) of weights . values."""
 
-    symbol: ca.SX
     value: ca.SX
     jacobian: ca.SX
     hessian: Callable[[ca.SX], ca.SX]
+
+
+@dataclass(frozen=True, eq=False)
+class _Quantity:
+    """What terms know by a symbol (m x 1), of so many orders of profiles; it is traced when it is first needed."""
+
+    symbol: ca.SX
+    orders: int
+    make: Callable[[], _Made]
+
+    @cached_property
+    def made(self) -> _Made:
+        """Its values and their derivatives."""
+        return self.make()
 
 
 class Node:
@@ -111,7 +125,7 @@ class Node:
             return self._given("constrained_inverse_dynamics", *self._driving(self.Q))
         if self.subject.parameters:
             return self._given("inverse_dynamics", self.q, self.v, self.a)
-        return self._kept("tau", self._forces)
+        return self._kept("tau", 3, self._forces)
 
     @property
     def tau_rate(self) -> ca.SX:
@@ -123,7 +137,7 @@ class Node:
         if self.subject.parameters:
             rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
             return rates
-        return self._kept("tau_rate", self._force_rates)
+        return self._kept("tau_rate", 4, self._force_rates)
 
     def rate(self, expression: ca.SX) -> ca.SX:
         """Return the rate in time of an expression of profiles up to accelerations."""
@@ -174,10 +188,21 @@ class Node:
 
     # Derivatives
 
-    def _kept(self, name: str, make: Callable[[ca.SX], _Quantity]) -> ca.SX:
+    def _kept(self, name: str, orders: int, make: Callable[[], _Made]) -> ca.SX:
         if name not in self._quantities:
-            self._quantities[name] = make(ca.SX.sym(name, self.robot.nv))
+            self._quantities[name] = _Quantity(ca.SX.sym(name, self.robot.nv), orders, make)
         return self._quantities[name].symbol
+
+    @property
+    def quantities(self) -> tuple[ca.SX, ...]:
+        """The symbols of quantities that terms have used so far."""
+        return tuple(each.symbol for each in self._quantities.values())
+
+    def orders(self, expression: ca.SX) -> int:
+        """Return how many orders of profiles an expression of terms needs: 1 for positions alone."""
+        own = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
+        # With closed loops positions follow, and their second derivatives have accelerations in them.
+        return max([1 if self.Q is None else 3, *own, *(each.orders for each in self._used(expression))])
 
     @cached_property
     def u(self) -> ca.SX:
@@ -199,7 +224,7 @@ class Node:
             return ca.jacobian(expression, both) @ along
         return ca.jtimes(expression, both, along)
 
-    def _forces(self, symbol: ca.SX) -> _Quantity:
+    def _forces(self) -> _Made:
         state = self.q, self.v, self.a
         w = ca.vertcat(*state)
         W = self._by_u(w)
@@ -209,9 +234,9 @@ class Node:
             H: ca.SX = self.call("inverse_dynamics_hessian", *state, weights)
             return W.T @ H @ W + self._curved(w, J.T @ weights)
 
-        return _Quantity(symbol, self.call("inverse_dynamics", *state), J @ W, hessian)
+        return _Made(self.call("inverse_dynamics", *state), J @ W, hessian)
 
-    def _force_rates(self, symbol: ca.SX) -> _Quantity:
+    def _force_rates(self) -> _Made:
         """Return the rates of forces: with w = (q, v, a) and w' = (v, a, j), d(J w') = (dJ/dw w') dw + J dw'."""
         n, state = self.robot.nv, (self.q, self.v, self.a)
         names = [ca.SX.sym(name, n) for name in "qvaj"]
@@ -232,7 +257,7 @@ class Node:
         def hessian(weights: ca.SX) -> ca.SX:
             return W.T @ made(*values, weights)[1] @ W + self._curved(all_, slope.T @ weights)
 
-        return _Quantity(symbol, self.call("force_rate", *values)[1], slope @ W, hessian)
+        return _Made(self.call("force_rate", *values)[1], slope @ W, hessian)
 
     def _curved(self, w: ca.SX, weights: ca.SX) -> ca.SX:
         """Return the Hessian by u of weights . w, the weights held: zero where w is linear, as without a path."""
@@ -242,8 +267,8 @@ class Node:
 
     def _plain(self, expression: ca.SX) -> ca.SX:
         """Return an expression with the values of all quantities in place of their symbols."""
-        for each in self._quantities.values():
-            expression = ca.substitute(expression, each.symbol, each.value)
+        for each in self._used(expression):
+            expression = ca.substitute(expression, each.symbol, each.made.value)
         return expression
 
     def value(self, expression: ca.SX) -> ca.SX:
@@ -256,7 +281,7 @@ class Node:
             return self._by_u(self._plain(expression))
         total = self._by_u(expression)
         for each in self._used(expression):
-            total += ca.jacobian(expression, each.symbol) @ each.jacobian
+            total += ca.jacobian(expression, each.symbol) @ each.made.jacobian
         return self._plain(total)
 
     def bend(self, expression: ca.SX, direct: bool = False) -> ca.SX:
@@ -266,14 +291,14 @@ class Node:
         used = self._used(expression)
         total = self._by_u(self._by_u(expression).T)
         if used:
-            Y, J = ca.vertcat(*(each.symbol for each in used)), ca.vertcat(*(each.jacobian for each in used))
+            Y, J = ca.vertcat(*(each.symbol for each in used)), ca.vertcat(*(each.made.jacobian for each in used))
             by_Y = ca.jacobian(expression, Y).T
             cross = self._by_u(by_Y).T @ J
             total += cross + cross.T + J.T @ ca.jacobian(by_Y, Y) @ J
             first = 0
             for each in used:
                 last = first + each.symbol.numel()
-                total += each.hessian(by_Y[first:last])
+                total += each.made.hessian(by_Y[first:last])
                 first = last
         return self._plain(total)
 

@@ -23,6 +23,8 @@ class Time(Cost):
         0.5
     """
 
+    is_even = True
+
     def integrand(self, node: Node) -> ca.SX:
         """Return 1."""
         return ca.SX(1)

@@ -263,6 +263,13 @@ class MotionProblem:
         for (phase, moments, weights), terms in groups.items():
             own = weights if any(weights) else integrals.get((phase, moments), weights)
             merged.setdefault((phase, moments, own), []).extend(terms)
+        for (phase, moments, weights), terms in list(merged.items()):
+            # Where only the duration is integrated, any moments do: those of rows, which are looked at anyway.
+            if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in terms):
+                rows = next((key for key in merged if key[0] == phase and not any(key[2])), None)
+                if rows is not None:
+                    del merged[phase, moments, weights]
+                    merged[phase, rows[1], (sum(weights), *rows[2][1:])] = [*merged.pop(rows), *terms]
         return merged
 
     def guess(self) -> Array:

@@ -1,8 +1,9 @@
 """A motion problem as a nonlinear program: f(x) least, with bounds on x and on rows g(x)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,11 +97,28 @@ class Program:
         """Upper bounds of the rows, as scaled."""
         return self._raw_bounds[1] / self.scales
 
+    @cached_property
+    def _last(self) -> dict[str, tuple[bytes, Any]]:
+        """What was found last, by what it is, with the x that it was found at: solvers ask for f and g one by one."""
+        return {}
+
+    def _at(self, what: str, x: Array, find: Callable[[Array], Any]) -> Any:
+        place = x.tobytes()
+        if what not in self._last or self._last[what][0] != place:
+            self._last[what] = place, find(x)
+        return self._last[what][1]
+
     def value(self, x: Array) -> tuple[float, Array]:
-        """Return f, and the rows (m,)."""
+        """Return f, and the rows (m,), which are not to be written to."""
+        found: tuple[float, Array] = self._at("value", x, self._value)
+        return found
+
+    def _value(self, x: Array) -> tuple[float, Array]:
         found = [batch.value(x) for batch in self.batches]
         rows = np.concatenate([*(rows for rows, _ in found), self.linear.value(x)])
-        return sum(cost for _, cost in found), rows / self.scales
+        rows /= self.scales
+        rows.setflags(write=False)
+        return sum(cost for _, cost in found), rows
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
@@ -110,6 +128,7 @@ class Program:
 
     @cached_property
     def _order(self) -> tuple[Indices, Indices, Indices]:
+        """Which of the entries of batches and linear rows are kept, in order; and where all of them are."""
         rows, columns, first = [], [], 0
         for batch in self.batches:
             i, j = batch.structure
@@ -120,7 +139,8 @@ class Program:
         rows.append(i + first)
         columns.append(j)
         all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
-        return np.lexsort((all_rows, all_columns)), all_rows, all_columns
+        order = np.lexsort((all_rows, all_columns))
+        return order[all_columns[order] >= 0], all_rows, all_columns
 
     @cached_property
     def _linear_entries(self) -> NDArray[np.bool_]:
@@ -137,14 +157,26 @@ class Program:
         return self.scales[self.structure[0]]
 
     def slope(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (x,) of f, and the entries of the rows' derivatives (see ``structure``)."""
+        """Return the gradient (x,) of f, and the entries of the rows' derivatives (see ``structure``).
+
+        They are not to be written to.
+        """
+        found: tuple[Array, Array] = self._at("slope", x, self._slope)
+        return found
+
+    def _slope(self, x: Array) -> tuple[Array, Array]:
         gradient, entries = np.zeros(self.n), list[Array]()
         for batch in self.batches:
             values, own = batch.slope(x)
             gradient += own
             entries.append(values)
-        entries.append(self.linear.slope(x)[self._linear_entries])
-        return gradient, np.concatenate(entries)[self._order[0]] / self._entry_scales
+        if self.linear.m:
+            entries.append(self.linear.slope(x)[self._linear_entries])
+        values = np.concatenate([np.zeros(0), *entries])[self._order[0]]
+        values /= self._entry_scales
+        for each in (gradient, values):
+            each.setflags(write=False)
+        return gradient, values
 
     def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (x, x) of weight f + multipliers . rows."""
@@ -152,7 +184,7 @@ class Program:
         for batch in self.batches:
             total += batch.bend(x, felt[first : first + batch.m], weight)
             first += batch.m
-        return total + self.linear.bend(x, felt[first:])
+        return total + self.linear.bend(x, felt[first:]) if self.linear.m else total
 
     @cached_property
     def bend_structure(self) -> tuple[Indices, Indices]:

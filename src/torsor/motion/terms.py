@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -110,6 +110,7 @@ class Cost(Term):
     """A part of the objective: ``weight`` times the integral over time, or the sum over the moments ``at``."""
 
     weight: float = 1.0
+    is_even: ClassVar[bool] = False  # whether the integrand is the same in all moments
 
     @property
     def is_sum(self) -> bool:

@@ -1,34 +1,60 @@
 """The function of a node, traced and compiled: values, first and second derivatives of all terms of a kind of node."""
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
+from functools import cache as memo
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.compiler import compile
+from torsor.compiler import Kernel, cache, compiler_fingerprint, recall
+from torsor.dynamics import fingerprint
 from torsor.errors import ModelError, describe
 from torsor.motion.node import Node
 from torsor.motion.subject import ORDERS
 from torsor.motion.terms import Bound, Cost, Rows
 
-__all__ = ["Pattern", "Traced"]
+__all__ = ["Bend", "Slope", "Traced"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Call = Callable[..., tuple[Array, ...]]
+Call = Callable[..., dict[str, Array]]
+Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and patterns that tell where they belong
 
 SAME = 1e-9  # what numbers may differ by from bounds that they only just keep
 _SINGLE = ("T", "s", "weight")
 
 
-class Pattern(NamedTuple):
-    """Where the entries of a matrix that are not zero by structure are."""
+class Slope(NamedTuple):
+    """First derivatives of a node: which entries there are, and the kernel that gives them.
 
-    rows: Indices
-    columns: Indices
+    Derivatives are by B_d c = T^d w_d, the rates by the share s, by T with control points held, and by the numbers.
+    ``pairs`` (2, pairs) are the rows and profiles that depend on each other, ``timed`` the rows that depend on T,
+    ``entries`` (2, entries) the rows and numbers that do. The kernel gives "rows" (orders x pairs), "timed", "shared",
+    and of the integrand all derivatives, "cost" (orders x N, T, numbers).
+    """
+
+    pairs: Indices
+    timed: Indices
+    entries: Indices
+    call: Call
+
+
+class Bend(NamedTuple):
+    """Second derivatives of a node, as those of ``Slope``.
+
+    ``blocks`` (2, blocks) are the pairs of profiles i >= j that have any. The kernel gives "blocks" (orders of i x
+    orders of j x blocks), "mixed" (orders x N x specials) by a profile and by T or a number, and "corner" (specials x
+    specials) by two of these.
+    """
+
+    blocks: Indices
+    call: Call
 
 
 def _moving(term: Rows, bound: Bound) -> Bound:
@@ -58,11 +84,7 @@ class Traced:
         parts = [(1 if each.is_sum else node.T) * each.weight * each.integrand(node) for each in costs]
         total = sum(parts, start=ca.SX(0))
         self._rows, self._cost = ca.densify(expression), ca.densify(total)
-        plain = node.value(ca.vertcat(self._rows, self._cost))
-        used = [k for k in range(ORDERS) if ca.depends_on(plain, node.y[k])]
-        if node.Q is not None:
-            used.append(2)
-        self.orders, self.count = max(used, default=0) + 1, node.y[0].numel()
+        self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
         self.m = int(self._rows.numel())
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
@@ -73,21 +95,46 @@ class Traced:
         given = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}
         return given if node.Q is None else given | {"Q": node.Q}
 
-    def _kernel(self, name: str, more: dict[str, ca.SX], outputs: dict[str, ca.SX]) -> Call:
-        inputs = {key: each for key, each in (self._inputs | more).items() if each.numel()}
-        flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
-        kept = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
-        function = ca.Function(name, list(inputs.values()), list(kept.values()), list(inputs), list(kept))
-        shapes = [() if key in _SINGLE else (each.numel(),) for key, each in inputs.items()]
-        kernel = compile(function, inputs=shapes, outputs=[(each.numel(),) for each in kept.values()])
+    @cached_property
+    def _identity(self) -> str:
+        """A hash of all that the kernels depend on, which is known before anything of the robot is traced."""
+        node = self.node
+        inputs = [*node.y, node.T, node.s, node.numbers, *([] if node.Q is None else [node.Q]), *node.quantities]
+        outputs = [self._rows, self._cost, node.q, node.v, node.a, node.j]
+        terms = ca.Function("terms", inputs, outputs).serialize()
+        return fingerprint(node.robot, terms, self.orders, _source(), compiler_fingerprint())
 
-        def call(**values: Array) -> tuple[Array, ...]:
-            found = kernel(*(values[key] for key in inputs))
-            results = dict(zip(kept, found if isinstance(found, tuple) else (found,), strict=True))
-            batch = values["s"].shape
-            return tuple(results.get(key, np.zeros((*batch, 0))) for key in outputs)
+    def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
+        """Return the patterns and the kernel of outputs by name: kept ones where there are, or made and kept."""
+        keys = [hashlib.sha256(f"{self._identity} {name} {part}".encode()).hexdigest() for part in ("code", "patterns")]
+        kept, patterns = recall(keys[0]), cache.load(keys[1])
+        if kept is None or patterns is None:
+            outputs, found = make()
+            given = {key: each for key, each in (self._inputs | self._more(more)).items() if each.numel()}
+            flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
+            results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
+            function = ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
+            code, patterns = None, [np.ascontiguousarray(each, dtype=np.int64).tobytes() for each in found]
+            cache.store(keys[1], [json.dumps([each.shape for each in found]).encode(), *patterns])
+        else:
+            (function, code), found = kept, _arrays(patterns)
+        names = function.name_in(), function.name_out()
+        inputs = [() if key in _SINGLE else (function.numel_in(key),) for key in names[0]]
+        outputs_ = [(function.numel_out(key),) for key in names[1]]
+        kernel = Kernel(function, "float64", "cpu", 1, inputs, outputs_, key=keys[0], code=code)
 
-        return call
+        def call(**values: Array) -> dict[str, Array]:
+            results = kernel(*(values[key] for key in names[0]))
+            return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
+
+        return found, call
+
+    def _more(self, names: Sequence[str]) -> dict[str, ca.SX]:
+        return {key: self._weights[key] for key in names}
+
+    @cached_property
+    def _weights(self) -> dict[str, ca.SX]:
+        return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
         """Return columns by u without the orders that do not occur."""
@@ -96,9 +143,12 @@ class Traced:
 
     @cached_property
     def value(self) -> Call:
-        """The rows (m,), and the integrand (1,)."""
-        rows, cost = (self.node.value(each) for each in (self._rows, self._cost))
-        return self._kernel("value", {}, {"rows": rows, "cost": cost})
+        """The "rows" (m,), and the integrand, "cost" (1,)."""
+
+        def make() -> Made:
+            return {"rows": self.node.value(self._rows), "cost": self.node.value(self._cost)}, []
+
+        return self._kernel("value", (), make)[1]
 
     def _cheaper(self, made: Callable[[bool], list[ca.SX]], expression: ca.SX) -> list[ca.SX]:
         """Return derivatives by recursions, or by CasADi's own rules, whichever takes fewer operations.
@@ -121,19 +171,43 @@ class Traced:
         return rows, cost
 
     @cached_property
-    def pattern(self) -> Pattern:
-        """Where the derivatives of the rows are."""
-        return Pattern(*(np.array(each, dtype=int) for each in self._slopes[0].sparsity().get_triplet()))
+    def slope(self) -> Slope:
+        """Derivatives by (B c, T, numbers)."""
+        (pairs, timed, entries), call = self._kernel("slope", (), self._make_slope)
+        return Slope(pairs, timed, entries, call)
+
+    def _make_slope(self) -> Made:
+        rows, cost = self._slopes
+        N, D, T = self.count, self.orders, self.node.T
+        i, j = _triplet(rows)
+        own = j < self.profiles
+        pairs = np.unique(np.stack([i[own], j[own] % N]), axis=1)
+        timed = np.unique(i[(j >= N) & (j <= self.profiles)])
+        entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
+        full, rates = ca.densify(rows), self._rates
+        outputs = {
+            "rows": ca.vertcat(*(_taken(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
+            "timed": (full @ rates)[timed.tolist()],
+            "shared": _taken(full, entries[0], entries[1] + self.profiles + 1),
+            "cost": ca.vertcat(self._unscaled(cost.T), cost @ rates, cost[self.profiles + 1 :].T),
+        }
+        return outputs, [pairs, timed, entries]
 
     @cached_property
-    def slope(self) -> Call:
-        """Derivatives by u: entries of those of the rows (``pattern``), and all (u,) of the integrand."""
-        rows, cost = self._slopes
-        return self._kernel("slope", {}, {"rows": ca.vec(rows.nz[:]), "cost": ca.densify(cost).T})
+    def _rates(self) -> ca.SX:
+        """How profiles, their rates in time, T and the numbers change with T where control points are held."""
+        y, T = self.node.y, self.node.T
+        parts = [-d / T * y[d] for d in range(self.orders)]
+        return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
+
+    def _unscaled(self, column: ca.SX) -> ca.SX:
+        """Return derivatives by B c, orders after each other, from those by rates in time."""
+        N, T = self.count, self.node.T
+        return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 
     @cached_property
     def _bend(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
-        weights = {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
+        weights = self._weights
         total = weights["weight"] * self._cost + ca.dot(weights["multipliers"], self._rows)
 
         def made(direct: bool) -> list[ca.SX]:
@@ -145,25 +219,59 @@ class Traced:
         return weights, lower, slope
 
     @cached_property
-    def bend_pattern(self) -> Pattern:
-        """Where the entries of the Hessian are, its lower triangle."""
-        return Pattern(*(np.array(each, dtype=int) for each in self._bend[1].sparsity().get_triplet()))
+    def bend(self) -> Bend:
+        """Second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
+        (blocks,), call = self._kernel("bend", ("multipliers", "weight"), self._make_bend)
+        return Bend(blocks, call)
 
-    @cached_property
-    def bend(self) -> Call:
-        """Of weight . integrand + multipliers . rows: the Hessian (entries of ``bend_pattern``), the gradient (u,)."""
-        weights, lower, slope = self._bend
-        return self._kernel("bend", weights, {"lower": ca.vec(lower.nz[:]), "slope": slope})
-
-    def unpack(self, lower: Array) -> Array:
-        """Return the Hessians (K, u, u) of entries (K, ...) that the kernel gives."""
-        full = np.zeros((len(lower), self.size, self.size))
-        i, j = self.bend_pattern
-        full[:, i, j] = lower
-        full[:, j, i] = lower
-        return full
+    def _make_bend(self) -> Made:
+        _, lower, slope = self._bend
+        N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
+        i, j = _triplet(lower)
+        own = i < U  # and so is j
+        touched = np.zeros((N, N), dtype=bool)
+        touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
+        blocks = np.stack(np.nonzero(np.tril(touched)))
+        full = ca.densify(ca.tril2symm(lower))
+        pulled = full @ self._rates
+        second = sum((d * (d + 1) * ca.dot(y[d], slope[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0))
+        orders = ca.DM(np.repeat(np.arange(D), N))
+        mixed = ca.horzcat(pulled[:U] - orders / T * slope[:U], full[:U, U + 1 :])
+        scaled = ca.horzcat(*(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
+        corner = ca.vertcat(
+            ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T),
+            ca.horzcat(pulled[U + 1 :], full[U + 1 :, U + 1 :]),
+        )
+        by_orders = [
+            _taken(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D)
+        ]
+        outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
+        return outputs, [blocks]
 
     def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
         """Return the arguments of kernels, from profiles and their rates (orders, K, N)."""
         given: dict[str, Any] = {f"y_{k}": y[k] for k in range(self.orders)}
         return given | {"T": np.array(T), "numbers": numbers, "s": s} | ({} if Q is None else {"Q": Q})
+
+
+def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:
+    rows, columns = matrix.sparsity().get_triplet()
+    return np.array(rows, dtype=int), np.array(columns, dtype=int)
+
+
+def _taken(matrix: ca.SX, rows: Indices, columns: Indices) -> ca.SX:
+    """Return entries of a dense matrix as a column."""
+    return matrix[(rows + columns * matrix.shape[0]).tolist()] if rows.size else ca.SX(0, 1)
+
+
+def _arrays(kept: Sequence[bytes]) -> list[Indices]:
+    """Return patterns as they were kept: their shapes, then each."""
+    shapes = json.loads(kept[0])
+    return [np.frombuffer(each, dtype=np.int64).reshape(shape) for each, shape in zip(kept[1:], shapes, strict=True)]
+
+
+@memo
+def _source() -> str:
+    """Return a hash of the source that derivatives come from: another version must not find what this one kept."""
+    parts = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("node", "subject", "traced")]
+    return hashlib.sha256(b"".join(parts)).hexdigest()

@@ -1,0 +1,35 @@
+"""An arm with a spring in a joint, moved so that nothing swings when it has arrived."""
+
+from typing import Any
+
+from torsor import library
+from torsor.motion.ends import End, Start
+from torsor.motion.limits import Torques, Unactuated
+from torsor.motion.objectives import Time
+from torsor.motion.phase import Phase
+from torsor.motion.problem import MotionProblem
+
+__all__ = ["elastic_arm"]
+
+
+def elastic_arm(
+    start: Any = (0.0, 0.3, 0.5), end: Any = (1.0, 0.9, -0.4), points: int = 16, torque: float = 30.0
+) -> MotionProblem:
+    """Return the least time of the elastic arm of document 004 that leaves no vibration behind.
+
+    ``start`` and ``end`` are the positions (3,) of the links (rad). There is a spring between the last motor and its
+    link: nobody drives the link, whose equation of motion must hold (``Unactuated``). At both ends everything is at
+    rest without acceleration; the motor is where the spring then holds the link, against gravity. Motors give
+    ``torque`` (N m) at most. Splines are of degree 5: the motor's acceleration has the link's fourth derivative in it.
+
+    Example:
+        >>> elastic_arm().subject.names
+        ('joint1', 'joint2', 'joint3', 'joint3/motor')
+    """
+    names = ("joint1", "joint2", "joint3")
+    still: dict[str, Any] = {"v": 0.0, "a": 0.0}
+    places = [dict(zip(names, map(float, each), strict=True)) for each in (start, end)]
+    ends = Start(q=places[0], **still), End(q=places[1], **still)
+    drives = Torques(upper={"joint1": torque, "joint2": torque, "joint3/motor": torque})
+    phase = Phase((0.2, 4.0), points=points, degree=5)
+    return MotionProblem(library.elastic_arm(), phase, Time(), [*ends, Unactuated(), drives], name="elastic-arm")

@@ -1,0 +1,87 @@
+"""The motions of documents 001 and 002."""
+
+import math
+from typing import Any
+
+from torsor import library
+from torsor.errors import ModelError, describe
+from torsor.motion.ends import End, Start
+from torsor.motion.limits import TorqueRates, Torques
+from torsor.motion.objectives import Effort, Time
+from torsor.motion.phase import Phase
+from torsor.motion.problem import MotionProblem
+from torsor.motion.terms import Cost
+
+__all__ = ["slide_link", "stanford_rates", "two_link_time"]
+
+VARIANTS = ("printed", "reordered", "without-offset")
+
+
+def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
+    """Return the least time of the two-link arm of document 001 from (0, -2) to (1, -1) rad, both at rest, with 10 N m.
+
+    Tables 4.1 and 4.2, eqs. 4.16 and 4.17. ``points`` is the number of control points of each joint (cubic splines),
+    ``nodes`` that of the moments at which torques are looked at (ten a control point). With 30 points the least time
+    is 0.39231 s; the true optimum, with torques that jump, is 0.391854540 s (``motion.switching``).
+
+    Example:
+        >>> round(two_link_time(points=8).solve().T, 4)
+        0.4054
+    """
+    ends = Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)
+    phase = Phase((0.1, 2.0), points=points, nodes=nodes)
+    return MotionProblem(library.two_link(), phase, Time(), [*ends, Torques(upper=10.0)], name="two-link-time")
+
+
+def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> MotionProblem:
+    """Return the motion of document 001's slide with a swinging link that takes little time and little effort.
+
+    Tables 4.3 and 4.4, eqs. 4.18 and 4.19: the integral of (1 - u) + u (f1^2 + tau2^2) is least, ``u`` from 0 to 1,
+    from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of what is printed is T = 0.64626 s
+    and J = 0.853063, not the document's 0.5585 s. Two other readings are ``variant="reordered"``, where the four
+    numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4; 0.56714 s and 0.748623, the
+    natural reading that comes nearest), and "without-offset", where the link's angle is q2 and not pi/2 + q2 (0.58578 s
+    and 0.773235); its q2 is counted from there, so that positions are pi/2 less than those printed. None is proven.
+    ``motion.pareto`` gives the front over u.
+
+    Example:
+        >>> round(slide_link(points=8).solve(tolerance=1e-9).objective, 5)
+        0.85308
+    """
+    if variant not in VARIANTS:
+        raise ModelError(describe(f"variant is {variant!r}", where="slide-link", allowed=", ".join(VARIANTS)))
+    if not (isinstance(u, (int, float)) and 0 <= u <= 1):
+        raise ModelError(describe(f"u is {u!r}", where="slide-link", allowed="a number from 0 to 1"))
+    quarter = math.pi / 4
+    start, end = {
+        "printed": ([0.1, 0.6], [quarter, -quarter]),
+        "reordered": ([0.1, quarter], [0.6, -quarter]),
+        "without-offset": ([0.1, 0.6 - 2 * quarter], [quarter, -3 * quarter]),
+    }[variant]
+    parts: list[Cost] = [Time(weight=1 - u), Effort(weight=u)]
+    limits: list[Any] = [Start(q=start, v=0.0), End(q=end, v=0.0), Torques(upper=10.0)]
+    phase = Phase((0.1, 2.0), points=points)
+    return MotionProblem(
+        library.slide_link(), phase, [each for each in parts if each.weight], limits, name="slide-link"
+    )
+
+
+def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0) -> MotionProblem:
+    """Return the least time of the Stanford arm over the move of document 002, Table III, with limited force rates.
+
+    Drives follow a torque no faster than they can: what document 002 computes force rates for. ``force`` (N m, N of the
+    slide) bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without
+    acceleration, so that forces begin and end at what holds it. Splines are of degree 5, whose force rates are smooth.
+
+    Example:
+        >>> stanford_rates().subject.names[2]
+        'joint3'
+    """
+    half = math.pi / 2
+    ends = (
+        Start(q=[half, 0.0, 0.0, half, half / 2, half], v=0.0, a=0.0),
+        End(q=[half / 2, half, 2.0, half / 2, half, 0.0], v=0.0, a=0.0),
+    )
+    phase = Phase((0.3, 4.0), points=points, degree=5)
+    limits: list[Any] = [*ends, Torques(upper=force), TorqueRates(upper=rate)]
+    return MotionProblem(library.stanford(), phase, Time(), limits, name="stanford-rates")

@@ -1,0 +1,87 @@
+"""Arms that are sold, from point to point in the least time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torsor import library
+from torsor.model import Robot
+from torsor.motion.distances import Capsule, Clearance, Sphere
+from torsor.motion.ends import End, Start
+from torsor.motion.limits import TorqueRates, Torques, Velocities
+from torsor.motion.objectives import Time
+from torsor.motion.phase import Phase
+from torsor.motion.problem import MotionProblem
+
+__all__ = ["panda_time", "ur5_time"]
+
+_UR5_BODIES = (
+    Capsule(link="upper_arm_link", start=(0, 0, 0), end=(0, 0, 0.425), radius=0.075),
+    Capsule(link="forearm_link", start=(0, 0, 0), end=(0, 0, 0.39225), radius=0.06),
+    Capsule(link="wrist_1_link", start=(0, 0, 0), end=(0, 0.093, 0), radius=0.05),
+    Sphere(link="ee_link", radius=0.06),
+)
+_PANDA_BODIES = (
+    Capsule(link="panda_link2", start=(0, 0, 0), end=(0, -0.316, 0), radius=0.08),
+    Capsule(link="panda_link4", start=(-0.0825, 0, 0), end=(-0.0825, 0.384, 0), radius=0.08),
+    Capsule(link="panda_link7", start=(0, 0, -0.05), end=(0, 0, 0.15), radius=0.08),
+)
+
+
+def ur5_time(
+    start: Any = (0.0, -1.5, 1.0, -1.0, -1.5, 0.0),
+    end: Any = (1.5, -0.5, 0.5, -1.5, -1.0, 1.0),
+    points: int = 12,
+    torque_rates: Any = None,
+    obstacles: Sequence[Any] = (),
+) -> MotionProblem:
+    """Return the least time of a UR5 from ``start`` to ``end`` (6,) in rad, both at rest.
+
+    Torques and velocities keep the robot's limits. ``torque_rates`` (N m/s: a number, or one for each joint) bounds the
+    rates of torques too; the maker publishes none. Accelerations are then zero at both ends and splines of degree 5,
+    otherwise cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see ``motion.Clearance``), which
+    upper arm, forearm, wrist and tool keep clear of; these are covered by capsules and a sphere.
+
+    Example:
+        >>> from torsor import motion
+        >>> lamp = motion.Sphere(center=(0.45, 0.55, 0.5), radius=0.1)
+        >>> ur5_time(obstacles=[lamp]).constraints[-1].title
+        'Clearance'
+    """
+    return _point_to_point("ur5-time", library.ur5(), (start, end), points, torque_rates, _UR5_BODIES, obstacles)
+
+
+def panda_time(
+    start: Any = (0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8),
+    end: Any = (1.2, 0.3, -0.3, -1.5, 0.4, 1.9, 0.2),
+    points: int = 12,
+    torque_rates: Any = 1000.0,
+    obstacles: Sequence[Any] = (),
+) -> MotionProblem:
+    """Return the least time of a Panda with its hand from ``start`` to ``end`` (7,) in rad, both at rest.
+
+    As ``ur5_time``; torque rates keep the maker's 1000 N m/s unless others are given, or None.
+
+    Example:
+        >>> panda_time(points=8).subject.names[0]
+        'panda_joint1'
+    """
+    return _point_to_point("panda-time", library.panda(), (start, end), points, torque_rates, _PANDA_BODIES, obstacles)
+
+
+def _point_to_point(
+    name: str,
+    robot: Robot,
+    ends: tuple[Any, Any],
+    points: int,
+    torque_rates: Any,
+    bodies: Sequence[Any],
+    obstacles: Sequence[Any],
+) -> MotionProblem:
+    still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
+    limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques(), Velocities()]
+    if torque_rates is not None:
+        limits.append(TorqueRates(upper=torque_rates))
+    if obstacles:
+        limits.append(Clearance(first=bodies, second=tuple(obstacles), least=0.01))
+    phase = Phase((0.1, 5.0), points=points, degree=3 if torque_rates is None else 5)
+    return MotionProblem(robot, phase, Time(), limits, name=name)

@@ -1,0 +1,311 @@
+"""Bang-bang motions: the least time under torque limits, with the moments at which torques switch as the variables.
+
+In the least time from rest to rest every torque is at one of its bounds nearly always, and jumps between them. Splines
+come near to it; what they show is which torque is at which bound when. With the moments of the switches and the
+duration as unknowns z, the robot's direct dynamics leads from the start to a state y(T; z), and
+
+    y(T; z) - (q_end, v_end) = 0
+
+are 2 nv equations, solved by Newton's method where there are as many unknowns: 2 nv - 1 switches in all, as is usual.
+The motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque, have the
+sign that asks for the bound at which the torque is (Pontryagin's principle).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.model import Robot
+from torsor.motion.ends import End, Start
+from torsor.motion.limits import Torques
+from torsor.motion.objectives import Time
+from torsor.motion.problem import MotionProblem
+from torsor.motion.solvers.ipopt import solve_ipopt
+from torsor.motion.solvers.outcome import Settings
+
+__all__ = ["BangBang", "switching"]
+
+Array = NDArray[np.float64]
+
+AT_BOUND = 0.8  # of half the range of a torque: beyond it, the spline means the bound
+STEPS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
+CLEAR = 0.02  # switching functions, scaled to 1 at most, that are not about to change their sign
+SAMPLES = 2001  # at which the spline's torques are looked at
+
+
+class Solved(Protocol):
+    """A problem with the variables of its solution, such as a ``MotionResult``."""
+
+    @property
+    def problem(self) -> MotionProblem:
+        """The problem."""
+
+    @property
+    def x(self) -> Array:
+        """The variables."""
+
+
+class _Task(NamedTuple):
+    """What is asked for: from a state (2 nv,) to another, torques between bounds (nv,)."""
+
+    robot: Robot
+    start: Array
+    end: Array
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True, eq=False)
+class BangBang:
+    """A motion whose torques are at their bounds, and jump.
+
+    ``T`` is its duration (s), ``switches`` has the moments (s) at which each torque jumps, ``first`` (nv,) is +1 where
+    a torque begins at its upper bound and -1 at the lower. ``residual`` is the largest distance of a position or
+    velocity from where it should end, ``iterations`` those of Newton's method. ``margin`` says how clearly it is an
+    extremal: the least of the switching functions, each scaled to 1 at most and signed by the side at which its torque
+    is, away from the switches; below 0 some torque is at the wrong bound, and another order of switches is faster.
+    """
+
+    robot: Robot
+    start: Array
+    lower: Array
+    upper: Array
+    T: float
+    switches: tuple[Array, ...]
+    first: Array
+    residual: float
+    margin: float
+    iterations: int
+
+    def torques(self, t: ArrayLike) -> Array:
+        """Return the torques (..., nv) at times (...)."""
+        at = np.asarray(t, dtype=float)
+        count = np.stack([np.searchsorted(each, at, side="right") for each in self.switches], axis=-1)
+        return np.where(self.first * (-1.0) ** count > 0, self.upper, self.lower)
+
+    def states(self, samples: int = 201) -> tuple[Array, Array, Array]:
+        """Return times (samples,) at equal distances, positions (samples, nv) and velocities (samples, nv)."""
+        times = np.linspace(0.0, self.T, samples)
+        found, jumps, rate = [self.start], np.sort(np.concatenate(self.switches)), _rate_of(self.robot)
+        for begin, end in pairwise(times):
+            y = found[-1]
+            for a, b in pairwise([begin, *jumps[(jumps > begin) & (jumps < end)], end]):
+                y = _moved(rate, y, self.torques((a + b) / 2), np.array(b - a), 1)
+            found.append(y)
+        n = self.robot.nv
+        return times, np.array(found)[:, :n], np.array(found)[:, n:]
+
+
+def switching(solved: MotionProblem | Solved, tolerance: float = 1e-10, iterations: int = 50) -> BangBang:
+    """Return the bang-bang motion near the least-time motion of splines: from a problem, or from its result.
+
+    The problem has one phase, all positions and velocities given at both ends, ``Time`` as its objective and bounds on
+    all torques, and nothing else. ``tolerance`` is that of the state at the end (rad, m, and per s).
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)
+        >>> arm, phase = torsor.library.two_link(), motion.Phase((0.1, 2.0), points=12)
+        >>> best = motion.switching(motion.MotionProblem(arm, phase, motion.Time(), [*ends, motion.Torques()]))
+        >>> round(best.T, 9), [each.round(6).tolist() for each in best.switches]
+        (0.39185454, [[0.195927], [0.045709, 0.2353]])
+    """
+    problem = solved if isinstance(solved, MotionProblem) else solved.problem
+    task = _task(problem)
+    x = solve_ipopt(problem.program, problem.guess(), Settings()).x if problem is solved else solved.x  # type: ignore[union-attr]
+    first, switches, T = _structure(problem, task, x)
+    found = _Shooting(task, first, np.repeat(np.arange(len(switches)), [len(each) for each in switches]))
+    if len(found.order) + 1 != 2 * task.robot.nv:
+        seen = "; ".join(
+            f"{name}: {each.size}" for name, each in zip(task.robot.coordinate_names, switches, strict=True)
+        )
+        needed = f"{2 * task.robot.nv - 1} in all, one fewer than equations"
+        fix = "solve with more control points; where torques stay between their bounds there is no bang-bang motion"
+        raise ModelError(describe(f"switches of {seen}", where=problem.name, allowed=needed, fix=fix))
+    return found.solve(np.concatenate([*switches, [T]]), tolerance, iterations, problem.name)
+
+
+def _task(problem: MotionProblem) -> _Task:
+    """Return what is asked for, or refuse what is more than a bang-bang motion can be asked for."""
+    subject, where = problem.subject, problem.name
+    if subject.is_closed or subject.path is not None or subject.frozen or subject.parameters or len(problem.stages) > 1:
+        allowed = "one phase of a robot whose coordinates are all free"
+        raise ModelError(describe("loops, a path, or held coordinates", where=where, allowed=allowed))
+    if not all(isinstance(each, Time) for each in problem.costs):
+        raise ModelError(describe("an objective beside time", where=where, allowed="Time alone"))
+    extra = [each.title for each in problem.conditions if not isinstance(each, (Start, End, Torques))]
+    if extra:
+        raise ModelError(describe(f"{extra[0]}", where=where, allowed="Start, End and Torques"))
+    names, n = subject.names, subject.robot.nv
+    states = []
+    for kind in (Start, End):
+        given = {
+            key: value
+            for each in problem.conditions
+            if isinstance(each, kind)
+            for key, value in each.values(names).items()
+        }
+        if set(given) != {(profile, order) for profile in range(n) for order in (0, 1)}:
+            found = f"{kind.__name__} has other values than q and v of every coordinate"
+            raise ModelError(describe(found, where=where, fix="give q and v, and no more"))
+        states.append(np.array([given[profile, order] for order in (0, 1) for profile in range(n)]))
+    bounds = [each.bound(problem._node) for each in problem.conditions if isinstance(each, Torques)]
+    if len(bounds) != 1 or bounds[0].labels != names or not np.isfinite([bounds[0].lower, bounds[0].upper]).all():
+        raise ModelError(describe("torques without both bounds", where=where, fix="give Torques of every coordinate"))
+    return _Task(subject.robot, states[0], states[1], bounds[0].lower, bounds[0].upper)
+
+
+def _structure(problem: MotionProblem, task: _Task, x: Array) -> tuple[Array, tuple[Array, ...], float]:
+    """Return the sides (nv,) at which torques begin, when each switches, and the duration, as splines have them."""
+    stretch, s = problem.program.layout.stretches[0], np.linspace(0.0, 1.0, SAMPLES)
+    tau = task.robot.inverse_dynamics(*stretch.profiles(x, s, 3))
+    scaled = (tau - (task.lower + task.upper) / 2) / ((task.upper - task.lower) / 2)
+    T, first, switches = stretch.seconds(x), np.zeros(task.robot.nv), list[Array]()
+    for k, level in enumerate(scaled.T):
+        at = np.flatnonzero(np.abs(level) > AT_BOUND)
+        if not at.size:
+            name = task.robot.coordinate_names[k]
+            raise ModelError(describe(f"the torque of {name} reaches no bound", where=problem.name))
+        sides = np.sign(level[at])
+        first[k] = sides[0]
+        jumps = np.flatnonzero(np.diff(sides))
+        switches.append(np.array([_crossing(level, at[j], at[j + 1]) for j in jumps]) * T / (SAMPLES - 1))
+    return first, tuple(switches), T
+
+
+def _crossing(level: Array, begin: int, end: int) -> float:
+    """Return where a level that changes its sign between two samples is zero, in samples."""
+    k = begin + int(np.flatnonzero(np.sign(level[begin : end + 1]) != np.sign(level[begin]))[0])
+    return float(k - level[k] / (level[k] - level[k - 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Shooting:
+    """The equations of switches z = (moments, T); ``order`` says which torque each moment is of."""
+
+    task: _Task
+    first: Array
+    order: NDArray[np.intp]
+
+    def _pieces(self, z: Array) -> tuple[Array, Array]:
+        """Return the lengths (..., pieces) between jumps, and the torques (..., pieces, nv) there, of many z."""
+        jumps, T = z[..., :-1], z[..., -1:]
+        ranks = np.argsort(jumps, axis=-1, kind="stable")
+        edges = np.concatenate([np.zeros_like(T), np.take_along_axis(jumps, ranks, -1), T], axis=-1)
+        flips = np.ones((*ranks.shape, self.task.robot.nv))
+        np.put_along_axis(flips, self.order[ranks][..., None], -1.0, axis=-1)
+        sides = np.concatenate([np.ones((*ranks.shape[:-1], 1, self.task.robot.nv)), flips], axis=-2).cumprod(axis=-2)
+        return np.diff(edges, axis=-1), np.where(self.first * sides > 0, self.task.upper, self.task.lower)
+
+    def end(self, z: Array, parts: int) -> Array:
+        """Return the states (..., 2 nv) at the end."""
+        lengths, torques = self._pieces(z)
+        y, rate = np.broadcast_to(self.task.start, (*z.shape[:-1], len(self.task.start))), _rate_of(self.task.robot)
+        for k in range(lengths.shape[-1]):
+            y = _moved(rate, y, torques[..., k, :], lengths[..., k], parts)
+        return y
+
+    def slopes(self, z: Array, parts: int) -> Array:
+        """Return the derivatives (2 nv, z) of the state at the end, by central differences."""
+        step = 1e-6 * z[-1]
+        ahead, behind = (self.end(z + sign * step * np.eye(len(z)), parts) for sign in (1, -1))
+        return np.asarray((ahead - behind).T / (2 * step))
+
+    def solve(self, z: Array, tolerance: float, iterations: int, where: str) -> BangBang:
+        """Return the motion by Newton's method, with steps that keep the order of each torque's switches."""
+        parts, off = 2, self.end(z, 2) - self.task.end
+        for iteration in range(iterations):
+            if np.abs(off).max() < tolerance:
+                finer = self.end(z, 2 * parts) - self.task.end
+                if np.abs(finer - off).max() < tolerance / 10:
+                    return self._found(z, float(np.abs(off).max()), iteration, parts)
+                parts, off = 2 * parts, finer
+                continue
+            slopes = self.slopes(z, parts)
+            if np.linalg.cond(slopes) > 1e12:
+                raise ModelError(describe("the equations of switches are singular", where=where))
+            step, share = np.linalg.solve(slopes, -off), 1.0
+            for _ in range(30):
+                new = z + share * step
+                if self._is_rising(new):
+                    moved = self.end(new, parts) - self.task.end
+                    if np.linalg.norm(moved) < np.linalg.norm(off):
+                        break
+                share /= 2
+            else:
+                break
+            z, off = new, moved
+        found = f"switches do not lead to the end: {np.abs(off).max():.3g} off"
+        raise ModelError(describe(found, where=where, fix="solve with more control points"))
+
+    def _is_rising(self, z: Array) -> bool:
+        own = [z[:-1][self.order == k] for k in range(self.task.robot.nv)]
+        return all((np.diff([0.0, *each, z[-1]]) > 0).all() for each in own)
+
+    def _found(self, z: Array, residual: float, iterations: int, parts: int) -> BangBang:
+        own = tuple(z[:-1][self.order == k] for k in range(self.task.robot.nv))
+        task, margin = self.task, self._margin(z, parts)
+        ends = task.start, task.lower, task.upper
+        return BangBang(task.robot, *ends, float(z[-1]), own, self.first, residual, margin, iterations)
+
+    def _margin(self, z: Array, parts: int) -> float:
+        """Return the least signed switching function, from costates p' = -(df/dy)^T p that go back from the end."""
+        slopes, n = self.slopes(z, parts), self.task.robot.nv
+        p = np.linalg.svd(slopes[:, :-1])[0][:, -1]  # no switch changes p y(T); and p y'(T) > 0
+        y = np.concatenate([self.task.end, p * np.sign(p @ slopes[:, -1])])
+        lengths, torques = self._pieces(z)
+        rate, samples = _costate_rate_of(self.task.robot), 8
+        pulled, sides = [], []
+        for length, tau in zip(lengths[::-1], torques[::-1], strict=True):
+            for _ in range(samples):
+                pulled.append(np.linalg.solve(self.task.robot.mass_matrix(y[:n]), y[3 * n :]))
+                sides.append(np.sign(tau - (self.task.lower + self.task.upper) / 2))
+                y = _moved(rate, y, tau, np.array(-length / samples), 1)
+        scaled = np.array(pulled) / np.abs(pulled).max(axis=0) * np.array(sides)
+        return float(scaled[np.abs(scaled) > CLEAR].min())
+
+
+Rate = Callable[[Array, Array], Array]
+
+
+def _rate_of(robot: Robot) -> Rate:
+    """Return y' of y = (q, v), by direct dynamics."""
+    n = robot.nv
+
+    def rate(y: Array, tau: Array) -> Array:
+        return np.concatenate([y[..., n:], robot.forward_dynamics(y[..., :n], y[..., n:], tau)], axis=-1)
+
+    return rate
+
+
+def _costate_rate_of(robot: Robot) -> Rate:
+    """Return the rate of (q, v, p): with a = a(q, v), p_q' = -a_q^T p_v and p_v' = -p_q - a_v^T p_v."""
+
+    def rate(y: Array, tau: Array) -> Array:
+        q, v, p_q, p_v = np.split(y, 4)
+        a_q, a_v, _ = robot.forward_dynamics_derivatives(q, v, tau)
+        return np.concatenate([v, robot.forward_dynamics(q, v, tau), -a_q.T @ p_v, -p_q - a_v.T @ p_v])
+
+    return rate
+
+
+def _moved(rate: Rate, y: Array, tau: Array, length: Array, parts: int) -> Array:
+    """Return states (..., y) after a time (...) with held torques: midpoint rules, extrapolated (Gragg 1965)."""
+    for _ in range(parts):
+        H, table = (length / parts)[..., None], list[Array]()
+        for row, count in enumerate(STEPS):
+            h, before, now = H / count, y, y + H / count * rate(y, tau)
+            for _ in range(count - 1):
+                before, now = now, before + 2 * h * rate(now, tau)
+            new = [(before + now + h * rate(now, tau)) / 2]
+            for k in range(row):
+                new.append(new[k] + (new[k] - table[k]) / ((count / STEPS[row - k - 1]) ** 2 - 1))
+            table = new
+        y = table[-1]
+    return y
