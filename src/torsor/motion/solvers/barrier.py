@@ -165,13 +165,19 @@ class Direction:
         matrix[np.diag_indices(n)] += self._S[:n]
         self._system = Condensed(matrix, E, regularisation)
 
-    def steps(self, mu: Array, equations: Array | None = None) -> Step:
-        """Return steps (k, ...) for barriers mu (k,); ``equations`` are what (c, h - s) are taken to be."""
+    def steps(self, mu: Array, bent: tuple[Array, Array] | None = None, equations: Array | None = None) -> Step:
+        """Return steps (k, ...) for barriers mu (k,).
+
+        ``bent`` (w,) is what products of changes of gaps and their multipliers are taken to be, lower and upper;
+        ``equations`` are what (c, h - s) are taken to be, if not what they are.
+        """
         point, n, e = self.point, self.point.n, len(self.point.y)
         _, E, H = point.slopes
         off = point.value[1] if equations is None else equations
-        push = 1 / point.gaps[0] - 1 / point.gaps[1]
-        r = point.stationarity[:, None] - np.outer(push, mu)
+        push = [mu[:, None] / gap for gap in point.gaps]
+        if bent is not None:
+            push = [each - extra / gap for each, extra, gap in zip(push, bent, point.gaps, strict=True)]
+        r = point.stationarity[:, None] - (push[0] - push[1]).T
         c, d = off[:e, None], off[e:, None]
         by_x = -r[:n] - H.T @ (self._S[n:, None] * d + r[n:])
         dx, dy = self._system.solve(by_x, np.repeat(-c, len(mu), axis=1))
@@ -179,8 +185,8 @@ class Direction:
         du = self._S[n:, None] * ds + r[n:]
         dw = np.concatenate([dx, ds]).T
         dz = [
-            mu[:, None] / gap - z - sign * z / gap * dw
-            for gap, z, sign in zip(point.gaps, (point.z_lower, point.z_upper), (1, -1), strict=True)
+            each - z - sign * z / gap * dw
+            for each, gap, z, sign in zip(push, point.gaps, (point.z_lower, point.z_upper), (1, -1), strict=True)
         ]
         return Step(dw, dy.T, du.T, dz[0], dz[1])
 
@@ -210,3 +216,16 @@ class Direction:
             + left / max(point.products.size, 1)
         )
         return float(mu[np.argmin(quality)])
+
+    def predicted(self) -> tuple[float, tuple[Array, Array]]:
+        """Return the barrier and the products of changes that Mehrotra's predictor finds."""
+        point, step = self.point, self.steps(np.zeros(1))
+        primal, dual = self.lengths(step, 1.0)
+        total, bent = 0.0, []
+        for gap, sign, z, dz in zip(point.gaps, (1, -1), (point.z_lower, point.z_upper), step[3:], strict=True):
+            kept = np.isfinite(gap)
+            after = (gap + sign * primal[0] * step.w[0])[kept] * (z + dual[0] * dz[0])[kept]
+            total += float(after.sum())
+            bent.append(np.where(kept, sign * step.w[0] * dz[0], 0.0))
+        average = total / max(point.products.size, 1)
+        return (average / point.mu) ** 3 * point.mu if point.mu else 0.0, (bent[0], bent[1])

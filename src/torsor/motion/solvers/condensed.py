@@ -46,7 +46,7 @@ class _Search:
         self.form = Standard(record, start)
         self.regularisation = Regularisation()
         self.point = self._first(start[self.form.free])
-        self.least = min(self.settings.tolerance / 10, 1e-7) * 1e-2
+        self.least = max(0.1 * self.settings.tolerance / max(self.point.products.size, 1), 1e-14)
         self.most = 1e3 * max(self.point.mu, 1e-8)
         self.mu, self.is_free = self.point.mu, True
         self.filter = Filter(1e-5, 1e4 * max(1.0, self.point.theta))
@@ -133,7 +133,7 @@ class _Search:
         except np.linalg.LinAlgError:
             return False
         self._choose(direction)
-        step = Step(*(each[0] for each in direction.steps(np.array([self.mu]))))
+        step = Step(*(each[0] for each in direction.steps(np.array([self.mu]), self.bent)))
         return self._search(direction, step)
 
     def _choose(self, direction: Direction) -> None:
@@ -145,9 +145,11 @@ class _Search:
             self.filter.clear()
         elif not self.is_free and leads_on:
             self.is_free = True
+        self.bent = None
         if self.is_free:
             self.past.add(point.theta, point.value[0])
-            self.mu = direction.best_barrier(self.least, self.most)
+            mu, self.bent = direction.predicted()
+            self.mu = min(max(mu, self.least), self.most)
             self.filter.clear()
         else:
             while point.error(self.mu) <= 10 * self.mu and self.mu > self.least:
@@ -181,7 +183,7 @@ class _Search:
         point, mu, off, before = self.point, self.mu, self.point.value[1], trial.theta
         for _ in range(CORRECTIONS):
             off = length * off + trial.value[1]
-            several = direction.steps(np.array([mu]), off)
+            several = direction.steps(np.array([mu]), self.bent, off)
             primal, dual = (float(each[0]) for each in direction.lengths(several, max(0.99, 1 - mu)))
             trial = point.moved(Step(*(each[0] for each in several)), primal, dual, mu)
             if self._takes(trial, here, slope, length):
