@@ -24,6 +24,8 @@ WARM_PUSH = 1e-6
 LOOSER = 100.0  # times the tolerance: what is still called optimal, where no better step is found
 CORRECTIONS = 4
 SHORTEST = 1e-8
+FAR, OFF = 10.0, 0.3  # equations may become this many times as wrong in a step, or this wrong on average
+SHORT, SHORTS = 1e-2, 4  # steps of which length, and how many of them in a row, are called stuck
 
 
 def solve_condensed(program: Solvable, start: Array, settings: Settings) -> Outcome:
@@ -48,8 +50,9 @@ class _Search:
         self.point = self._first(start[self.form.free])
         self.least = max(0.1 * self.settings.tolerance / max(self.point.products.size, 1), 1e-14)
         self.most = 1e3 * max(self.point.mu, 1e-8)
-        self.mu, self.is_free = self.point.mu, True
-        self.filter = Filter(1e-5, 1e4 * max(1.0, self.point.theta))
+        self.mu, self.is_free, self.shorts = self.point.mu, True, 0
+        self.bent: tuple[Array, Array] | None = None
+        self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
         self.past = Filter(1e-5)  # of all iterations: whether the barrier may be chosen freely
 
@@ -99,7 +102,8 @@ class _Search:
                 return self._done("optimal")
             if len(self.record.log) > self.settings.iterations:
                 break
-            if not self._advance():
+            if not self._advance() or self.shorts >= SHORTS:
+                self.shorts = 0
                 if self._is_optimal(LOOSER * self.settings.tolerance):
                     return self._done("optimal to a looser tolerance")
                 if not self._restore():
@@ -170,6 +174,7 @@ class _Search:
             trial = point.moved(step, length, dual, mu)
             if self._takes(trial, here, slope, length):
                 self.point = trial
+                self.shorts = self.shorts + 1 if length < SHORT else 0
                 return True
             if length == primal and trial.theta >= here[0] and self._corrected(direction, trial, here, slope, length):
                 return True
@@ -197,7 +202,8 @@ class _Search:
     def _takes(self, trial: Point, here: tuple[float, float], slope: float, length: float) -> bool:
         """Whether a point is taken; the filter grows where f is not what led there."""
         theta, merit = trial.theta, trial.merit(self.mu)
-        if not (np.isfinite(merit) and self.filter.takes(theta, merit)):
+        far = theta > max(FAR * here[0], OFF * len(trial.value[1]))
+        if far or not (np.isfinite(merit) and self.filter.takes(theta, merit)):
             return False
         slack = 1e-13 * abs(here[1])
         leads_down = slope < 0 and length * (-slope) ** 2.3 > here[0] ** 1.1
@@ -211,8 +217,7 @@ class _Search:
     def _restore(self) -> bool:
         """Go where less is violated; whether there is such a place."""
         point = self.point
-        self.filter.add(point.theta, point.merit(self.mu))
-        x = restored(self.form, self.record, point.x, 0.9 * point.theta, self._note_at)
+        x = restored(self.form, self.record, point.x, 0.1 * point.theta, self._note_at)
         if x is None:
             return False
         form = self.form

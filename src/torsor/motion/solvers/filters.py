@@ -13,8 +13,8 @@ class Filter:
         (True, False, True)
     """
 
-    def __init__(self, share: float, most: float = float("inf")):
-        self.share, self.most = share, most
+    def __init__(self, share: float):
+        self.share = share
         self._past = list[tuple[float, float]]()
 
     def clear(self) -> None:
@@ -29,6 +29,4 @@ class Filter:
 
     def takes(self, violation: float, objective: float) -> bool:
         """Whether a pair is better than each of the past in one of both."""
-        if not violation <= self.most or objective != objective:
-            return False
         return all(violation < v or objective < f for v, f in self._past)

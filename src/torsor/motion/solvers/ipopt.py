@@ -29,7 +29,7 @@ WORDS = {
 
 OPTIONS = {
     "ipopt.mu_strategy": "adaptive",
-    "ipopt.mumps_pivtol": 0.0,
+    "ipopt.mumps_pivtol": 1e-6,
     "ipopt.print_level": 0,
     "ipopt.sb": "yes",
     "print_time": False,
@@ -165,10 +165,13 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
         "hess_lag": _Call("hess_lag", at | weights, {"triu_hess_gamma_x_x": hessian}, calls.guarded(calls.hessian)),
         "iteration_callback": _Call("seen", seen, {"stop": one}, calls.guarded(calls.iteration)),
     }
+    sides = (program.lower, program.upper, program.row_lower, program.row_upper)
+    bounds = sum(int(np.isfinite(side).sum()) for side in sides)
     given = {
         **OPTIONS,
         "ipopt.tol": settings.tolerance,
         "ipopt.constr_viol_tol": settings.tolerance,
+        "ipopt.compl_inf_tol": settings.tolerance / max(bounds, 1),  # f is at most their sum from its least
         "ipopt.max_iter": settings.iterations,
         **{name: each for name, each in made.items() if name != "nlp"},
     }
@@ -178,8 +181,7 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
         begin["lam_x0"] = np.zeros(n) if settings.bound_multipliers is None else settings.bound_multipliers
         given |= WARM
     solver = ca.nlpsol("motion", "ipopt", made["nlp"], given | options)
-    bounds = {"lbx": program.lower, "ubx": program.upper, "lbg": program.row_lower, "ubg": program.row_upper}
-    found = solver(**begin, **bounds)
+    found = solver(**begin, **dict(zip(("lbx", "ubx", "lbg", "ubg"), sides, strict=True)))
     if calls.raised is not None:
         raise calls.raised
     status, is_solved = str(solver.stats()["return_status"]), bool(solver.stats()["success"])
