@@ -226,6 +226,6 @@ class Direction:
             kept = np.isfinite(gap)
             after = (gap + sign * primal[0] * step.w[0])[kept] * (z + dual[0] * dz[0])[kept]
             total += float(after.sum())
-            bent.append(np.where(kept, sign * step.w[0] * dz[0], 0.0))
+            bent.append(np.where(kept, sign * primal[0] * dual[0] * step.w[0] * dz[0], 0.0))
         average = total / max(point.products.size, 1)
         return (average / point.mu) ** 3 * point.mu if point.mu else 0.0, (bent[0], bent[1])
