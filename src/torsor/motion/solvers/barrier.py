@@ -18,7 +18,7 @@ __all__ = ["Direction", "Point", "Step", "largest"]
 
 Array = NDArray[np.float64]
 
-SHARES = np.logspace(-6, 1, 22)  # of the average complementarity: what the barrier is chosen from
+SHARES = 9  # how many shares of the corrector are tried
 NEAREST = 0.99  # of the way to a bound that a step goes at most
 
 
@@ -198,34 +198,27 @@ class Direction:
         dual = np.minimum(largest(z_lower, step.z_lower, nearest), largest(z_upper, step.z_upper, nearest))
         return primal, dual
 
-    def best_barrier(self, least: float, most: float) -> float:
-        """Return the barrier whose step leaves the least of the linear model's conditions (the quality function)."""
-        point = self.point
-        mu = np.clip(SHARES * point.mu, least, most)
-        ends = self.steps(np.array([0.0, 1.0]))
-        step = Step(*(each[0] + mu[:, None] * (each[1] - each[0]) for each in ends))
-        primal, dual = self.lengths(step, NEAREST)
-        left = np.zeros(len(mu))
-        for gap, sign, z, dz in zip(point.gaps, (1, -1), (point.z_lower, point.z_upper), step[3:], strict=True):
-            kept = np.isfinite(gap)
-            after = (gap + sign * primal[:, None] * step.w)[:, kept] * (z + dual[:, None] * dz)[:, kept]
-            left += (after**2).sum(axis=1)
-        quality = (
-            (1 - dual) ** 2 * (point.dual**2).mean()
-            + (1 - primal) ** 2 * ((point.value[1] ** 2).mean() if point.value[1].size else 0.0)
-            + left / max(point.products.size, 1)
-        )
-        return float(mu[np.argmin(quality)])
+    def corrected(self, least: float, most: float) -> tuple[float, tuple[Array, Array]]:
+        """Return a barrier, and products of changes that the step should allow for, lower and upper (w,).
 
-    def predicted(self) -> tuple[float, tuple[Array, Array]]:
-        """Return the barrier and the products of changes that Mehrotra's predictor finds."""
+        Mehrotra's predictor, the step without a barrier, tells both: how far it gets says how small the barrier may be,
+        and the products of its changes are what Newton's linear equations leave out. Of these such a share is taken
+        that the step goes furthest (Colombo and Gondzio 2008), from that of the predictor's own length to all.
+        """
         point, step = self.point, self.steps(np.zeros(1))
-        primal, dual = self.lengths(step, 1.0)
+        primal, dual = (float(each[0]) for each in self.lengths(step, 1.0))
         total, bent = 0.0, []
         for gap, sign, z, dz in zip(point.gaps, (1, -1), (point.z_lower, point.z_upper), step[3:], strict=True):
             kept = np.isfinite(gap)
-            after = (gap + sign * primal[0] * step.w[0])[kept] * (z + dual[0] * dz[0])[kept]
+            after = (gap + sign * primal * step.w[0])[kept] * (z + dual * dz[0])[kept]
             total += float(after.sum())
-            bent.append(np.where(kept, sign * primal[0] * dual[0] * step.w[0] * dz[0], 0.0))
+            bent.append(np.where(kept, sign * step.w[0] * dz[0], 0.0))
         average = total / max(point.products.size, 1)
-        return (average / point.mu) ** 3 * point.mu if point.mu else 0.0, (bent[0], bent[1])
+        mu = (average / point.mu) ** 3 * point.mu if point.mu else 0.0
+        mu = min(max(mu, least), most)
+        plain, full = (self.steps(np.array([mu]), each) for each in (None, (bent[0], bent[1])))
+        shares = np.linspace(primal * dual, 1.0, SHARES)
+        several = Step(*(a + shares[:, None] * (b - a) for a, b in zip(plain, full, strict=True)))
+        lengths = self.lengths(several, NEAREST)
+        share = shares[np.argmax(lengths[0] * lengths[1])]
+        return mu, (share * bent[0], share * bent[1])

@@ -152,8 +152,7 @@ class _Search:
         self.bent = None
         if self.is_free:
             self.past.add(point.theta, point.value[0])
-            mu, self.bent = direction.predicted()
-            self.mu = min(max(mu, self.least), self.most)
+            self.mu, self.bent = direction.corrected(self.least, self.most)
             self.filter.clear()
         else:
             while point.error(self.mu) <= 10 * self.mu and self.mu > self.least:
