@@ -25,6 +25,8 @@ LOOSER = 100.0  # times the tolerance: what is still called optimal, where no be
 CORRECTIONS = 4
 SHORTEST = 1e-8
 FAR, OFF = 10.0, 0.3  # equations may become this many times as wrong in a step, or this wrong on average
+SOFT = 0.9999  # what a step that the filter refuses must make of the error, to be taken
+RESTARTS, RESTART_MU = 5, 1e-4
 SHORT, SHORTS = 1e-2, 4  # steps of which length, and how many of them in a row, are called stuck
 
 
@@ -50,7 +52,8 @@ class _Search:
         self.point = self._first(start[self.form.free])
         self.least = max(0.1 * self.settings.tolerance / max(self.point.products.size, 1), 1e-14)
         self.most = 1e3 * max(self.point.mu, 1e-8)
-        self.mu, self.is_free, self.shorts = self.point.mu, True, 0
+        self.mu, self.is_free = self.point.mu, True
+        self.shorts = self.restarts = 0
         self.bent: tuple[Array, Array] | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
@@ -61,11 +64,7 @@ class _Search:
     def _first(self, x: Array) -> Point:
         form, warm = self.form, self.settings.multipliers
         push = PUSH if warm is None else WARM_PUSH
-        x = _inside(x, form.lower, form.upper, push)
-        if not form.is_finite(x):
-            x = self.form.full(x)[form.free]
-        s = _inside(form.value(x)[2], form.row_lower, form.row_upper, push)
-        w = np.concatenate([x, s])
+        w = self._apart(x, push)
         bounds = np.concatenate([form.lower, form.row_lower]), np.concatenate([form.upper, form.row_upper])
         if warm is not None:
             given = self.settings.bound_multipliers
@@ -77,6 +76,15 @@ class _Search:
             )
             return Point(form, w, y, u, z_lower, z_upper)
         return self._with_multipliers(w, *(np.isfinite(side).astype(float) for side in bounds))
+
+    def _apart(self, x: Array, push: float) -> Array:
+        """Return variables and slacks, off their bounds; nearer to x where numbers are not finite."""
+        form = self.form
+        inner = _inside(x, form.lower, form.upper, push)
+        while not form.is_finite(inner) and push > 1e-12:
+            push /= 10
+            inner = _inside(x, form.lower, form.upper, push)
+        return np.concatenate([inner, _inside(form.value(inner)[2], form.row_lower, form.row_upper, push)])
 
     def _with_multipliers(self, w: Array, z_lower: Array, z_upper: Array) -> Point:
         """Return a point with the y and u that leave the least of the Lagrangian's gradient."""
@@ -106,10 +114,9 @@ class _Search:
                 self.shorts = 0
                 if self._is_optimal(LOOSER * self.settings.tolerance):
                     return self._done("optimal to a looser tolerance")
-                if not self._restore():
-                    feasible = self.record.log[-1].violation <= self.settings.tolerance
-                    words = "stopped: no better step was found" if feasible else "no feasible motion was found nearby"
-                    return self.record.outcome(words, False)
+                if not self._restart():
+                    better = "no better step was found" if self._holds() else "no feasible motion was found nearby"
+                    return self.record.outcome(better, False)
         return self.record.outcome("stopped at the most iterations", False)
 
     def _is_optimal(self, tolerance: float) -> bool:
@@ -117,6 +124,9 @@ class _Search:
         point = self.point
         gap = float(point.products.sum()) / max(1.0, abs(point.value[0]))
         return max(point.error(0.0), gap, self.record.log[-1].violation) <= tolerance
+
+    def _holds(self) -> bool:
+        return self.record.log[-1].violation <= self.settings.tolerance
 
     def _note(self) -> None:
         self.record.note(*self._found())
@@ -178,7 +188,15 @@ class _Search:
             if length == primal and trial.theta >= here[0] and self._corrected(direction, trial, here, slope, length):
                 return True
             length /= 2
-        return False
+        return self._softly(step, min(primal, dual))
+
+    def _softly(self, step: Step, length: float) -> bool:
+        """Take the whole step, though the filter does not, where the conditions of the barrier problem gain by it."""
+        trial = self.point.moved(step, length, length, self.mu)
+        if not np.isfinite(trial.value[0]) or not trial.error(self.mu) <= SOFT * self.point.error(self.mu):
+            return False
+        self.point = trial
+        return True
 
     def _corrected(
         self, direction: Direction, trial: Point, here: tuple[float, float], slope: float, length: float
@@ -213,18 +231,20 @@ class _Search:
         self.filter.add(*here)
         return True
 
-    def _restore(self) -> bool:
-        """Go where less is violated; whether there is such a place."""
-        point = self.point
-        x = restored(self.form, self.record, point.x, 0.1 * point.theta, self._note_at)
-        if x is None:
+    def _restart(self) -> bool:
+        """Begin again where less is violated, away from bounds; whether there is such a place."""
+        form, x = self.form, self.point.x
+        if not self._holds():
+            found = restored(form, self.record, x, 0.1 * self.point.theta, self._note_at)
+            if found is None:
+                return False
+            x = found
+        elif self.restarts >= RESTARTS:
             return False
-        form = self.form
-        inner = _inside(x, form.lower, form.upper, 1e-8)
-        s = _inside(form.value(inner)[2], form.row_lower, form.row_upper, 1e-4)
-        w = np.concatenate([inner, s])
-        z = [np.minimum(self.mu / gap, 1e3) for gap in (w - point.lower, point.upper - w)]
-        self.point = self._with_multipliers(w, z[0], z[1])
+        self.restarts += 1
+        w = self._apart(x, PUSH)
+        self.mu = max(self.mu, RESTART_MU)
+        self.point = self._with_multipliers(w, *(self.mu / gap for gap in (w - self.point.lower, self.point.upper - w)))
         self.is_free = True
         self.past.clear()
         return True
