@@ -22,8 +22,8 @@ SHARES = 9  # how many shares of the corrector are tried
 NEAREST = 0.99  # of the way to a bound that a step goes at most
 
 
-def largest(gap: Array, change: Array, nearest: Array | float) -> Array:
-    """Return the longest steps (k,) up to 1 that leave of gaps (..., w) a share of 1 - nearest, changes being (k, w)."""
+def largest(gap: Array, change: Array, nearest: float) -> Array:
+    """Return the longest steps (k,) up to 1 by changes (k, w) that leave a share 1 - nearest of the gaps (w,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worst = np.nan_to_num(change / gap, nan=0.0).min(axis=-1, initial=0.0)
     found: Array = np.minimum(1.0, nearest / np.maximum(-worst, 1e-300))
@@ -121,7 +121,7 @@ class Point:
         """Gaps times their multipliers, of finite bounds."""
         lower, upper = (np.isfinite(gap) for gap in self.gaps)
         return np.concatenate(
-            [(self.gaps[0] * self.z_lower)[lower], (self.gaps[1] * self.z_upper)[upper]],
+            [self.gaps[0][lower] * self.z_lower[lower], self.gaps[1][upper] * self.z_upper[upper]],
         )
 
     @property
@@ -172,7 +172,7 @@ class Direction:
         ``equations`` are what (c, h - s) are taken to be, if not what they are.
         """
         point, n, e = self.point, self.point.n, len(self.point.y)
-        _, E, H = point.slopes
+        H = point.slopes.inequalities
         off = point.value[1] if equations is None else equations
         push = [mu[:, None] / gap for gap in point.gaps]
         if bent is not None:

@@ -167,7 +167,7 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     }
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
     bounds = sum(int(np.isfinite(side).sum()) for side in sides)
-    given = {
+    given: dict[str, Any] = {
         **OPTIONS,
         "ipopt.tol": settings.tolerance,
         "ipopt.constr_viol_tol": settings.tolerance,

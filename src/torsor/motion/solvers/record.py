@@ -108,7 +108,9 @@ class Record:
         )
 
 
-def searched(program: Solvable, start: Array, settings: Settings, search: Callable[[Record, Array], Outcome]) -> Outcome:
+def searched(
+    program: Solvable, start: Array, settings: Settings, search: Callable[[Record, Array], Outcome]
+) -> Outcome:
     """Return the outcome of a search; one that is stopped (Ctrl-C too) or out of time gives the best so far."""
     x = np.array(start, dtype=float)
     if x.shape != (program.n,) or not np.isfinite(x).all():

@@ -1,4 +1,4 @@
-"""A program as dense solvers want it: variables that are free, equations and inequalities apart, gradients not steep."""
+"""A program as dense solvers want it: its free variables, equations and inequalities apart, no gradient too steep."""
 
 from typing import NamedTuple
 
@@ -84,12 +84,14 @@ class Standard:
         found, n = self._evaluations.bend(self.full(x), multipliers, self.weight), self.program.n
         if len(found) < n:
             found = np.pad(found, (0, n - len(found)))
-        return found if len(self.free) == n else found[np.ix_(self.free, self.free)]
+        own: Array = found if len(self.free) == n else found[np.ix_(self.free, self.free)]
+        return own
 
     def _rows(self, y: Array, u: Array) -> Array:
         found = np.zeros(self.program.m)
         found[self.e], found[self.i] = y, u
-        return found * self.scales
+        found *= self.scales
+        return found
 
     def multipliers(self, x: Array, y: Array, u: Array, z: Array) -> tuple[Array, Array]:
         """Return the multipliers of the program's rows (m,) and of its variables' bounds, from those of this form."""
