@@ -188,7 +188,7 @@ class _Search:
         slope = float(self.evaluations.slope(x)[0] @ step.x) - self.penalty * (1 - step.widened) * off
         here, length = self._merit(x), 1.0
         slack = 1e-13 * max(1.0, abs(here))
-        if slope > 0:
+        if slope > slack:
             return False
         while length > SHORTEST:
             trial = np.clip(x + length * step.x, self.program.lower, self.program.upper)
