@@ -34,12 +34,14 @@ FLATTEST = 1e-8  # of the largest: eigenvalues of the convex Hessian are at leas
 SHORTEST = 1e-6  # share of a step that is tried last
 RELAXED, MOST_RELAXED = 1e3, 1e8  # the weight of t: at first, and what it may grow to where rows stay widened
 WIDE = 1e-3  # t from which on rows count as widened
+FINEST = 1e-8  # tolerance: models are not solved more precisely
+STILL, STILLS = 1e-14, 3  # changes of x that are none, and how many steps of these are taken
 LOOSER = 100.0  # times the tolerance: what is still called optimal, where no better step is found
 BENDS = (0.0, 1e-4, 1e-2, 1.0, 100.0)  # what is added to the Hessian's diagonal, until a step leads on
 
 
 def solve_sqp(program: Solvable, start: Array, settings: Settings) -> Outcome:
-    """Return what sequential quadratic programming finds from a start (n,).
+    """Return what sequential quadratic programming finds from a start (n,); tolerances below 1e-8 count as that.
 
     Example:
         >>> from torsor.motion.solvers.formula import Formula
@@ -103,7 +105,8 @@ class _Search:
         self._dense = np.zeros((m, n))
         self.multipliers = np.zeros(m) if given.multipliers is None else given.multipliers.copy()
         self.bound_multipliers = np.zeros(n) if given.bound_multipliers is None else given.bound_multipliers.copy()
-        self.penalty, self.weight = 1.0, RELAXED
+        self.penalty, self.weight, self._still = 1.0, RELAXED, 0
+        self.tolerance = max(self.settings.tolerance, FINEST)
 
     # The functions at x
 
@@ -154,12 +157,12 @@ class _Search:
         """Search until the conditions hold."""
         while True:
             self.record.note(self.x, self.multipliers, self.bound_multipliers)
-            if self._is_optimal(self.settings.tolerance):
+            if self._is_optimal(self.tolerance):
                 return self._done("optimal")
             if len(self.record.log) > self.settings.iterations:
                 return self.record.outcome("stopped at the most iterations", False)
             if not self._advance():
-                if self._is_optimal(LOOSER * self.settings.tolerance):
+                if self._is_optimal(LOOSER * self.tolerance):
                     return self._done("optimal to a looser tolerance")
                 holds = self.record.log[-1].violation <= self.settings.tolerance
                 words = "no better step was found" if holds else "no feasible motion was found nearby"
@@ -210,8 +213,9 @@ class _Search:
         return self.evaluations.is_finite(x) and self._merit(x) <= most and self._take(x, better, 1.0)
 
     def _take(self, x: Array, step: _Step, length: float) -> bool:
-        still = np.array_equal(x, self.x) and np.array_equal(step.multipliers, self.multipliers)
+        moved = np.abs(x - self.x).max(initial=0.0) > STILL * max(1.0, float(np.abs(x).max(initial=0.0)))
+        self._still = 0 if moved else self._still + 1
         self.x = x
         self.multipliers = self.multipliers + length * (step.multipliers - self.multipliers)
         self.bound_multipliers = self.bound_multipliers + length * (step.bound_multipliers - self.bound_multipliers)
-        return not still
+        return self._still < STILLS  # multipliers may still become better where x does not
