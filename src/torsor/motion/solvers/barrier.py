@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.motion.solvers.newton import Condensed, Regularisation
+from torsor.motion.solvers.newton import Condensed, Regularisation, Spaces
 from torsor.motion.solvers.standard import Slopes, Standard
 
 __all__ = ["Direction", "Point", "Step", "largest"]
@@ -156,14 +156,14 @@ class Point:
 class Direction:
     """Newton's equations at a point, factorised: steps for any size of the barrier."""
 
-    def __init__(self, point: Point, regularisation: Regularisation):
+    def __init__(self, point: Point, regularisation: Regularisation, spaces: Spaces):
         self.point, n = point, point.n
         _, E, H = point.slopes
         self._S = point.z_lower / point.gaps[0] + point.z_upper / point.gaps[1]
         scaled = H * np.sqrt(self._S[n:])[:, None]
         matrix = point.form.bend(point.x, point.y, point.u) + scaled.T @ scaled
         matrix[np.diag_indices(n)] += self._S[:n]
-        self._system = Condensed(matrix, E, regularisation)
+        self._system = Condensed(matrix, E, regularisation, spaces)
 
     def steps(self, mu: Array, bent: tuple[Array, Array] | None = None, equations: Array | None = None) -> Step:
         """Return steps (k, ...) for barriers mu (k,).

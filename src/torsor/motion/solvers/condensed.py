@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from torsor.motion.solvers.barrier import Direction, Point, Step
 from torsor.motion.solvers.filters import Filter
-from torsor.motion.solvers.newton import Condensed, Regularisation
+from torsor.motion.solvers.newton import Condensed, Regularisation, Spaces
 from torsor.motion.solvers.outcome import Outcome, Settings, Solvable
 from torsor.motion.solvers.record import Record, searched
 from torsor.motion.solvers.restoration import restored
@@ -48,7 +48,7 @@ class _Search:
     def __init__(self, record: Record, start: Array):
         self.record, self.settings = record, record.settings
         self.form = Standard(record, start)
-        self.regularisation = Regularisation()
+        self.regularisation, self.spaces = Regularisation(), Spaces()
         self.point = self._first(start[self.form.free])
         self.least = max(0.1 * self.settings.tolerance / max(self.point.products.size, 1), 1e-14)
         self.most = 1e3 * max(self.point.mu, 1e-8)
@@ -92,7 +92,7 @@ class _Search:
         gradient, E, H = form.slope(w[:n])
         z = z_upper - z_lower
         by_x, u = gradient + z[:n], z[n:]
-        dx, dy = Condensed(np.eye(n) + H.T @ H, E, Regularisation()).solve(
+        dx, dy = Condensed(np.eye(n) + H.T @ H, E, Regularisation(), self.spaces).solve(
             -(by_x + H.T @ u)[:, None], np.zeros((len(E), 1))
         )
         y, u = dy[:, 0], u + H @ dx[:, 0]
@@ -143,7 +143,7 @@ class _Search:
         """Take a step; whether there was one."""
         point = self.point
         try:
-            direction = Direction(point, self.regularisation)
+            direction = Direction(point, self.regularisation, self.spaces)
         except np.linalg.LinAlgError:
             return False
         self._choose(direction)

@@ -12,7 +12,7 @@ definite where the step leads to a minimum, or the regularisation d is raised un
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Condensed", "Regularisation"]
+__all__ = ["Condensed", "Regularisation", "Spaces"]
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class Regularisation:
     def __init__(self) -> None:
         self.last = 0.0
 
-    def values(self, size: float) -> "list[float]":
+    def values(self, size: float) -> list[float]:
         """Return what to try, one after the other; ``size`` is that of the matrix's entries."""
         first = max(1e-20, self.last / 3) if self.last else 1e-4
         growth = 8.0 if self.last else 100.0
@@ -36,55 +36,60 @@ class Regularisation:
         return found
 
 
-class Condensed:
-    """A factorised system; ``solve`` gives dx and the multipliers' change dy for right sides of both."""
+class Spaces:
+    """The null space Z (n, n - rank) of equations E (e, n), and their pseudo-inverse (n, e); kept while E stays."""
 
-    def __init__(self, matrix: Array, equations: Array, regularisation: Regularisation):
-        self.matrix, self.equations = matrix, equations
-        e, n = equations.shape
-        self._E = equations
-        if e:
-            self._split()
-            reduced = self._Z.T @ matrix @ self._Z
-            unit = self._Z.T @ self._Z
-        else:
-            reduced, unit = matrix, np.eye(n)
-        self.shift = 0.0
-        self._inverse = np.zeros_like(reduced)
-        if not reduced.size:
-            return
-        for shift in regularisation.values(float(np.abs(np.diagonal(matrix)).max())):
+    def __init__(self) -> None:
+        self._E: Array | None = None
+        self._found = np.zeros((0, 0)), np.zeros((0, 0))
+
+    def of(self, E: Array) -> tuple[Array, Array]:
+        """Return Z and the pseudo-inverse; equations that depend on others are told apart by singular values."""
+        if self._E is None or not np.array_equal(E, self._E):
+            U, sizes, V = np.linalg.svd(E)
+            rank = int((sizes > DEPENDENT * sizes.max(initial=1e-300)).sum())
+            self._E, self._found = E.copy(), (V[rank:].T, (V[:rank].T / sizes[:rank]) @ U[:, :rank].T)
+        return self._found
+
+
+class Condensed:
+    """A factorised system; ``solve`` gives dx and dy for right sides of both.
+
+    The regularisation is raised until the matrix, in the null space of the equations, is positive definite; what was
+    added is ``shift``. Raises LinAlgError where that is never so.
+    """
+
+    def __init__(self, matrix: Array, equations: Array, regularisation: Regularisation, spaces: Spaces):
+        self._E, n = equations, len(matrix)
+        self._Z, self._pinv = spaces.of(equations) if len(equations) else (np.eye(n), np.zeros((n, 0)))
+        reduced = self._Z.T @ matrix @ self._Z if len(equations) else matrix
+        size = float(np.abs(np.diagonal(matrix)).max(initial=0.0))
+        self._inverse, self.shift = self._factors(reduced, regularisation, size)
+        self._matrix = matrix + self.shift * np.eye(n) if self.shift else matrix
+
+    @staticmethod
+    def _factors(reduced: Array, regularisation: Regularisation, size: float) -> tuple[Array, float]:
+        """Return the inverse of the Cholesky factor, and what was added to the diagonal."""
+        for shift in regularisation.values(size):
             try:
-                L = np.linalg.cholesky(reduced + shift * unit if shift else reduced)
+                inverse = np.linalg.inv(np.linalg.cholesky(reduced + shift * np.eye(len(reduced))))
             except np.linalg.LinAlgError:
                 continue
-            inverse = np.linalg.inv(L)
             if np.isfinite(inverse).all():
-                self._inverse, self.shift = inverse, shift
-                break
-        else:
-            raise np.linalg.LinAlgError
-        if self.shift:
-            regularisation.last = self.shift
-            self.matrix = matrix + self.shift * np.eye(n)
-
-    def _split(self) -> None:
-        """Find bases of the range and of the null space of the equations."""
-        U, sizes, V = np.linalg.svd(self.equations)
-        rank = int((sizes > DEPENDENT * sizes.max(initial=1e-300)).sum())
-        self._Z = V[rank:].T
-        self._pinv = (V[:rank].T / sizes[:rank]) @ U[:, :rank].T  # (n, e)
+                regularisation.last = shift or regularisation.last
+                return inverse, shift
+        raise np.linalg.LinAlgError
 
     def solve(self, by_x: Array, by_y: Array) -> tuple[Array, Array]:
         """Return dx (n, k) and dy (e, k): matrix dx + E^T dy = by_x (n, k), E dx = by_y (e, k)."""
         dx, dy = self._solve(by_x, by_y)
-        more = self._solve(by_x - self.matrix @ dx - self._E.T @ dy, by_y - self._E @ dx)
+        more = self._solve(by_x - self._matrix @ dx - self._E.T @ dy, by_y - self._E @ dx)
         return dx + more[0], dy + more[1]
 
     def _solve(self, by_x: Array, by_y: Array) -> tuple[Array, Array]:
         if not len(self._E):
-            return self._inverse.T @ (self._inverse @ by_x), np.zeros_like(by_y)
+            return self._inverse.T @ (self._inverse @ by_x), by_y
         across = self._pinv @ by_y
-        along = self._Z.T @ (by_x - self.matrix @ across)
+        along = self._Z.T @ (by_x - self._matrix @ across)
         dx = across + self._Z @ (self._inverse.T @ (self._inverse @ along))
-        return dx, self._pinv.T @ (by_x - self.matrix @ dx)
+        return dx, self._pinv.T @ (by_x - self._matrix @ dx)
