@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torsor.motion.finer import violations
 from torsor.motion.program import Program, Row
 
-__all__ = ["Active", "Group", "active_rows", "groups"]
+__all__ = ["Active", "Group", "active_rows", "groups", "time_of"]
 
 Array = NDArray[np.float64]
 
@@ -52,7 +52,8 @@ class Group:
     sensitivity: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
-def _time(program: Program, x: Array, row: Row) -> float | None:
+def time_of(program: Program, x: Array, row: Row) -> float | None:
+    """Return when a row holds, in s since the motion began, or None for conditions at ends."""
     if row.phase is None or row.s is None:
         return None
     seconds = [stretch.seconds(x) for stretch in program.layout.stretches]
@@ -72,7 +73,7 @@ def active_rows(program: Program, x: Array, multipliers: Array, bound_multiplier
         side, bound = _side(g[k], lower[k], upper[k], multipliers[k])
         slope = -float(multipliers[k] / scales[k])
         found.append(
-            Active(row.title, row.label, row.phase, _time(program, x, row), side, float(bound * scales[k]), slope)
+            Active(row.title, row.label, row.phase, time_of(program, x, row), side, float(bound * scales[k]), slope)
         )
     near = _touching(x, program.lower, program.upper, bound_multipliers)
     for k, (title, label) in _variables(program).items():
@@ -142,7 +143,7 @@ def groups(
             float(outside[worst]),
             max(between[title], float(outside[worst])),
             row.label,
-            _time(program, x, row),
+            time_of(program, x, row),
             dict(sensitivity),
         )
     return found

@@ -1,6 +1,6 @@
 """Figures of a motion that was found (matplotlib, the extra ``plot``)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.terms import Rows
 
 if TYPE_CHECKING:
     from torsor.motion.result import MotionResult
@@ -86,32 +85,38 @@ def _curves(result: "MotionResult", name: str) -> tuple[Array, list[str]]:
 
 
 def _shade(axes: Any, result: "MotionResult", name: str, labels: list[str]) -> None:
-    """Draw the bounds of each curve, and shade what is beyond those of all of them."""
-    lower, upper = _limits(result, name, labels)
-    if not (np.isfinite(lower).any() or np.isfinite(upper).any()):
+    """Draw the bounds of each curve while they hold, and shade what is beyond those of all of them."""
+    limits = list(_limits(result, name, labels))
+    ends = [bound[np.isfinite(bound)] for _, lower, upper in limits for bound in (lower, upper)]
+    if not ends:
         return
-    for k, sides in enumerate(zip(lower, upper, strict=True)):
-        for bound in sides:
-            if np.isfinite(bound):
-                axes.axhline(bound, color=f"C{k % 10}", linewidth=0.8, linestyle=":")
     low, high = axes.get_ylim()
-    if np.isfinite(upper).all():
-        high = max(high, upper.max() + 0.08 * (high - low))
-        axes.axhspan(upper.max(), high, color="0.5", alpha=0.15, linewidth=0)
-    if np.isfinite(lower).all():
-        low = min(low, lower.min() - 0.08 * (high - low))
-        axes.axhspan(low, lower.min(), color="0.5", alpha=0.15, linewidth=0)
+    every = np.concatenate([[low, high], *ends])
+    margin = 0.08 * np.ptp(every)
+    low, high = (
+        min(low, every.min() - margin * (every.min() < low)),
+        max(high, every.max() + margin * (every.max() > high)),
+    )
+    for times, lower, upper in limits:
+        for k, sides in enumerate(zip(lower, upper, strict=True)):
+            for bound in sides:
+                if np.isfinite(bound):
+                    axes.plot(times, [bound, bound], color=f"C{k % 10}", linewidth=0.8, linestyle=":")
+        for edge, end in ((upper.max(), high), (lower.min(), low)):
+            if np.isfinite(edge):
+                axes.fill_between(times, edge, end, color="0.5", alpha=0.15, linewidth=0)
     axes.set_ylim(low, high)
 
 
-def _limits(result: "MotionResult", name: str, labels: list[str]) -> tuple[Array, Array]:
-    """Return the widest bounds of each curve that terms of the problem set for a quantity of this name."""
-    lower, upper = np.full(len(labels), -np.inf), np.full(len(labels), np.inf)
+def _limits(result: "MotionResult", name: str, labels: list[str]) -> Iterator[tuple[list[float], Array, Array]]:
+    """Give bounds of the curves that a term sets for a quantity of this name, and from when to when they hold."""
+    begun = np.cumsum(result.durations) - result.durations
     for batch in result.program.batches:
+        T, start = result.durations[batch.phase], begun[batch.phase]
         for term, bound in zip(batch.traced.rows, batch.traced.bounds, strict=True):
-            if isinstance(term, Rows) and getattr(term, "quantity", "") == name and term.at is None:
-                for label, least, most in zip(bound.labels, bound.lower, bound.upper, strict=True):
-                    if label in labels:
-                        k = labels.index(label)
-                        lower[k], upper[k] = max(lower[k], least), min(upper[k], most)
-    return lower, upper
+            known = [k for k, label in enumerate(bound.labels) if label in labels]
+            if getattr(term, "quantity", "") == name and term.at is None and known:
+                lower, upper = np.full(len(labels), -np.inf), np.full(len(labels), np.inf)
+                places = [labels.index(bound.labels[k]) for k in known]
+                lower[places], upper[places] = bound.lower[known], bound.upper[known]
+                yield [start + T * float(batch.s[0]), start + T * float(batch.s[-1])], lower, upper

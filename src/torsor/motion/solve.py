@@ -136,21 +136,23 @@ def _check_start(problem: "MotionProblem", x: Array) -> None:
 
 def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search, spent: float) -> MotionResult:
     """Search again from the motion with the least violations; if these stay, tell what conflicts."""
-    program, settings = problem.program, Settings(search.tolerance, search.iterations, search.seconds - spent)
-    nearest = least_violation(program, result.x, settings)
-    if violations(program, nearest.x).max(initial=0.0) <= search.tolerance * 10:
-        began = perf_counter()
-        again = _searched(problem, nearest.x, replace(search, seconds=search.seconds - spent), began, None)
-        again = replace(again, setup_seconds=result.setup_seconds, solve_seconds=again.solve_seconds + spent)
-        if again.is_feasible or not search.check:
-            return again
-        error = MotionError(describe(f"no motion was found: {again.status}", where=problem.name))
-        error.violation, error.result = again.max_violation, again
-        raise error
-    error = conflict(problem.name, program, nearest, search.tolerance * 10)
-    status = f"infeasible: {', '.join(error.conflict)}"
-    found = replace(result, outcome=replace(nearest, status=status, is_solved=False))
-    if not search.check:
-        return found
-    error.result = found
+    program, left = problem.program, replace(search, seconds=max(search.seconds - spent, 1e-3))
+    nearest = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
+    enough = 10 * search.tolerance
+    if violations(program, nearest.x).max(initial=0.0) <= enough:
+        again = _searched(problem, nearest.x, left, perf_counter(), None)
+        result = replace(again, setup_seconds=result.setup_seconds, solve_seconds=spent + again.solve_seconds)
+        error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name))
+        error.violation = result.max_violation
+    elif nearest.is_solved:
+        error = conflict(problem, nearest, enough)
+        status = f"infeasible: {', '.join(error.conflict)} conflict"
+        result = replace(result, outcome=replace(nearest, status=status, is_solved=False))
+    else:
+        fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
+        error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name, fix=fix))
+        error.violation = result.max_violation
+    if result.is_feasible or not search.check:
+        return result
+    error.result = result
     raise error
