@@ -70,9 +70,9 @@ class MotionResult(Profiled):
         ... )
         >>> result = problem.solve()
         >>> result
-        <MotionResult of 'motion': optimal, T = 0.39563 s, objective 0.39563, 19 iterations>
-        >>> result.at(0.2).tau.round(3).tolist()
-        [10.0, -10.0]
+        <MotionResult of 'motion': optimal, T = 0.395629 s, objective 0.395629, 19 iterations>
+        >>> result.at(0.12).tau.round(1).tolist()
+        [9.9, 10.0]
     """
 
     problem: "MotionProblem"

@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.motion.phase import Phase
 from torsor.motion.result import MotionResult
+from torsor.motion.solve import Search, solve
+from torsor.motion.solvers.outcome import Outcome
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
@@ -66,10 +69,16 @@ def _count(value: int, what: str, where: str) -> int:
 _shared: dict[str, Any] = {}  # what forked processes find: a problem with compiled functions cannot be sent to them
 
 
-def _one(seed: int) -> Any:
-    problem, spread, settings = _shared["problem"], _shared["spread"], _shared["settings"]
-    found = problem.solve(start=problem.random_start(seed, spread), **settings)
-    return replace(found, problem=None)
+def _one(seed: int) -> tuple[Any, tuple[Phase, ...]]:
+    """Return the result from one random start without its problem, and the phases of that."""
+    problem, search = _shared["problem"], _shared["search"]
+    start = problem.random_start(seed, _shared["spread"])
+    try:
+        found = solve(problem, start, search)
+    except ModelError as error:  # this start has no numbers, as where loops cannot be closed
+        none = np.zeros(problem.program.m), np.zeros(problem.program.n)
+        found = MotionResult(problem, Outcome(start, *none, np.inf, 0, str(error), False), search.solver)
+    return replace(found, problem=None), found.problem.stages  # type: ignore[arg-type]
 
 
 def multistart(
@@ -81,12 +90,12 @@ def multistart(
     """
     _count(count, "count", problem.name)
     _count(workers, "workers", problem.name)
-    seeds = range(seed, seed + count)
-    settings = {"check": False} | settings
-    x = problem.guess()
-    problem.program.value(x), problem.program.slope(x)
-    problem.program.bend(x, np.zeros(problem.program.m), 1.0)  # compiled once, before processes are made
-    _shared.update(problem=problem, spread=spread, settings=settings)
+    search = Search.of(problem.name, **(dict(problem.settings) | settings | {"check": False}))
+    seeds, x = range(seed, seed + count), problem.random_start(seed, spread)
+    with np.errstate(all="ignore"):  # compiled once, before processes are made
+        problem.program.value(x), problem.program.slope(x)
+        problem.program.bend(x, np.zeros(problem.program.m), 1.0)
+    _shared.update(problem=problem, spread=spread, search=search)
     try:
         if workers == 1 or not sys.platform.startswith("linux"):
             found = [_one(each) for each in seeds]
@@ -97,9 +106,15 @@ def multistart(
                     found = pool.map(_one, seeds, chunksize=1)
     finally:
         _shared.clear()
-    results = [replace(each, problem=problem if each.problem is None else each.problem) for each in found]
-    order = sorted(range(count), key=lambda k: (not results[k].is_solved, results[k].objective))
+    results = [replace(each, problem=_with_nodes(problem, phases)) for each, phases in found]
+    order = sorted(range(count), key=lambda k: (not results[k].is_solved, results[k].outcome.objective))
     return Multistart(tuple(results[k] for k in order), tuple(seeds[k] for k in order))
+
+
+def _with_nodes(problem: "MotionProblem", phases: tuple[Phase, ...]) -> "MotionProblem":
+    """Return the problem itself, or with the nodes that refinement added."""
+    pairs = zip(phases, problem.stages, strict=True)
+    return problem if all(len(a.nodes) == len(b.nodes) for a, b in pairs) else problem.with_phases(*phases)
 
 
 def continuation(
@@ -118,7 +133,7 @@ def continuation(
         ...     phase, limits = motion.Phase((0.1, 2.0), points=6), motion.Torques(upper=limit)
         ...     return motion.MotionProblem(robot, phase, motion.Time(), [*ends, limits])
         >>> [round(each.T, 4) for each in motion.continuation(reach, [10.0, 12.0, 15.0])]
-        [0.4212, 0.3728, 0.3247]
+        [0.4212, 0.3845, 0.3439]
     """
     found = list[MotionResult]()
     for value in values:
