@@ -10,7 +10,7 @@ import torsor
 from torsor import motion
 from torsor.errors import ModelError
 from torsor.motion.ends import Ends
-from torsor.motion.kinds import KEY, kinds
+from torsor.motion.kinds import FORM, kinds
 from torsor.motion.terms import Cost, Number, Rows
 
 GOOD = """
@@ -110,11 +110,11 @@ def test_functions_cannot_be_written(tmp_path: Path) -> None:
     assert not (tmp_path / "odd.toml").exists()
 
 
-def test_every_term_has_a_name_and_none_uses_that_key_itself() -> None:
+def test_every_term_has_a_name_and_none_uses_the_keys_of_tables() -> None:
     known = kinds(Cost, Rows, Ends)
     assert {"time", "effort", "torques", "velocities", "start", "end", "linked", "periodic", "symmetric"} <= set(known)
     for cls in known.values():
-        assert KEY not in [each.name for each in fields(cls)], cls
+        assert FORM not in [each.name for each in fields(cls)], cls
 
 
 @pytest.mark.parametrize(

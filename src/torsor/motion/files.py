@@ -41,7 +41,8 @@ def load_problem(path: str | Path) -> MotionProblem:
 
     ``robot`` is the name of one of the library, or a file, from the folder of this one. ``phases``, ``objectives`` and
     ``constraints`` are arrays of tables, whose keys are the fields of ``Phase`` and of the terms; ``kind`` says which
-    term, in small letters: ``torque_rates`` for ``TorqueRates``. Angles are in rad.
+    term, in small letters: ``torque_rates`` for ``TorqueRates``; a field that is itself called kind is ``form`` here.
+    Angles are in rad.
 
     Example:
         >>> import tempfile

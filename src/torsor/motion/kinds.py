@@ -14,9 +14,10 @@ from torsor.formats.toml_schema import error, one_of
 from torsor.motion.ends import Ends
 from torsor.motion.terms import Cost, Rows
 
-__all__ = ["fitted", "kind_of", "kinds", "made"]
+__all__ = ["FORM", "KEY", "filled", "fitted", "kind_of", "kinds", "made"]
 
 KEY = "kind"  # of a table: which term it is
+FORM = "form"  # of a table: the field of a term that is itself called kind
 
 
 def kind_of(cls: type) -> str:
@@ -58,14 +59,16 @@ def made(known: Mapping[str, type], table: Mapping[str, Any], where: str) -> Any
     if KEY not in table:
         raise error(where, f"no {KEY}", ", ".join(known), f"add {KEY} = ...")
     name = one_of(known, table[KEY], KEY, where)
-    return filled(known[name], {key: value for key, value in table.items() if key != KEY}, f"{where} ({name})")
+    rest = {key: value for key, value in table.items() if key != KEY}
+    return filled(known[name], rest, f"{where} ({name})")
 
 
 def filled(cls: type, table: Mapping[str, Any], where: str, **more: Any) -> Any:
     """Return an object of a dataclass whose fields are the entries of a table, and ``more`` that is known already."""
     own = [each for each in fields(cls) if each.init and each.name not in more]
     for key in table:
-        one_of([each.name for each in own], key, "key", where)
+        one_of([FORM if each.name == KEY else each.name for each in own], key, "key", where)
+    table = {KEY if key == FORM else key: value for key, value in table.items()}
     for each in own:
         if each.default is MISSING and each.default_factory is MISSING and each.name not in table:
             raise error(where, f"no {each.name}", fix=f"add {each.name} = ...")

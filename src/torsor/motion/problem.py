@@ -117,6 +117,10 @@ class MotionProblem:
     def _traced(self) -> dict[tuple[int, ...], Traced]:
         return {}
 
+    @cached_property
+    def _samplers(self) -> dict[tuple[str, ...], Any]:
+        return {}
+
     def _trace(self, terms: Sequence[Term]) -> Traced:
         key = tuple(map(id, terms))
         if key not in self._traced:
@@ -240,7 +244,7 @@ class MotionProblem:
     def with_phases(self, *phases: Phase) -> "MotionProblem":
         """Return the problem with other phases; what was traced of its terms is used again."""
         other = replace(self, phases=phases)
-        for name in ("subject", "terms", "shared", "_node", "_traced"):
+        for name in ("subject", "terms", "shared", "_node", "_traced", "_samplers"):
             other.__dict__[name] = getattr(self, name)
         return other
 

@@ -38,10 +38,28 @@ class _Seen(Rows):
         return [ca.vec(node.wrenches().T) if name == "reactions" else getattr(node, name) for name in self.names]
 
     def bound(self, node: Node) -> Bound:
-        """Return them as rows."""
+        """Return them as rows, with their places as labels."""
         rows = ca.vertcat(*self.parts(node))
         free = np.full(rows.numel(), np.inf)
-        return Bound(rows, -free, free, ("",) * rows.numel())
+        return Bound(rows, -free, free, tuple(map(str, range(rows.numel()))))
+
+
+class _Sampler:
+    """Quantities traced as rows of a problem; those that are the same at all moments need not be among the rows."""
+
+    def __init__(self, problem: "MotionProblem", seen: _Seen):
+        self.traced = problem._trace([seen])
+        parts = seen.parts(self.traced.node)
+        self.ends = np.cumsum([part.numel() for part in parts])
+        rows = ca.densify(ca.vertcat(*parts))
+        self.still = np.array([float(rows[k]) if rows[k].is_constant() else 0.0 for k in range(rows.numel())])
+        self.places = [int(label) for label in self.traced.bounds[0].labels]
+
+    def __call__(self, problem: "MotionProblem", x: Array, phase: int, s: Array) -> list[Array]:
+        batch = Batch(self.traced, problem.program.layout, phase, s, np.zeros(len(s)))
+        rows = np.tile(self.still, (len(s), 1))
+        rows[:, self.places] = batch.value(x)[0].reshape(len(s), -1)
+        return np.split(rows, self.ends[:-1], axis=1)
 
 
 # Forces are there for every use; their rates and reactions are traced when they are asked for.
@@ -50,11 +68,10 @@ _GROUPS: dict[tuple[str, ...], _Seen] = {names: _Seen(names=names) for names in 
 
 def sampled(problem: "MotionProblem", x: Array, phase: int, s: Array, names: tuple[str, ...]) -> dict[str, Array]:
     """Return quantities (K, ...) of a phase at rising shares s (K,), for variables x."""
-    seen = _GROUPS[names]
-    batch = Batch(problem._trace([seen]), problem.program.layout, phase, s, np.zeros(len(s)))
-    rows = batch.value(x)[0].reshape(len(s), -1)
-    ends = np.cumsum([part.numel() for part in seen.parts(batch.traced.node)])
-    return dict(zip(names, np.split(rows, ends[:-1], axis=1), strict=True))
+    samplers = problem._samplers
+    if names not in samplers:
+        samplers[names] = _Sampler(problem, _GROUPS[names])
+    return dict(zip(names, samplers[names](problem, x, phase, s), strict=True))
 
 
 class Moments:

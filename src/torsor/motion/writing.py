@@ -1,7 +1,7 @@
 """Writing a motion problem as TOML: what ``files`` reads back to the same program."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from torsor.formats.toml import _text
 from torsor.formats.toml_schema import Table, error
 from torsor.motion.ends import Ends
 from torsor.motion.files import SETTINGS, VERSION
-from torsor.motion.kinds import KEY, kind_of, kinds
+from torsor.motion.kinds import FORM, KEY, kind_of, kinds
 from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms import Cost, Rows
@@ -92,7 +92,7 @@ def _entries(made: Any, where: str, skipped: tuple[str, ...] = ()) -> Table:
             continue
         plain = _plain(value, f"{where}: {each.name}")
         if plain != {}:
-            found[each.name] = plain
+            found[FORM if each.name == KEY else each.name] = plain
     return found
 
 
@@ -112,5 +112,7 @@ def _plain(value: Any, where: str) -> Any:
         return {str(key): _plain(each, where) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(each, where) for each in value]
+    if is_dataclass(value) and type(value).__module__ == "torsor.motion.distances":  # bodies, tables with a kind
+        return {KEY: type(value).__name__.lower()} | _entries(value, where)
     fix = "keep this problem in Python"
     raise error(where, f"a {type(value).__name__} cannot be written to a file", "numbers, strings, lists, tables", fix)
