@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from torsor.motion.finer import violations
 from torsor.motion.program import Program, Row
 
-__all__ = ["Active", "Group", "active_rows", "groups", "time_of"]
+__all__ = ["VARIABLES", "Active", "Group", "active_rows", "groups", "time_of"]
 
 Array = NDArray[np.float64]
 
+VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds that are those of variables
 TOUCHED = 1e-6  # of a row's scale: so near to its bound it is active, whatever its multiplier
 
 
@@ -93,8 +94,8 @@ def _variables(program: Program) -> dict[int, tuple[str, str]]:
                 f"{point} of profile {profile}, phase {phase}",
             )
         if stretch.duration >= 0:
-            found[stretch.duration] = "Duration", f"phase {phase}"
-    return found | {column: ("Number", name) for name, column in program.layout.numbers.items()}
+            found[stretch.duration] = VARIABLES[0], f"phase {phase}"
+    return found | {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
 
 
 def _touching(values: Array, lower: Array, upper: Array, multipliers: Array) -> NDArray[np.bool_]:

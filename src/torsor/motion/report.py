@@ -8,10 +8,14 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.motion.constraints import VARIABLES
+
 if TYPE_CHECKING:
     from torsor.motion.result import MotionResult
 
 __all__ = ["plain", "tables", "text"]
+
+MOST = 10  # bounds that are shown
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -44,19 +48,24 @@ def _figures(result: "MotionResult") -> Table:
 
 
 def _constraints(result: "MotionResult") -> Table:
-    table = _table("Constraints", "name", "rows", "active", "violation", "scaled", "between", "sensitivity dJ/d(bound)")
+    table = _table("Constraints", "name", "rows", "active", "violation", "scaled", "between")
     for title, group in result.constraints.items():
-        felt = sorted(group.sensitivity.items(), key=lambda each: -abs(each[1]))[:3]
-        words = ", ".join(f"{label} {side}: {value:.3g}" for (label, side), value in felt)
-        table.add_row(
-            escape(title),
-            str(group.count),
-            str(group.active),
-            f"{group.violation:.1e}",
-            f"{group.scaled:.1e}",
-            f"{group.fine:.1e}",
-            escape(words),
-        )
+        sizes = (f"{each:.1e}" for each in (group.violation, group.scaled, group.fine))
+        table.add_row(escape(title), str(group.count), str(group.active), *sizes)
+    return table
+
+
+def _sensitivities(result: "MotionResult") -> Table:
+    """Return the bounds that the objective depends on most."""
+    table = _table("What the objective changes by with a bound", "name", "of", "side", "dJ/d(bound)")
+    felt = [
+        (title, label, side, value)
+        for title, group in result.constraints.items()
+        for (label, side), value in group.sensitivity.items()
+    ]
+    felt += [(row.title, row.label, row.side, row.sensitivity) for row in result.active if row.title in VARIABLES]
+    for title, label, side, value in sorted(felt, key=lambda each: -abs(each[-1]))[:MOST]:
+        table.add_row(escape(title), escape(label), side, f"{value:.4g}")
     return table
 
 
@@ -74,6 +83,8 @@ def tables(result: "MotionResult") -> Group:
     found = [_figures(result)]
     if result.constraints:
         found.append(_constraints(result))
+    if result.active:
+        found.append(_sensitivities(result))
     if result.passes:
         found.append(_passes(result))
     return Group(*found)
