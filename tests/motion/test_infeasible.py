@@ -8,6 +8,7 @@ import pytest
 
 import torsor
 from torsor import motion
+from torsor.motion.finer import violations
 
 
 @cache
@@ -40,6 +41,9 @@ def test_only_what_conflicts_is_named() -> None:
     assert set(caught.value.conflict) == {"backwards", "forwards"}
     scale = (20.0 - 0.1) / 2
     assert 0.1 / scale - 1e-6 < caught.value.violation < 0.2 / scale + 1e-6
+    result = caught.value.result
+    assert result is not None  # each joint misses 0.2 rad/s, whichever of the two bounds it is
+    assert violations(result.program, result.x).sum() == pytest.approx(2 * 0.2 / scale, rel=1e-4)
 
 
 def test_without_the_check_the_nearest_motion_is_the_result() -> None:

@@ -27,6 +27,19 @@ class MotionError(RuntimeError):
     """A search without a motion that satisfies the constraints; ``result`` is the nearest that was reached.
 
     ``conflict`` has the names of the constraints that contradict each other, ``violation`` the largest scaled one.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
+        >>> limits = motion.Velocities(upper=0.5, name="slow")
+        >>> phase = motion.Phase(1.0, points=6)
+        >>> problem = motion.MotionProblem(torsor.library.planar_chain(1), phase, motion.Effort(), [*ends, limits])
+        >>> try:
+        ...     problem.solve()
+        ... except MotionError as error:
+        ...     print(error.conflict)
+        ('slow',)
     """
 
     result: "MotionResult | None" = None

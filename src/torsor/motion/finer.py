@@ -14,7 +14,18 @@ Array = NDArray[np.float64]
 
 
 def violations(program: Program, x: Array) -> Array:
-    """Return by how much each row (m,) is outside its bounds, in parts of its scale; 0 for those that hold."""
+    """Return by how much each row (m,) is outside its bounds, in parts of its scale; 0 for those that hold.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
+        >>> limits = motion.Velocities(upper=1.0)
+        >>> phase = motion.Phase(1.0, points=4, nodes=3)
+        >>> problem = motion.MotionProblem(torsor.library.planar_chain(1), phase, motion.Effort(), [*ends, limits])
+        >>> violations(problem.program, problem.guess()).tolist()  # at rest, at 1.5 rad/s, at rest
+        [0.0, 0.5, 0.0]
+    """
     rows = program.value(x)[1]
     return np.maximum(np.maximum(program.row_lower - rows, rows - program.row_upper), 0.0)
 

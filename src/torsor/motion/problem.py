@@ -294,7 +294,7 @@ class MotionProblem:
         return solve(self, start, Search.of(self.name, **chosen))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
-        """Return variables (x,) around straight lines, the same for the same seed; see ``starts.random_start``."""
+        """Return variables (n,) around straight lines, the same for the same seed; see ``starts.random_start``."""
         from torsor.motion.starts import random_start
 
         return random_start(self, seed, spread)

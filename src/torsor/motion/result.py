@@ -32,7 +32,12 @@ CLOSER = 10  # times as many nodes, on which violations are proven
 
 
 class Part(NamedTuple):
-    """A part of the objective: its name, its weight, and its value without it."""
+    """A part of the objective: its name, its weight, and its value without it.
+
+    Example:
+        >>> Part("Time", 0.5, 0.4).weighted
+        0.2
+    """
 
     title: str
     weight: float
@@ -69,10 +74,14 @@ class MotionResult(Profiled):
         ...     torsor.library.two_link(), motion.Phase((0.1, 2.0)), motion.Time(), [*ends, motion.Torques(upper=10.0)]
         ... )
         >>> result = problem.solve()
-        >>> result
-        <MotionResult of 'motion': optimal, T = 0.395629 s, objective 0.395629, 19 iterations>
-        >>> result.at(0.12).tau.round(1).tolist()
-        [9.9, 10.0]
+        >>> result.status, round(result.T, 4), round(result.objective, 4)
+        ('optimal', 0.3956, 0.3956)
+        >>> result.durations.size, result.q.shape, result.reactions.shape, result.trajectory().times.shape
+        (1, (201, 2), (201, 2, 6), (201,))
+        >>> result.parts[0].title, result.is_feasible, result.simulate().q < 1e-4
+        ('Time', True, True)
+        >>> result.at([0.0, result.T]).q.round(9).tolist()
+        [[0.0, -2.0], [1.0, -1.0]]
     """
 
     problem: "MotionProblem"

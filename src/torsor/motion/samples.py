@@ -81,6 +81,17 @@ class Moments:
     their rates (with closed loops, of the active coordinates: (K, N)), ``reactions`` (K, L, 6) what each parent exerts
     on its link, at the link's origin in its axes. ``phase`` (K,) and ``s`` (K,) say where in the motion they are; where
     two phases meet, it is the start of the later one.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+        >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(2.0, points=5), motion.Time(), ends)
+        >>> at = Moments(problem, problem.guess(), [0.0, 1.0, 2.0])
+        >>> at.q.tolist()
+        [[0.0, -2.0], [0.5, -1.5], [1.0, -1.0]]
+        >>> at.tau.shape, at.reactions.shape
+        ((3, 2), (3, 2, 6))
     """
 
     def __init__(self, problem: "MotionProblem", x: Array, t: ArrayLike):

@@ -13,8 +13,7 @@ from torsor.motion.finer import violations
 from torsor.motion.progress import Watch
 from torsor.motion.refine import refined
 from torsor.motion.result import MotionResult
-from torsor.motion.solvers import SOLVERS
-from torsor.motion.solvers.elastic import least_violation
+from torsor.motion.solvers import SOLVERS, least_violation
 from torsor.motion.solvers.outcome import Outcome, Settings
 from torsor.motion.starts import is_same_program, read_start
 
@@ -104,6 +103,9 @@ def _is_stopped(result: MotionResult) -> bool:
 def _searched(problem: "MotionProblem", x: Array, search: Search, began: float, warm: Outcome | None) -> MotionResult:
     """Return what the solver finds from variables x; tracing and compiling belong to the setup, as does ``began``."""
     program = problem.program
+    if not program.n:
+        fix = "give phases more points, or a duration from least to most"
+        raise ModelError(describe("nothing is left to find: all control points are known", where=problem.name, fix=fix))
     _check_start(problem, x)
     program.slope(x)
     program.bend(x, np.zeros(program.m), 1.0)
@@ -137,7 +139,9 @@ def _check_start(problem: "MotionProblem", x: Array) -> None:
 def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search, spent: float) -> MotionResult:
     """Search again from the motion with the least violations; if these stay, tell what conflicts."""
     program, left = problem.program, replace(search, seconds=max(search.seconds - spent, 1e-3))
-    nearest = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
+    short = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
+    bounds = short.outcome.bound_multipliers[: program.n]  # behind these are those of the violations themselves
+    nearest = replace(short.outcome, x=short.x, bound_multipliers=bounds)
     enough = 10 * search.tolerance
     if violations(program, nearest.x).max(initial=0.0) <= enough:
         again = _searched(problem, nearest.x, left, perf_counter(), None)

@@ -21,9 +21,9 @@ RESTLESS = 0.3  # standard deviation of the logarithm of a random duration
 
 
 def read_start(problem: "MotionProblem", start: Any) -> Array:
-    """Return the variables (x,) to start from.
+    """Return the variables (n,) to start from.
 
-    ``start`` is None (straight lines), a ``MotionResult``, variables (x,), or profiles (K, N) at equal steps of time
+    ``start`` is None (straight lines), a ``MotionResult``, variables (n,), or profiles (K, N) at equal steps of time
     from the start to the end of the whole motion.
     """
     from torsor.motion.result import MotionResult
@@ -143,11 +143,20 @@ def fit(stretch: Stretch, x: Array, s: Array, values: Array) -> None:
 
 
 def random_start(problem: "MotionProblem", seed: int, spread: float = 1.0) -> Array:
-    """Return variables (x,) around the straight lines, the same for the same seed.
+    """Return variables (n,) around the straight lines, the same for the same seed.
 
     Each free control point is moved by a normal number with a standard deviation of ``spread`` times the way that its
     profile goes (or, if this is shorter, the mean of all ways), durations by a factor, shared numbers within their
     bounds.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
+        >>> phase = motion.Phase((0.1, 2.0), points=6)
+        >>> problem = motion.MotionProblem(torsor.library.two_link(), phase, motion.Time(), ends)
+        >>> bool((random_start(problem, 3) == problem.random_start(3)).all())
+        True
     """
     if not (np.isfinite(spread) and spread >= 0):
         raise ModelError(describe(f"spread is {spread!r}", where=problem.name, allowed="a number, 0 or more"))

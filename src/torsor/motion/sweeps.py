@@ -31,6 +31,16 @@ class Multistart:
     """Results from random starts, the best first: those that are solved by objective, then the others.
 
     ``seeds`` has the seed of each. ``reached`` counts the results whose objective is that of the best, to 1e-4 of it.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+        >>> phase = motion.Phase(0.5, points=6)
+        >>> problem = motion.MotionProblem(torsor.library.two_link(), phase, motion.Effort(), ends)
+        >>> tried = problem.multistart(2, seed=1)
+        >>> tried.reached, len(tried), sorted(tried.seeds)
+        (2, 2, [1, 2])
     """
 
     results: tuple[MotionResult, ...]
