@@ -163,6 +163,22 @@ def test_the_replayed_motion_is_the_motion(result: object) -> None:
     assert fine.trajectory.times[-1] == pytest.approx(result().T, rel=1e-12)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Unactuated(Rows):
+    """The second joint has no drive; asked for loosely, so that its force is not zero."""
+
+    def bound(self, node: Node) -> Bound:
+        return Bound(node.tau[1], np.array([-100.0]), np.array([100.0]), ("joint2",))
+
+
+def test_joints_without_a_drive_are_replayed_without_a_force() -> None:
+    phase = motion.Phase(1.0, points=6)
+    r = motion.MotionProblem(robot(), phase, motion.Effort(), [*ENDS, Unactuated()]).solve()
+    replay = r.simulate(steps=500)
+    assert np.abs(r.tau[:, 1]).max() > 0.1 and not replay.trajectory.tau[:, 1].any()
+    assert replay.q > 0.1 > 1e-3 > np.abs(replay.trajectory.tau[250, 0] - r.at(0.501).tau[0])
+
+
 def test_a_linkage_is_moved_and_replayed() -> None:
     linkage = torsor.library.four_bar()
     start = linkage.closed_positions(linkage.neutral())[linkage.position_names.index(linkage.active[0])]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.motion.kinds import kind_of
 from torsor.motion.samples import Moments
 from torsor.simulation import Trajectory, simulate
 
@@ -44,8 +45,8 @@ def trajectory(result: "MotionResult") -> Trajectory:
 def replay(result: "MotionResult", steps: int) -> Replay:
     """Return the motion that the forces make from the start state, phase after phase.
 
-    Forces are functions of time alone, held during each step at their value in its middle, so that the error is one of
-    second order in the step.
+    Coordinates without a drive have no force, whatever little the splines leave there. Forces are functions of time
+    alone, held during each step at their value in its middle, so that the error is one of second order in the step.
     """
     robot, shares = result.robot, np.linspace(0.0, 1.0, steps + 1)
     wanted = Moments.of_shares(result.problem, result.x, [shares] * len(result.durations))
@@ -54,6 +55,7 @@ def replay(result: "MotionResult", steps: int) -> Replay:
         h = T / steps
         middles = begun + (np.arange(steps) + 0.5) * h
         tau = _forces(result, result.at(middles).tau)
+        tau[:, _unactuated(result)] = 0.0
 
         def held(t: float, q: Array, v: Array, tau: Array = tau, h: float = h) -> Array:
             return np.asarray(tau[min(round(t / h), len(tau) - 1)])
@@ -67,6 +69,18 @@ def replay(result: "MotionResult", steps: int) -> Replay:
     found = replace(parts[0], **whole)
     off_q = np.abs(robot.difference(wanted.q, found.q)).max()
     return Replay(found, float(off_q), float(np.abs(found.v - wanted.v).max()))
+
+
+def _unactuated(result: "MotionResult") -> list[int]:
+    """Return the coordinates that a term says to have no drive."""
+    names = {
+        label
+        for batch in result.program.batches
+        for term, bound in zip(batch.traced.rows, batch.traced.bounds, strict=True)
+        for label in bound.labels
+        if kind_of(type(term)) == "unactuated"
+    }
+    return [k for k, name in enumerate(result.robot.coordinate_names) if name in names]
 
 
 def _shifted(part: Trajectory, begun: float, later: bool) -> Trajectory:
