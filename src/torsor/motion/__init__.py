@@ -1,8 +1,11 @@
 """Motion prediction: trajectories by optimisation with analytical derivatives."""
 
+from torsor.motion.constraints import Active, Group
 from torsor.motion.distances import Capsule, Clearance, HalfSpace, Sphere
 from torsor.motion.ends import End, Linked, Periodic, Start, Symmetric
 from torsor.motion.expressions import ExpressionCost, ExpressionRows
+from torsor.motion.failure import MotionError
+from torsor.motion.files import load_problem
 from torsor.motion.frames import FramePosition, FrameVelocity, Orientation
 from torsor.motion.limits import Accelerations, Jerks, Positions, Powers, TorqueRates, Torques, Unactuated, Velocities
 from torsor.motion.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
@@ -11,12 +14,19 @@ from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
 from torsor.motion.reactions import Reaction, Reactions
 from torsor.motion.references import Follow, Manipulability, Reference
+from torsor.motion.replay import Replay
+from torsor.motion.result import MotionResult, Part, Pass
+from torsor.motion.samples import Moments
+from torsor.motion.solvers import SOLVERS
 from torsor.motion.splines import Spline
+from torsor.motion.sweeps import Multistart, continuation, pareto
 from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms import Number
 
 __all__ = [
+    "SOLVERS",
     "Accelerations",
+    "Active",
     "BangBang",
     "Capsule",
     "Clearance",
@@ -28,15 +38,22 @@ __all__ = [
     "Follow",
     "FramePosition",
     "FrameVelocity",
+    "Group",
     "HalfSpace",
     "Jerk",
     "Jerks",
     "Linked",
     "Manipulability",
     "MechanicalEnergy",
+    "Moments",
+    "MotionError",
     "MotionProblem",
+    "MotionResult",
+    "Multistart",
     "Number",
     "Orientation",
+    "Part",
+    "Pass",
     "Path",
     "Periodic",
     "Phase",
@@ -45,6 +62,7 @@ __all__ = [
     "Reaction",
     "Reactions",
     "Reference",
+    "Replay",
     "Sphere",
     "Spline",
     "Start",
@@ -55,5 +73,8 @@ __all__ = [
     "Torques",
     "Unactuated",
     "Velocities",
+    "continuation",
+    "load_problem",
+    "pareto",
     "switching",
 ]

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,10 @@ from torsor.motion.terms import TOUCHING, Cost, Number, Rows, Term
 from torsor.motion.traced import Traced
 from torsor.parametric import Parametric
 
+if TYPE_CHECKING:
+    from torsor.motion.result import MotionResult
+    from torsor.motion.sweeps import Multistart
+
 __all__ = ["MotionProblem"]
 
 Array = NDArray[np.float64]
@@ -30,7 +36,25 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MotionProblem:
-    """A motion to be found."""
+    """A motion to be found.
+
+    A ``robot`` (or a parametric one, whose numbers are then variables, with starts and bounds in ``numbers``) moves
+    through ``phases`` so that the sum of the parts of the ``objective`` is least and all ``constraints`` hold. Some
+    coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``. ``settings`` are defaults of
+    ``solve``. Profiles of phases after each other go on up to accelerations, unless ``Linked`` says otherwise.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> problem = motion.MotionProblem(
+        ...     torsor.library.two_link(),
+        ...     motion.Phase((0.1, 2.0), points=12),
+        ...     motion.Time(),
+        ...     [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0), motion.Torques(upper=10.0)],
+        ... )
+        >>> round(problem.solve().T, 5)
+        0.39563
+    """
 
     robot: Robot | Parametric[Robot]
     phases: Phase | Sequence[Phase]
@@ -41,6 +65,7 @@ class MotionProblem:
     numbers: Mapping[str, Number] = field(default_factory=dict)
     name: str = "motion"
     assembly: Sequence[float] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for each in (*self.costs, *self.conditions):
@@ -128,6 +153,10 @@ class MotionProblem:
 
     @cached_property
     def _traced(self) -> dict[tuple[int, ...], Traced]:
+        return {}
+
+    @cached_property
+    def _samplers(self) -> dict[tuple[str, ...], Any]:
         return {}
 
     def _trace(self, terms: Sequence[Term]) -> Traced:
@@ -245,13 +274,17 @@ class MotionProblem:
             for term in self.terms:
                 if not term.has_rows or not term.holds_in(index, phase):
                     continue
-                if isinstance(term, Cost) and not term.is_sum:
-                    moments, weights = phase.integral(*term.during)
-                else:
-                    moments = term.moments(phase)
-                    weights = np.ones(len(moments)) if isinstance(term, Cost) else np.zeros(len(moments))
+                moments, weights = self._moments(term, phase)
                 found.setdefault((index, tuple(moments.tolist()), tuple(weights.tolist())), []).append(term)
         return self._merged(found)
+
+    @staticmethod
+    def _moments(term: Term, phase: Phase) -> tuple[Array, Array]:
+        """Return where a term is looked at (K,), and the weights (K,) of its integral or sum; 0 for constraints."""
+        if isinstance(term, Cost) and not term.is_sum:
+            return phase.integral(*term.during)
+        moments = term.moments(phase)
+        return moments, np.full(len(moments), float(isinstance(term, Cost)))
 
     @staticmethod
     def _merged(
@@ -299,5 +332,76 @@ class MotionProblem:
         return np.clip(x, program.lower, program.upper)
 
     def with_phases(self, *phases: Phase) -> "MotionProblem":
-        """Return the problem with other phases."""
-        return replace(self, phases=phases)
+        """Return the problem with other phases; what was traced of its terms is used again."""
+        other = replace(self, phases=phases)
+        for name in ("subject", "terms", "shared", "_node", "_traced", "_samplers"):
+            other.__dict__[name] = getattr(self, name)
+        return other
+
+    def solve(
+        self,
+        solver: str | None = None,
+        *,
+        start: Any = None,
+        tolerance: float | None = None,
+        iterations: int | None = None,
+        seconds: float | None = None,
+        refine: bool | float | None = None,
+        progress: bool | None = None,
+        check: bool | None = None,
+    ) -> "MotionResult":
+        """Return the motion that is found.
+
+        ``solver`` is "ipopt" (the default) or another of ``motion.SOLVERS``. ``start`` is None for straight lines, an
+        earlier result (a warm start, also with other phases), profiles (K, N) at equal steps of time, or variables
+        (x,). ``tolerance`` (1e-6) is that of optimality and of rows in parts of their scales; ``iterations`` (500) and
+        ``seconds`` (no limit) end the search, as does Ctrl-C: the best motion so far is then the result, and its status
+        says so. ``refine`` adds nodes until bounds hold between them too: True to 1e-4 of the rows' scales, or a number
+        of that kind. ``progress`` shows iterations on stderr. What is None is as in ``settings``, or as said here.
+
+        A problem without a motion raises a ``MotionError`` that names the constraints in conflict and the least
+        violation; with ``check=False`` the result is the nearest motion.
+
+        Example:
+            >>> import torsor
+            >>> from torsor import motion
+            >>> lift = motion.MotionProblem(
+            ...     torsor.library.two_link(),
+            ...     motion.Phase(1.0, points=6),
+            ...     motion.Effort(),
+            ...     [motion.Start(q=0.0, v=0.0), motion.End(q=0.5, v=0.0)],
+            ... )
+            >>> first = lift.solve()
+            >>> again = lift.solve(start=first)
+            >>> again.iterations <= first.iterations, again.status
+            (True, 'optimal')
+        """
+        from torsor.motion.solve import Search, solve
+
+        given = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
+        given |= {"refine": refine, "progress": progress, "check": check}
+        chosen = dict(self.settings) | {key: value for key, value in given.items() if value is not None}
+        return solve(self, start, Search.of(self.name, **chosen))
+
+    def random_start(self, seed: int, spread: float = 1.0) -> Array:
+        """Return variables (n,) around straight lines, the same for the same seed; see ``starts.random_start``."""
+        from torsor.motion.starts import random_start
+
+        return random_start(self, seed, spread)
+
+    def multistart(
+        self, count: int = 20, seed: int = 0, workers: int = 1, spread: float = 1.0, **settings: Any
+    ) -> "Multistart":
+        """Return what is found from that many random starts (seeds seed, seed + 1, ...), in several processes.
+
+        ``settings`` are those of ``solve``. The same seeds give the same results, whatever the number of workers.
+        """
+        from torsor.motion.sweeps import multistart
+
+        return multistart(self, count, seed, workers, spread, **settings)
+
+    def save(self, path: str | FilePath) -> None:
+        """Write the problem as TOML, with its robot in a file beside it (``NAME.robot.toml``)."""
+        from torsor.motion.writing import save_problem
+
+        save_problem(self, FilePath(path))
