@@ -92,7 +92,7 @@ class Batch:
     @cached_property
     def _last(self) -> list[Any]:
         """The x of which inputs were last asked for, and they: values and derivatives follow each other."""
-        return [b"", {}]
+        return [None, {}]
 
     def _at(self, x: Array) -> dict[str, Array]:
         place = x.tobytes()

@@ -13,13 +13,14 @@ from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.motion.batch import Batch
 from torsor.motion.ends import Ends, Linked, _State
+from torsor.motion.groups import grouped
 from torsor.motion.layout import Layout
-from torsor.motion.linear import Equation, Linear
+from torsor.motion.linear import Linear
 from torsor.motion.node import Node
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.program import Program
-from torsor.motion.splines import Spline
+from torsor.motion.settled import Settled
 from torsor.motion.subject import Subject
 from torsor.motion.terms import TOUCHING, Cost, Number, Rows, Term
 from torsor.motion.traced import Traced
@@ -40,8 +41,10 @@ class MotionProblem:
 
     A ``robot`` (or a parametric one, whose numbers are then variables, with starts and bounds in ``numbers``) moves
     through ``phases`` so that the sum of the parts of the ``objective`` is least and all ``constraints`` hold. Some
-    coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``. ``settings`` are defaults of
-    ``solve``. Profiles of phases after each other go on up to accelerations, unless ``Linked`` says otherwise.
+    coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``. Robots with closed loops are moved
+    by their active coordinates; positions (nq,) in ``assembly`` say which way they are put together. ``settings`` are
+    defaults of ``solve``. Profiles of phases after each other go on up to accelerations, unless ``Linked`` says
+    otherwise.
 
     Example:
         >>> import torsor
@@ -110,17 +113,12 @@ class MotionProblem:
                     raise ModelError(describe(f"profile {name!r} ends elsewhere in another term", where=where))
         return found
 
-    @cached_property
+    @property
     def _lives(self) -> list[list[int]]:
         """The phases in which each of these is looked at."""
-        return [
-            [
-                index
-                for index, phase in enumerate(self.stages)
-                if any(name in term.profiles() and term.holds_in(index, phase) for term in self.terms)
-            ]
-            for name in self._extras
-        ]
+        stages = list(enumerate(self.stages))
+        users = [[term for term in self.terms if name in term.profiles()] for name in self._extras]
+        return [[index for index, phase in stages if any(term.holds_in(index, phase) for term in own)] for own in users]
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -167,76 +165,14 @@ class MotionProblem:
             self._traced[key] = Traced(self._node, rows, costs)
         return self._traced[key]
 
-    # Ends
-
-    def _ends(self) -> tuple[list[dict[tuple[int, int], float]], list[Equation]]:
-        """Return control points that are known beforehand, of each phase, and the equations that are left."""
-        names = self.subject.names
-        known: list[dict[tuple[int, int], float]] = [{} for _ in self.stages]
-        left = list[Equation]()
-        for each in self.conditions:
-            if isinstance(each, _State):
-                index = each.index(len(self.stages))
-                solved = self._solved(each, index, known[index])
-                for equation in each.equations(names, len(self.stages)):
-                    part = equation.parts[0]
-                    if (part.profile, part.order) not in solved:
-                        left.append(equation)
-            elif isinstance(each, Ends):
-                left += [one for one in each.equations(names, len(self.stages)) if self._is_live(one)]
-        self._settle_extras(known)
-        return known, left
-
-    def _is_live(self, equation: Equation) -> bool:
-        """Whether all profiles of an equation are looked at in the phases that it is about."""
-        own = self.subject.names.moving
-        return all(part.profile < own or part.phase in self._lives[part.profile - own] for part in equation.parts)
-
-    def _settle_extras(self, known: list[dict[tuple[int, int], float]]) -> None:
-        """Put what profiles of terms begin and end at into ``known``, and all of them in phases without the term."""
-        own = self.subject.names.moving
-        for k, (ends, live) in enumerate(zip(self._extras.values(), self._lives, strict=True)):
-            for index in range(len(self.stages)):
-                count = self._spline(index, own + k).count
-                if index not in live:
-                    value = ends[0] if index < live[0] else ends[1]
-                    known[index] |= {(own + k, point): value for point in range(count)}
-            known[live[0]][own + k, 0] = ends[0]
-            known[live[-1]][own + k, self._spline(live[-1], own + k).count - 1] = ends[1]
-
-    def _spline(self, phase: int, profile: int) -> Spline:
-        stage = self.stages[phase]
-        return (stage.own or {}).get(self.subject.names[profile], stage.spline)
-
-    def _solved(self, state: _State, index: int, known: dict[tuple[int, int], float]) -> set[tuple[int, int]]:
-        """Put control points that a state at an end says into ``known``, and return which (profile, order) these say.
-
-        Rates that are not zero are in seconds, and say control points only where the duration is known.
-        """
-        names, phase = self.subject.names, self.stages[index]
-        values, solved = state.values(names), set[tuple[int, int]]()
-        least, most = phase.bounds
-        for profile in range(len(names)):
-            spline = self._spline(index, profile)
-            at = range(spline.count) if state._s == 0 else range(spline.count - 1, -1, -1)
-            for order in range(4):
-                value = values.get((profile, order))
-                if value is None or (order and value and least < most) or (profile, at[order]) in known:
-                    break
-                row = spline.matrix([state._s], order)[0]
-                before = sum(row[at[k]] * known[profile, at[k]] for k in range(order))
-                known[profile, at[order]] = (value * least**order - before) / row[at[order]]
-                solved.add((profile, order))
-        return solved
-
     @cached_property
     def program(self) -> Program:
         """The nonlinear program."""
-        known, equations = self._ends()
-        layout = Layout.of(self.stages, self.subject.names, known, list(self.shared))
+        ends = Settled(self.stages, self.subject.names, self.conditions, self._extras, self._lives)
+        layout = Layout.of(self.stages, self.subject.names, ends.known, list(self.shared))
         batches = [
             Batch(self._trace(terms), layout, phase, np.array(moments), np.array(weights))
-            for (phase, moments, weights), terms in self._groups().items()
+            for (phase, moments, weights), terms in grouped(self.stages, self.terms).items()
         ]
         lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
         for stretch in layout.stretches:
@@ -246,7 +182,7 @@ class MotionProblem:
             lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
         for term in self.terms:
             self._bound_points(term, layout, lower, upper)
-        return Program(layout, tuple(batches), Linear(equations, layout), lower, upper)
+        return Program(layout, tuple(batches), Linear(ends.equations, layout), lower, upper)
 
     def _bound_points(self, term: Term, layout: Layout, lower: Array, upper: Array) -> None:
         """Bound the control points that shape a profile during a term: the curve stays within their hull."""
@@ -266,44 +202,6 @@ class MotionProblem:
                     raise ModelError(describe(found, where=where, allowed=f"{least} to {most}"))
                 free = columns[columns >= 0]
                 lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
-
-    def _groups(self) -> dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]]:
-        """Return terms that are looked at in the same moments, by phase, moments and weights of the integral."""
-        found: dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]] = {}
-        for index, phase in enumerate(self.stages):
-            for term in self.terms:
-                if not term.has_rows or not term.holds_in(index, phase):
-                    continue
-                moments, weights = self._moments(term, phase)
-                found.setdefault((index, tuple(moments.tolist()), tuple(weights.tolist())), []).append(term)
-        return self._merged(found)
-
-    @staticmethod
-    def _moments(term: Term, phase: Phase) -> tuple[Array, Array]:
-        """Return where a term is looked at (K,), and the weights (K,) of its integral or sum; 0 for constraints."""
-        if isinstance(term, Cost) and not term.is_sum:
-            return phase.integral(*term.during)
-        moments = term.moments(phase)
-        return moments, np.full(len(moments), float(isinstance(term, Cost)))
-
-    @staticmethod
-    def _merged(
-        groups: dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]],
-    ) -> dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]]:
-        """Return groups with rows beside integrals over the same moments: what both need is then computed once."""
-        integrals = {(phase, moments): weights for phase, moments, weights in groups if any(weights)}
-        merged: dict[tuple[int, tuple[float, ...], tuple[float, ...]], list[Term]] = {}
-        for (phase, moments, weights), terms in groups.items():
-            own = weights if any(weights) else integrals.get((phase, moments), weights)
-            merged.setdefault((phase, moments, own), []).extend(terms)
-        for (phase, moments, weights), terms in list(merged.items()):
-            # Where only the duration is integrated, any moments do: those of rows, which are looked at anyway.
-            if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in terms):
-                rows = next((key for key in merged if key[0] == phase and not any(key[2])), None)
-                if rows is not None:
-                    del merged[phase, moments, weights]
-                    merged[phase, rows[1], (sum(weights), *rows[2][1:])] = [*merged.pop(rows), *terms]
-        return merged
 
     def guess(self) -> Array:
         """Return variables on straight lines between the given ends."""

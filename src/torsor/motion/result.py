@@ -13,6 +13,7 @@ from torsor.model import Robot
 from torsor.motion.batch import Batch
 from torsor.motion.constraints import Active, Group, active_rows, groups
 from torsor.motion.finer import finer, violations
+from torsor.motion.groups import moments_of
 from torsor.motion.program import Program
 from torsor.motion.samples import Moments, Profiled
 from torsor.motion.solvers.outcome import Iteration, Outcome
@@ -164,7 +165,7 @@ class MotionResult(Profiled):
         traced = problem._trace([term if term.weight == 1.0 else replace(term, weight=1.0)])
         for index, phase in enumerate(problem.stages):
             if term.holds_in(index, phase):
-                batch = Batch(traced, self.program.layout, index, *problem._moments(term, phase))
+                batch = Batch(traced, self.program.layout, index, *moments_of(term, phase))
                 total += batch.value(self.x)[1]
         return Part(term.title, float(term.weight), total)
 

@@ -33,8 +33,8 @@ def _content(problem: MotionProblem, robot: str) -> str:
     head: Table = {"torsor": VERSION, "name": problem.name, "robot": robot}
     if isinstance(problem.robot, Parametric):
         head["free"] = list(problem.robot.names)
-    if getattr(problem, "assembly", None) is not None:
-        head["assembly"] = _plain(list(problem.assembly), "assembly")  # type: ignore[attr-defined]
+    if problem.assembly is not None:
+        head["assembly"] = _plain(list(problem.assembly), "assembly")
     blocks = [_block("", head)]
     if problem.frozen:
         blocks.append(_block("[frozen]", {key: float(value) for key, value in problem.frozen.items()}))
