@@ -27,6 +27,7 @@ SHORTEST = 1e-8
 FAR, OFF = 10.0, 0.3  # equations may become this many times as wrong in a step, or this wrong on average
 SOFT = 0.9999  # what a step that the filter refuses must make of the error, to be taken
 RESTARTS, RESTART_MU = 5, 1e-4
+STILL, STILLS = 1e-14, 20  # steps of which length are none, and how many of them in a row are taken
 SHORT, SHORTS = 1e-2, 4  # steps of which length, and how many of them in a row, are called stuck
 
 
@@ -53,7 +54,7 @@ class _Search:
         self.least = max(0.1 * self.settings.tolerance / max(self.point.products.size, 1), 1e-14)
         self.most = 1e3 * max(self.point.mu, 1e-8)
         self.mu, self.is_free = self.point.mu, True
-        self.shorts = self.restarts = 0
+        self.shorts = self.stills = self.restarts = 0
         self.bent: tuple[Array, Array] | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
@@ -177,8 +178,10 @@ class _Search:
         slope = float(point.pull(mu) @ step.w)
         here = point.theta, point.merit(mu)
         length = primal
-        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < 1e-15:
-            return False
+        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL:  # multipliers alone are to change yet
+            self.point, self.stills = point.moved(step, primal, dual, mu), self.stills + 1
+            return self.stills < STILLS
+        self.stills = 0
         while length > SHORTEST * primal:
             trial = point.moved(step, length, dual, mu)
             if self._takes(trial, here, slope, length):

@@ -6,7 +6,7 @@ The model of a step d, with the Hessian H of the Lagrangian made convex, is
     violate now, 0 <= t <= 1
 
 so that it always has a solution: d = 0, t = 1 (Powell 1978). Steps are shortened until f + penalty x the sum of
-violations falls.
+violations falls, and the next ones go no further than where that was.
 """
 
 from typing import Any, NamedTuple
@@ -36,6 +36,8 @@ RELAXED, MOST_RELAXED = 1e3, 1e8  # the weight of t: at first, and what it may g
 WIDE = 1e-3  # t from which on rows count as widened
 FINEST = 1e-8  # tolerance: models are not solved more precisely
 STILL, STILLS = 1e-14, 3  # changes of x that are none, and how many steps of these are taken
+SHORT = 0.2  # steps that are shortened to less show how far the model is good for
+GROWTH, LEAST = 3.0, 1e-6  # how the most that variables may change grows, and the least it is
 LOOSER = 100.0  # times the tolerance: what is still called optimal, where no better step is found
 BENDS = (0.0, 1e-4, 1e-2, 1.0, 100.0)  # what is added to the Hessian's diagonal, until a step leads on
 
@@ -73,16 +75,20 @@ class _Model:
         self._qp = ca.conic("model", QP, {"h": self._hessian, "a": self._rows}, OPTIONS)
         self._given: dict[str, Any] = {}
 
-    def at(self, x: Array, hessian: Array, gradient: Array, entries: Array, rows: Array, weight: float) -> None:
-        """Set the point: derivatives there, the rows (m,), and the weight of t."""
+    def at(
+        self, x: Array, hessian: Array, gradient: Array, entries: Array, rows: Array, *, weight: float, radius: float
+    ) -> None:
+        """Set the point: derivatives there, the rows (m,), the weight of t, and the most that variables may change."""
         program = self.program
+        self._low, self._high = program.lower - x, program.upper - x
+        self._radius = radius
         widening = np.maximum(program.row_lower - rows, 0.0) - np.maximum(rows - program.row_upper, 0.0)
         self._given = {
             "h": ca.DM(self._hessian, [*hessian.T.ravel(), FLATTEST]),
             "a": ca.DM(self._rows, [*entries, *widening]),
             "g": np.append(gradient, weight),
-            "lbx": np.append(program.lower - x, 0.0),
-            "ubx": np.append(program.upper - x, 1.0),
+            "lbx": np.append(np.maximum(self._low, -radius), 0.0),
+            "ubx": np.append(np.minimum(self._high, radius), 1.0),
         }
 
     def step(self, rows: Array) -> _Step | None:
@@ -92,7 +98,8 @@ class _Model:
         x, multipliers, held = (np.asarray(found[key].full()).ravel() for key in ("x", "lam_a", "lam_x"))
         if not (self._qp.stats()["success"] and np.isfinite([*x, *multipliers, *held]).all()):
             return None
-        return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), multipliers, held[:-1])
+        own = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # the radius is no bound of the program
+        return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), multipliers, np.where(own, held[:-1], 0.0))
 
 
 class _Search:
@@ -106,6 +113,7 @@ class _Search:
         self.multipliers = np.zeros(m) if given.multipliers is None else given.multipliers.copy()
         self.bound_multipliers = np.zeros(n) if given.bound_multipliers is None else given.bound_multipliers.copy()
         self.penalty, self.weight, self._still = 1.0, RELAXED, 0
+        self.radius = np.inf
         self.tolerance = max(self.settings.tolerance, FINEST)
 
     # The functions at x
@@ -176,7 +184,9 @@ class _Search:
         rows, (gradient, entries) = self.evaluations.value(self.x)[1], self.evaluations.slope(self.x)
         H = self._hessian()
         for bend in BENDS:
-            self.model.at(self.x, H + bend * np.eye(len(H)), gradient, entries, rows, self.weight)
+            self.model.at(
+                self.x, H + bend * np.eye(len(H)), gradient, entries, rows, weight=self.weight, radius=self.radius
+            )
             step = self.model.step(rows)
             if step is not None and self._search(step):
                 return True
@@ -213,7 +223,12 @@ class _Search:
         return self.evaluations.is_finite(x) and self._merit(x) <= most and self._take(x, better, 1.0)
 
     def _take(self, x: Array, step: _Step, length: float) -> bool:
-        moved = np.abs(x - self.x).max(initial=0.0) > STILL * max(1.0, float(np.abs(x).max(initial=0.0)))
+        change = float(np.abs(x - self.x).max(initial=0.0))
+        if length < SHORT:
+            self.radius = max(GROWTH * change, LEAST)
+        elif change > self.radius / GROWTH:
+            self.radius *= GROWTH
+        moved = change > STILL * max(1.0, float(np.abs(x).max(initial=0.0)))
         self._still = 0 if moved else self._still + 1
         self.x = x
         self.multipliers = self.multipliers + length * (step.multipliers - self.multipliers)
