@@ -1,6 +1,4 @@
-"""Tests keep the kernels that they compile to themselves and take one core each; what needs a missing framework is
-skipped.
-"""
+"""Tests keep their kernels to themselves and take one core each; examples of missing frameworks are skipped."""
 
 import os
 from importlib.util import find_spec
