@@ -1,4 +1,4 @@
-"""Tests keep the kernels that they compile to themselves; examples of frameworks that are missing are skipped."""
+"""Tests keep their kernels to themselves and take one core each; examples of missing frameworks are skipped."""
 
 import os
 from importlib.util import find_spec
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("TORSOR_CACHE", str(Path(__file__).parent / ".pytest_cache" / "kernels"))
+# Small matrices gain nothing from more threads, which take the cores from the tests that run beside.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

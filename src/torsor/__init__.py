@@ -6,13 +6,14 @@
 (6,)
 """
 
-from torsor import autodiff, control, identification, library, parallel, spatial
+from torsor import autodiff, control, identification, library, motion, parallel, spatial
 from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.identification import identify
 from torsor.loops import AssemblyError, Mobility
 from torsor.model import Robot
+from torsor.motion import MotionError, MotionProblem, MotionResult
 from torsor.parallel import Leg, ParallelRobot
 from torsor.parametric import Parametric
 from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
@@ -34,6 +35,9 @@ __all__ = [
     "Mobility",
     "ModelError",
     "ModelWarning",
+    "MotionError",
+    "MotionProblem",
+    "MotionResult",
     "Motor",
     "ParallelRobot",
     "Parametric",
@@ -55,6 +59,7 @@ __all__ = [
     "identify",
     "library",
     "load",
+    "motion",
     "parallel",
     "simulate",
     "spatial",

@@ -1,6 +1,7 @@
-"""The command line: ``torsor info``, ``count``, ``simulate``, ``export``, ``bench``, ``cache`` and ``demo``."""
+"""The command line: ``torsor info``, ``count``, ``simulate``, ``predict``, ``export``, ``bench``, ``cache``..."""
 
 import argparse
+import json
 import re
 import warnings
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from torsor.bench import run_benchmarks
 from torsor.compiler import DTYPES
 from torsor.errors import ModelError, ModelWarning
 from torsor.model import Robot
+from torsor.motion import SOLVERS, MotionError, MotionProblem, load_problem
 from torsor.parallel import ParallelRobot
 from torsor.simulation import METHODS, SUFFIXES, SimulationError
 
@@ -126,6 +128,40 @@ def _simulate(arguments: argparse.Namespace, console: Console) -> None:
         console.print(escape(str(path)), highlight=False, soft_wrap=True)
 
 
+def _problem(name: str) -> MotionProblem:
+    """Return the motion problem in a TOML file, or the built-in one that has that name."""
+    from torsor.motion.problems import PROBLEMS  # here, since other commands need none of them
+
+    if name in PROBLEMS and not Path(name).exists():
+        return PROBLEMS[name]()
+    if not Path(name).is_file():
+        raise ModelError(f"{name}: no such file; allowed: a .toml file, or one of {', '.join(PROBLEMS)}")
+    return load_problem(name)
+
+
+def _predict(arguments: argparse.Namespace, console: Console) -> None:
+    for path, suffixes in ((arguments.csv, (".csv",)), (arguments.save, (".npz",))):
+        if path is not None and path.suffix.lower() not in suffixes:
+            raise ModelError(f"{path}: the suffix is {path.suffix!r}; allowed: {', '.join(suffixes)}")
+    problem = _problem(arguments.problem)
+    result = problem.solve(
+        arguments.solver,
+        tolerance=arguments.tolerance,
+        iterations=arguments.iterations,
+        seconds=arguments.seconds,
+        refine=arguments.refine or None,
+        progress=arguments.progress or None,
+    )
+    console.print(result)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result.to_dict(), allow_nan=False) + "\n", encoding="utf-8")
+    for path, write in ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, result.plot)):
+        if path is not None:
+            write(path)
+    for path in filter(None, (arguments.json, arguments.csv, arguments.save, arguments.plot)):
+        console.print(escape(str(path)), highlight=False, soft_wrap=True)
+
+
 def _demo(arguments: argparse.Namespace, console: Console) -> None:
     robot = library.six_axis_arm()
     start, end, duration = np.array([0, 0.8, -2.4, 0, 0.5, 0]), np.array([1.2, -0.4, -0.6, 1.0, -0.6, 2.0]), 1.5
@@ -190,6 +226,7 @@ def _parser() -> argparse.ArgumentParser:
     made["export"].add_argument("--name", default="torsor_kernels", help="name of the files and of the library")
     made["export"].add_argument("--prefix", default="", help="what the names of the C functions begin with")
     _simulation_options(made["simulate"])
+    _prediction_options(commands.add_parser("predict", help="find an optimal motion, and save or draw it"))
     bench = commands.add_parser("bench", help="measure Torsor beside its peers")
     bench.add_argument("--json", type=Path, help="also write the figures to this file")
     bench.set_defaults(run=_bench)
@@ -216,6 +253,21 @@ def _simulation_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--plot", type=Path, help="where a plot goes")
 
 
+def _prediction_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("problem", metavar="PROBLEM", help="a .toml file, or a built-in problem such as two-link-time")
+    command.add_argument("--json", type=Path, help="where figures and trajectory go, as JSON")
+    command.add_argument("--csv", type=Path, help="where the trajectory goes, as a table")
+    command.add_argument("--save", type=Path, help="where the whole result goes: a .npz file")
+    command.add_argument("--plot", type=Path, help="where a plot goes")
+    command.add_argument("--solver", choices=SOLVERS, help="how to search (default: what the problem says, or ipopt)")
+    command.add_argument("--tolerance", type=float, help="of optimality and constraints (default: 1e-6)")
+    command.add_argument("--iterations", type=int, help="most iterations (default: 500)")
+    command.add_argument("--seconds", type=float, help="most seconds (default: no limit)")
+    command.add_argument("--refine", action="store_true", help="add nodes until bounds hold between them too")
+    command.add_argument("--progress", action="store_true", help="show iterations while they come")
+    command.set_defaults(run=_predict)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, or 1 after an error that is the input's.
 
@@ -230,7 +282,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             arguments.run(arguments, console)
             status = 0
-        except (ValueError, OSError, ImportError, SimulationError) as error:
+        except (ValueError, OSError, ImportError, SimulationError, MotionError) as error:
             errors.print(f"[bold red]error[/bold red]: {escape(str(error))}", highlight=False, soft_wrap=True)
             status = 1
     for warning in caught:

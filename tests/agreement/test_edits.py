@@ -1,4 +1,7 @@
-"""A robot changed by an edit is the robot that one would have described in the first place."""
+"""A robot changed by an edit is the robot that one would have described in the first place.
+
+Each is called once or twice, and in CasADi's virtual machine: machine code is tested elsewhere.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +24,8 @@ def assert_close(actual: np.ndarray, expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_fixed_joint_is_one_that_stands_still(seed: int) -> None:
-    robot = torsor.library.random_tree(9, seed)
+    robot = torsor.library.random_tree(9, seed).to(device="casadi")
+    free = robot.without_friction()
     for i, joint in enumerate(robot.joints):
         if joint.follows:
             continue
@@ -31,7 +35,7 @@ def test_a_fixed_joint_is_one_that_stands_still(seed: int) -> None:
         motor = robot.motor_coordinates.get(joint.name, slices)  # held too
         rest = np.setdiff1d(np.arange(robot.nv), np.r_[slices.v, motor.v])
         v[slices.v] = a[slices.v] = v[motor.v] = a[motor.v] = 0
-        tau = robot.without_friction().inverse_dynamics(q, v, a)
+        tau = free.inverse_dynamics(q, v, a)
         fewer = np.delete(q, np.r_[slices.q, motor.q])
         assert_close(held.without_friction().inverse_dynamics(fewer, v[rest], a[rest]), tau[rest])
         assert_close(held.pose(fewer, joint.child), robot.pose(q, joint.child))
@@ -39,7 +43,7 @@ def test_a_fixed_joint_is_one_that_stands_still(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_payload_is_an_external_wrench_of_its_inertia(seed: int) -> None:
-    robot = torsor.library.random_tree(7, seed)
+    robot = torsor.library.random_tree(7, seed).to(device="casadi")
     q, v, a = random_state(robot, seed)
     frame = make_pose(from_rpy([0.3, 0.2, -0.8]), [0.1, -0.2, 0.3])
     robot = robot.with_frame("grip", robot.link_names[-1], frame)
@@ -57,7 +61,7 @@ def test_a_payload_is_an_external_wrench_of_its_inertia(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_attached_robot_moves_as_on_the_place_that_carries_it(seed: int) -> None:
-    arm, tool = torsor.library.random_tree(5, seed), torsor.library.random_tree(4, seed + 10)
+    arm, tool = (torsor.library.random_tree(*each).to(device="casadi") for each in ((5, seed), (4, seed + 10)))
     pose = make_pose(from_rpy([0.5, -0.1, 0.2]), [0.2, 0.0, 0.1])
     both = arm.with_frame("flange", arm.link_names[-1], pose).attach(tool, at="flange", prefix="tool/")
     assert both.nv == arm.nv + tool.nv
@@ -75,7 +79,7 @@ def test_an_attached_robot_moves_as_on_the_place_that_carries_it(seed: int) -> N
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_subtree_moves_as_it_does_on_the_robot_at_rest(seed: int) -> None:
-    robot = torsor.library.random_tree(10, seed, branching=0.5, extras=False)
+    robot = torsor.library.random_tree(10, seed, branching=0.5, extras=False).to(device="casadi")
     q, v, a = random_state(robot, seed)
     for link in robot.link_names[::3]:
         part = robot.subtree(link)

@@ -11,7 +11,7 @@ TREES = [(7, 0), (7, 1), (9, 2), (9, 3), (1, 6)]
 
 @pytest.fixture(scope="module", params=TREES, ids=lambda p: f"{p[0]}-links-seed-{p[1]}")
 def robot(request: pytest.FixtureRequest) -> torsor.Robot:
-    return torsor.library.random_tree(*request.param)
+    return torsor.library.random_tree(*request.param).to(device="casadi")  # each is called a few times only
 
 
 @pytest.fixture

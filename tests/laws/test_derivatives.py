@@ -16,7 +16,7 @@ METHODS = {
 
 @pytest.fixture(scope="module", params=TREES, ids=lambda p: f"{p[0]}-links-seed-{p[1]}")
 def robot(request: pytest.FixtureRequest) -> torsor.Robot:
-    return torsor.library.random_tree(*request.param)
+    return torsor.library.random_tree(*request.param).to(device="casadi")  # each is called a few times only
 
 
 def random_state(robot: torsor.Robot, batch: tuple[int, ...] = ()) -> tuple[np.ndarray, ...]:
@@ -75,7 +75,7 @@ def in_world(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...], poin
 
 @pytest.mark.parametrize("name", METHODS)
 def test_loads_may_be_fixed_in_the_world(name: str) -> None:
-    robot = torsor.library.random_tree(6, 1)
+    robot = torsor.library.random_tree(6, 1).to(device="casadi")
     state = random_state(robot)
     dq, dv, dx = getattr(robot, METHODS[name])(*state, fixed_in="world")
     assert_close(dq, in_world(robot, name, state, np.zeros((len(robot.links), 3))), 1e-10)

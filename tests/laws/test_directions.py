@@ -6,7 +6,8 @@ import pytest
 import torsor
 from torsor.dynamics import ALGORITHMS
 
-ROBOT = torsor.library.random_tree(6, seed=4)
+COMPILED = torsor.library.random_tree(6, seed=4)
+ROBOT = COMPILED.to(device="casadi")  # most functions are called once, and most of the time is for making code
 RNG = np.random.default_rng(8)
 # Hybrid dynamics and closed loops need more than a tree: they are tried where they are tested.
 NAMES = [name for name, each in ALGORITHMS.items() if not (each.hybrid or each.closed)]
@@ -97,7 +98,7 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
     state = [RNG.normal(size=(4, *each.shape)) for each in inputs(name)]
     state[0] = ROBOT.integrate(ROBOT.neutral(), RNG.normal(size=(4, ROBOT.nv)))
     place = [options(name)["place"]] if options(name) else []
-    parts, whole = ROBOT.sparse(name, *state, **options(name)), packed(getattr(ROBOT, name)(*state, *place))
+    parts, whole = COMPILED.sparse(name, *state, **options(name)), packed(getattr(COMPILED, name)(*state, *place))
     for part, full in zip(parts if isinstance(parts, tuple) else (parts,), whole, strict=True):
         np.testing.assert_array_equal(part.dense().reshape(full.shape), full)
         assert part.values.shape == (4, part.rows.size) and part.rows.size < full[0].size

@@ -42,7 +42,7 @@ def two_descriptions(seed: int, elastic: bool) -> tuple[torsor.Robot, torsor.Rob
         joints.append(torsor.Joint(f"{name}/rotor", "revolute", carrier, f"{name}/rotor", at, ratio=ratio, **follows))
         links[f"{name}/rotor"] = torsor.Link(f"{name}/rotor", *rotor)
     separate = torsor.assemble("separate", list(links.values()), joints, gravity=bare.gravity)
-    return unified, separate
+    return unified.to(device="casadi"), separate.to(device="casadi")  # each is called once
 
 
 @pytest.mark.parametrize("elastic", [False, True])

@@ -1,5 +1,7 @@
 """A robot with free numbers is, at every value of them, the robot that has these numbers; derivatives follow."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -40,13 +42,20 @@ def assert_close(found: np.ndarray, expected: np.ndarray, tolerance: float) -> N
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max(initial=0.0)))
 
 
+@cache
+def described(n: int, seed: int) -> tuple[torsor.Robot, torsor.Parametric, np.ndarray, torsor.Robot]:
+    """A tree, the same with free numbers, other values of them, and the tree that has these values."""
+    robot = torsor.library.random_tree(n, seed).to(device="casadi")  # each function is called once
+    model = robot.parametric(all_paths(robot))
+    p = moved(model, np.random.default_rng(1))
+    return robot, model, p, model.at(p)
+
+
 @pytest.mark.parametrize("tree", TREES, ids=str)
 @pytest.mark.parametrize("name", METHODS + MORE)
 def test_at_other_values_it_is_the_robot_with_these_numbers(tree: tuple[int, int], name: str) -> None:
-    robot, rng = torsor.library.random_tree(*tree), np.random.default_rng(1)
-    model = robot.parametric(all_paths(robot))
-    p, values = moved(model, rng), state(robot, name, rng)
-    there = model.at(p)
+    robot, model, p, there = described(*tree)
+    values = state(robot, name, np.random.default_rng(6))
     for found, expected in zip(
         packed(getattr(model, name)(*values, p)), packed(getattr(there, name)(*values)), strict=True
     ):
@@ -59,7 +68,7 @@ def test_at_other_values_it_is_the_robot_with_these_numbers(tree: tuple[int, int
 
 @pytest.mark.parametrize("field", ["mass", "com", "inertia", "origin", "turn", "point"])
 def test_each_kind_of_number_alone_keeps_the_tree_lean_and_exact(field: str) -> None:
-    robot, rng = torsor.library.random_tree(7, 2), np.random.default_rng(2)
+    robot, rng = torsor.library.random_tree(7, 2).to(device="casadi"), np.random.default_rng(2)
     part = "links" if field in ("mass", "com", "inertia") else "joints"
     for index, joint in enumerate(robot.joints):
         if field == "point" and joint.type == "free":

@@ -1,4 +1,7 @@
-"""Random robots in every convention: both of Denavit and Hartenberg, screws, URDF, and trees of six parameters."""
+"""Random robots in every convention: both of Denavit and Hartenberg, screws, URDF, and trees of six parameters.
+
+The library's robots compute in CasADi's virtual machine: each function is called once, and would be compiled for that.
+"""
 
 from typing import NamedTuple
 
@@ -160,7 +163,7 @@ class Serial:
             )
             for j in range(self.n)
         ]
-        return Described(torsor.from_dh(links, gravity=dh.g), [np.eye(4)] * self.n)
+        return Described(torsor.from_dh(links, gravity=dh.g).to(device="casadi"), [np.eye(4)] * self.n)
 
     def from_mdh(self):
         return Described(library_tree(self.tree, self.mdh.c, self.mdh.I), self.E)
@@ -169,7 +172,7 @@ class Serial:
         M, S, m, inertia, g = self.screws
         none = np.zeros((3, 3))
         G = [np.block([[J, none], [none, mj * np.eye(3)]]) for mj, J in zip(m, inertia, strict=True)]
-        return Described(torsor.from_screws(M, S, G, gravity=g), [pose(p=-r) for r in self.dh.r])
+        return Described(torsor.from_screws(M, S, G, gravity=g).to(device="casadi"), [pose(p=-r) for r in self.dh.r])
 
     def from_urdf(self, path):
         """URDF link frames lie on the modified frames but are turned at random, so that every axis is oblique."""
@@ -184,7 +187,7 @@ class Serial:
             frames.append(pose(Q).T @ self.E[j])
             before = Q
         path.write_text(f'<robot name="random">{"".join(parts)}</robot>')
-        return Described(torsor.load(path).with_gravity(self.dh.g), frames)
+        return Described(torsor.load(path).with_gravity(self.dh.g).to(device="casadi"), frames)
 
 
 def numbers(values):
@@ -229,7 +232,7 @@ def library_tree(tree, c, inertia):
         )
         for j in range(len(tree.M))
     ]
-    return torsor.from_mdh(links, gravity=tree.g)
+    return torsor.from_mdh(links, gravity=tree.g).to(device="casadi")
 
 
 # A tree with all six parameters

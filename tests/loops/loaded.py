@@ -14,6 +14,7 @@ from .mechanisms import chain, closed_chain, four_bar
 FOUR_BAR_GUESS = [0.5, 1.0, 1.5]
 
 
+@cache
 def driven(kind: str) -> tuple[torsor.Robot, np.ndarray]:
     """A closed chain with those drives that are farthest from a singularity."""
     return well_driven(*closed_chain(kind))

@@ -1,5 +1,7 @@
 """Mechanisms with loops, closed where they are made."""
 
+from functools import cache
+
 import numpy as np
 
 import torsor
@@ -10,10 +12,11 @@ EQUATIONS = dict(zip(KINDS, (6, 5, 5, 4, 4, 3, 3, 1), strict=True))
 
 
 def chain(n: int, seed: int, types: tuple[str, ...] = ("revolute", "prismatic")) -> torsor.Robot:
-    """A random chain of n links, in which each hangs on the one before."""
-    return torsor.library.random_tree(n, seed, types=types, branching=0.0, extras=False)
+    """A random chain of n links, in which each hangs on the one before; too few states are asked for to compile it."""
+    return torsor.library.random_tree(n, seed, types=types, branching=0.0, extras=False).to(device="casadi")
 
 
+@cache
 def closed_chain(kind: str, n: int = 7, seed: int = 3) -> tuple[torsor.Robot, np.ndarray]:
     """A random chain whose end is joined to the base where it happens to be, and the positions that close it."""
     robot, rng = chain(n, seed), np.random.default_rng(seed)

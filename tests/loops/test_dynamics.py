@@ -1,28 +1,19 @@
 """Dynamics with closed loops is that of the equations with multipliers, and does no work in the loops."""
 
 import json
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import torsor
-from torsor.loops.mobility import quality
 from torsor.spatial import make_pose
 
-from .mechanisms import KINDS, closed_chain, four_bar, slider_crank
+from .loaded import driven
+from .mechanisms import KINDS, four_bar, slider_crank
 
 TARGETS = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())
 CASES = [kind for kind in KINDS if kind != "weld"]
-
-
-def driven(kind: str) -> tuple[torsor.Robot, np.ndarray]:
-    robot, q = closed_chain(kind)
-    A, count = robot.closure_jacobian(q), robot.mobility(q).dof
-    # Of all choices of drives, the one that is farthest from a singularity.
-    best = max(combinations(range(robot.nv), count), key=lambda drives: quality(A, list(drives)))
-    return robot.with_active([robot.coordinate_names[k] for k in best]), q
 
 
 def with_multipliers(robot: torsor.Robot, q: np.ndarray, v: np.ndarray, forces: np.ndarray) -> np.ndarray:

@@ -1,6 +1,8 @@
 """The built-in motion problems: the figures of the documents, and what refinement must do."""
 
+import importlib.util
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +124,16 @@ def test_nothing_swings_when_the_elastic_arm_has_arrived():
     loose = torsor.simulate(robot, stiff, duration=0.2, step=1e-3, controller=result.tau[last] * [1, 1, 0, 1])
     assert np.abs(loose.q[:, 2] - stiff[2]).max() > 1e-3
     assert np.abs(result.tau[:, 2]).max() < 0.02 * np.abs(result.tau).max()
+
+
+def test_the_example_draws_the_figures_of_the_document(tmp_path, capsys):
+    path = Path(__file__).parents[2] / "examples" / "motion.py"
+    spec = importlib.util.spec_from_file_location("motion_example", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.main(str(tmp_path / "motion.png"))
+    assert "0.391854540 s" in capsys.readouterr().out
+    assert (tmp_path / "motion.png").stat().st_size > 10_000
 
 
 @pytest.mark.slow

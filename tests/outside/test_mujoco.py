@@ -40,7 +40,7 @@ class Twin:
     """One file as a robot of Torsor and as a model of MuJoCo."""
 
     def __init__(self, file: str, base: str):
-        self.robot = torsor.load(FILES / file, base=base)
+        self.robot = torsor.load(FILES / file, base=base).to(device="casadi")  # a few states are not worth compiling
         self.model = self.compiled(*source(file, base))
         self.data = mujoco.MjData(self.model)
         # Limits and contacts push; their forces are not compared, and a random state can be deep in one.

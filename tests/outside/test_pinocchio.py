@@ -14,6 +14,13 @@ TOLERANCE = 1e-9
 # One has no link, the other a joint whose child does not exist: Pinocchio loads neither.
 BROKEN = {"ur3.urdf": "no link at all", "falcon.urdf": "'Z_propeller', which does not exist"}
 FILES = [path for path in robot_files() if path.name not in BROKEN]
+BASES = ("fixed", "floating")
+# Every file is read both ways, one of them among the slow tests: variants of a robot are neighbours, and take turns.
+CASES = [
+    pytest.param((path, base), marks=pytest.mark.slow if (k + turn) % 2 else ())
+    for k, path in enumerate(FILES)
+    for turn, base in enumerate(BASES)
+]
 
 
 class Peer:
@@ -64,9 +71,7 @@ def assert_close(ours: np.ndarray, theirs: np.ndarray) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE * scale)
 
 
-@pytest.fixture(
-    scope="module", params=[(f, b) for f in FILES for b in ("fixed", "floating")], ids=lambda p: f"{p[0].stem}-{p[1]}"
-)
+@pytest.fixture(scope="module", params=CASES, ids=lambda p: f"{p[0].stem}-{p[1]}")
 def peer(request: pytest.FixtureRequest) -> Peer:
     return Peer(*request.param)
 
@@ -170,7 +175,7 @@ def test_motors_that_stand_on_the_base_are_pinocchios_armature(name: str) -> Non
     assert_close(robot.forward_dynamics(q, v, tau), peer.G.T @ theirs)
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "talos_reduced.urdf", "solo12.urdf"])
 def test_derivatives_agree(name: str, base: str) -> None:
     peer = Peer(robot_file(name), base)

@@ -16,11 +16,11 @@ from .mechanisms import KINDS, TARGET, made, motion, target_robot, two_legs
 ROBOTS = ["gough_stewart", "delta", "three_rrr"]
 
 
-def multipliers(robot: torsor.ParallelRobot, pose: np.ndarray, u: np.ndarray, a: np.ndarray) -> np.ndarray:
+def multipliers(robot: torsor.ParallelRobot, pose: np.ndarray, legs: np.ndarray, u: np.ndarray, a: np.ndarray):
     """Forces of the drives from the tree's inverse dynamics, tau = B Gamma + A^T lambda, with all of A."""
-    tree = robot.as_robot()
-    q = np.r_[pose, robot.inverse_kinematics(pose)]
-    v, rates = (np.r_[mine, legs] for mine, legs in zip((u, a), robot.leg_accelerations(pose, u, a), strict=True))
+    tree, q = robot.as_robot(), np.r_[pose, legs]
+    found = robot.leg_accelerations(pose, u, a, q=legs)
+    v, rates = (np.r_[mine, theirs] for mine, theirs in zip((u, a), found, strict=True))
     A, A_rate = tree.jvp("closure_jacobian", (q,), (v,))
     scale = max(1.0, np.abs(rates).max())
     np.testing.assert_allclose(A @ v, 0, atol=1e-10 * scale)
@@ -57,12 +57,12 @@ def test_leg_by_leg_and_cut_joints_agree(name: str) -> None:
     pose, u, a = motion(robot)
     tree, q = robot.as_robot(), robot.inverse_kinematics(pose)
     places = [robot.coordinate_names.index(name) for name in robot.driven_names]
-    v, rates = (each[:, places] for each in robot.leg_accelerations(pose, u, a))
+    v, rates = (each[:, places] for each in robot.leg_accelerations(pose, u, a, q=q))
     forces = robot.inverse_dynamics(pose, u, a)
     generic = tree.constrained_inverse_dynamics(np.hstack([pose, q]), v, rates)
     np.testing.assert_allclose(forces, generic, rtol=0, atol=1e-10 * np.abs(forces).max())
     for k in range(len(pose)):
-        found = multipliers(robot, pose[k], u[k], a[k])
+        found = multipliers(robot, pose[k], q[k], u[k], a[k])
         np.testing.assert_allclose(forces[k], found, rtol=0, atol=1e-10 * np.abs(found).max())
 
 
@@ -80,12 +80,13 @@ def test_leg_by_leg_takes_fewer_operations(name: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_joint_at_the_platform(kind: str) -> None:
     robot = two_legs(kind)
-    pose, u, a = motion(robot, 1, 0.02)
-    forces = robot.inverse_dynamics(pose[0], u[0], a[0])
-    found = multipliers(robot, pose[0], u[0], a[0])
+    pose, u, a = (each[0] for each in motion(robot, 1, 0.02))
+    q = robot.inverse_kinematics(pose)
+    forces = robot.inverse_dynamics(pose, u, a, q=q)
+    found = multipliers(robot, pose, q, u, a)
     np.testing.assert_allclose(forces, found, rtol=0, atol=1e-10 * np.abs(found).max())
-    again = robot.forward_dynamics(pose[0], u[0], forces)
-    np.testing.assert_allclose(again, a[0], rtol=0, atol=1e-9)
+    again = robot.forward_dynamics(pose, u, forces, q=q)
+    np.testing.assert_allclose(again, a, rtol=0, atol=1e-9)
 
 
 class Lagrange:
@@ -212,16 +213,14 @@ def test_direct_inverts_inverse_dynamics(name: str) -> None:
     robot = made("gough_stewart", legs="SPS") if name == "SPS" else made(name)
     pose, u, a = motion(robot)
     load = np.random.default_rng(1).normal(size=6)
-    for external in (None, load):
-        forces = robot.inverse_dynamics(pose, u, a, external)
-        again = robot.forward_dynamics(pose, u, forces, external)
+    q = None if robot.has_closed_form else robot.inverse_kinematics(pose)  # else each call would look for the same
+    for external in (load, None):
+        forces = robot.inverse_dynamics(pose, u, a, external, q=q)
+        again = robot.forward_dynamics(pose, u, forces, external, q=q)
         np.testing.assert_allclose(again, a, rtol=0, atol=1e-10)
-    total = robot.platform_force(pose, u, a)
-    np.testing.assert_allclose(
-        np.einsum("kij,kj->ki", robot.mass_matrix(pose), a) + robot.platform_force(pose, u, 0 * a), total, atol=1e-10
-    )
-    plain = robot.inverse_dynamics(pose, u, a)
-    np.testing.assert_allclose(np.einsum("kij,ki->kj", robot.inverse_jacobian(pose), plain), total, atol=1e-10)
+    total, rest = robot.platform_force(pose, u, a, q=q), robot.platform_force(pose, u, 0 * a, q=q)
+    np.testing.assert_allclose(np.einsum("kij,kj->ki", robot.mass_matrix(pose, q), a) + rest, total, atol=1e-10)
+    np.testing.assert_allclose(np.einsum("kij,ki->kj", robot.inverse_jacobian(pose, q), forces), total, atol=1e-10)
 
 
 def test_a_wrench_on_the_platform_is_felt_by_the_drives() -> None:

@@ -145,7 +145,8 @@ def test_imports_point_down(path: Path) -> None:
         else:
             compiles = (
                 ["compiler"]
-                if own in ("export", "computing", "autodiff", "parallel", "simulation", "control", "identification")
+                if own
+                in ("export", "computing", "autodiff", "parallel", "simulation", "control", "identification", "motion")
                 else []
             )
             below = [*LAYERS[: LAYERS.index(own) + 1], *compiles]

@@ -29,6 +29,7 @@ import torsor
 from torsor.bench.measure import STATES, Row, best, best_batch, best_small, has, robot_file, robots, states
 from torsor.bench.motion import derivatives, simulation
 from torsor.bench.peers import Pinocchio, casadi_in_c, mujoco_call
+from torsor.bench.prediction import prediction
 from torsor.compiler import count_operations
 from torsor.compiler.llvm_code import write_llvm
 from torsor.compiler.native import assembly, emit, vector_width
@@ -230,7 +231,7 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
     rows: list[Row] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", torsor.ModelWarning)
-        for part in (_dynamics, derivatives, simulation, _threads, _compile_time, _first_calls):
+        for part in (_dynamics, derivatives, simulation, prediction, _threads, _compile_time, _first_calls):
             with console.status(part.__name__.strip("_").replace("_", " ")):
                 rows += part()
     table = Table(

@@ -16,7 +16,7 @@ __all__ = ["Run", "casadi_nlp", "prediction", "run_casadi", "run_torsor"]
 
 RUNS = 5
 # As torsor.motion.solvers.ipopt has them.
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "ipopt.tol": 1e-6,
     "ipopt.constr_viol_tol": 1e-6,
     "ipopt.mu_strategy": "adaptive",
@@ -65,8 +65,9 @@ def run_torsor(problem: MotionProblem, start: Any = None) -> Run:
     for _ in range(RUNS):
         program.value(x + 1e-9)  # so that nothing is remembered of the start
         program.slope(x + 1e-9)
-        watched, begin = _Watched(program), time.process_time()
-        found = solve_ipopt(watched, x, Settings())  # type: ignore[arg-type]
+        watched: Any = _Watched(program)
+        begin = time.process_time()
+        found = solve_ipopt(watched, x, Settings())
         seconds = time.process_time() - begin
         runs.append(Run(found.objective, found.iterations, seconds, watched.seconds))
     return min(runs, key=lambda run: run.evaluation)
@@ -82,22 +83,21 @@ def casadi_nlp(problem: MotionProblem, whole: bool = False) -> dict[str, Any]:
     (stretch,), (batch,) = program.layout.stretches, program.batches
     n, s = robot.nv, batch.s
     q, v, a = (ca.SX.sym(name, n) for name in "qva")
-    rows, numbers = [], {"Torques": robot.function("inverse_dynamics")(q, v, a), "Velocities": v}
-    for term in batch.traced.rows:
-        rows.append(numbers[type(term).__name__])
-    node = ca.Function("node", [q, v, a], [ca.vertcat(*rows)])
-    kind = ca.SX if whole else ca.MX
+    known: dict[str, Any] = {"Torques": robot.function("inverse_dynamics")(q, v, a), "Velocities": v}
+    node: Any = ca.Function(
+        "node", [q, v, a], [ca.vertcat(*(known[type(term).__name__] for term in batch.traced.rows))]
+    )
+    kind: Any = ca.SX if whole else ca.MX
     x = kind.sym("x", program.n)
-    T, C = x[stretch.duration], []
-    for columns, known in zip(stretch.columns, stretch.known, strict=True):
-        C.append(ca.vertcat(*(x[int(k)] if k >= 0 else value for k, value in zip(columns, known, strict=True))))
+    T, C = x[stretch.duration], list[Any]()
+    for columns, values in zip(stretch.columns, stretch.known, strict=True):
+        C.append(ca.vertcat(*(x[int(k)] if k >= 0 else value for k, value in zip(columns, values, strict=True))))
     points = ca.horzcat(*C)
-    motion = [ca.DM(stretch.splines[0].matrix(s, d)) @ points / T**d for d in range(3)]
-    mapped = node.map(len(s)) if not whole else None
-    if mapped is not None:
-        g = ca.vec(mapped(*(each.T for each in motion)))
-    else:
+    motion: list[Any] = [ca.DM(stretch.splines[0].matrix(s, d)) @ points / T**d for d in range(3)]
+    if whole:
         g = ca.vertcat(*(node(*(each[k, :].T for each in motion)) for k in range(len(s))))
+    else:
+        g = ca.vec(node.map(len(s))(*(each.T for each in motion)))
     return {"x": x, "f": T, "g": g / program.scales}
 
 

@@ -1,28 +1,80 @@
 """Motion prediction: trajectories by optimisation with analytical derivatives."""
 
+from torsor.motion.constraints import Active, Group
+from torsor.motion.distances import Capsule, Clearance, HalfSpace, Sphere
 from torsor.motion.ends import End, Linked, Periodic, Start, Symmetric
-from torsor.motion.limits import Torques, Velocities
-from torsor.motion.objectives import Effort, Time
+from torsor.motion.expressions import ExpressionCost, ExpressionRows
+from torsor.motion.failure import MotionError
+from torsor.motion.files import load_problem
+from torsor.motion.frames import FramePosition, FrameVelocity, Orientation
+from torsor.motion.limits import Accelerations, Jerks, Positions, Powers, TorqueRates, Torques, Unactuated, Velocities
+from torsor.motion.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
+from torsor.motion.reactions import Reaction, Reactions
+from torsor.motion.references import Follow, Manipulability, Reference
+from torsor.motion.replay import Replay
+from torsor.motion.result import MotionResult, Part, Pass
+from torsor.motion.samples import Moments
+from torsor.motion.solvers import SOLVERS
 from torsor.motion.splines import Spline
+from torsor.motion.sweeps import Multistart, continuation, pareto
 from torsor.motion.switching import BangBang, switching
+from torsor.motion.terms import Number
 
 __all__ = [
+    "SOLVERS",
+    "Accelerations",
+    "Active",
     "BangBang",
+    "Capsule",
+    "Clearance",
     "Effort",
+    "ElectricalEnergy",
     "End",
+    "ExpressionCost",
+    "ExpressionRows",
+    "Follow",
+    "FramePosition",
+    "FrameVelocity",
+    "Group",
+    "HalfSpace",
+    "Jerk",
+    "Jerks",
     "Linked",
+    "Manipulability",
+    "MechanicalEnergy",
+    "Moments",
+    "MotionError",
     "MotionProblem",
+    "MotionResult",
+    "Multistart",
+    "Number",
+    "Orientation",
+    "Part",
+    "Pass",
     "Path",
     "Periodic",
     "Phase",
+    "Positions",
+    "Powers",
+    "Reaction",
+    "Reactions",
+    "Reference",
+    "Replay",
+    "Sphere",
     "Spline",
     "Start",
     "Symmetric",
     "Time",
+    "TorqueRate",
+    "TorqueRates",
     "Torques",
+    "Unactuated",
     "Velocities",
+    "continuation",
+    "load_problem",
+    "pareto",
     "switching",
 ]

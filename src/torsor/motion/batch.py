@@ -10,7 +10,7 @@ The kernels do what has T in it, and give derivatives by B_d c; ``carry`` does t
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,17 +69,41 @@ class Batch:
         return x[self._specials[1:]]
 
     def _inputs(self, x: Array, at: _Scaled) -> dict[str, Array]:
-        subject, Q = self.traced.node.subject, None
-        if subject.is_closed:
-            Q = subject.positions(at.w[0], self._guess())
+        Q = self._closed(at.w[0]) if self.traced.node.subject.is_closed else None
         return self.traced.inputs(at.w, at.T, self._numbers(x), self.s, Q)
 
-    def _guess(self) -> Array | None:
-        return None
+    @cached_property
+    def _before(self) -> list[Array]:
+        """The profiles (K, N) and positions (K, nq) that closed loops were last put together with."""
+        return []
+
+    def _closed(self, y: Array) -> Array:
+        """Return positions (K, nq) of closed loops, from where they were before; NaN where they cannot be closed."""
+        before = self._before
+        if before and np.array_equal(before[0], y):
+            return before[1]
+        guess = before[2] if before else None
+        Q = self.traced.node.subject.positions(y, guess)
+        good = np.asarray(np.isfinite(Q).all(axis=1))
+        if good.all() or guess is not None:  # what cannot be closed does not lose the way of assembly
+            before[:] = [y.copy(), Q, Q if guess is None else np.where(good[:, None], Q, guess)]
+        return Q
+
+    @cached_property
+    def _last(self) -> list[Any]:
+        """The x of which inputs were last asked for, and they: values and derivatives follow each other."""
+        return [None, {}]
+
+    def _at(self, x: Array) -> dict[str, Array]:
+        place = x.tobytes()
+        if place != self._last[0]:
+            self._last[:] = place, self._inputs(x, self._scaled(x))
+        inputs: dict[str, Array] = self._last[1]
+        return inputs
 
     def value(self, x: Array) -> tuple[Array, float]:
         """Return the rows (K m,), and the integral."""
-        found = self.traced.value(**self._inputs(x, self._scaled(x)))
+        found = self.traced.value(**self._at(x))
         rows = found["rows"].ravel() if self.traced.m else np.zeros(0)
         return rows, float(self.weights @ found["cost"][:, 0])
 
@@ -91,24 +115,22 @@ class Batch:
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries that ``slope`` gives: for control points, then T, then the numbers."""
+        """Rows and columns of the entries that ``slope`` gives: for control points, then T, then the numbers.
+
+        The column is -1 where what the entry is by is known.
+        """
         slope, at = self.traced.slope, np.arange(len(self.s)) * self.traced.m
         nodes, pairs, columns = self._pairs.structure
-        parts = [(at[nodes] + slope.pairs[0][pairs], columns)]
-        if self._specials[0] >= 0:
-            rows = (at[:, None] + slope.timed).ravel()
-            parts.append((rows, np.full(rows.size, self._specials[0])))
-        shared = at[:, None] + slope.entries[0]
-        places = np.array(self._specials[1:], dtype=int)[slope.entries[1]]
-        parts.append((shared.ravel(), np.broadcast_to(places, shared.shape).ravel()))
-        return np.concatenate([each[0] for each in parts]), np.concatenate([each[1] for each in parts])
+        timed, shared = at[:, None] + slope.timed, at[:, None] + slope.entries[0]
+        places = np.broadcast_to(np.array(self._specials[1:], dtype=int)[slope.entries[1]], shared.shape)
+        rows = np.concatenate([at[nodes] + slope.pairs[0][pairs], timed.ravel(), shared.ravel()])
+        return rows, np.concatenate([columns, np.full(timed.size, self._specials[0]), places.ravel()])
 
     def slope(self, x: Array) -> tuple[Array, Array]:
         """Return the entries of the rows' derivatives (see ``structure``), and the gradient (x,) of the integral."""
-        found = self.traced.slope.call(**self._inputs(x, self._scaled(x)))
+        found = self.traced.slope.call(**self._at(x))
         values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
-        specials = ("timed", "shared") if self._specials[0] >= 0 else ("shared",)
-        values += [found[name].ravel() for name in specials if name in found]
+        values += [found[name].ravel() for name in ("timed", "shared") if name in found]
         return np.concatenate(values), self._gradient(found["cost"])
 
     def _gradient(self, slopes: Array) -> Array:
@@ -131,7 +153,7 @@ class Batch:
     def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (x, x) of weight . integral + multipliers . rows."""
         given = {"multipliers": multipliers.reshape(len(self.s), self.traced.m), "weight": weight * self.weights}
-        found = self.traced.bend.call(**self._inputs(x, self._scaled(x)), **given)
+        found = self.traced.bend.call(**self._at(x), **given)
         n, specials = self.layout.size, self._specials
         total = self._blocks.total(found["blocks"]) if "blocks" in found else np.zeros((n, n))
         if max(specials) >= 0:

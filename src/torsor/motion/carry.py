@@ -143,27 +143,20 @@ class Pairs:
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices, Indices]:
-        """Nodes, pairs and columns of the entries."""
+        """Nodes, pairs and columns of the entries; the column is -1 where a control point is known."""
         found = []
         for _, index, columns in self._parts:
-            nodes, pairs, _ = np.nonzero(columns >= 0)
-            found.append(np.stack([nodes, index[pairs], columns[columns >= 0]]))
+            nodes, pairs, _ = np.indices(columns.shape)
+            found.append(np.stack([nodes, index[pairs], columns]).reshape(3, -1))
         nodes, pairs, columns = np.concatenate(found, axis=1)
         return nodes, pairs, columns
-
-    @cached_property
-    def _free(self) -> list[Indices | None]:
-        """Which of the entries (K, pairs, P) of each kind are by variables, None for all."""
-        free = [np.flatnonzero(columns.ravel() >= 0) for _, _, columns in self._parts]
-        return [None if own.size == part[2].size else own for own, part in zip(free, self._parts, strict=True)]
 
     def entries(self, values: Array) -> list[Array]:
         """Return the entries, from those by rates (K, orders pairs)."""
         by_order, found = values.reshape(len(self.carry.s), self.carry.orders, -1), []
-        for (kind, index, _), free in zip(self._parts, self._free, strict=True):
+        for kind, index, _ in self._parts:
             own = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
-            local = np.matmul(own.transpose(0, 2, 1), kind.B.transpose(1, 0, 2)).ravel()
-            found.append(local if free is None else local[free])
+            found.append(np.matmul(own.transpose(0, 2, 1), kind.B.transpose(1, 0, 2)).ravel())
         return found
 
 

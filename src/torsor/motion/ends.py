@@ -8,11 +8,17 @@ import numpy as np
 
 from torsor.errors import ModelError, describe
 from torsor.motion.linear import Equation, Part
+from torsor.motion.subject import Profiles
 
 __all__ = ["End", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles"]
 
 ORDER_NAMES = ("q", "v", "a", "j")
 Given = Any  # None, a number for all, one for each profile, or {name: number}
+
+
+def _moving(names: Sequence[str]) -> int:
+    """Return how many profiles move the robot: of the others a condition speaks by name only."""
+    return names.moving if isinstance(names, Profiles) else len(names)
 
 
 def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, float]:
@@ -32,11 +38,11 @@ def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, flo
             raise ModelError(describe(f"no profile {wrong[0]!r}", where=where, allowed=", ".join(names)))
         found = {names.index(name): value[name] for name in value}
     else:
-        array = np.asarray(value)
-        if array.dtype.kind not in "biuf" or array.shape not in ((), (len(names),)):
-            allowed = f"a number, {len(names)} of them, or a table by the names {', '.join(names)}"
+        array, count = np.asarray(value), _moving(names)
+        if array.dtype.kind not in "biuf" or array.shape not in ((), (count,)):
+            allowed = f"a number, {count} of them, or a table by the names {', '.join(names)}"
             raise ModelError(describe(f"{value!r}", where=where, allowed=allowed))
-        found = dict(enumerate(np.broadcast_to(array, (len(names),)).tolist()))
+        found = dict(enumerate(np.broadcast_to(array, (count,)).tolist()))
     try:
         numbers = {index: float(each) for index, each in found.items()}
     except (TypeError, ValueError):
@@ -168,7 +174,7 @@ class Symmetric(Ends):
             if wrong:
                 raise ModelError(describe(f"no profile {wrong[0]!r}", where=self.title, allowed=", ".join(names)))
         for profile, name in enumerate(names):
-            if self.only is not None and name not in self.only:
+            if name not in self.only if self.only is not None else profile >= _moving(names):
                 continue
             other, sign = names.index(self.partners.get(name, name)), self.signs.get(name, 1.0)
             for order in range(self.order + 1):

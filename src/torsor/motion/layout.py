@@ -34,7 +34,9 @@ class Stretch:
 
     def points(self, x: Array) -> Array:
         """Return the control points (N, most)."""
-        return np.where(self.columns >= 0, x[self.columns], self.known)
+        return np.where(
+            self.columns >= 0, np.append(x, 0.0)[self.columns], self.known
+        )  # -1 is behind all, even of none
 
     def seconds(self, x: Array) -> float:
         """Return the duration."""

@@ -47,9 +47,18 @@ class Node:
     """A moment of a phase.
 
     ``q``, ``v``, ``a``, ``j`` are positions, velocities, accelerations and jerks of all of the robot's coordinates,
-    ``y`` the profiles with their rates, ``s`` the share of the phase that has passed, ``T`` its duration (s), ``t`` the
-    time since it began (s). ``tau`` are the forces, ``tau_rate`` their rates. All are CasADi SX columns. Of a link or
-    frame there are ``pose(place)`` (4 x 4), ``position(place)`` and ``velocity(place)`` (omega, v, in its own axes).
+    ``y`` the profiles with their rates (``profile`` has them by name), ``s`` the share of the phase that has passed,
+    ``T`` its duration (s), ``t`` the time since it began (s), ``shared`` the numbers of the whole problem by name.
+    ``tau`` are the forces, ``tau_rate`` their rates, of the coordinates ``force_names``, whose velocities are
+    ``force_velocities``. All are CasADi SX columns. Of a link or frame there are ``pose(place)`` (4 x 4),
+    ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)`` and ``jacobian(place)``; and
+    of all joints the reactions ``wrenches()``. ``call`` gives any algorithm of the robot, and ``rate`` rates in time.
+
+    Example:
+        >>> import torsor
+        >>> node = Node(Subject(torsor.library.two_link()))
+        >>> node.tau.shape, node.position("link2").shape, node.force_names
+        ((2, 1), (3, 1), ('joint1', 'joint2'))
     """
 
     def __init__(self, subject: Subject, shared: Sequence[str] = ()):
@@ -60,6 +69,7 @@ class Node:
         self.Q = ca.SX.sym("Q", subject.robot.nq) if subject.is_closed else None
         self.q, self.v, self.a, self.j = subject.motion(self.y, self.Q)
         self._quantities: dict[str, _Quantity] = {}
+        self._known: dict[Any, Any] = {}
 
     @property
     def robot(self) -> Robot:
@@ -84,13 +94,35 @@ class Node:
         """Return what an algorithm of the robot (see ``Robot.function``) gives for symbols."""
         return self.subject.call(name, *values, p=self._p, **options)
 
+    def profile(self, name: str, order: int = 0) -> ca.SX:
+        """Return a profile by its name, or its rate in time."""
+        return self.y[order][self.subject.names.index(name)]
+
+    @property
+    def force_names(self) -> tuple[str, ...]:
+        """Names of the coordinates that ``tau`` moves: all, or with closed loops the active ones."""
+        return self.robot.active if self.subject.is_closed else self.robot.coordinate_names
+
+    @property
+    def force_velocities(self) -> ca.SX:
+        """Velocities of these: tau . v is power."""
+        if not self.subject.is_closed:
+            return self.v
+        return self.v[[self.robot.coordinate_names.index(name) for name in self.robot.active]]
+
+    @property
+    def symbols(self) -> ca.SX:
+        """All symbols that expressions of a node may be made of."""
+        own = [each.symbol for each in self._quantities.values()]
+        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *own)
+
     # Quantities of the robot
 
     @property
     def tau(self) -> ca.SX:
         """Forces (nv x 1) of all coordinates (N m, N); with closed loops, those of the active ones (N x 1)."""
         if self.Q is not None:
-            return self._driven("constrained_inverse_dynamics", self.Q)
+            return self._given("constrained_inverse_dynamics", *self._driving(self.Q))
         if self.subject.parameters:
             return self._given("inverse_dynamics", self.q, self.v, self.a)
         return self._kept("tau", 3, self._forces)
@@ -98,8 +130,13 @@ class Node:
     @property
     def tau_rate(self) -> ca.SX:
         """Rates of the forces (N m/s, N/s)."""
-        if self.subject.is_closed or self.subject.parameters:
-            return self.rate(self.tau)
+        if self.Q is not None:
+            J = self.call("constrained_inverse_dynamics_derivatives", *self._driving(self.Q))
+            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.subject.names.moving] for each in self.y[1:]))
+            return closed
+        if self.subject.parameters:
+            rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
+            return rates
         return self._kept("tau_rate", 4, self._force_rates)
 
     def rate(self, expression: ca.SX) -> ca.SX:
@@ -122,17 +159,31 @@ class Node:
         """Return (omega, v) (6 x 1) of a link or frame, at its origin in its own axes."""
         return self._given("velocity", self.q, self.v, place=place)
 
+    def jerk(self, place: str) -> ca.SX:
+        """Return the rate of acceleration (6 x 1) of a link or frame (see ``Robot.jerk``)."""
+        return self._given("jerk", self.q, self.v, self.a, self.j, place=place)
+
+    def jacobian(self, place: str) -> ca.SX:
+        """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the profiles that move."""
+        R, rates = self.pose(place)[:3, :3], self.y[1][: self.subject.names.moving]
+        return ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
+
     def wrenches(self) -> ca.SX:
         """Return the joint reactions (L x 6): what each parent exerts on its link, at its origin in its axes."""
         if self.Q is not None:
-            return self._driven("constrained_joint_wrenches", self.Q)
+            return self._given("constrained_joint_wrenches", *self._driving(self.Q))
         return self._given("joint_wrenches", self.q, self.v, self.a)
 
-    def _driven(self, name: str, Q: ca.SX) -> ca.SX:
-        return self._given(name, Q, self.y[1], self.y[2], ca.SX.ones(len(self.robot.active), 1))
+    def _driving(self, Q: ca.SX) -> tuple[ca.SX, ...]:
+        moving = self.subject.names.moving
+        return Q, self.y[1][:moving], self.y[2][:moving], ca.SX.ones(moving, 1)
 
     def _given(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
-        found: ca.SX = self.call(name, *values, **options)
+        """Return what an algorithm gives for this node's motion: several terms share it."""
+        key = name, *options.values()
+        if key not in self._known:
+            self._known[key] = self.call(name, *values, **options)
+        found: ca.SX = self._known[key]
         return found
 
     # Derivatives
@@ -164,11 +215,14 @@ class Node:
 
     def _by_u(self, expression: ca.SX) -> ca.SX:
         """Return the derivatives of a column by u; with closed loops positions follow the profiles."""
-        found = ca.jacobian(expression, self.u)
-        if self.Q is not None:
-            n = self.y[0].numel()
-            found[:, :n] += ca.jacobian(expression, self.Q) @ self._follow
-        return found
+        if self.Q is None:
+            return ca.jacobian(expression, self.u)
+        n, count = self.y[0].numel(), self.u.numel()
+        follow = ca.horzcat(self._follow, ca.SX(self.Q.numel(), count - n))
+        both, along = ca.vertcat(self.u, self.Q), ca.vertcat(ca.SX.eye(count), follow)
+        if expression.numel() < count:  # few rows: backwards, by both
+            return ca.jacobian(expression, both) @ along
+        return ca.jtimes(expression, both, along)
 
     def _forces(self) -> _Made:
         state = self.q, self.v, self.a
@@ -177,7 +231,7 @@ class Node:
         J = ca.horzcat(*self.call("inverse_dynamics_derivatives", *state))
 
         def hessian(weights: ca.SX) -> ca.SX:
-            H = self._given("inverse_dynamics_hessian", *state, weights)
+            H: ca.SX = self.call("inverse_dynamics_hessian", *state, weights)
             return W.T @ H @ W + self._curved(w, J.T @ weights)
 
         return _Made(self.call("inverse_dynamics", *state), J @ W, hessian)
@@ -221,15 +275,19 @@ class Node:
         """Return an expression of terms in the node's own inputs."""
         return self._plain(expression)
 
-    def slope(self, expression: ca.SX) -> ca.SX:
-        """Return the derivatives (rows x u) of a column of terms."""
+    def slope(self, expression: ca.SX, direct: bool = False) -> ca.SX:
+        """Return the derivatives (rows x u) of a column of terms; ``direct``: by CasADi's own rules alone."""
+        if direct:
+            return self._by_u(self._plain(expression))
         total = self._by_u(expression)
         for each in self._used(expression):
             total += ca.jacobian(expression, each.symbol) @ each.made.jacobian
         return self._plain(total)
 
-    def bend(self, expression: ca.SX) -> ca.SX:
-        """Return the Hessian (u x u) of a scalar of terms."""
+    def bend(self, expression: ca.SX, direct: bool = False) -> ca.SX:
+        """Return the Hessian (u x u) of a scalar of terms; ``direct``: by CasADi's own rules alone."""
+        if direct:
+            return self._by_u(self._by_u(self._plain(expression)).T)
         used = self._used(expression)
         total = self._by_u(self._by_u(expression).T)
         if used:
@@ -243,6 +301,10 @@ class Node:
                 total += each.made.hessian(by_Y[first:last])
                 first = last
         return self._plain(total)
+
+    def has_recursions(self, expression: ca.SX) -> bool:
+        """Whether terms are of quantities whose derivatives have recursions of their own."""
+        return bool(self._used(expression))
 
     def _used(self, expression: ca.SX) -> list[_Quantity]:
         return [each for each in self._quantities.values() if ca.depends_on(expression, each.symbol)]

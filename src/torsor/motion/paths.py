@@ -39,20 +39,27 @@ class Path:
         object.__setattr__(self, "points", points)
 
     @classmethod
-    def through(cls, points: object, degree: int = 5) -> "Path":
-        """Return the spline through points (K, nq), at a progress in parts of the way between them."""
+    def through(cls, points: object, degree: int = 5, at: object = None) -> "Path":
+        """Return the spline through points (K, nq), at a progress in parts of the way between them, or ``at`` (K,)."""
         given = np.array(points, dtype=float)
         if given.ndim != 2 or len(given) <= degree or not np.isfinite(given).all():
             allowed = f"({degree + 1} or more, coordinates), finite"
             raise ModelError(describe(f"points of shape {given.shape}", where="path", allowed=allowed))
-        ways = np.linalg.norm(np.diff(given, axis=0), axis=1)
-        if not (ways > 0).all():
-            raise ModelError(describe("two points after each other are the same", where="path", fix="leave one out"))
-        at = np.concatenate([[0.0], np.cumsum(ways) / ways.sum()])
-        at[-1] = 1.0
-        inner = [at[k + 1 : k + 1 + degree].mean() for k in range(len(at) - degree - 1)]  # Schoenberg and Whitney
-        spline = Spline(degree, np.array(inner))
-        return cls(spline, np.linalg.solve(spline.matrix(at), given))
+        if at is None:
+            ways = np.linalg.norm(np.diff(given, axis=0), axis=1)
+            if not (ways > 0).all():
+                fix = "leave one out"
+                raise ModelError(describe("two points after each other are the same", where="path", fix=fix))
+            places = np.concatenate([[0.0], np.cumsum(ways) / ways.sum()])
+            places[-1] = 1.0
+        else:
+            places = np.array(at, dtype=float)
+            if places.shape != given.shape[:1] or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
+                allowed = f"{len(given)} numbers that rise from 0 to 1"
+                raise ModelError(describe(f"at is {at!r}", where="path", allowed=allowed))
+        inner = [places[k + 1 : k + 1 + degree].mean() for k in range(len(places) - degree - 1)]  # so that one exists
+        spline = Spline(degree, np.array(inner))  # (Schoenberg and Whitney)
+        return cls(spline, np.linalg.solve(spline.matrix(places), given))
 
     def positions(self, x: Array, order: int = 0) -> Array:
         """Return positions (..., nq), or their rates by the progress, at a progress (...)."""
@@ -70,21 +77,24 @@ class Path:
             taylor.append(self.spline.matrix(starts, order) @ self.points / factor)
         return np.stack(taylor, axis=1)
 
-    def motion(self, y: list[ca.SX]) -> list[ca.SX]:
-        """Return positions, velocities, accelerations and jerks over symbols, from the progress and its rates."""
+    def over(self, x: ca.SX, orders: int = 1) -> list[ca.SX]:
+        """Return positions (nq x 1) over a symbol, and their rates by it: ``orders`` of them in all."""
         starts = np.concatenate([[0.0], self.spline.inner])
-        x, pieces = y[0], ca.SX(self._pieces[0])
-        begin = ca.SX(0)
+        pieces, begin = ca.SX(self._pieces[0]), ca.SX(0)
         for start, piece in zip(starts[1:], self._pieces[1:], strict=True):
             pieces, begin = ca.if_else(x >= start, ca.SX(piece), pieces), ca.if_else(x >= start, start, begin)
         far, p = x - begin, self.spline.degree
         slopes = []
-        for order in range(4):
+        for order in range(orders):
             value = ca.SX.zeros(self.points.shape[1], 1)
             for power in reversed(range(order, p + 1)):
                 factor = float(np.prod(np.arange(power - order + 1, power + 1)))
                 value = value * far + factor * pieces[power, :].T
             slopes.append(value)
-        f, f1, f2, f3 = slopes
+        return slopes
+
+    def motion(self, y: list[ca.SX]) -> list[ca.SX]:
+        """Return positions, velocities, accelerations and jerks over symbols, from the progress and its rates."""
+        f, f1, f2, f3 = self.over(y[0], 4)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]

@@ -85,7 +85,7 @@ class Phase:
             )
             steps = np.diff(moments)
             return moments, np.concatenate([steps, [0.0]]) / 2 + np.concatenate([[0.0], steps]) / 2
-        inner = self.spline.inner
+        inner = np.unique(np.concatenate([each.inner for each in (self.spline, *(self.own or {}).values())]))
         edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
         at, weights = np.polynomial.legendre.leggauss(GAUSS)
         half = np.diff(edges)[:, None] / 2

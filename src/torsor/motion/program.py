@@ -128,6 +128,7 @@ class Program:
 
     @cached_property
     def _order(self) -> tuple[Indices, Indices, Indices]:
+        """Which of the entries of batches and linear rows are kept, in order; and where all of them are."""
         rows, columns, first = [], [], 0
         for batch in self.batches:
             i, j = batch.structure
@@ -138,7 +139,8 @@ class Program:
         rows.append(i + first)
         columns.append(j)
         all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
-        return np.lexsort((all_rows, all_columns)), all_rows, all_columns
+        order = np.lexsort((all_rows, all_columns))
+        return order[all_columns[order] >= 0], all_rows, all_columns
 
     @cached_property
     def _linear_entries(self) -> NDArray[np.bool_]:

@@ -4,9 +4,11 @@ Profiles y(t) may be the robot's own coordinates, some of which are frozen; thos
 whose other coordinates follow; or one, the progress along a path q = f(y), with
 
     v = f' y'      a = f' y'' + f'' y'^2      j = f' y''' + 3 f'' y' y'' + f''' y'^3
+
+Terms may add profiles that move no coordinate, such as the progress along a curve that a frame follows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,20 +24,40 @@ from torsor.model import Robot
 from torsor.motion.paths import Path
 from torsor.parametric import Parametric
 
-__all__ = ["ORDERS", "Subject"]
+__all__ = ["ORDERS", "Profiles", "Subject"]
 
 Array = NDArray[np.float64]
 
 ORDERS = 4  # of profiles: positions, velocities, accelerations, jerks
 
 
+class Profiles(tuple[str, ...]):
+    """Names of profiles; those behind the first ``moving`` move no coordinate."""
+
+    moving: int
+
+    @classmethod
+    def of(cls, own: Iterable[str], extras: Iterable[str] = ()) -> "Profiles":
+        """Return the names of those that move the robot, then of the others."""
+        first = tuple(own)
+        made = cls((*first, *extras))
+        made.moving = len(first)
+        return made
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A robot, or a parametric one, with the coordinates that are ``frozen``, or the ``path`` that it follows."""
+    """A robot, or a parametric one, with the coordinates that are ``frozen``, or the ``path`` that it follows.
+
+    ``extras`` are the names of profiles that move no coordinate. ``assembly`` (nq,) is near the way in which closed
+    loops are put together, by default the one that ``Robot.assemble`` finds by itself.
+    """
 
     model: Robot | Parametric[Robot]
     frozen: Mapping[str, float] = field(default_factory=dict)
     path: Path | None = None
+    extras: tuple[str, ...] = ()
+    assembly: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         robot = self.robot
@@ -53,6 +75,19 @@ class Subject:
         if robot.loops and (self.frozen or self.path is not None):
             fix = "hold it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
             raise ModelError(describe("frozen coordinates or a path of a robot with loops", where=robot.name, fix=fix))
+        if robot.loops and self.parameters:
+            found = f"{', '.join(self.parameters)} of a robot with loops: where its joints are depends on them"
+            raise ModelError(describe(found, where=robot.name, allowed="free numbers of robots without loops"))
+        if self.path is not None and (self.path.points.shape[1] != robot.nv or self.frozen):
+            found = f"a path of {self.path.points.shape[1]} coordinates, with {len(self.frozen)} frozen"
+            raise ModelError(describe(found, where=robot.name, allowed=f"a path of all {robot.nv}, none frozen"))
+        if self.assembly is not None and (not robot.loops or np.shape(self.assembly) != (robot.nq,)):
+            found = f"assembly of shape {np.shape(self.assembly)}"
+            raise ModelError(describe(found, where=robot.name, allowed=f"({robot.nq},), for a robot with loops"))
+        twice = [name for name in self.extras if name in self.names[: self.names.moving]]
+        if twice:
+            found = f"a profile {twice[0]!r} beside the coordinate of that name"
+            raise ModelError(describe(found, where=robot.name, fix="give it another name"))
 
     @property
     def robot(self) -> Robot:
@@ -65,20 +100,19 @@ class Subject:
         return () if isinstance(self.model, Robot) else self.model.names
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Profiles:
         """Names of the profiles."""
         robot = self.robot
         if self.path is not None:
-            return ("progress",)
-        if robot.loops:
-            return robot.active
-        return tuple(name for name in robot.coordinate_names if name not in self.frozen)
+            return Profiles.of(["progress"], self.extras)
+        own = robot.active if robot.loops else [name for name in robot.coordinate_names if name not in self.frozen]
+        return Profiles.of(own, self.extras)
 
     @cached_property
     def places(self) -> list[int]:
         """Where the profiles are among the robot's positions, or velocities."""
         names = self.robot.position_names if self.robot.loops else self.robot.coordinate_names
-        return [names.index(name) for name in self.names]
+        return [names.index(name) for name in self.names[: self.names.moving]]
 
     @property
     def is_closed(self) -> bool:
@@ -93,6 +127,7 @@ class Subject:
 
     def motion(self, y: list[ca.SX], Q: ca.SX | None) -> list[ca.SX]:
         """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are those of closed loops."""
+        y = [each[: self.names.moving] for each in y]
         if Q is not None:
             return self._closed(y, Q)
         if self.path is not None:
@@ -101,7 +136,7 @@ class Subject:
         still = np.zeros(robot.nv)
         for name, value in self.frozen.items():
             still[robot.coordinate_names.index(name)] = value
-        spread = ca.SX(robot.nv, len(self.names))
+        spread = ca.SX(robot.nv, self.names.moving)
         for column, row in enumerate(self.places):
             spread[row, column] = 1
         return [ca.SX(still) + spread @ y[0], *(spread @ each for each in y[1:])]
@@ -115,14 +150,15 @@ class Subject:
 
     def follow(self, Q: ca.SX, y_1: ca.SX) -> ca.SX:
         """Return how the positions of closed loops (nq x N) move with the profiles."""
-        v = self.robot.function("constrained_velocities")(Q, y_1)
+        v = self.robot.function("constrained_velocities")(Q, y_1[: self.names.moving])
         return steps(Tree.of(self.robot), Q) @ ca.jacobian(v, y_1)
 
     def positions(self, y: Array, guess: Array | None = None) -> Array:
         """Return all positions (..., nq) from those of the profiles (..., N)."""
-        robot = self.robot
+        robot, y = self.robot, y[..., : self.names.moving]
         if self.is_closed:
-            return robot.assemble(y, guess, missing="nan")
+            near = self.assembly if guess is None else guess
+            return robot.assemble(y, near, missing="nan")
         if self.path is not None:
             return self.path.positions(y[..., 0])
         q = np.zeros((*y.shape[:-1], robot.nq))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.motion.node import Node
 from torsor.motion.phase import Phase
+from torsor.motion.subject import Subject
 
-__all__ = ["Bound", "Cost", "Number", "Rows", "Term", "spread"]
+__all__ = ["Bound", "Cost", "Number", "Rows", "Term", "chosen", "named", "one_of", "positive", "spread"]
 
 Array = NDArray[np.float64]
 
@@ -62,6 +63,19 @@ class Term:
         """Return other terms that belong to it."""
         return ()
 
+    def profiles(self) -> Mapping[str, tuple[float, float]]:
+        """Return the profiles that it adds to those of the robot, with what they begin and end at."""
+        return {}
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is looked at in moments; if not, it only bounds control points."""
+        return True
+
+    def point_bounds(self, subject: Subject) -> Mapping[int, tuple[float, float]]:
+        """Return bounds of the control points of profiles, by their indices."""
+        return {}
+
     def holds_in(self, index: int, phase: Phase) -> bool:
         """Whether it belongs to a phase."""
         return self.phase is None or self.phase in (index, phase.name)
@@ -109,8 +123,67 @@ class Cost(Term):
 
 
 def spread(value: Any, count: int, where: str) -> Array:
-    """Return numbers (count,) from one for all, or one for each."""
-    array = np.asarray(value, dtype=float)
+    """Return numbers (count,) from one for all, or one for each.
+
+    Example:
+        >>> spread(2.0, 3, "limits").tolist()
+        [2.0, 2.0, 2.0]
+    """
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
     if array.shape not in ((), (count,)) or np.isnan(array).any():
         raise ModelError(describe(f"{value!r}", where=where, allowed=f"a number, or {count} of them"))
     return np.broadcast_to(array, (count,))
+
+
+def named(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
+    """Return numbers (names,) from one for all, one for each, or {name: number}, the others being ``missing``.
+
+    Example:
+        >>> named({"elbow": 2.0}, ["shoulder", "elbow"], np.inf, "limits").tolist()
+        [inf, 2.0]
+    """
+    if not isinstance(value, Mapping):
+        return spread(value, len(names), where)
+    found = np.full(len(names), missing)
+    found[chosen(list(value), names, where)] = spread(list(value.values()), len(value), where)
+    return found
+
+
+def chosen(wanted: Sequence[str] | None, names: Sequence[str], where: str) -> list[int]:
+    """Return the indices of names, all of them for None.
+
+    Example:
+        >>> chosen(["elbow"], ["shoulder", "elbow"], "limits")
+        [1]
+    """
+    if isinstance(wanted, str):
+        wanted = [wanted]
+    for name in wanted or ():
+        if name not in names:
+            raise ModelError(describe(f"no {name!r}", where=where, allowed=", ".join(names)))
+    return list(range(len(names))) if wanted is None else [names.index(name) for name in wanted]
+
+
+def positive(value: Any, what: str, where: str) -> float:
+    """Return a number above 0.
+
+    Example:
+        >>> positive(2, "width", "effort")
+        2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
+        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a finite number above 0"))
+    return float(value)
+
+
+def one_of(value: Any, allowed: Sequence[str], what: str, where: str) -> None:
+    """Refuse what is none of the words that are allowed.
+
+    Example:
+        >>> one_of("mean", ["mean", "peak"], "kind", "reaction")
+    """
+    if value not in allowed:
+        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed=", ".join(map(repr, allowed))))

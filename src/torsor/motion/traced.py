@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from torsor.compiler import Kernel, cache, compiler_fingerprint, recall
 from torsor.dynamics import fingerprint
+from torsor.errors import ModelError, describe
 from torsor.motion.node import Node
 from torsor.motion.subject import ORDERS
 from torsor.motion.terms import Bound, Cost, Rows
@@ -25,6 +26,7 @@ Indices = NDArray[np.intp]
 Call = Callable[..., dict[str, Array]]
 Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and patterns that tell where they belong
 
+SAME = 1e-9  # what numbers may differ by from bounds that they only just keep
 _SINGLE = ("T", "s", "weight")
 
 
@@ -55,6 +57,19 @@ class Bend(NamedTuple):
     call: Call
 
 
+def _moving(term: Rows, bound: Bound) -> Bound:
+    """Return the rows that are not the same at all moments: those that are hold, or never will."""
+    still = np.array([bound.expression[k].is_constant() for k in range(bound.expression.numel())], dtype=bool)
+    for k in np.flatnonzero(still).tolist():
+        value, least, most = float(bound.expression[k]), float(bound.lower[k]), float(bound.upper[k])
+        if not least - SAME <= value <= most + SAME:
+            found = f"{bound.labels[k]} is {value:.6g} whatever the robot does"
+            raise ModelError(describe(found, where=term.title, allowed=f"{least:.6g} to {most:.6g}"))
+    kept = np.flatnonzero(~still)
+    labels = tuple(bound.labels[k] for k in kept.tolist())
+    return Bound(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
+
+
 class Traced:
     """Terms at one kind of node: their rows (m), and their integrand.
 
@@ -64,7 +79,7 @@ class Traced:
 
     def __init__(self, node: Node, rows: Sequence[Rows], costs: Sequence[Cost]):
         self.node, self.rows, self.costs = node, tuple(rows), tuple(costs)
-        self.bounds: list[Bound] = [each.bound(node) for each in rows]
+        self.bounds: list[Bound] = [_moving(each, each.bound(node)) for each in rows]
         expression = ca.vertcat(ca.SX(0, 1), *(bound.expression for bound in self.bounds))
         parts = [(1 if each.is_sum else node.T) * each.weight * each.integrand(node) for each in costs]
         total = sum(parts, start=ca.SX(0))
@@ -135,9 +150,24 @@ class Traced:
 
         return self._kernel("value", (), make)[1]
 
+    def _cheaper(self, made: Callable[[bool], list[ca.SX]], expression: ca.SX) -> list[ca.SX]:
+        """Return derivatives by recursions, or by CasADi's own rules, whichever takes fewer operations.
+
+        Recursions win where forces of many coordinates are bounded; CasADi's reverse sweep for a cost alone, and its
+        forward sweeps where few profiles move the robot, as along a path.
+        """
+        if not self.node.has_recursions(expression):
+            return made(False)
+        both = [made(direct) for direct in (False, True)]
+        sizes = [ca.Function("count", [], each, {"allow_free": True}).n_instructions() for each in both]
+        return both[sizes[1] < sizes[0]]
+
     @cached_property
     def _slopes(self) -> tuple[ca.SX, ca.SX]:
-        rows, cost = (ca.sparsify(self._u(self.node.slope(each))) for each in (self._rows, self._cost))
+        def made(direct: bool) -> list[ca.SX]:
+            return [ca.sparsify(self._u(self.node.slope(each, direct))) for each in (self._rows, self._cost)]
+
+        rows, cost = self._cheaper(made, ca.vertcat(self._rows, self._cost))
         return rows, cost
 
     @cached_property
@@ -179,9 +209,14 @@ class Traced:
     def _bend(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
         weights = self._weights
         total = weights["weight"] * self._cost + ca.dot(weights["multipliers"], self._rows)
-        full = self._u(self._u(self.node.bend(total)).T)
-        slope = ca.densify(self._u(self.node.slope(total))).T
-        return weights, ca.sparsify(ca.tril(full)), slope
+
+        def made(direct: bool) -> list[ca.SX]:
+            full = self._u(self._u(self.node.bend(total, direct)).T)
+            slope = ca.densify(self._u(self.node.slope(total, direct))).T
+            return [ca.sparsify(ca.tril(full)), slope]
+
+        lower, slope = self._cheaper(made, total)
+        return weights, lower, slope
 
     @cached_property
     def bend(self) -> Bend:

@@ -26,7 +26,8 @@ def elastic_arm(
         >>> elastic_arm().subject.names
         ('joint1', 'joint2', 'joint3', 'joint3/motor')
     """
-    names, still = ("joint1", "joint2", "joint3"), {"v": 0.0, "a": 0.0}
+    names = ("joint1", "joint2", "joint3")
+    still: dict[str, Any] = {"v": 0.0, "a": 0.0}
     places = [dict(zip(names, map(float, each), strict=True)) for each in (start, end)]
     ends = Start(q=places[0], **still), End(q=places[1], **still)
     drives = Torques(upper={"joint1": torque, "joint2": torque, "joint3/motor": torque})

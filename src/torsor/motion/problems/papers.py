@@ -59,7 +59,7 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
         "without-offset": ([0.1, 0.6 - 2 * quarter], [quarter, -3 * quarter]),
     }[variant]
     parts: list[Cost] = [Time(weight=1 - u), Effort(weight=u)]
-    limits = [Start(q=start, v=0.0), End(q=end, v=0.0), Torques(upper=10.0)]
+    limits: list[Any] = [Start(q=start, v=0.0), End(q=end, v=0.0), Torques(upper=10.0)]
     phase = Phase((0.1, 2.0), points=points)
     return MotionProblem(
         library.slide_link(), phase, [each for each in parts if each.weight], limits, name="slide-link"
@@ -83,5 +83,5 @@ def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0)
         End(q=[half / 2, half, 2.0, half / 2, half, 0.0], v=0.0, a=0.0),
     )
     phase = Phase((0.3, 4.0), points=points, degree=5)
-    limits = [*ends, Torques(upper=force), TorqueRates(upper=rate)]
+    limits: list[Any] = [*ends, Torques(upper=force), TorqueRates(upper=rate)]
     return MotionProblem(library.stanford(), phase, Time(), limits, name="stanford-rates")

@@ -41,7 +41,7 @@ def path_time(
         ('progress',)
     """
     arm = library.ur5() if robot is None else robot
-    still = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
+    still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
     limits: list[Any] = [Start(q=0.0, **still), End(q=1.0, **still), Torques()]
     if np.isfinite(arm.velocity_limit).any():
         limits.append(Velocities())

@@ -77,7 +77,7 @@ def _point_to_point(
     bodies: Sequence[Any],
     obstacles: Sequence[Any],
 ) -> MotionProblem:
-    still = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
+    still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
     limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques(), Velocities()]
     if torque_rates is not None:
         limits.append(TorqueRates(upper=torque_rates))

@@ -1,0 +1,95 @@
+"""A problem without a motion, in words: which constraints conflict, and by how much at least."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import describe
+from torsor.motion.constraints import active_rows, time_of
+from torsor.motion.ends import _State
+from torsor.motion.finer import violations
+from torsor.motion.program import Program
+from torsor.motion.solvers.outcome import Outcome
+
+if TYPE_CHECKING:
+    from torsor.motion.problem import MotionProblem
+    from torsor.motion.result import MotionResult
+
+__all__ = ["MotionError", "conflict"]
+
+Array = NDArray[np.float64]
+
+FELT = 1e-3  # multiplier (1: the row is violated) from which a row takes part in a conflict
+
+
+class MotionError(RuntimeError):
+    """A search without a motion that satisfies the constraints; ``result`` is the nearest that was reached.
+
+    ``conflict`` has the names of the constraints that contradict each other, ``violation`` the largest scaled one.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
+        >>> limits = motion.Velocities(upper=0.5, name="slow")
+        >>> phase = motion.Phase(1.0, points=6)
+        >>> problem = motion.MotionProblem(torsor.library.planar_chain(1), phase, motion.Effort(), [*ends, limits])
+        >>> try:
+        ...     problem.solve()
+        ... except MotionError as error:
+        ...     print(error.conflict)
+        ('slow',)
+    """
+
+    result: "MotionResult | None" = None
+    conflict: tuple[str, ...] = ()
+    violation: float = np.nan
+
+
+def conflict(problem: "MotionProblem", nearest: Outcome, tolerance: float) -> MotionError:
+    """Return the error of a problem whose sum of violations, in parts of the rows' scales, is least at ``nearest``.
+
+    Its multipliers are those of the sum: rows that are violated have 1, and those that stand against them another
+    number that is not zero.
+    """
+    program = problem.program
+    outside = violations(program, nearest.x)
+    missed = dict[str, str]()
+    for k in map(int, np.argsort(-outside)):
+        title = program.rows[k].title
+        if outside[k] > tolerance and title not in missed:
+            missed[title] = f"{title} ({_missed(program, nearest.x, k)})"
+    against = dict[str, str]()
+    for each in active_rows(program, nearest.x, nearest.multipliers, nearest.bound_multipliers):
+        if each.title not in missed and abs(each.sensitivity) > FELT:
+            of_variable = f"{each.title} of {each.label} ({each.side} {each.bound:.6g})"
+            against.setdefault(each.title, of_variable if each.time is None else each.title)
+    what = f"no motion near the start satisfies {', '.join(missed.values())}"
+    if against:
+        what += f" together with {', '.join(against.values())}"
+    given = _given(problem)
+    if given:
+        what += f" (given: {', '.join(given)})"
+    largest = float(outside.max(initial=0.0))
+    what += f"; least violation reachable: {largest:.3g} of a bound's size, {outside.sum():.3g} in sum of all rows"
+    fix = "widen one of these, or start elsewhere (start=, multistart)"
+    error = MotionError(describe(what, where=problem.name, fix=fix))
+    error.conflict, error.violation = (*missed, *against), largest
+    return error
+
+
+def _missed(program: Program, x: Array, k: int) -> str:
+    """Return what row k misses, by how much, and when."""
+    row, value, scale = program.rows[k], program.value(x)[1][k], float(program.scales[k])
+    bound = float(program.row_upper[k] if value > program.row_upper[k] else program.row_lower[k])
+    words = f"{row.label} misses {bound * scale:.6g} by {abs(value - bound) * scale:.4g}"
+    time = time_of(program, x, row)
+    return words if time is None else f"{words} at {time:.4g} s"
+
+
+def _given(problem: "MotionProblem") -> list[str]:
+    """Return what is no row or variable since it is known beforehand: ends of profiles, and durations."""
+    ends = [each.title for each in problem.conditions if isinstance(each, _State)]
+    fixed = [(k, phase.bounds) for k, phase in enumerate(problem.stages) if phase.bounds[0] == phase.bounds[1]]
+    return [*dict.fromkeys(ends), *(f"{T:.6g} s of phase {k}" for k, (T, _) in fixed)]

@@ -1,0 +1,224 @@
+"""Motion problems as TOML files: robot, phases, objectives, constraints, and how to solve. See docs/motion.md."""
+
+import tomllib
+from collections.abc import Iterator
+from inspect import signature
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+
+from torsor import library
+from torsor.errors import ModelError
+from torsor.formats.toml_schema import Table, error, one_of
+from torsor.model import Robot
+from torsor.motion.ends import Ends
+from torsor.motion.kinds import filled, fitted, kinds, made
+from torsor.motion.paths import Path as JointPath
+from torsor.motion.phase import Phase
+from torsor.motion.problem import MotionProblem
+from torsor.motion.solve import DEFAULTS
+from torsor.motion.splines import Spline
+from torsor.motion.terms import Cost, Number, Rows
+from torsor.parallel import ParallelRobot
+from torsor.parametric import Parametric
+from torsor.reading import load
+
+__all__ = ["SETTINGS", "VERSION", "load_problem"]
+
+VERSION = 1
+LARGEST_FILE = 8_000_000  # bytes
+MOST_POINTS, MOST_NODES = 1000, 100_000  # of a phase; more would take hours
+TOP = ("torsor", "name", "units", "robot", "free", "numbers", "assembly", "frozen", "path", "solver")
+ARRAYS = ("phases", "objectives", "constraints")
+SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
+TYPES = {"name": str, "tolerance": float, "iterations": int, "seconds": float, "refine": bool | float, "check": bool}
+
+
+def load_problem(path: str | Path) -> MotionProblem:
+    r"""Return the motion problem of a TOML file.
+
+    ``robot`` is the name of one of the library, or a file, from the folder of this one. ``phases``, ``objectives`` and
+    ``constraints`` are arrays of tables, whose keys are the fields of ``Phase`` and of the terms; ``kind`` says which
+    term, in small letters: ``torque_rates`` for ``TorqueRates``; a field that is itself called kind is ``form`` here.
+    Angles are in rad.
+
+    Example:
+        >>> import tempfile
+        >>> text = '''
+        ... torsor = 1
+        ... robot = "two_link"
+        ... phases = [{ duration = [0.1, 2.0], points = 6 }]
+        ... objectives = [{ kind = "time" }]
+        ... constraints = [
+        ...   { kind = "start", q = [0, -2], v = 0 },
+        ...   { kind = "end", q = [1, -1], v = 0 },
+        ...   { kind = "torques", upper = 10 },
+        ... ]
+        ... '''
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "reach.toml").write_text(text)
+        ...     problem = load_problem(folder + "/reach.toml")
+        >>> problem.name, round(problem.solve().T, 4)
+        ('reach', 0.4212)
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as wrong:
+        raise error(str(path), getattr(wrong, "strerror", None) or str(wrong), "a .toml file") from None
+    if len(content) > LARGEST_FILE:
+        raise error(path.name, "the file is too large", f"{LARGEST_FILE // 10**6} MB", "check the path")
+    try:
+        data = tomllib.loads(content.decode("utf-8-sig"))
+        repr(data)  # whole numbers too long to be shown fail here and not in a message about them
+    except (ValueError, RecursionError) as wrong:
+        raise error(path.name, f"not valid TOML: {wrong}", fix="correct it, and save it as UTF-8") from None
+    return _Reader(path).read(data)
+
+
+class _Reader:
+    """One file being read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.source = path, path.name
+
+    def read(self, data: Table) -> MotionProblem:
+        if short(data.get("torsor")) != str(VERSION):  # compared as text, because 1.0 and true are equal to 1
+            what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
+            raise error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
+        for key in data:
+            one_of((*TOP, *ARRAYS), key, "key", self.source)
+        for key in ("robot", "phases", "objectives"):
+            if key not in data:
+                raise error(self.source, f"no {key}", fix=f"add {key}")
+        self._units(data.get("units", {}))
+        robot = self._robot(data)
+        phases = [self._phase(table, where) for table, where in self._tables(data, "phases")]
+        costs = [made(kinds(Cost), table, where) for table, where in self._tables(data, "objectives")]
+        conditions = [made(kinds(Rows, Ends), table, where) for table, where in self._tables(data, "constraints")]
+        if not phases or not costs:
+            raise error(self.source, f"no {'objectives' if phases else 'phases'}", fix="add one or more")
+        given: Table = {"name": self._value(data, "name", str, self.path.stem)}
+        given["frozen"] = self._value(data, "frozen", dict[str, float], {})
+        if "path" in data:
+            given["path"] = self._joint_path(data["path"])
+        if "assembly" in data:
+            given["assembly"] = self._value(data, "assembly", list[float], None)
+        numbers = self._value(data, "numbers", dict[str, dict[str, float]], {})
+        given["numbers"] = {name: self._number(name, table) for name, table in numbers.items()}
+        given["settings"] = self._settings(data.get("solver", {}))
+        try:
+            problem = MotionProblem(robot, phases, costs, conditions, **given)
+            _ = problem.program  # what does not fit the robot is said here, with the name of the file
+        except ModelError as wrong:
+            raise ModelError(f"{self.source}: {wrong}") from None
+        return problem
+
+    def _value(self, data: Table, key: str, hint: Any, default: Any) -> Any:
+        return fitted(data[key], hint, f"{self.source}: {key}") if key in data else default
+
+    def _tables(self, data: Table, key: str) -> Iterator[tuple[Table, str]]:
+        """Give the tables of an array, each with its place for messages: its number, and its name if it has one."""
+        given = data.get(key, [])
+        if type(given) is not list or not all(type(each) is dict for each in given):
+            raise error(self.source, f"{key} is {short(given)}", "tables", f"write [[{key}]]")
+        for number, table in enumerate(given, start=1):
+            name = table.get("name")
+            where = f"{self.source}: {key.removesuffix('s')} {number}"
+            yield table, f"{where} {name!r}" if isinstance(name, str) and name else where
+
+    def _units(self, units: Any) -> None:
+        if units not in ({}, {"angle": "rad"}):
+            fix = "turn degrees into radians; the robot's own file may be in degrees"
+            raise error(f"{self.source}: units", f"found {short(units)}", 'angle = "rad"', fix)
+
+    def _robot(self, data: Table) -> Robot | Parametric[Robot]:
+        name = self._value(data, "robot", str, "")
+        ready = [each for each in library.__all__ if _is_ready(each)]
+        if name in ready:
+            found = getattr(library, name)()
+            robot: Robot = found.as_robot() if isinstance(found, ParallelRobot) else found
+        else:
+            place = self.path.parent / name
+            try:
+                there = place.is_file()
+            except (OSError, ValueError):
+                there = False
+            if not there:
+                allowed = f"a robot file, from the folder of this one, or one of {', '.join(ready)}"
+                raise error(f"{self.source}: robot", f"no such robot: {short(name)}", allowed)
+            loaded = load(place)
+            robot = loaded.as_robot() if isinstance(loaded, ParallelRobot) else loaded
+        free = self._value(data, "free", list[str], ())
+        try:
+            return robot.parametric(list(free)) if free else robot
+        except ValueError as wrong:
+            raise error(f"{self.source}: free", str(wrong)) from None
+
+    def _phase(self, table: Table, where: str) -> Phase:
+        for key, most in (("points", MOST_POINTS), ("nodes", MOST_NODES)):
+            if type(table.get(key)) is int and table[key] > most:
+                raise error(where, f"{key} is {short(table[key])}", f"{most} or fewer")
+        own = table.get("own", {})
+        if type(own) is not dict or not all(type(each) is dict for each in own.values()):
+            raise error(where, f"own is {short(own)}", "a table of tables: own.NAME.points = 8")
+        splines = {name: self._spline(each, f"{where}: own.{name}") for name, each in own.items()}
+        rest = {key: value for key, value in table.items() if key != "own"}
+        return filled(Phase, rest, where, own=splines or None)  # type: ignore[no-any-return]
+
+    def _spline(self, table: Table, where: str) -> Spline:
+        for key in table:
+            one_of(("points", "degree", "knots"), key, "key", where)
+        degree = fitted(table.get("degree", 3), int, f"{where}: degree")
+        if "knots" in table:
+            return Spline(degree, np.array(fitted(table["knots"], list[float], f"{where}: knots")))
+        count = fitted(table.get("points", 12), int, f"{where}: points")
+        if count > MOST_POINTS:
+            raise error(where, f"points is {count}", f"{MOST_POINTS} or fewer")
+        return Spline.uniform(count, degree)
+
+    def _joint_path(self, table: Any) -> JointPath:
+        where = f"{self.source}: path"
+        if type(table) is not dict or not ({"through"} <= set(table) or {"points"} <= set(table)):
+            allowed = "through = [[...], ...] with degree, or points with knots and degree"
+            raise error(where, f"found {short(table)}", allowed)
+        for key in table:
+            one_of(("through", "degree") if "through" in table else ("points", "knots", "degree"), key, "key", where)
+        degree = fitted(table.get("degree", 5), int, f"{where}: degree")
+        key = "through" if "through" in table else "points"
+        try:
+            points = np.array(fitted(table[key], list[list[float]], f"{where}: {key}"))
+            if key == "through":
+                return JointPath.through(points, degree)
+            knots = fitted(table.get("knots", []), list[float], f"{where}: knots")
+            return JointPath(Spline(degree, np.array(knots)), points)
+        except ModelError as wrong:
+            raise wrong if str(wrong).startswith(self.source) else error(where, str(wrong)) from None
+        except ValueError:
+            raise error(
+                f"{where}: {key}", "rows of several lengths", "rows with a number for each coordinate"
+            ) from None
+
+    def _number(self, name: str, table: Table) -> Number:
+        where = f"{self.source}: numbers.{name}"
+        for key in table:
+            one_of(Number._fields, key, "key", where)
+        if "start" not in table:
+            raise error(where, "no start", fix="add start = ...")
+        return Number(**table)
+
+    def _settings(self, table: Any) -> Table:
+        where = f"{self.source}: solver"
+        if type(table) is not dict:
+            raise error(where, f"found {short(table)}", "a table", "write [solver]")
+        for key in table:
+            one_of(SETTINGS, key, "key", where)
+        return {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
+
+
+def _is_ready(name: str) -> bool:
+    found = getattr(library, name)
+    return all(each.default is not each.empty for each in signature(found).parameters.values())

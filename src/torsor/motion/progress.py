@@ -1,0 +1,86 @@
+"""Watching a search: a live table of iterations, and Ctrl-C."""
+
+import signal
+import threading
+from collections import deque
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.motion.solvers.outcome import Iteration, StoppedError
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+__all__ = ["Watch"]
+
+Array = NDArray[np.float64]
+
+SHOWN = 8  # iterations that the live table has
+
+
+class Watch:
+    """Whoever watches a search, as the ``watch`` of its settings: called with every iteration and its variables.
+
+    With ``shown`` iterations are shown on stderr while they come. During ``with``, Ctrl-C ends the search at the next
+    iteration (``interrupted``), so that the solver gives the best motion so far; a second one ends the program.
+
+    Example:
+        >>> watch = Watch()
+        >>> watch(Iteration(0, 3.0, 0.5, 0.0), np.zeros(1))
+        >>> watch.interrupted = True
+        >>> watch(Iteration(1, 5.0, 0.0, 0.1), np.ones(1))
+        Traceback (most recent call last):
+            ...
+        torsor.motion.solvers.outcome.StoppedError
+    """
+
+    def __init__(self, shown: bool = False, title: str = "motion"):
+        self.title, self._shown, self.interrupted = title, shown, False
+        self._last = deque[Iteration](maxlen=SHOWN)
+        self._live: Live | None = None
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python takes no signals
+            self._before = signal.signal(signal.SIGINT, self._interrupt)
+        if self._shown:
+            from rich.console import Console  # here, since few searches are shown and the import takes a while
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self._live is not None:
+            self._live.stop()
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    def __call__(self, iteration: Iteration, x: Array) -> None:
+        """Show an iteration, and end the search after Ctrl-C."""
+        if self._live is not None:
+            self._last.append(iteration)
+            self._live.update(self._table(), refresh=True)
+        if self.interrupted:
+            raise StoppedError
+
+    def _table(self) -> Any:
+        from rich.table import Table
+
+        table = Table(title=self.title, title_justify="left", title_style="bold", header_style="bold")
+        for column in ("iteration", "objective", "violation", "step"):
+            table.add_column(column, justify="right", min_width=9)
+        for each in self._last:
+            table.add_row(str(each.number), f"{each.objective:.8g}", f"{each.violation:.2e}", f"{each.step:.2e}")
+        return table

@@ -1,0 +1,162 @@
+"""Solving a motion problem: from a start through a solver to a result, with refinement and words for what fails."""
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.motion.failure import MotionError, conflict
+from torsor.motion.finer import violations
+from torsor.motion.progress import Watch
+from torsor.motion.refine import refined
+from torsor.motion.result import MotionResult
+from torsor.motion.solvers import SOLVERS, least_violation
+from torsor.motion.solvers.outcome import Outcome, Settings
+from torsor.motion.starts import is_same_program, read_start
+
+if TYPE_CHECKING:
+    from torsor.motion.problem import MotionProblem
+
+__all__ = ["DEFAULTS", "Search", "solve"]
+
+Array = NDArray[np.float64]
+
+REFINED = 1e-4  # of a row's scale, where refinement ends unless it is said otherwise
+DEFAULTS: dict[str, Any] = {
+    "solver": "ipopt",
+    "tolerance": 1e-6,
+    "iterations": 500,
+    "seconds": np.inf,
+    "refine": False,
+    "progress": False,
+    "check": True,
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to search: see ``MotionProblem.solve``."""
+
+    solver: str
+    tolerance: float
+    iterations: int
+    seconds: float
+    refine: bool | float
+    progress: bool
+    check: bool
+
+    @classmethod
+    def of(cls, where: str, **given: Any) -> "Search":
+        """Return the settings; what is None, or not given, has its default."""
+        for key in given:
+            if key not in DEFAULTS:
+                raise ModelError(describe(f"unknown setting {key!r}", where=where, allowed=", ".join(DEFAULTS)))
+        values = DEFAULTS | {key: value for key, value in given.items() if value is not None}
+        if values["solver"] not in SOLVERS:
+            found = f"solver is {values['solver']!r}"
+            raise ModelError(describe(found, where=where, allowed=", ".join(map(repr, SOLVERS))))
+        for key in ("tolerance", "seconds", "iterations"):
+            value = values[key]
+            whole = key == "iterations"
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer) if whole else (int, float)):
+                allowed = "a whole number above 0" if whole else "a number above 0"
+                raise ModelError(describe(f"{key} is {value!r}", where=where, allowed=allowed))
+            if not value > 0:
+                raise ModelError(describe(f"{key} is {value!r}", where=where, allowed="above 0"))
+        refine = values["refine"]
+        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine < np.inf):
+            allowed = "True, False, or a tolerance above 0 in parts of the rows' scales"
+            raise ModelError(describe(f"refine is {refine!r}", where=where, allowed=allowed))
+        return cls(**values)
+
+
+def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
+    """Return the motion that a solver finds, or raise a MotionError that says which constraints conflict."""
+    warm = start.outcome if isinstance(start, MotionResult) else None
+    if warm is not None and not (is_same_program(problem, start) and problem.program.m == start.program.m):
+        warm = None
+    if warm is not None and not (start.is_solved and np.isfinite(warm.multipliers).all()):
+        warm = None
+    began = perf_counter()
+    x = read_start(problem, start)
+    result = _searched(problem, x, search, began, warm)
+    if not result.is_feasible and not _is_stopped(result):
+        result = _from_nearest(problem, result, search, perf_counter() - began)
+    if search.refine is not False and result.is_feasible:
+        tolerance = REFINED if search.refine is True else float(search.refine)
+
+        def again(other: "MotionProblem", before: MotionResult) -> MotionResult:
+            left = replace(search, seconds=search.seconds - (perf_counter() - began))
+            return _searched(other, before.x, left, perf_counter(), None)
+
+        result = refined(result, tolerance, again)
+    return result
+
+
+def _is_stopped(result: MotionResult) -> bool:
+    return result.status.startswith("stopped by") or "seconds" in result.status
+
+
+def _searched(problem: "MotionProblem", x: Array, search: Search, began: float, warm: Outcome | None) -> MotionResult:
+    """Return what the solver finds from variables x; tracing and compiling belong to the setup, as does ``began``."""
+    program = problem.program
+    if not program.n:
+        fix = "give phases more points, or a duration from least to most"
+        raise ModelError(describe("nothing is left to find: all control points are known", where=problem.name, fix=fix))
+    _check_start(problem, x)
+    program.slope(x)
+    program.bend(x, np.zeros(program.m), 1.0)
+    setup = perf_counter() - began
+    with Watch(search.progress, problem.name) as watch:
+        settings = Settings(search.tolerance, search.iterations, max(search.seconds - setup, 1e-3), watch)
+        if warm is not None:
+            settings = replace(settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
+        outcome = SOLVERS[search.solver](program, x, settings)
+    seconds = perf_counter() - began - setup
+    if watch.interrupted and not outcome.is_solved:
+        outcome = replace(outcome, status="stopped by Ctrl-C")
+    return MotionResult(problem, outcome, search.solver, search.tolerance, setup, seconds)
+
+
+def _check_start(problem: "MotionProblem", x: Array) -> None:
+    """Refuse a start at which a row or the objective is no number, and say which."""
+    with np.errstate(all="ignore"):
+        f, rows = problem.program.value(x)
+    wrong = np.flatnonzero(~np.isfinite(rows))
+    if wrong.size:
+        row = problem.program.rows[wrong[0]]
+        where = f"{problem.name}: {row.title}: {row.label}"
+        found = f"no number at the start (share {row.s:.3g} of phase {row.phase})" if row.s is not None else "no number"
+        raise ModelError(describe(found, where=where, fix="start elsewhere (start=, random_start)"))
+    if not np.isfinite(f):
+        fix = "start elsewhere (start=, random_start)"
+        raise ModelError(describe("the objective is no number at the start", where=problem.name, fix=fix))
+
+
+def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search, spent: float) -> MotionResult:
+    """Search again from the motion with the least violations; if these stay, tell what conflicts."""
+    program, left = problem.program, replace(search, seconds=max(search.seconds - spent, 1e-3))
+    short = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
+    bounds = short.outcome.bound_multipliers[: program.n]  # behind these are those of the violations themselves
+    nearest = replace(short.outcome, x=short.x, bound_multipliers=bounds)
+    enough = 10 * search.tolerance
+    if violations(program, nearest.x).max(initial=0.0) <= enough:
+        again = _searched(problem, nearest.x, left, perf_counter(), None)
+        result = replace(again, setup_seconds=result.setup_seconds, solve_seconds=spent + again.solve_seconds)
+        error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name))
+        error.violation = result.max_violation
+    elif nearest.is_solved:
+        error = conflict(problem, nearest, enough)
+        status = f"infeasible: {', '.join(error.conflict)} conflict"
+        result = replace(result, outcome=replace(nearest, status=status, is_solved=False))
+    else:
+        fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
+        error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name, fix=fix))
+        error.violation = result.max_violation
+    if result.is_feasible or not search.check:
+        return result
+    error.result = result
+    raise error

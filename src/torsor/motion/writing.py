@@ -1,0 +1,118 @@
+"""Writing a motion problem as TOML: what ``files`` reads back to the same program."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.formats.toml import _text
+from torsor.formats.toml_schema import Table, error
+from torsor.motion.ends import Ends
+from torsor.motion.files import SETTINGS, VERSION
+from torsor.motion.kinds import FORM, KEY, kind_of, kinds
+from torsor.motion.phase import Phase
+from torsor.motion.problem import MotionProblem
+from torsor.motion.terms import Cost, Rows
+from torsor.parametric import Parametric
+
+__all__ = ["save_problem"]
+
+
+def save_problem(problem: MotionProblem, path: Path) -> None:
+    """Write a problem as TOML, and its robot as ``NAME.robot.toml`` beside it; files read back to the same program."""
+    if path.suffix.lower() != ".toml":
+        raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
+    text = _content(problem, f"{path.stem}.robot.toml")
+    problem.subject.robot.save(path.with_name(f"{path.stem}.robot.toml"))
+    path.write_text(text, encoding="utf-8")
+
+
+def _content(problem: MotionProblem, robot: str) -> str:
+    head: Table = {"torsor": VERSION, "name": problem.name, "robot": robot}
+    if isinstance(problem.robot, Parametric):
+        head["free"] = list(problem.robot.names)
+    if problem.assembly is not None:
+        head["assembly"] = _plain(list(problem.assembly), "assembly")
+    blocks = [_block("", head)]
+    if problem.frozen:
+        blocks.append(_block("[frozen]", {key: float(value) for key, value in problem.frozen.items()}))
+    if problem.path is not None:
+        spline = problem.path.spline
+        table = {"degree": spline.degree, "knots": spline.inner.tolist(), "points": problem.path.points.tolist()}
+        blocks.append(_block("[path]", table))
+    for name, number in problem.numbers.items():
+        blocks.append(_block(f"[numbers.{_key(name)}]", number._asdict()))
+    settings = {key: problem.settings[field] for key, field in SETTINGS.items() if field in problem.settings}
+    if settings:
+        blocks.append(_block("[solver]", settings))
+    for phase in problem.stages:
+        table = _entries(phase, f"{problem.name}: phase", skipped=("own", "nodes")) | _nodes(phase)
+        if phase.own:
+            own = {name: {"degree": each.degree, "knots": each.inner.tolist()} for name, each in phase.own.items()}
+            table["own"] = own
+        blocks.append(_block("[[phases]]", table))
+    blocks += [_block("[[objectives]]", _term(each, problem.name)) for each in problem.costs]
+    blocks += [_block("[[constraints]]", _term(each, problem.name)) for each in problem.constraints]
+    return "\n".join(blocks)
+
+
+def _nodes(phase: Phase) -> Table:
+    """Return the nodes of a phase: nothing if they are what it has by default, their number if they are evenly set."""
+    nodes = phase.nodes
+    if not np.array_equal(nodes, np.linspace(0.0, 1.0, len(nodes))):
+        return {"nodes": nodes.tolist()}
+    return {} if len(nodes) == len(replace(phase, nodes=None).nodes) else {"nodes": len(nodes)}
+
+
+def _block(head: str, table: Mapping[str, Any]) -> str:
+    lines = [f"{_key(key)} = {_text(value)}" for key, value in table.items()]
+    return "\n".join([head, *lines] if head else lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.isidentifier() else _text(name)
+
+
+def _term(term: Cost | Rows | Ends, where: str) -> Table:
+    kind = kind_of(type(term))
+    where = f"{where}: {term.title}"
+    if kinds(Cost, Rows, Ends).get(kind) is not type(term):
+        raise error(where, f"{type(term).__name__} is no term of Torsor", fix="keep this problem in Python")
+    return {KEY: kind} | _entries(term, where)
+
+
+def _entries(made: Any, where: str, skipped: tuple[str, ...] = ()) -> Table:
+    """Return the fields of a dataclass that are not what they are by default."""
+    found: Table = {}
+    for each in fields(made):
+        value = getattr(made, each.name)
+        if each.name in skipped or value is None or (each.default is not MISSING and _is_same(value, each.default)):
+            continue
+        plain = _plain(value, f"{where}: {each.name}")
+        if plain != {}:
+            found[FORM if each.name == KEY else each.name] = plain
+    return found
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(np.all(value == default))
+
+
+def _plain(value: Any, where: str) -> Any:
+    """Return a value as TOML has it, or raise an error."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each, where) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each, where) for each in value]
+    if is_dataclass(value) and type(value).__module__ == "torsor.motion.distances":  # bodies, tables with a kind
+        return {KEY: type(value).__name__.lower()} | _entries(value, where)
+    fix = "keep this problem in Python"
+    raise error(where, f"a {type(value).__name__} cannot be written to a file", "numbers, strings, lists, tables", fix)

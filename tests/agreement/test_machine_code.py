@@ -1,0 +1,44 @@
+"""Machine code of every algorithm gives what CasADi's virtual machine gives, in which most of the tests compute."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.dynamics import ALGORITHMS
+
+# Closed loops need a mechanism that has some; hybrid dynamics the names of what is driven by force.
+LOOPS = [name for name, each in ALGORITHMS.items() if each.closed or "c" in each.output or "multipliers" in each.inputs]
+
+
+@cache
+def tree() -> tuple[torsor.Robot, np.ndarray]:
+    """Every type of joint, springs, motors and elastic joints, anywhere."""
+    robot = torsor.library.random_tree(8, seed=4)
+    return robot, robot.integrate(robot.neutral(), np.random.default_rng(1).normal(size=(3, robot.nv)))
+
+
+@cache
+def parallelograms() -> tuple[torsor.Robot, np.ndarray]:
+    """An arm with several loops, closed."""
+    robot = torsor.library.palletiser()
+    return robot, robot.assemble(np.random.default_rng(1).uniform(-0.2, 0.4, size=(3, 4)), robot.neutral())
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_it_gives_what_the_virtual_machine_gives(name: str) -> None:
+    (robot, q), algorithm = parallelograms() if name in LOOPS else tree(), ALGORITHMS[name]
+    place = robot.link_names[-1] if algorithm.at_place else None
+    forced = robot.coordinate_names[::2] if algorithm.hybrid else None
+    request, rng = robot._request(name, place, algorithm.external, forced), np.random.default_rng(2)
+    given = [
+        q if each in request.positions else rng.uniform(0.5, 1.5, size=(len(q), *shape))
+        for each, shape in request.inputs(robot).items()
+    ]
+    found, expected = (each._kernel(request)(*given) for each in (robot, robot.to(device="casadi")))
+    if not isinstance(found, tuple):
+        found, expected = (found,), (expected,)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.shape == theirs.shape and np.isfinite(theirs).all()
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-11 * max(1.0, np.abs(theirs).max(initial=0.0)))

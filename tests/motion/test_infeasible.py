@@ -1,0 +1,58 @@
+"""A problem without a motion ends with the names of what conflicts, and the least violation."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import motion
+from torsor.motion.finer import violations
+
+
+@cache
+def robot() -> torsor.Robot:
+    return torsor.library.two_link()
+
+
+def reach(duration: object, *more: object) -> motion.MotionProblem:
+    ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+    phase = motion.Phase(duration, points=8, nodes=41)
+    return motion.MotionProblem(robot(), phase, motion.Time(), [*ends, motion.Torques(upper=10.0), *more], name="reach")
+
+
+def test_torques_conflict_with_a_duration_that_is_too_short() -> None:
+    with pytest.raises(motion.MotionError, match=r"reach: no motion near the start satisfies Torques") as caught:
+        reach((0.1, 0.3)).solve()
+    error = caught.value
+    assert error.conflict == ("Torques", "Duration") and "phase 0 (upper 0.3)" in str(error)
+    assert error.result is not None and pytest.approx(0.3, rel=1e-6) == error.result.T
+    assert error.violation == pytest.approx(np.abs(error.result.at(0.3 * np.linspace(0, 1, 41)).tau).max() / 10 - 1)
+    assert "given: Start, End" in str(error) and "least violation reachable" in str(error)
+
+
+def test_only_what_conflicts_is_named() -> None:
+    """Two velocities that contradict each other by 0.2 rad/s at one moment, beside limits that do not matter."""
+    back = motion.Velocities(lower=-20.0, upper=-0.1, at=[0.5], name="backwards")
+    on = motion.Velocities(lower=0.1, upper=20.0, at=[0.5], name="forwards")
+    with pytest.raises(motion.MotionError) as caught:
+        reach((0.1, 2.0), back, on).solve()
+    assert set(caught.value.conflict) == {"backwards", "forwards"}
+    scale = (20.0 - 0.1) / 2
+    assert 0.1 / scale - 1e-6 < caught.value.violation < 0.2 / scale + 1e-6
+    result = caught.value.result
+    assert result is not None  # each joint misses 0.2 rad/s, whichever of the two bounds it is
+    assert violations(result.program, result.x).sum() == pytest.approx(2 * 0.2 / scale, rel=1e-4)
+
+
+def test_without_the_check_the_nearest_motion_is_the_result() -> None:
+    nearest = reach(0.3).solve(check=False)
+    assert nearest.status == "infeasible: Torques conflict" and not nearest.is_solved and not nearest.is_feasible
+    assert nearest.constraints["Torques"].violation == pytest.approx(10 * nearest.max_violation, rel=1e-9)
+
+
+def test_a_limit_on_iterations_is_no_conflict() -> None:
+    with pytest.raises(motion.MotionError, match="no motion was found: stopped at the most iterations") as caught:
+        replace(reach((0.1, 2.0)), settings={"iterations": 1}).solve(start=np.zeros((5, 2)))
+    assert caught.value.conflict == () and caught.value.result is not None

@@ -1,0 +1,353 @@
+"""A result says what the motion is: profiles, forces, parts of the objective, constraints, and their sensitivities."""
+
+import json
+import os
+import signal
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from torsor import motion
+from torsor.errors import ModelError
+from torsor.motion.node import Node
+from torsor.motion.solvers.outcome import Iteration, Outcome, StoppedError
+from torsor.motion.terms import Bound, Rows
+
+ENDS = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+
+
+@cache
+def robot() -> torsor.Robot:
+    return torsor.library.two_link()
+
+
+def fastest(limit: float = 10.0, points: int = 8) -> motion.MotionProblem:
+    limits = motion.Torques(upper=limit)
+    return motion.MotionProblem(
+        robot(), motion.Phase((0.1, 2.0), points=points), motion.Time(), [*ENDS, limits], name="fastest"
+    )
+
+
+@cache
+def found() -> motion.MotionResult:
+    return fastest().solve(tolerance=1e-9)
+
+
+@cache
+def via() -> motion.MotionResult:
+    """Two phases of their own splines, two objectives, limits with names of their own."""
+    phases = motion.Phase((0.1, 2.0), points=7, name="go"), motion.Phase((0.1, 2.0), points=7, degree=4)
+    costs = motion.Time(weight=0.9), motion.Effort(weight=0.01, scale=[2.0, 3.0])
+    limits = (
+        motion.Torques(upper=10.0, name="motors"),
+        motion.Torques(upper=5.0, at=[0.5], name="half", phase=1),
+        motion.Velocities(upper=8.0, during=(0.2, 0.8), phase="go"),
+    )
+    middle = motion.End(q=[0.5, -1.0], phase=0)
+    problem = motion.MotionProblem(robot(), phases, costs, [*ENDS, middle, *limits], name="via")
+    return problem.solve()
+
+
+@pytest.mark.parametrize("result", [found, via])
+def test_forces_and_reactions_are_those_of_the_robot(result: object) -> None:
+    r = result()
+    assert np.allclose(r.tau, robot().inverse_dynamics(r.q, r.v, r.a), rtol=1e-12, atol=1e-11)
+    assert np.allclose(r.tau_rate, robot().force_rate(r.q, r.v, r.a, r.j)[1], rtol=1e-12, atol=1e-9)
+    assert np.allclose(r.reactions, robot().joint_wrenches(r.q, r.v, r.a), rtol=1e-12, atol=1e-11)
+
+
+def test_rates_of_profiles_are_their_derivatives() -> None:
+    at, h = np.linspace(0.013, via().T - 0.013, 7), 1e-5
+    before, here, after = (via().at(at + step) for step in (-h, 0.0, h))
+    for low, high, rate in ((before.q, after.q, here.v), (before.v, after.v, here.a), (before.a, after.a, here.j)):
+        assert np.allclose((high - low) / (2 * h), rate, rtol=1e-6, atol=1e-4)
+
+
+def test_a_motion_is_known_at_any_time_in_any_order() -> None:
+    r = via()
+    at = r.at(r.times[::-1])
+    assert np.allclose(at.q[::-1], r.q, rtol=0, atol=1e-13)
+    assert r.at(0.2).q.shape == (2,) and r.at(0.2).reactions.shape == (2, 6)
+    assert np.allclose(r.at(r.durations[0]).q, [0.5, -1.0], atol=1e-12)
+    assert np.allclose(r.at(r.T).q, [1.0, -1.0], atol=1e-12) and np.allclose(r.at(0.0).q, [0.0, -2.0], atol=1e-12)
+    with pytest.raises(ModelError, match="times from 0 to"):
+        r.at(r.T + 0.1)
+
+
+def test_the_objective_is_the_sum_of_its_parts() -> None:
+    r = via()
+    time, effort = r.parts
+    assert time.value == pytest.approx(r.T, rel=1e-12) and time.title == "Time"
+    assert r.objective == pytest.approx(time.weighted + effort.weighted, rel=1e-12)
+    share, weights = np.polynomial.legendre.leggauss(
+        40
+    )  # splines are smooth between knots: the integral by other nodes
+    begun, total = 0.0, 0.0
+    for phase, T in zip(r.problem.stages, r.durations, strict=True):
+        for low, high in np.lib.stride_tricks.sliding_window_view([0.0, *phase.spline.inner, 1.0], 2):
+            middle, half = T * (low + high) / 2, T * (high - low) / 2
+            tau = r.at(begun + middle + half * share).tau
+            total += half * float(weights @ ((tau / [2.0, 3.0]) ** 2).sum(axis=1))
+        begun += T
+    assert effort.value == pytest.approx(total, rel=1e-6)
+
+
+def test_sensitivities_to_torque_limits_follow_the_law_of_similar_motions() -> None:
+    """Without gravity a motion r times as fast needs r^2 times the torque: dT/d(limit) = -T / (2 limit)."""
+    r = found()
+    slopes = r.constraints["Torques"].sensitivity
+    total = sum(value if side == "upper" else -value for (_, side), value in slopes.items())
+    assert total == pytest.approx(-r.T / 20, rel=1e-4)
+    assert all(each.sensitivity <= 0 for each in r.active if each.side == "upper")
+
+
+def test_active_rows_are_at_their_bounds() -> None:
+    r = found()
+    for each in r.active:
+        if each.title == "Torques":
+            tau = r.at(each.time).tau[robot().coordinate_names.index(each.label)]
+            assert tau == pytest.approx(each.bound, abs=1e-4)
+
+
+def test_a_duration_at_its_bound_has_a_sensitivity() -> None:
+    slow = motion.MotionProblem(robot(), motion.Phase((0.6, 2.0), points=6), motion.Time(), ENDS).solve()
+    (row,) = [each for each in slow.active if each.title == "Duration"]
+    assert (row.side, row.bound) == ("lower", 0.6) and row.sensitivity == pytest.approx(1.0, rel=1e-6)
+
+
+def test_violations_between_nodes_are_seen() -> None:
+    """Nodes that are few let torques leave their bounds between them; the finer grid finds by how much."""
+    limits = motion.Torques(upper=10.0)
+    r = motion.MotionProblem(
+        robot(), motion.Phase((0.1, 2.0), points=8, nodes=9), motion.Time(), [*ENDS, limits]
+    ).solve()
+    nodes = r.problem.stages[0].nodes
+    fine = np.concatenate([np.linspace(a, b, 11) for a, b in np.lib.stride_tricks.sliding_window_view(nodes, 2)])
+    worst = np.abs(r.at(fine * r.T).tau).max() / 10 - 1
+    assert worst > 0.05 and r.max_violation < 1e-6
+    assert r.max_violation_fine == pytest.approx(worst, rel=1e-9)
+    assert r.constraints["Torques"].fine == r.max_violation_fine
+
+
+def test_terms_at_moments_are_not_asked_for_between_them() -> None:
+    group = via().constraints["half"]
+    assert group.count == 2 and group.fine < 1e-6
+    assert np.abs(via().tau).max() > 9  # more than the 5 N m that hold at one moment
+
+
+def test_counts_are_those_of_the_program() -> None:
+    counts = via().counts
+    assert counts["variables"] + counts["known"] == 2 * 14 + 2
+    assert counts["equalities"] == 6 and counts["constraints"] == via().program.m
+
+
+def test_frozen_coordinates_stay_where_they_are() -> None:
+    arm = torsor.library.planar_chain(3)
+    names = arm.coordinate_names
+    ends = [motion.Start(q=0.0, v=0.0), motion.End(q=0.4, v=0.0)]
+    r = motion.MotionProblem(arm, motion.Phase(0.8, points=6), motion.Effort(), ends, frozen={names[1]: 0.3}).solve()
+    assert (r.q[:, 1] == 0.3).all() and not r.v[:, 1].any() and r.counts["frozen"] == 1
+    assert r.tau.shape == (201, 3) and np.abs(r.tau[:, 1]).min() > 0
+
+
+@pytest.mark.parametrize("result", [found, via])
+def test_the_replayed_motion_is_the_motion(result: object) -> None:
+    coarse, fine = result().simulate(steps=500), result().simulate(steps=2000)
+    assert fine.q < 1e-5 and fine.v < 1e-4 and fine.q < coarse.q / 4
+    assert len(fine.trajectory) == 2000 * len(result().durations) + 1
+    assert fine.trajectory.times[-1] == pytest.approx(result().T, rel=1e-12)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Unactuated(Rows):
+    """The second joint has no drive; asked for loosely, so that its force is not zero."""
+
+    def bound(self, node: Node) -> Bound:
+        return Bound(node.tau[1], np.array([-100.0]), np.array([100.0]), ("joint2",))
+
+
+def test_joints_without_a_drive_are_replayed_without_a_force() -> None:
+    phase = motion.Phase(1.0, points=6)
+    r = motion.MotionProblem(robot(), phase, motion.Effort(), [*ENDS, Unactuated()]).solve()
+    replay = r.simulate(steps=500)
+    assert np.abs(r.tau[:, 1]).max() > 0.1 and not replay.trajectory.tau[:, 1].any()
+    assert replay.q > 0.1 > 1e-3 > np.abs(replay.trajectory.tau[250, 0] - r.at(0.501).tau[0])
+
+
+def test_a_linkage_is_moved_and_replayed() -> None:
+    linkage = torsor.library.four_bar()
+    start = linkage.closed_positions(linkage.neutral())[linkage.position_names.index(linkage.active[0])]
+    ends = [motion.Start(q=start, v=0.0), motion.End(q=start + 0.8, v=0.0)]
+    r = motion.MotionProblem(linkage, motion.Phase(1.0, points=7), motion.Effort(), ends).solve()
+    assert r.tau.shape == (201, 1) and np.abs(linkage.closure_error(r.q)).max() < 1e-12
+    assert np.allclose(r.tau, linkage.constrained_inverse_dynamics(r.q, r.v[:, :1], r.a[:, :1]), rtol=1e-9, atol=1e-9)
+    replay = r.simulate(steps=1000)
+    assert replay.q < 1e-3 and replay.q > r.simulate(steps=2000).q
+    assert r.trajectory().tau.shape == (201, 3)
+
+
+def test_a_result_reads_back_the_same(tmp_path: Path) -> None:
+    r = via()
+    r.save(tmp_path / "via.npz")
+    back = motion.MotionResult.load(tmp_path / "via.npz")
+    assert (back.x == r.x).all() and back.status == r.status and back.log == r.log
+    assert (back.tau == r.tau).all() and back.parts == r.parts and back.active == r.active
+    assert (motion.MotionResult.load(tmp_path / "via.npz", problem=r.problem).q == r.q).all()
+
+
+def test_hostile_files_are_refused(tmp_path: Path) -> None:
+    found().save(tmp_path / "good.npz")
+    with np.load(tmp_path / "good.npz") as file:
+        good = {name: file[name] for name in file.files}
+    path = tmp_path / "bad.npz"
+    for changes, words in (
+        ({"x": np.zeros(3)}, "x has shape"),
+        ({"x": np.full(len(good["x"]), np.nan)}, "not finite"),
+        ({"x": good["x"].astype(complex)}, "real numbers"),
+        ({"multipliers": np.zeros((2, 2))}, "multipliers has shape"),
+        ({"log": np.zeros((1, 9))}, "log has shape"),
+        ({"log": np.float64(0.0)}, "not a result"),
+        ({"torsor": 7}, "version 7"),
+        ({"status": "x" * 5000}, "too long"),
+        ({"problem": np.frombuffer(b"torsor = 1\nrobot = '/etc/passwd'", dtype=np.uint8)}, "no phases"),
+        ({"problem": np.frombuffer(b"\xff", dtype=np.uint8)}, "not valid TOML"),
+        ({"x": np.array([{}], dtype=object)}, "allow_pickle"),
+    ):
+        np.savez(path, **(good | changes))
+        with pytest.raises(ModelError, match=words):
+            motion.MotionResult.load(path)
+    for name in ("x", "log", "status"):
+        np.savez(path, **{key: value for key, value in good.items() if key != name})
+        with pytest.raises(ModelError, match=f"there is no '{name}'"):
+            motion.MotionResult.load(path)
+    np.savez_compressed(path, **good)
+    with pytest.raises(ModelError, match="compressed"):
+        motion.MotionResult.load(path)
+    path.write_bytes(b"PK\x03\x04 and nothing more")
+    with pytest.raises(ModelError, match=r"bad\.npz: not a result"):
+        motion.MotionResult.load(path)
+    with pytest.raises(ModelError, match=r"allowed: \.npz"):
+        found().save(tmp_path / "result.pickle")
+
+
+def test_tables_and_plain_values_say_what_was_found(tmp_path: Path) -> None:
+    r = via()
+    report = r.report()
+    for words in ("optimal", "motors", "half", "Velocities", "Linked", "Effort", f"{r.T:.8g}"):
+        assert words in report
+    plain = json.loads(json.dumps(r.to_dict(), allow_nan=False))
+    assert plain["T"] == r.T and plain["iterations"] == r.iterations and plain["trajectory"]["t"][-1] == r.T
+    assert np.allclose(plain["trajectory"]["tau"], r.tau) and plain["trajectory"]["coordinates"] == ["joint1", "joint2"]
+    r.to_csv(tmp_path / "via.csv")
+    table = torsor.Trajectory.load(tmp_path / "via.csv", robot=robot())
+    assert (table.q == r.q).all() and (table.tau == r.tau).all()
+
+
+def test_figures_shade_what_limits_forbid(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    figure = via().plot(tmp_path / "via.png", what=("v", "tau", "tau_rate", "reactions"))
+    v, tau, rate, reactions = figure.axes
+    assert [len(axes.collections) for axes in (v, tau, rate, reactions)] == [2, 4, 0, 0]
+    low, high = tau.get_ylim()
+    assert low < -10 and high > 10 and (tmp_path / "via.png").stat().st_size > 10_000
+    with pytest.raises(ModelError, match="cannot plot 'power'"):
+        via().plot(what="power")
+
+
+def test_settings_that_cannot_be_are_refused() -> None:
+    problem = fastest()
+    for wrong, words in (
+        ({"solver": "magic"}, "solver is 'magic'; allowed: .*'ipopt'"),
+        ({"tolerance": 0.0}, "tolerance is 0.0"),
+        ({"iterations": 1.5}, "whole number"),
+        ({"seconds": "long"}, "seconds is 'long'"),
+        ({"refine": -1.0}, "refine is -1.0"),
+        ({"start": np.zeros((5, 3))}, r"start has shape \(5, 3\); allowed: a MotionResult, profiles \(K, 2\)"),
+        ({"start": "line"}, "start is str"),
+        ({"start": np.full((5, 2), np.inf)}, "not finite"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            problem.solve(**wrong)
+    with pytest.raises(ModelError, match="unknown setting 'speed'"):
+        replace(problem, settings={"speed": 3}).solve()
+
+
+@pytest.mark.parametrize("solver", sorted(motion.SOLVERS))
+def test_every_solver_gives_the_same_motion(solver: str) -> None:
+    r = fastest().solve(solver)
+    assert r.solver == solver and r.is_solved and pytest.approx(found().T, rel=1e-4) == r.T
+
+
+def test_a_limit_on_time_gives_the_best_motion_so_far() -> None:
+    r = fastest().solve(seconds=1e-9)
+    assert not r.is_solved and "seconds" in r.status and r.iterations < found().iterations
+
+
+def test_a_problem_has_settings_of_its_own() -> None:
+    short = replace(fastest(), settings={"iterations": 2, "check": False}).solve()
+    assert not short.is_solved and short.iterations == 2 and "iterations" in short.status
+
+
+def test_ctrl_c_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that is interrupted after its third iteration."""
+    problem, good = fastest(), found()
+
+    def stubborn(program: object, start: np.ndarray, settings: object) -> Outcome:
+        number = 0
+        try:
+            for number in range(10):
+                if number == 3:
+                    os.kill(os.getpid(), signal.SIGINT)
+                settings.watch(Iteration(number, 1.0 / (1 + number), 0.0, 0.1), start)
+        except StoppedError:
+            return replace(good.outcome, iterations=number, status="stopped", is_solved=False)
+        raise AssertionError("nobody stopped it")
+
+    monkeypatch.setitem(motion.SOLVERS, "stubborn", stubborn)
+    before = signal.getsignal(signal.SIGINT)
+    r = problem.solve("stubborn", progress=True)
+    assert r.status == "stopped by Ctrl-C" and r.iterations == 3 and r.is_feasible
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_iterations_are_shown_while_they_come(capfd: pytest.CaptureFixture[str]) -> None:
+    fastest().solve(progress=True)
+    shown = capfd.readouterr().err
+    assert "violation" in shown and "objective" in shown and "fastest" in shown
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Logarithm(Rows):
+    """A row that is a number only where the first coordinate is above ``least``."""
+
+    least: float = 0.0
+
+    def bound(self, node: Node) -> Bound:
+        return Bound(ca.log(node.q[0] - self.least), np.array([-np.inf]), np.array([5.0]), ("log",))
+
+
+def test_a_start_without_numbers_names_the_row() -> None:
+    problem = replace(fastest(), constraints=[*ENDS, Logarithm(least=0.7, name="odd")])
+    with pytest.raises(ModelError, match=r"fastest: odd: log: no number at the start \(share 0 of phase 0\)"):
+        problem.solve()
+    kept = replace(fastest(), constraints=[*ENDS, Logarithm(least=-1.0), motion.Torques(upper=10.0)]).solve()
+    assert pytest.approx(found().T, rel=1e-4) == kept.T
+
+
+def test_a_motion_without_freedom_is_known_but_not_searched_for() -> None:
+    problem = motion.MotionProblem(robot(), motion.Phase(2.0, points=4), motion.Time(), ENDS)
+    at = motion.Moments(problem, problem.guess(), [0.0, 1.0, 2.0])
+    assert np.allclose(at.q, [[0.0, -2.0], [0.5, -1.5], [1.0, -1.0]], rtol=0, atol=1e-15)
+    with pytest.raises(ModelError, match="nothing is left to find"):
+        problem.solve()
+
+
+def test_a_start_outside_the_bounds_of_durations_is_brought_within() -> None:
+    x = fastest().guess()
+    x[-1] = 1e-300
+    assert pytest.approx(found().T, rel=1e-4) == fastest().solve(start=x).T

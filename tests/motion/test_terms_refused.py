@@ -1,0 +1,160 @@
+"""What terms of motion problems refuse, and what they say then."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError
+from torsor.motion import (
+    Accelerations,
+    Capsule,
+    Clearance,
+    Effort,
+    ElectricalEnergy,
+    End,
+    ExpressionCost,
+    ExpressionRows,
+    Follow,
+    FramePosition,
+    FrameVelocity,
+    HalfSpace,
+    Jerk,
+    Manipulability,
+    MechanicalEnergy,
+    MotionProblem,
+    Number,
+    Orientation,
+    Path,
+    Phase,
+    Positions,
+    Reaction,
+    Reactions,
+    Reference,
+    Sphere,
+    Start,
+    Time,
+    Torques,
+    Unactuated,
+    Velocities,
+)
+
+TWO = torsor.library.two_link()
+BALL = Sphere(link="link2", radius=0.1)
+TERMS = {
+    "kind is 'cubed'": Effort(kind="cubed"),
+    "width is 0": Effort(kind="absolute", width=0),
+    "scale is -1.0": Effort(scale=-1.0),
+    "no 'elbow'; allowed: joint1, joint2": Effort(scale={"elbow": 1.0}),
+    "kind is 'best'": MechanicalEnergy(kind="best"),
+    "motor_constant is 0.0": ElectricalEnergy(motor_constant=0.0),
+    "Jerk: [1.0, nan]; allowed: a number, or 2 of them": Jerk(scale=[1.0, np.nan]),
+    "'hand'": Jerk(frame="hand"),
+    "neither force nor moment": Reaction(),
+    "force is 0": Reactions(force=0),
+    "no 'joint9'": Reactions(force=1.0, joints=["joint9"]),
+    "kind is 'max'": Reaction(kind="max", force=1.0),
+    "power is 3": Reaction(kind="power", force=1.0, power=3),
+    "values of shape (4,)": Reference(values=[0.0, 1.0, 2.0, 3.0]),
+    "values of 3 coordinates; allowed: 2": Reference(values=np.zeros((5, 3))),
+    "at is [0, 0.5, 0.4, 1]": Reference(values=np.zeros((4, 2)), shares=[0, 0.5, 0.4, 1]),
+    "axes is 'xw'": Manipulability(frame="link2", axes="xw"),
+    "link2 moves along 2 of the 3 axes at most": Manipulability(frame="link2"),
+    "the function gives str": ExpressionCost(function=lambda node: "power"),
+    "the function gives 2 numbers": ExpressionCost(function=lambda node: node.q),
+    "depends on stranger": ExpressionCost(function=lambda node: ca.SX.sym("stranger")),
+    "no row has a finite bound": ExpressionRows(function=lambda node: node.q),
+    "3 labels; allowed: 2": ExpressionRows(function=lambda node: node.q, upper=1.0, labels=["a", "b", "c"]),
+    "the lower bound of joint2 is above the upper": Velocities(lower=[0.0, 2.0], upper=1.0),
+    "Torques: upper: [1.0, 2.0, 3.0]": Torques(upper=[1.0, 2.0, 3.0]),
+    "upper: 'much'": Torques(upper="much"),
+    "Accelerations has no bounds": Accelerations(),
+    "no v has a limit": Velocities(),
+    "no joint is elastic": Unactuated(),
+    "hull at moments": Positions(upper=1.0, hull=True, at=0.5),
+    "no component has a bound": FramePosition(frame="link2"),
+    "the target is [0.0, nan, 0.0]": FramePosition(frame="link2", position=[0.0, np.nan, 0.0]),
+    "a target and bounds": FramePosition(frame="link2", position=[0, 0, 0], lower=0.0),
+    "z of link2 is 0 whatever the robot does": FramePosition(frame="link2", position=[0, 0, 1]),
+    "part is 'all'": FrameVelocity(frame="link2", part="all", speed=1.0),
+    "speed is -1": FrameVelocity(frame="link2", speed=-1),
+    "it is not said how it is turned": Orientation(frame="link2", axis=[1, 0, 0]),
+    "axis is [0, 0, 0]": Orientation(frame="link2", axis=[0, 0, 0], direction=[1, 0, 0]),
+    "allowed: a rotation matrix": Orientation(frame="link2", rotation=2 * np.eye(3)),
+    "tolerance is 4.0": Orientation(frame="link2", rotation=np.eye(3), tolerance=4.0),
+    "tolerance is 0": Follow(frame="link2", curve=np.eye(6)[:, :3], tolerance=0),
+    "a curve of 2 coordinates": Follow(frame="link2", curve=np.c_[np.arange(6), np.arange(6)]),
+    "no body is given": Clearance(first=BALL),
+    "bodies of two links": Clearance(first=BALL, second=Sphere(link="link2", radius=1.0)),
+    "'link7'": Clearance(first=BALL, second=Sphere(link="link7", radius=1.0)),
+    "allowed: a body, or a table": Clearance(first=BALL, second={"kind": "cone"}),
+    "unexpected keyword argument 'size'": Clearance(first=BALL, second={"kind": "sphere", "size": 1.0}),
+    "have no radius": Clearance(first=Sphere(link="link2", radius=0), second=Sphere(radius=0)),
+    "at is 1.5": Torques(at=1.5),
+    "during is (0.5, 0.2)": Torques(during=(0.5, 0.2)),
+    "is about phase 'swing'; allowed: 0": Torques(phase="swing"),
+}
+
+
+@pytest.mark.parametrize("message", TERMS)
+def test_terms_that_make_no_sense_are_refused_in_words(message):
+    term = TERMS[message]
+    costs, rows = ([term], []) if hasattr(term, "weight") else ([Time()], [term])
+    with pytest.raises(ModelError) as error:
+        _ = MotionProblem(TWO, Phase(1.0, points=5, nodes=3), costs, rows).program
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("message", "make"),
+    [
+        ("radius is -1", lambda: Sphere(radius=-1)),
+        ("start and end are the same", lambda: Capsule(start=[0, 0, 1], end=[0, 0, 1], radius=0.1)),
+        ("normal is [0, 0]", lambda: HalfSpace(normal=[0, 0])),
+    ],
+)
+def test_bodies_that_make_no_sense_are_refused(message, make):
+    with pytest.raises(ModelError, match=message.replace("[", r"\[")):
+        make()
+
+
+def _problem(**options):
+    options = {"robot": TWO, "phases": Phase(1.0, points=5, nodes=3), "objective": Time()} | options
+    return MotionProblem(**options)
+
+
+@pytest.mark.parametrize(
+    ("message", "make"),
+    [
+        ("two terms have a number 'Reaction'", lambda: _problem(objective=[Reaction(kind="peak", force=1.0)] * 2)),
+        ("numbers names 'mass'", lambda: _problem(numbers={"mass": Number(1.0)})),
+        ("a path of 3 coordinates", lambda: _problem(path=Path.through(np.eye(6)[:, :3] + np.arange(6)[:, None]))),
+        ("assembly of shape", lambda: _problem(assembly=[0.0, 0.0])),
+        (
+            "of a robot with loops: where its joints are depends on them",
+            lambda: _problem(robot=torsor.library.four_bar().parametric(["gravity"])),
+        ),
+        (
+            "which follow by closed loops",
+            lambda: _problem(robot=torsor.library.four_bar(), constraints=[Positions(upper=9.0, hull=True)]),
+        ),
+        (
+            "joint1 is held at",
+            lambda: _problem(constraints=[Start(q=[2.0, 0.0]), Positions(upper=1.0, hull=True)]),
+        ),
+        ("hull along a path", lambda: _problem(path=_line(), constraints=[Positions(upper=1.0, hull=True)])),
+        (
+            "a profile 'joint1' beside the coordinate of that name",
+            lambda: _problem(constraints=[Follow(frame="link2", curve=np.eye(6)[:, :3], progress="joint1")]),
+        ),
+        ("allowed: a number, 2 of them", lambda: _problem(constraints=[End(q=[0.0, 0.0, 0.0])])),
+    ],
+)
+def test_problems_that_make_no_sense_are_refused(message, make):
+    with pytest.raises(ModelError) as error:
+        _ = make().program
+    assert message in str(error.value)
+
+
+def _line():
+    return Path.through(np.linspace([0.0, 0.0], [1.0, 1.0], 6))
