@@ -8,10 +8,12 @@ from torsor.motion.failure import MotionError
 from torsor.motion.files import load_problem
 from torsor.motion.frames import FramePosition, FrameVelocity, Orientation
 from torsor.motion.limits import Accelerations, Jerks, Positions, Powers, TorqueRates, Torques, Unactuated, Velocities
+from torsor.motion.node import Node
 from torsor.motion.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
+from torsor.motion.problems import PROBLEMS
 from torsor.motion.reactions import Reaction, Reactions
 from torsor.motion.references import Follow, Manipulability, Reference
 from torsor.motion.replay import Replay
@@ -24,6 +26,7 @@ from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms import Number
 
 __all__ = [
+    "PROBLEMS",
     "SOLVERS",
     "Accelerations",
     "Active",
@@ -50,6 +53,7 @@ __all__ = [
     "MotionProblem",
     "MotionResult",
     "Multistart",
+    "Node",
     "Number",
     "Orientation",
     "Part",

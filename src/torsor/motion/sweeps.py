@@ -154,7 +154,8 @@ def continuation(
 def pareto(problem: "MotionProblem", shares: Sequence[float], **settings: Any) -> list[MotionResult]:
     """Return the results for u of the first part of the objective and 1 - u of the second, for each u of ``shares``.
 
-    The problem has two parts, whose own weights are kept as factors. Each search starts from the result before.
+    The problem has two parts, whose own weights stay as factors, which make them alike in size: their weights are then
+    u w1 and (1 - u) w2. Each search starts from the result before.
 
     Example:
         >>> import torsor
