@@ -86,7 +86,8 @@ class Widened:
 
     def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian by x, in which alone the rows are not linear."""
-        felt = np.bincount(self._taken, multipliers, minlength=self.program.m)
+        felt = np.zeros(self.program.m)
+        np.add.at(felt, self._taken, multipliers)
         return self.program.bend(x[:-1], felt, 0.0)
 
 
