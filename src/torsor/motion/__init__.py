@@ -1,4 +1,16 @@
-"""Motion prediction: trajectories by optimisation with analytical derivatives."""
+"""Motion prediction: trajectories by optimisation with analytical derivatives.
+
+A ``MotionProblem`` has a robot, a ``Phase`` or several, an objective and constraints; ``solve`` gives a ``MotionResult``,
+or raises a ``MotionError`` that names what is in conflict.
+
+Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Jerk, Reaction, Reference, Manipulability,
+ExpressionCost. At the ends: Start, End, Linked, Periodic, Symmetric. Bounds: Positions, Velocities, Accelerations,
+Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated. In space: FramePosition, FrameVelocity, Orientation, Follow,
+Clearance of Sphere, Capsule and HalfSpace. Anything else of a ``Node``: ExpressionRows.
+
+Profiles: Spline, Path; free numbers of the robot: Number. Ready-made: PROBLEMS. From files: load_problem. Several at
+once: continuation, pareto, ``MotionProblem.multistart``. Torques that jump: switching. Solvers by name: SOLVERS.
+"""
 
 from torsor.motion.constraints import Active, Group
 from torsor.motion.distances import Capsule, Clearance, HalfSpace, Sphere
