@@ -1,7 +1,7 @@
 """Motion prediction: trajectories by optimisation with analytical derivatives.
 
-A ``MotionProblem`` has a robot, a ``Phase`` or several, an objective and constraints; ``solve`` gives a ``MotionResult``,
-or raises a ``MotionError`` that names what is in conflict.
+A ``MotionProblem`` has a robot, a ``Phase`` or several, an objective and constraints; ``solve`` gives a
+``MotionResult``, or raises a ``MotionError`` that names what is in conflict.
 
 Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Jerk, Reaction, Reference, Manipulability,
 ExpressionCost. At the ends: Start, End, Linked, Periodic, Symmetric. Bounds: Positions, Velocities, Accelerations,
