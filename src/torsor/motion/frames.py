@@ -26,13 +26,13 @@ def numbers(value: Any, shape: tuple[int, ...], what: str, where: str) -> Array:
         [0.0, 0.0, 1.0]
     """
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.shape != shape or not np.isfinite(array).all():
+        array = np.array(value)
+    except ValueError:  # rows of several lengths
+        array = np.array("")
+    if array.dtype.kind not in "iuf" or array.shape != shape or not np.isfinite(array).all():
         allowed = f"{' x '.join(map(str, shape))} finite numbers"
         raise ModelError(describe(f"{what} is {value!r}", where=where, allowed=allowed))
-    return array
+    return array.astype(float)
 
 
 def unit(value: Any, what: str, where: str) -> Array:

@@ -40,7 +40,10 @@ class _Reacting(Term):
         moving = [joint for joint in robot.joints if joint.child in robot.link_names]
         names = [joint.name for joint in moving]
         wrenches = node.wrenches()
-        for k in chosen(self.joints, names, self.title):
+        wanted = chosen(self.joints, names, self.title)
+        if not wanted:
+            raise ModelError(describe("joints is empty", where=self.title, allowed=", ".join(names)))
+        for k in wanted:
             row = wrenches[robot.link_names.index(moving[k].child), :]
             for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
                 if size is not None:
