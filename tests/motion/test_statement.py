@@ -8,12 +8,11 @@ from torsor.motion import (
     Effort,
     End,
     ExpressionCost,
-    Follow,
     Jerks,
     MotionProblem,
     Path,
     Phase,
-    Positions,
+    Reaction,
     Start,
     Time,
     TorqueRates,
@@ -95,8 +94,13 @@ def test_kernels_of_different_problems_are_kept_apart():
     assert len(seen) >= len(cases)
 
 
-def test_a_curve_is_followed_from_its_first_point_to_its_last():
-    curve = np.linspace([0.3, 0.2, 0.0], [0.1, 0.3, 0.0], 6)
-    rows = [Follow(frame="link2", curve=curve, tolerance=0.5), Positions(lower=-3.0, upper=3.0)]
-    layout = MotionProblem(TWO, Phase((0.5, 2.0), points=6), Time(), rows).program.layout
-    assert layout.stretches[0].known[2, [0, -1]].tolist() == [0.0, 1.0]
+def test_means_of_reactions_are_over_the_time_or_the_moments_they_are_asked_for():
+    phase = Phase((0.5, 2.0), points=7)
+    x = np.append(0.5 + 0.2 * np.sin(np.arange(14)), 1.3)
+
+    def cost(**options):
+        return MotionProblem(TWO, phase, Reaction(force=2.0, **options)).program.value(x)[0]
+
+    half = {"during": (0.25, 0.75)}
+    assert cost(kind="mean", **half) == pytest.approx(cost(kind="squared", **half) / 0.65, rel=1e-12)
+    assert cost(kind="mean", at=[0.2, 0.6]) == pytest.approx(cost(kind="squared", at=[0.2, 0.6]) / 2, rel=1e-12)

@@ -111,6 +111,8 @@ TERMS = {
     "is about phase ''; allowed: 0": Torques(upper=1.0, phase=""),
     "is about phase False; allowed: 0": Torques(upper=1.0, phase=False),
     "no place of collocation during (0.1, 0.2)": Unactuated(names=["joint1"], during=(0.1, 0.2)),
+    "scale is 2.0 beside the robot's limits": Effort(kind="normalised", scale=2.0),
+    "tolerance is 0.1 of no target": FramePosition(frame="link2", lower=0.0, tolerance=0.1),
     "names is empty": Unactuated(names=[]),
     "joints is empty": Reactions(force=1.0, joints=[]),
     "Reference: values: points are 'abc'": Reference(values="abc"),
@@ -228,6 +230,7 @@ def _hull(lower, upper):
         ("12.0 control points", {"points": 12.0}),
         ("knots are 'ab'", {"knots": "ab"}),
         ("name is 3", {"name": 3}),
+        ("7 points, and knots of 5", {"points": 7, "knots": [0.5]}),
     ],
 )
 def test_phases_that_make_no_sense_are_refused(message, options):

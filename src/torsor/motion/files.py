@@ -174,7 +174,7 @@ class _Reader:
 
     def _spline(self, table: Table, where: str) -> Spline:
         for key in table:
-            one_of(("points", "degree", "knots"), key, "key", where)
+            one_of(("knots", "degree") if "knots" in table else ("points", "degree"), key, "key", where)
         degree = fitted(table.get("degree", 3), int, f"{where}: degree")
         count = fitted(table.get("points", 12), int, f"{where}: points")
         if count > MOST_POINTS:

@@ -61,6 +61,8 @@ def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
 def _banded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Bound:
     """Return the components with a finite bound, either (lower, upper) or (a target, its tolerance)."""
     m, (target, tolerance) = values.numel(), given
+    if target is None and (np.ndim(tolerance) or tolerance != 0):
+        raise ModelError(describe(f"tolerance is {tolerance!r} of no target", where=where, fix="widen the bounds"))
     if target is not None:
         if lower is not None or upper is not None:
             raise ModelError(describe("a target and bounds", where=where, fix="leave one of them out"))

@@ -14,6 +14,7 @@ __all__ = ["Phase", "is_phase"]
 
 Array = NDArray[np.float64]
 
+POINTS = 12  # control points, where it is not said how many
 FEWEST = 20  # Gauss points of an integral: with fewer, motions are found that are fast between them
 
 
@@ -35,7 +36,7 @@ class Phase:
     """
 
     duration: float | tuple[float, float]
-    points: int = 12
+    points: int = POINTS
     degree: int = 3
     knots: Sequence[float] | None = None
     nodes: Any = None
@@ -54,6 +55,9 @@ class Phase:
         if self.quadrature not in ("gauss", "trapezoid"):
             found = f"quadrature is {self.quadrature!r}"
             raise ModelError(describe(found, where=where, allowed="'gauss' or 'trapezoid'"))
+        if self.knots is not None and self.points not in (POINTS, self.spline.count):
+            found = f"{self.points!r} points, and knots of {self.spline.count}"
+            raise ModelError(describe(found, where=where, fix="leave points out"))
         own = {} if self.own is None else self.own
         if not isinstance(own, Mapping) or not all(isinstance(each, Spline) for each in own.values()):
             raise ModelError(describe(f"own is {self.own!r}", where=where, allowed="{coordinate: Spline}"))

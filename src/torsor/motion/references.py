@@ -55,9 +55,10 @@ class Follow(Rows):
     """A ``point`` (3,) of a ``frame`` or link follows a curve in space, at a pace that is free.
 
     ``curve`` is a ``Path`` of points (3) in base axes, or points (K, 3) that one passes. How far it is along the curve,
-    from 0 at the first moment to 1 at the last, is a profile of its own, called ``progress``, that does not go back;
-    ``Phase.own`` may shape it by that name, and several frames may share it. Each component stays within ``tolerance``
-    (m) of the curve: it is above 0, as splines of joints meet no curve exactly.
+    from 0 at the start of its phases to 1 at their end, is a profile of its own, called ``progress``, that does not go
+    back; ``Phase.own`` may shape it by that name, and several frames may share it. ``during`` a part of a phase only
+    the part of the curve is followed that is passed then. Each component stays within ``tolerance`` (m) of the curve:
+    it is above 0, as splines of joints meet no curve exactly.
 
     Example:
         >>> Follow(frame="hand", curve=np.linspace([0.5, 0, 0], [0.5, 0, 0.3], 6), tolerance=1e-3).profiles()
