@@ -18,7 +18,7 @@ from torsor.motion.kinds import filled, fitted, kinds, made
 from torsor.motion.paths import Path as JointPath
 from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
-from torsor.motion.solve import DEFAULTS
+from torsor.motion.solve import DEFAULTS, Search
 from torsor.motion.splines import Spline
 from torsor.motion.terms import Cost, Number, Rows
 from torsor.parallel import ParallelRobot
@@ -150,11 +150,14 @@ class _Reader:
             if not there:
                 allowed = f"a robot file, from the folder of this one, or one of {', '.join(ready)}"
                 raise error(f"{self.source}: robot", f"no such robot: {short(name)}", allowed)
-            loaded = load(place)
+            try:
+                loaded = load(place)
+            except (ValueError, OSError) as wrong:
+                raise error(f"{self.source}: robot", f"{short(name)} is no robot: {wrong}") from None
             robot = loaded.as_robot() if isinstance(loaded, ParallelRobot) else loaded
-        free = self._value(data, "free", list[str], ())
+        free = self._value(data, "free", list[str] | dict[str, str | dict[str, float]], ())
         try:
-            return robot.parametric(list(free)) if free else robot
+            return robot.parametric(free) if free else robot
         except ValueError as wrong:
             raise error(f"{self.source}: free", str(wrong)) from None
 
@@ -171,14 +174,17 @@ class _Reader:
 
     def _spline(self, table: Table, where: str) -> Spline:
         for key in table:
-            one_of(("points", "degree", "knots"), key, "key", where)
+            one_of(("knots", "degree") if "knots" in table else ("points", "degree"), key, "key", where)
         degree = fitted(table.get("degree", 3), int, f"{where}: degree")
-        if "knots" in table:
-            return Spline(degree, np.array(fitted(table["knots"], list[float], f"{where}: knots")))
         count = fitted(table.get("points", 12), int, f"{where}: points")
         if count > MOST_POINTS:
             raise error(where, f"points is {count}", f"{MOST_POINTS} or fewer")
-        return Spline.uniform(count, degree)
+        try:
+            if "knots" in table:
+                return Spline(degree, np.array(fitted(table["knots"], list[float], f"{where}: knots")))
+            return Spline.uniform(count, degree)
+        except ModelError as wrong:
+            raise wrong if str(wrong).startswith(self.source) else error(where, str(wrong)) from None
 
     def _joint_path(self, table: Any) -> JointPath:
         where = f"{self.source}: path"
@@ -216,7 +222,9 @@ class _Reader:
             raise error(where, f"found {short(table)}", "a table", "write [solver]")
         for key in table:
             one_of(SETTINGS, key, "key", where)
-        return {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
+        found = {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
+        Search.of(where, **found)  # which refuses what makes no sense
+        return found
 
 
 def _is_ready(name: str) -> bool:

@@ -26,13 +26,13 @@ def numbers(value: Any, shape: tuple[int, ...], what: str, where: str) -> Array:
         [0.0, 0.0, 1.0]
     """
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.shape != shape or not np.isfinite(array).all():
+        array = np.array(value)
+    except ValueError:  # rows of several lengths
+        array = np.array("")
+    if array.dtype.kind not in "iuf" or array.shape != shape or not np.isfinite(array).all():
         allowed = f"{' x '.join(map(str, shape))} finite numbers"
         raise ModelError(describe(f"{what} is {value!r}", where=where, allowed=allowed))
-    return array
+    return array.astype(float)
 
 
 def unit(value: Any, what: str, where: str) -> Array:
@@ -61,6 +61,8 @@ def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
 def _banded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Bound:
     """Return the components with a finite bound, either (lower, upper) or (a target, its tolerance)."""
     m, (target, tolerance) = values.numel(), given
+    if target is None and (np.ndim(tolerance) or tolerance != 0):
+        raise ModelError(describe(f"tolerance is {tolerance!r} of no target", where=where, fix="widen the bounds"))
     if target is not None:
         if lower is not None or upper is not None:
             raise ModelError(describe("a target and bounds", where=where, fix="leave one of them out"))

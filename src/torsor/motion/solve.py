@@ -64,8 +64,11 @@ class Search:
             if isinstance(value, bool) or not isinstance(value, (int, np.integer) if whole else (int, float)):
                 allowed = "a whole number above 0" if whole else "a number above 0"
                 raise ModelError(describe(f"{key} is {value!r}", where=where, allowed=allowed))
-            if not value > 0:
+            if not value > 0 or (key == "tolerance" and value == np.inf):
                 raise ModelError(describe(f"{key} is {value!r}", where=where, allowed="above 0"))
+        for key in ("progress", "check"):
+            if not isinstance(values[key], bool):
+                raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
         refine = values["refine"]
         if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine < np.inf):
             allowed = "True, False, or a tolerance above 0 in parts of the rows' scales"
