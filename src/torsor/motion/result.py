@@ -118,6 +118,11 @@ class MotionResult(Profiled):
         return self.outcome.is_solved
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether Ctrl-C or the most seconds ended the search."""
+        return self.status.startswith("stopped by") or "seconds" in self.status
+
+    @property
     def iterations(self) -> int:
         """Iterations of the solver, of all rounds of refinement together."""
         return sum(each.iterations for each in self.passes) if self.passes else self.outcome.iterations

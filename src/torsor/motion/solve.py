@@ -83,7 +83,7 @@ def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
     began = perf_counter()
     x = read_start(problem, start)
     result = _searched(problem, x, search, began, warm)
-    if not result.is_feasible and not _is_stopped(result):
+    if not result.is_feasible and not result.is_stopped:
         result = _from_nearest(problem, result, search, perf_counter() - began)
     if search.refine is not False and result.is_feasible:
         tolerance = REFINED if search.refine is True else float(search.refine)
@@ -94,10 +94,6 @@ def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
 
         result = refined(result, tolerance, again)
     return result
-
-
-def _is_stopped(result: MotionResult) -> bool:
-    return result.status.startswith("stopped by") or "seconds" in result.status
 
 
 def _searched(problem: "MotionProblem", x: Array, search: Search, began: float, warm: Outcome | None) -> MotionResult:
@@ -130,6 +126,8 @@ def _check_start(problem: "MotionProblem", x: Array) -> None:
         row = problem.program.rows[wrong[0]]
         where = f"{problem.name}: {row.title}: {row.label}"
         found = f"no number at the start (share {row.s:.3g} of phase {row.phase})" if row.s is not None else "no number"
+        if problem.subject.is_closed:
+            found += ": loops that cannot be closed?"
         raise ModelError(describe(found, where=where, fix="start elsewhere (start=, random_start)"))
     if not np.isfinite(f):
         fix = "start elsewhere (start=, random_start)"
