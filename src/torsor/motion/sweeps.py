@@ -172,7 +172,7 @@ def pareto(problem: "MotionProblem", shares: Sequence[float], **settings: Any) -
         found = f"the objective has {len(problem.costs)} parts"
         raise ModelError(describe(found, where=problem.name, allowed="two of them"))
     for each in shares:
-        if not (np.isfinite(each) and 0 <= each <= 1):
+        if not (isinstance(each, int | float | np.number) and 0 <= each <= 1):
             raise ModelError(describe(f"a share is {each!r}", where=problem.name, allowed="from 0 to 1"))
     first, second = problem.costs
 
