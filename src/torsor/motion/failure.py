@@ -72,7 +72,8 @@ def conflict(problem: "MotionProblem", nearest: Outcome, tolerance: float) -> Mo
     if given:
         what += f" (given: {', '.join(given)})"
     largest = float(outside.max(initial=0.0))
-    what += f"; least violation reachable: {largest:.3g} of a bound's size, {outside.sum():.3g} in sum of all rows"
+    least = f"{outside.sum():.3g} in sum of all rows, {largest:.3g} the largest, in parts of their bounds' sizes"
+    what += f"; least violation reachable: {least}"
     fix = "widen one of these, or start elsewhere (start=, multistart)"
     error = MotionError(describe(what, where=problem.name, fix=fix))
     error.conflict, error.violation = (*missed, *against), largest

@@ -280,7 +280,8 @@ class MotionProblem:
     ) -> "Multistart":
         """Return what is found from that many random starts (seeds seed, seed + 1, ...), in several processes.
 
-        ``settings`` are those of ``solve``. The same seeds give the same results, whatever the number of workers.
+        ``settings`` are those of ``solve``; progress is shown with one worker only. The same seeds give the same
+        results, whatever the number of workers.
         """
         from torsor.motion.sweeps import multistart
 

@@ -198,7 +198,9 @@ def random_start(problem: "MotionProblem", seed: int, spread: float = 1.0) -> Ar
         >>> bool((random_start(problem, 3) == problem.random_start(3)).all())
         True
     """
-    if not (np.isfinite(spread) and spread >= 0):
+    if not (isinstance(seed, int | np.integer) and seed >= 0):
+        raise ModelError(describe(f"seed is {seed!r}", where=problem.name, allowed="a whole number, 0 or more"))
+    if not (isinstance(spread, int | float) and np.isfinite(spread) and spread >= 0):
         raise ModelError(describe(f"spread is {spread!r}", where=problem.name, allowed="a number, 0 or more"))
     rng, x, program = np.random.default_rng(seed), problem.guess(), problem.program
     layout = program.layout
