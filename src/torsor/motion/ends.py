@@ -1,7 +1,7 @@
 """Conditions at the ends of phases: given states, continuity, periodicity and symmetry."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from torsor.motion.linear import Equation, Part
 from torsor.motion.splines import whole_number
 from torsor.motion.subject import Profiles
 
-__all__ = ["End", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles"]
+__all__ = ["End", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles", "whole_path"]
 
 ORDER_NAMES = ("q", "v", "a", "j")
 Given = Any  # None, a number for all, one for each profile, or {name: number}
@@ -137,6 +137,23 @@ class End(_State):
     """
 
     _s = 1.0
+
+
+def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
+    """Return conditions with the progress along a path from 0 to 1, where they do not say otherwise.
+
+    Example:
+        >>> [each.q for each in whole_path([Start(v=0.0)])]
+        [0.0, 1.0]
+    """
+    found = list(conditions)
+    for kind, value in ((Start, 0.0), (End, 1.0)):
+        states = [k for k, each in enumerate(found) if isinstance(each, kind) and each.phase is None]
+        if not states:
+            found.append(kind(q=value))
+        elif all(found[k].q is None for k in states):
+            found[states[0]] = replace(found[states[0]], q=value)
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.motion.batch import Batch
 from torsor.motion.checks import check_number, check_parts, check_splines, in_phases, several
-from torsor.motion.ends import Ends, Linked
+from torsor.motion.ends import Ends, Linked, whole_path
 from torsor.motion.groups import grouped
 from torsor.motion.layout import Layout
 from torsor.motion.linear import Linear
@@ -36,7 +36,7 @@ __all__ = ["MotionProblem"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MotionProblem:
     """A motion to be found.
 
@@ -80,6 +80,11 @@ class MotionProblem:
                 found = f"{term.title} is about phase {term.phase!r}"
                 raise ModelError(describe(found, where=self.name, allowed=allowed))
 
+    def __repr__(self) -> str:
+        parts = " + ".join(each.title for each in self.costs)
+        rows = ", ".join(each.title for each in self.conditions)
+        return f"<MotionProblem {self.name!r} of {self.subject.robot.name!r}: {parts} least with {rows}>"
+
     @cached_property
     def stages(self) -> tuple[Phase, ...]:
         """The phases, one after the other."""
@@ -94,6 +99,8 @@ class MotionProblem:
     def conditions(self) -> tuple[Rows | Ends, ...]:
         """What must hold; phases go on from each other unless it is said how."""
         given = tuple(in_phases(each, self.stages) for each in several(self.constraints))
+        if self.path is not None:
+            given = whole_path(given)
         goes_on = len(self.stages) < 2 or any(isinstance(each, Linked) for each in given)
         return given if goes_on else (*given, Linked())
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.failure import MotionError, conflict
+from torsor.motion.failure import MotionError, check_given, conflict
 from torsor.motion.finer import violations
 from torsor.motion.progress import Watch
 from torsor.motion.refine import refined
 from torsor.motion.result import HELD, MotionResult
-from torsor.motion.solvers import SOLVERS, least_violation
+from torsor.motion.solvers import SOLVERS, least_violation, least_widening
 from torsor.motion.solvers.outcome import Outcome, Settings
 from torsor.motion.starts import is_same_program, read_start
 
@@ -87,6 +87,8 @@ def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
         warm = None
     began = perf_counter()
     x = read_start(problem, start)
+    if search.check:
+        check_given(problem, max(10 * search.tolerance, HELD))
     result = _searched(problem, x, search, began, warm)
     if not result.is_feasible and not result.is_stopped:
         result = _from_nearest(problem, result, search, perf_counter() - began)
@@ -152,9 +154,11 @@ def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name))
         error.violation = result.max_violation
     elif nearest.is_solved:
-        error = conflict(problem, nearest, enough)
+        wide, _, _ = least_widening(program, nearest.x, Settings(search.tolerance, search.iterations, left.seconds))
+        error = conflict(problem, nearest, wide, enough)
         status = f"infeasible: {', '.join(error.conflict)} conflict"
-        result = replace(result, outcome=replace(nearest, status=status, is_solved=False))
+        none = {"multipliers": np.zeros(program.m), "bound_multipliers": np.zeros(program.n)}
+        result = replace(result, outcome=replace(nearest, x=wide, status=status, is_solved=False, **none))
     else:
         fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name, fix=fix))

@@ -15,6 +15,7 @@ from torsor.motion.solvers.elastic import Elastic, Shortfall, least_violation
 from torsor.motion.solvers.ipopt import solve_ipopt
 from torsor.motion.solvers.outcome import Iteration, Outcome, Settings, Solvable, StoppedError, violation
 from torsor.motion.solvers.sqp import solve_sqp
+from torsor.motion.solvers.widened import Widened, least_widening
 
 __all__ = [
     "SOLVERS",
@@ -25,7 +26,9 @@ __all__ = [
     "Shortfall",
     "Solvable",
     "StoppedError",
+    "Widened",
     "least_violation",
+    "least_widening",
     "solve_condensed",
     "solve_ipopt",
     "solve_sqp",
