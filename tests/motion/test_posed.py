@@ -76,3 +76,18 @@ def test_rows_without_bounds_are_no_matter_for_sqp(capfd: pytest.CaptureFixture[
     outcome = SOLVERS["sqp"](program, np.zeros(1), Settings())
     assert outcome.multipliers == pytest.approx([0.0, 1.0], abs=1e-5)
     assert not any(capfd.readouterr())
+
+
+def test_more_equations_than_variables_are_taken_where_they_agree() -> None:
+    rows = [2.0, 0.0, 1.0]
+    program = Formula(
+        lambda x: ca.sumsqr(x),
+        lambda x: ca.vertcat(x[0] + x[1], x[0] - x[1], x[0] * x[1]),
+        n=2,
+        row_lower=rows,
+        row_upper=rows,
+    )
+    outcome = SOLVERS["condensed"](program, np.array([0.3, 5.0]), Settings())
+    assert outcome.is_solved
+    assert outcome.x == pytest.approx([1.0, 1.0], abs=1e-6)
+    assert "more equations than variables" in SOLVERS["ipopt"](program, np.array([0.3, 5.0]), Settings()).status

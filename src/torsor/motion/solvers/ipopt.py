@@ -24,6 +24,7 @@ WORDS = {
     "User_Requested_Stop": "stopped",
     "Restoration_Failed": "no feasible motion was found nearby",
     "Search_Direction_Becomes_Too_Small": "stopped: no better step was found",
+    "Not_Enough_Degrees_Of_Freedom": "stopped: more equations than variables (the solver 'condensed' takes these)",
     "Diverging_Iterates": "stopped: variables grow without bound",
 }
 
