@@ -200,6 +200,17 @@ def test_what_is_wrong_is_said(tmp_path: Path, before: str, after: str, words: s
     assert len(str(caught.value)) < 1500 and str(caught.value).startswith("reach.toml: ")
 
 
+def test_lists_that_are_too_long_are_refused(tmp_path: Path) -> None:
+    for before, key, count in (
+        ("points = 6", "knots", 1001),
+        ("points = 6", "nodes", 100_001),
+        ("v = 0", "at", 10**5 + 1),
+    ):
+        text = GOOD.replace(before, f"{key} = {[0.5] * count}")
+        with pytest.raises(ModelError, match=rf"reach.toml: \w+ 1: {key} is .*; allowed: {count - 1} or fewer"):
+            read(tmp_path, text)
+
+
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     for content in (b"\xff\xfe", b"[" * 100_000, b"a = " + b"[" * 5000, b"robot = 'two_link"):
         (tmp_path / "bad.toml").write_bytes(content)

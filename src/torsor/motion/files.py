@@ -16,7 +16,7 @@ from torsor.model import Robot
 from torsor.motion.ends import Ends
 from torsor.motion.kinds import filled, fitted, kinds, made
 from torsor.motion.paths import Path as JointPath
-from torsor.motion.phase import Phase
+from torsor.motion.phase import POINTS, Phase
 from torsor.motion.problem import MotionProblem
 from torsor.motion.solve import DEFAULTS, Search
 from torsor.motion.splines import Spline
@@ -29,7 +29,7 @@ __all__ = ["SETTINGS", "VERSION", "load_problem"]
 
 VERSION = 1
 LARGEST_FILE = 8_000_000  # bytes
-MOST_POINTS, MOST_NODES = 1000, 100_000  # of a phase; more would take hours
+MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
 TOP = ("torsor", "name", "units", "robot", "free", "numbers", "assembly", "frozen", "path", "solver")
 ARRAYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
@@ -128,6 +128,7 @@ class _Reader:
         for number, table in enumerate(given, start=1):
             name = table.get("name")
             where = f"{self.source}: {key.removesuffix('s')} {number}"
+            _check_size(table, where)
             yield table, f"{where} {name!r}" if isinstance(name, str) and name else where
 
     def _units(self, units: Any) -> None:
@@ -162,9 +163,6 @@ class _Reader:
             raise error(f"{self.source}: free", str(wrong)) from None
 
     def _phase(self, table: Table, where: str) -> Phase:
-        for key, most in (("points", MOST_POINTS), ("nodes", MOST_NODES)):
-            if type(table.get(key)) is int and table[key] > most:
-                raise error(where, f"{key} is {short(table[key])}", f"{most} or fewer")
         own = table.get("own", {})
         if type(own) is not dict or not all(type(each) is dict for each in own.values()):
             raise error(where, f"own is {short(own)}", "a table of tables: own.NAME.points = 8")
@@ -176,9 +174,8 @@ class _Reader:
         for key in table:
             one_of(("knots", "degree") if "knots" in table else ("points", "degree"), key, "key", where)
         degree = fitted(table.get("degree", 3), int, f"{where}: degree")
-        count = fitted(table.get("points", 12), int, f"{where}: points")
-        if count > MOST_POINTS:
-            raise error(where, f"points is {count}", f"{MOST_POINTS} or fewer")
+        _check_size(table, where)
+        count = fitted(table.get("points", POINTS), int, f"{where}: points")
         try:
             if "knots" in table:
                 return Spline(degree, np.array(fitted(table["knots"], list[float], f"{where}: knots")))
@@ -225,6 +222,14 @@ class _Reader:
         found = {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
         Search.of(where, **found)  # which refuses what makes no sense
         return found
+
+
+def _check_size(table: Table, where: str) -> None:
+    """Refuse numbers of things, or lists of them, that are too large."""
+    for key, most in MOST.items():
+        value = table.get(key)
+        if (type(value) is int and value > most) or (type(value) is list and len(value) > most):
+            raise error(where, f"{key} is {short(value)}", f"{most} or fewer")
 
 
 def _is_ready(name: str) -> bool:

@@ -15,6 +15,8 @@ __all__ = ["Path"]
 
 Array = NDArray[np.float64]
 
+MOST_ROWS = 2000  # of points: each is a piece of the expression of a path
+
 
 def _rows(value: object, where: str) -> Array:
     """Return points (K, coordinates), all finite."""
@@ -26,6 +28,8 @@ def _rows(value: object, where: str) -> Array:
         found = f"points of shape {array.shape}" if array.dtype.kind in "iuf" else f"points are {value!r}"
         allowed = "rows of finite numbers, one for each coordinate"
         raise ModelError(describe(found, where=where, allowed=allowed))
+    if len(array) > MOST_ROWS:
+        raise ModelError(describe(f"{len(array)} points", where=where, allowed=f"{MOST_ROWS} or fewer"))
     return array.astype(float)
 
 

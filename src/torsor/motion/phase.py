@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.motion.splines import Spline, finite_numbers, whole_number
 
-__all__ = ["Phase", "is_phase"]
+__all__ = ["POINTS", "Phase", "is_phase"]
 
 Array = NDArray[np.float64]
 

@@ -79,7 +79,9 @@ class Term:
         return {}
 
     def check(self) -> None:
-        """Refuse moments that are none."""
+        """Refuse moments that are none, and a name that is no string."""
+        if not isinstance(self.name, str):
+            raise ModelError(describe(f"name is {self.name!r}", where=type(self).__name__, allowed="a string"))
         at, during = (finite_numbers(each) for each in (self.at, self.during))
         if self.at is not None and (at is None or not at.size or at.min() < 0 or at.max() > 1):
             raise ModelError(describe(f"at is {self.at!r}", where=self.title, allowed="shares from 0 to 1"))
