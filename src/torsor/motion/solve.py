@@ -157,8 +157,8 @@ def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search
         wide, _, _ = least_widening(program, nearest.x, Settings(search.tolerance, search.iterations, left.seconds))
         error = conflict(problem, nearest, wide, enough)
         status = f"infeasible: {', '.join(error.conflict)} conflict"
-        none = {"multipliers": np.zeros(program.m), "bound_multipliers": np.zeros(program.n)}
-        result = replace(result, outcome=replace(nearest, x=wide, status=status, is_solved=False, **none))
+        nearest = replace(nearest, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))
+        result = replace(result, outcome=replace(nearest, x=wide, status=status, is_solved=False))
     else:
         fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name, fix=fix))
