@@ -13,6 +13,7 @@ from torsor.motion import (
     Path,
     Phase,
     Reaction,
+    Reference,
     Start,
     Time,
     TorqueRates,
@@ -23,13 +24,32 @@ TWO = torsor.library.two_link()
 ENDS = [Start(q=0.1, v=0.0), End(q=1.5, v=0.0)]
 
 
+def _integral(values, times):
+    """By trapezoids."""
+    return float(np.diff(times) @ (values[1:] + values[:-1])) / 2
+
+
 @pytest.mark.parametrize(("degree", "points"), [(3, 5), (4, 6), (5, 8), (7, 8)])
 def test_no_effort_hides_between_the_points_of_an_integral(degree, points):
     result = MotionProblem(TWO, Phase(0.8, points=points, degree=degree), Effort(), ENDS).solve()
     at = result.at(np.linspace(0.0, 0.8, 4001))
     effort = (TWO.inverse_dynamics(at.q, at.v, at.a) ** 2).sum(-1)
-    true = 0.8 / 4000 * (effort.sum() - effort[[0, -1]].mean())
-    assert result.objective == pytest.approx(true, rel=1e-4)
+    assert result.objective == pytest.approx(_integral(effort, at.times), rel=1e-4)
+
+
+def test_integrals_along_paths_and_from_references_see_all_their_turns():
+    rng = np.random.default_rng(3)
+    ends, way = [Start(q=0.0, v=0.0), End(q=1.0, v=0.0)], Path.through(rng.normal(size=(12, 2)))
+    result = MotionProblem(TWO, Phase((1.0, 3.0), points=8), Effort(), ends, path=way).solve()
+    assert (result.x[:-1] >= 0).all() and (result.x[:-1] <= 1).all()
+    at = result.at(np.linspace(0.0, result.T, 20_001))
+    effort = (TWO.inverse_dynamics(at.q, at.v, at.a) ** 2).sum(-1)
+    assert result.objective == pytest.approx(_integral(effort, at.times), rel=1e-3)
+    drawn = Reference(values=rng.normal(size=(15, 2)))
+    result = MotionProblem(TWO, Phase(1.0, points=8), drawn, ENDS).solve()
+    at = result.at(np.linspace(0.0, 1.0, 20_001))
+    far = (at.q - Path.through(drawn.values, 3, np.linspace(0, 1, 15)).positions(at.times)) ** 2
+    assert result.objective == pytest.approx(_integral(far.sum(-1), at.times), rel=1e-4)
 
 
 def test_integrals_are_over_the_share_of_the_phase_that_is_asked_for():

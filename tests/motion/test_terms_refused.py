@@ -180,6 +180,7 @@ def _problem(**options):
             "joint1 is held at",
             lambda: _problem(constraints=[Start(q=[2.0, 0.0]), Positions(upper=1.0, hull=True)]),
         ),
+        ("Path: progress is held at [1.5]", lambda: _problem(path=_line(), constraints=[End(q=1.5)])),
         ("hull along a path", lambda: _problem(path=_line(), constraints=[Positions(upper=1.0, hull=True)])),
         (
             "a profile 'joint1' beside the coordinate of that name",

@@ -27,8 +27,8 @@ class Phase:
     of ``points``, for knots that are not at equal distances. ``own`` has {coordinate: Spline} for those that are shaped
     otherwise. ``nodes`` is the number of moments, at equal distances from start to end, at which terms are looked at
     (by default ten a control point), or these moments themselves, as shares of the phase from 0 to 1. Integrals are
-    taken with 2 degree - 2 Gauss points between knots, and 20 or more in all, or with ``quadrature="trapezoid"`` over
-    the nodes.
+    taken with 2 degree - 2 Gauss points between knots, and 20 or more in all (12 for each control point of a path that
+    is followed, 8 for each row of a reference), or with ``quadrature="trapezoid"`` over the nodes.
 
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
@@ -84,8 +84,11 @@ class Phase:
         """Least and most of the duration (s)."""
         return self.duration if isinstance(self.duration, tuple) else (self.duration, self.duration)
 
-    def integral(self, first: float, last: float) -> tuple[Array, Array]:
-        """Return moments (K,) and weights (K,) of the integral over shares from the first to the last."""
+    def integral(self, first: float, last: float, fewest: int = FEWEST) -> tuple[Array, Array]:
+        """Return moments (K,) and weights (K,) of the integral over shares from the first to the last.
+
+        There are ``fewest`` Gauss points or more.
+        """
         if self.quadrature == "trapezoid":
             moments = np.unique(
                 np.concatenate([[first], self.nodes[(self.nodes > first) & (self.nodes < last)], [last]])
@@ -95,7 +98,7 @@ class Phase:
         inner = np.unique(np.concatenate([each.inner for each in (self.spline, *(self.own or {}).values())]))
         edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
         degree = max(each.degree for each in (self.spline, *(self.own or {}).values()))
-        count = max(2 * degree - 2, -(-FEWEST // (len(edges) - 1)))
+        count = max(2 * degree - 2, -(-max(fewest, FEWEST) // (len(edges) - 1)))
         at, weights = np.polynomial.legendre.leggauss(count)
         half = np.diff(edges)[:, None] / 2
         return (edges[:-1, None] + half * (1 + at)).ravel(), (half * weights).ravel()

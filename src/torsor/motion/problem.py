@@ -21,6 +21,7 @@ from torsor.motion.node import Node
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.program import Program
+from torsor.motion.references import _OnPath
 from torsor.motion.settled import Settled
 from torsor.motion.subject import Subject
 from torsor.motion.terms import TOUCHING, Cost, Number, Rows, Term
@@ -42,10 +43,10 @@ class MotionProblem:
 
     A ``robot`` (or a parametric one, whose numbers are then variables, with starts and bounds in ``numbers``) moves
     through ``phases`` so that the sum of the parts of the ``objective`` is least and all ``constraints`` hold. Some
-    coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``. Robots with closed loops are moved
-    by their active coordinates; positions (nq,) in ``assembly`` say which way they are put together. ``settings`` are
-    defaults of ``solve``. Profiles of phases after each other go on up to accelerations, unless ``Linked`` says
-    otherwise.
+    coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, as far as the profile ``progress``
+    says, from 0 to 1. Robots with closed loops are moved by their active coordinates; positions (nq,) in ``assembly``
+    say which way they are put together. ``settings`` are defaults of ``solve``. Profiles of phases after each other go
+    on up to accelerations, unless ``Linked`` says otherwise.
 
     Example:
         >>> import torsor
@@ -185,7 +186,7 @@ class MotionProblem:
         layout = Layout.of(self.stages, self.subject.names, ends.known, list(self.shared))
         batches = [
             Batch(self._trace(terms), layout, phase, np.array(moments), np.array(weights))
-            for (phase, moments, weights), terms in grouped(self.stages, self.terms).items()
+            for (phase, moments, weights), terms in grouped(self.stages, self.terms, self.subject).items()
         ]
         lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
         for stretch in layout.stretches:
@@ -193,7 +194,7 @@ class MotionProblem:
                 lower[stretch.duration], upper[stretch.duration] = stretch.phase.bounds
         for name, number in self.shared.items():
             lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
-        for term in self.terms:
+        for term in (*self.terms, *([] if self.path is None else [_OnPath()])):
             self._bound_points(term, layout, lower, upper)
         return Program(layout, tuple(batches), Linear(ends.equations, layout), lower, upper)
 

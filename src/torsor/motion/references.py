@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -35,12 +36,19 @@ class Reference(Cost):
     names: Sequence[str] | None = None
     scale: Any = 1.0
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return the sum of squares."""
-        kept = chosen(self.names, node.robot.position_names, self.title)
+    @cached_property
+    def _path(self) -> Path:
         count = len(self.values) if isinstance(self.values, (Sequence, np.ndarray)) else 0
         shares = np.linspace(0.0, 1.0, count) if self.shares is None else self.shares
-        path = Path.of(self.values, 3, shares, f"{self.title}: values")
+        return Path.of(self.values, 3, shares, f"{self.title}: values")
+
+    def fewest(self, subject: Subject) -> int:
+        """Return how many points its integral has at least."""
+        return max(super().fewest(subject), 8 * self._path.spline.count)
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the sum of squares."""
+        kept, path = chosen(self.names, node.robot.position_names, self.title), self._path
         if path.points.shape[1] != len(kept):
             found = f"values of {path.points.shape[1]} coordinates"
             raise ModelError(describe(found, where=self.title, allowed=f"{len(kept)}"))
@@ -48,6 +56,22 @@ class Reference(Cost):
         if not (scale > 0).all():
             raise ModelError(describe(f"scale is {self.scale!r}", where=self.title, allowed="above 0"))
         return ca.sumsqr((node.q[kept] - path.over(node.s)[0]) / ca.SX(scale))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _OnPath(Rows):
+    """The progress of a robot that follows a joint path stays between the ends of it: beyond them is no path."""
+
+    name: str = "Path"
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is looked at in moments."""
+        return False
+
+    def point_bounds(self, subject: Subject) -> Mapping[int, tuple[float, float]]:
+        """Return bounds of the progress, the first profile."""
+        return {0: (0.0, 1.0)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -171,7 +171,7 @@ class MotionResult(Profiled):
         traced = problem._trace([term if term.weight == 1.0 else replace(term, weight=1.0)])
         for index, phase in enumerate(problem.stages):
             if term.holds_in(index, phase):
-                batch = Batch(traced, self.program.layout, index, *moments_of(term, phase))
+                batch = Batch(traced, self.program.layout, index, *moments_of(term, phase, self.problem.subject))
                 total += batch.value(self.x)[1]
         return Part(term.title, float(term.weight), total)
 

@@ -134,6 +134,10 @@ class Cost(Term):
         if weight is None or np.ndim(self.weight):
             raise ModelError(describe(f"weight is {self.weight!r}", where=self.title, allowed="a finite number"))
 
+    def fewest(self, subject: Subject) -> int:
+        """Return how many points its integral has at least: what follows a path is as wound as that."""
+        return 0 if subject.path is None else 12 * subject.path.spline.count
+
     def integrand(self, node: Node) -> ca.SX:
         """Return what is integrated."""
         raise NotImplementedError
