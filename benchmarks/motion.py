@@ -20,10 +20,11 @@ import casadi as ca
 import numpy as np
 
 import torsor
-from torsor.bench.prediction import OPTIONS, Run, run_casadi, run_torsor
+from torsor.bench.prediction import Run, run_casadi, run_torsor
 from torsor.motion import MotionProblem
 from torsor.motion.problems import two_link_time, ur5_time
 
+QUIET = {"ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False}
 _SETUP = """
 import sys, time
 import numpy as np
@@ -100,7 +101,9 @@ def collocation(intervals: int) -> tuple[float, int]:
         y = all_states @ D
     g.append(y - end)
     nlp = {"x": ca.vertcat(*x), "f": T, "g": ca.vertcat(*g)}
-    solver = ca.nlpsol("collocation", "ipopt", nlp, OPTIONS | {"ipopt.tol": 1e-9})
+    solver = ca.nlpsol(
+        "collocation", "ipopt", nlp, {"ipopt.tol": 1e-9, "ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False}
+    )
     found = solver(x0=x0, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
     return float(found["f"]), int(solver.stats()["iter_count"])
 

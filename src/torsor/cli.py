@@ -143,6 +143,10 @@ def _predict(arguments: argparse.Namespace, console: Console) -> None:
     for path, suffixes in ((arguments.csv, (".csv",)), (arguments.save, (".npz",))):
         if path is not None and path.suffix.lower() not in suffixes:
             raise ModelError(f"{path}: the suffix is {path.suffix!r}; allowed: {', '.join(suffixes)}")
+    for path in filter(None, (arguments.json, arguments.csv, arguments.save, arguments.plot)):  # before the search
+        if path.is_dir() or not path.parent.is_dir():
+            wrong = "it is a folder" if path.is_dir() else "its folder does not exist; fix: make the folder first"
+            raise ModelError(f"{path}: {wrong}")
     problem = _problem(arguments.problem)
     result = problem.solve(
         arguments.solver,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.differentiation import Differentiable, Loads
 from torsor.dynamics import ALGORITHMS, Request
-from torsor.robot.free import Free, Number, free_numbers, read_number, with_numbers
+from torsor.robot.free import Free, Number, free_numbers, paths_of, read_number, with_numbers
 from torsor.robot.values import frozen_array
 
 __all__ = ["Freeable", "Parametric"]
@@ -71,6 +71,11 @@ class Parametric(Generic[R]):
         return tuple(each.name for each in self._free)
 
     @property
+    def paths(self) -> dict[str, str | dict[str, float]]:
+        """What ``Robot.parametric`` makes it of: {name: path, or {path: share}}."""
+        return paths_of(self.robot, self._free)
+
+    @property
     def values(self) -> Array:
         """The numbers (k,) that make this the robot it was made from."""
         return np.array([each.value for each in self._free])
@@ -83,7 +88,7 @@ class Parametric(Generic[R]):
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in ALGORITHMS:
-            allowed = "names, values, at, function, derivatives, jvp, vjp, robot, and the robot's algorithms"
+            allowed = "names, paths, values, at, function, derivatives, jvp, vjp, robot, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
 
         def method(*values: ArrayLike, **options: Any) -> Any:

@@ -43,6 +43,8 @@ from torsor.motion import (
     Unactuated,
     Velocities,
 )
+from torsor.motion.node import Node
+from torsor.motion.subject import Subject
 from torsor.reading import assemble
 from torsor.robot import Joint, Link
 from torsor.spatial import from_rpy, make_pose
@@ -253,7 +255,7 @@ def test_positions_that_follow_by_loops_may_be_quaternions():
 
 def test_recursions_and_plain_rules_give_the_same_derivatives():
     robot = torsor.library.stanford()
-    node = torsor.motion.node.Node(torsor.motion.subject.Subject(robot))
+    node = Node(Subject(robot))
     weights = ca.SX(np.linspace(0.5, 1.5, 6))
     forces = ca.dot(weights, node.tau) + ca.sumsqr(node.tau_rate) * 1e-4
     pairs = [(node.slope(forces), node.slope(forces, True)), (node.bend(forces), node.bend(forces, True))]

@@ -16,10 +16,10 @@ def robot() -> torsor.Robot:
     return torsor.library.two_link()
 
 
-def reach(duration: object, *more: object) -> motion.MotionProblem:
+def reach(duration: object, *more: object, torques: float = 10.0) -> motion.MotionProblem:
     ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-    phase = motion.Phase(duration, points=8, nodes=41)
-    return motion.MotionProblem(robot(), phase, motion.Time(), [*ends, motion.Torques(upper=10.0), *more], name="reach")
+    phase, limits = motion.Phase(duration, points=8, nodes=41), motion.Torques(upper=torques)
+    return motion.MotionProblem(robot(), phase, motion.Time(), [*ends, limits, *more], name="reach")
 
 
 def test_torques_conflict_with_a_duration_that_is_too_short() -> None:
@@ -30,6 +30,26 @@ def test_torques_conflict_with_a_duration_that_is_too_short() -> None:
     assert error.result is not None and pytest.approx(0.3, rel=1e-6) == error.result.T
     assert error.violation == pytest.approx(np.abs(error.result.at(0.3 * np.linspace(0, 1, 41)).tau).max() / 10 - 1)
     assert "given: Start, End" in str(error) and "least violation reachable" in str(error)
+
+
+def test_the_least_violation_is_what_bounds_must_give_way_by() -> None:
+    with pytest.raises(motion.MotionError) as caught:
+        reach(0.3).solve()
+    more = caught.value.violation
+
+    def wider(share: float) -> motion.MotionProblem:
+        return reach(0.3, torques=10.0 * (1 + share * more))
+
+    assert wider(1.001).solve().is_solved
+    with pytest.raises(motion.MotionError):
+        wider(0.99).solve()
+
+
+def test_a_bound_that_a_given_end_breaks_is_named_before_the_search() -> None:
+    within = motion.Positions(lower=-1.5, upper=1.5, name="within")
+    with pytest.raises(motion.MotionError, match=r"within cannot hold: joint2 misses -1\.5 by 0\.5 at 0 s") as caught:
+        reach((0.1, 2.0), within).solve()
+    assert caught.value.conflict == ("within", "Start", "End")
 
 
 def test_only_what_conflicts_is_named() -> None:

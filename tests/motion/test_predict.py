@@ -65,7 +65,10 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
         (["bad.toml"], "did you mean 'torques'?"),
         (["reach", "--csv", "out.txt"], "the suffix is '.txt'"),
         (["reach", "--tolerance", "-1"], "tolerance is -1.0"),
-        (["reach", "--json", "no/such/folder.json"], "No such file"),
+        (["reach", "--json", "no/such/folder.json"], "its folder does not exist"),
+        (["reach", "--csv", "no/such/folder.csv"], "its folder does not exist"),
+        (["reach", "--json", "."], "it is a folder"),
+        (["reach", "--tolerance", "inf"], "tolerance is inf"),
     ):
         assert main(["predict", *arguments]) == 1
         shown = capsys.readouterr().err

@@ -101,6 +101,25 @@ def test_paths_and_free_numbers_are_written_too(tmp_path: Path) -> None:
         assert same(problem, back) and back.shared == problem.shared
 
 
+def test_free_numbers_keep_their_own_names_and_shares(tmp_path: Path) -> None:
+    robot, heavy, light = torsor.library.two_link(), "links.link2.mass", "links.link1.mass"
+    for free in ({"mass": heavy}, {light: heavy}, {"both": {light: 1.0, heavy: -2.0}}, ["gravity"], {"g": "gravity"}):
+        phase = motion.Phase(1.0, points=5)
+        problem = motion.MotionProblem(robot.parametric(free), phase, motion.Effort(), [motion.Start(q=0.0)])
+        problem.save(tmp_path / "made.toml")
+        assert same(problem, motion.load_problem(tmp_path / "made.toml")), free
+
+
+def test_paths_of_terms_are_written_too(tmp_path: Path) -> None:
+    rng, phase = np.random.default_rng(0), motion.Phase((0.1, 2.0), points=6, nodes=5)
+    cost = motion.Reference(values=motion.Path.through(rng.normal(size=(6, 2))))
+    row = motion.Follow(frame="link2", curve=motion.Path.through(rng.normal(size=(6, 3))))
+    one = motion.Velocities(upper=3.0, only="joint1")  # a name alone
+    problem = motion.MotionProblem(torsor.library.two_link(), phase, cost, [row, one])
+    problem.save(tmp_path / "made.toml")
+    assert same(problem, motion.load_problem(tmp_path / "made.toml"))
+
+
 def test_functions_cannot_be_written(tmp_path: Path) -> None:
     file = read(tmp_path, GOOD)
     odd = motion.Torques(upper=lambda t: t)
@@ -136,13 +155,23 @@ def test_every_term_has_a_name_and_none_uses_the_keys_of_tables() -> None:
         ('"two_link"', '"planar_chain"', "robot: no such robot"),
         ('"two_link"', '"\\u0000"', "robot: no such robot"),
         ('"two_link"', "3", "robot: found 3; allowed: a string"),
-        ('"two_link"', '"reach.toml"', "reach.toml: "),
+        ('"two_link"', '"reach.toml"', "reach.toml: robot: 'reach.toml' is no robot: "),
         ("[[phases]]", "[phases]", r"phases is .*; allowed: tables; fix: write \[\[phases\]\]"),
         ("points = 6", "points = 3", "phase 1: .*3 control points"),
         ("points = 6", "points = 1000000000", "phase 1: points is 1000000000; allowed: 1000 or fewer"),
         ("points = 6", "nodes = 1000000000", "phase 1: nodes is 1000000000"),
         ("points = 6", "points = 0x" + "f" * 6000, "not valid TOML"),
         ("points = 6", 'own.joint1.points = "x"', "own.joint1: points: found 'x'; allowed: a whole number"),
+        ("points = 6", "own.joint1.degree = 99", "own.joint1: .*degree is 99"),
+        ("points = 6", "own.joint9.points = 7", "own names 'joint9'"),
+        ("torsor = 1", "torsor = 1\nsolver.tolerance = -1", "solver: tolerance is -1"),
+        ("torsor = 1", 'torsor = 1\nsolver.name = "best"', "solver: solver is 'best'"),
+        ("torsor = 1", "torsor = 1\nfree = { mass = 3 }", "free: found"),
+        ('"two_link"', '"../../etc/hosts.toml"', "robot: no such robot: '../../etc/hosts.toml'"),
+        ('kind = "time"', 'kind = "effort"\nduring = [1, 0]', "Effort: during is"),
+        ('kind = "time"', 'kind = "effort"\nweight = inf', "Effort: weight is inf"),
+        ('kind = "time"', 'kind = "reference"\nvalues = [[1, 2], [3]]', "Reference: values: points are"),
+        ("upper = 10", "upper = true", "Torques: upper: True"),
         ("points = 6", "own = 3", "phase 1: own is 3"),
         ("points = 6", "points = 6.5", "phase 1: points: found 6.5; allowed: a whole number"),
         ("duration = [0.1, 2.0]", "", "phase 1: no duration"),
@@ -169,6 +198,17 @@ def test_what_is_wrong_is_said(tmp_path: Path, before: str, after: str, words: s
     with pytest.raises(ModelError, match=words) as caught:
         read(tmp_path, GOOD.replace(before, after))
     assert len(str(caught.value)) < 1500 and str(caught.value).startswith("reach.toml: ")
+
+
+def test_lists_that_are_too_long_are_refused(tmp_path: Path) -> None:
+    for before, key, count in (
+        ("points = 6", "knots", 1001),
+        ("points = 6", "nodes", 100_001),
+        ("v = 0", "at", 10**5 + 1),
+    ):
+        text = GOOD.replace(before, f"{key} = {[0.5] * count}")
+        with pytest.raises(ModelError, match=rf"reach.toml: \w+ 1: {key} is .*; allowed: {count - 1} or fewer"):
+            read(tmp_path, text)
 
 
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_frames_are_where_the_robot_says():
     turn = np.array([_turn(R.T @ each[:3, :3]) for each in T])
     size = np.linalg.norm(turn, axis=-1)
     assert near(sample.rows("turned")[:, 0], (1 - np.cos(size)) / (1 - np.cos(0.2)))
-    assert near(sample.rows("exactly"), np.c_[turn * (np.sin(size) / size)[:, None], np.cos(size)])
+    assert near(sample.rows("exactly"), turn * (2 * np.sin(size / 2) / size)[:, None])
 
 
 @pytest.mark.parametrize(

@@ -20,19 +20,23 @@ from torsor.motion import (
     FrameVelocity,
     HalfSpace,
     Jerk,
+    Linked,
     Manipulability,
     MechanicalEnergy,
     MotionProblem,
     Number,
     Orientation,
     Path,
+    Periodic,
     Phase,
     Positions,
     Reaction,
     Reactions,
     Reference,
     Sphere,
+    Spline,
     Start,
+    Symmetric,
     Time,
     Torques,
     Unactuated,
@@ -40,6 +44,8 @@ from torsor.motion import (
 )
 
 TWO = torsor.library.two_link()
+MASS = "links.link2.mass"
+HEAVY = TWO.parametric([MASS])
 BALL = Sphere(link="link2", radius=0.1)
 TERMS = {
     "kind is 'cubed'": Effort(kind="cubed"),
@@ -55,7 +61,7 @@ TERMS = {
     "no 'joint9'": Reactions(force=1.0, joints=["joint9"]),
     "kind is 'max'": Reaction(kind="max", force=1.0),
     "power is 3": Reaction(kind="power", force=1.0, power=3),
-    "values of shape (4,)": Reference(values=[0.0, 1.0, 2.0, 3.0]),
+    "Reference: values: points of shape (4,)": Reference(values=[0.0, 1.0, 2.0, 3.0]),
     "values of 3 coordinates; allowed: 2": Reference(values=np.zeros((5, 3))),
     "at is [0, 0.5, 0.4, 1]": Reference(values=np.zeros((4, 2)), shares=[0, 0.5, 0.4, 1]),
     "axes is 'xw'": Manipulability(frame="link2", axes="xw"),
@@ -92,6 +98,38 @@ TERMS = {
     "have no radius": Clearance(first=Sphere(link="link2", radius=0), second=Sphere(radius=0)),
     "at is 1.5": Torques(at=1.5),
     "during is (0.5, 0.2)": Torques(during=(0.5, 0.2)),
+    "Effort: during is (0.7, 0.1)": Effort(during=(0.7, 0.1)),
+    "Effort: during is (0.0, 2.0)": Effort(during=(0.0, 2.0)),
+    "Time: during is (0.5, 0.5): an integral over no time": Time(during=(0.5, 0.5)),
+    "during is 0.5": Torques(during=0.5),
+    "at is 'start'": Torques(at="start"),
+    "weight is [1, 2]": Effort(weight=[1, 2]),
+    "weight is nan": Effort(weight=np.nan),
+    "upper: '5'": Torques(upper="5"),
+    "upper: True": Torques(upper=True),
+    "Torques: 3; allowed: some of joint1, joint2": Torques(upper=1.0, only=3),
+    "is about phase ''; allowed: 0": Torques(upper=1.0, phase=""),
+    "is about phase False; allowed: 0": Torques(upper=1.0, phase=False),
+    "no place of collocation during (0.1, 0.2)": Unactuated(names=["joint1"], during=(0.1, 0.2)),
+    "scale is 2.0 beside the robot's limits": Effort(kind="normalised", scale=2.0),
+    "tolerance is 0.1 of no target": FramePosition(frame="link2", lower=0.0, tolerance=0.1),
+    "Torques: name is 3": Torques(upper=1.0, name=3),
+    "function is None": ExpressionCost(function=None),
+    "2001 points; allowed: 2000 or fewer": Reference(values=np.zeros((2001, 2))),
+    "names is empty": Unactuated(names=[]),
+    "joints is empty": Reactions(force=1.0, joints=[]),
+    "Reference: values: points are 'abc'": Reference(values="abc"),
+    "Follow: curve: points are [[0, 1], [2]]": Follow(frame="link2", curve=[[0, 1], [2]]),
+    "a table of degree; allowed: degree, knots and points": Follow(frame="link2", curve={"degree": 3}),
+    "Clearance: 3; allowed: a body": Clearance(first=BALL, second=3),
+    "['sphere']": Clearance(first=BALL, second={"kind": ["sphere"]}),
+    "order is 4; allowed: 0 to 3": Periodic(order=4),
+    "no profile 'elbow'": Symmetric(partners={"joint1": "elbow"}),
+    "no profile 'joint12'": Symmetric(only="joint12"),
+    "only is empty": Symmetric(only=[]),
+    "signs is -1.0": Symmetric(signs=-1.0),
+    "finite numbers": Symmetric(shifts={"joint1": np.nan}),
+    "phase is 'swing'; allowed: 0 to 0, or the name of a phase": Start(q=0.0, phase="swing"),
     "is about phase 'swing'; allowed: 0": Torques(phase="swing"),
 }
 
@@ -129,7 +167,7 @@ def _problem(**options):
         ("two terms have a number 'Reaction'", lambda: _problem(objective=[Reaction(kind="peak", force=1.0)] * 2)),
         ("numbers names 'mass'", lambda: _problem(numbers={"mass": Number(1.0)})),
         ("a path of 3 coordinates", lambda: _problem(path=Path.through(np.eye(6)[:, :3] + np.arange(6)[:, None]))),
-        ("assembly of shape", lambda: _problem(assembly=[0.0, 0.0])),
+        ("assembly is [0.0, 0.0]", lambda: _problem(assembly=[0.0, 0.0])),
         (
             "of a robot with loops: where its joints are depends on them",
             lambda: _problem(robot=torsor.library.four_bar().parametric(["gravity"])),
@@ -142,17 +180,66 @@ def _problem(**options):
             "joint1 is held at",
             lambda: _problem(constraints=[Start(q=[2.0, 0.0]), Positions(upper=1.0, hull=True)]),
         ),
+        ("Path: progress is held at [1.5]", lambda: _problem(path=_line(), constraints=[End(q=1.5)])),
         ("hull along a path", lambda: _problem(path=_line(), constraints=[Positions(upper=1.0, hull=True)])),
         (
             "a profile 'joint1' beside the coordinate of that name",
             lambda: _problem(constraints=[Follow(frame="link2", curve=np.eye(6)[:, :3], progress="joint1")]),
         ),
+        ("no phase is given", lambda: _problem(phases=[])),
+        ("phases: 1.0; allowed: a Phase", lambda: _problem(phases=[1.0])),
+        ("two phases are called 'go'", lambda: _problem(phases=[Phase(1.0, name="go")] * 2)),
+        ("own names 'joint9'; allowed: joint1, joint2", lambda: _problem(phases=_own(joint9=Spline.uniform(6)))),
+        ("own is {'joint1': 8}", lambda: _problem(phases=_own(joint1=8))),
+        ("objective: Torques", lambda: _problem(objective=Torques(upper=1.0))),
+        ("constraints: Effort", lambda: _problem(constraints=[Effort()])),
+        ("robot is 'two_link'", lambda: _problem(robot="two_link")),
+        ("fix: give robot.as_robot()", lambda: _problem(robot=torsor.library.gough_stewart())),
+        ("frozen is {'joint1': nan}", lambda: _problem(frozen={"joint1": np.nan})),
+        ("nothing moves", lambda: _problem(frozen={"joint1": 0.0, "joint2": 0.0})),
+        ("path: 'line'", lambda: _problem(path="line")),
+        ("numbers: links.link2.mass: 1.0; allowed: a Number", lambda: _problem(robot=HEAVY, numbers={MASS: 1.0})),
+        ("lower <= upper", lambda: _problem(robot=HEAVY, numbers={MASS: Number(1.0, 3.0, 2.0)})),
+        ("a finite start", lambda: _problem(robot=HEAVY, numbers={MASS: Number(np.nan)})),
+        ("assembly is", lambda: _problem(robot=torsor.library.four_bar(), assembly=[0.0, "a", 1.0])),
+        ("no control points of joint1 are within", lambda: _problem(constraints=[_hull(1.0, 2.0), _hull(-2.0, 0.0)])),
+        ("order is -1", lambda: _problem(phases=[Phase(1.0)] * 2, constraints=[Linked(order=-1)])),
         ("allowed: a number, 2 of them", lambda: _problem(constraints=[End(q=[0.0, 0.0, 0.0])])),
     ],
 )
 def test_problems_that_make_no_sense_are_refused(message, make):
     with pytest.raises(ModelError) as error:
         _ = make().program
+    assert message in str(error.value)
+
+
+def _own(**splines):
+    return Phase(1.0, points=5, nodes=3, own=splines)
+
+
+def _hull(lower, upper):
+    return Positions(lower=lower, upper=upper, hull=True)
+
+
+@pytest.mark.parametrize(
+    ("message", "options"),
+    [
+        ("duration is 'long'", {"duration": "long"}),
+        ("duration is (1, 'a')", {"duration": (1, "a")}),
+        ("duration is True", {"duration": True}),
+        ("nodes are 2.5", {"nodes": 2.5}),
+        ("nodes are -3", {"nodes": -3}),
+        ("nodes are ['a', 'b']", {"nodes": ["a", "b"]}),
+        ("degree is 3.0", {"degree": 3.0}),
+        ("12.0 control points", {"points": 12.0}),
+        ("knots are 'ab'", {"knots": "ab"}),
+        ("name is 3", {"name": 3}),
+        ("7 points, and knots of 5", {"points": 7, "knots": [0.5]}),
+    ],
+)
+def test_phases_that_make_no_sense_are_refused(message, options):
+    with pytest.raises(ModelError) as error:
+        Phase(**{"duration": 1.0} | options)
     assert message in str(error.value)
 
 

@@ -9,22 +9,12 @@ import numpy as np
 from torsor.bench.measure import Row
 from torsor.motion import MotionProblem
 from torsor.motion.problems import two_link_time, ur5_time
-from torsor.motion.solvers.ipopt import solve_ipopt
+from torsor.motion.solvers.ipopt import ipopt_options, solve_ipopt
 from torsor.motion.solvers.outcome import Settings
 
 __all__ = ["Run", "casadi_nlp", "prediction", "run_casadi", "run_torsor"]
 
 RUNS = 5
-# As torsor.motion.solvers.ipopt has them.
-OPTIONS: dict[str, Any] = {
-    "ipopt.tol": 1e-6,
-    "ipopt.constr_viol_tol": 1e-6,
-    "ipopt.mu_strategy": "adaptive",
-    "ipopt.mumps_pivtol": 0.0,
-    "ipopt.print_level": 0,
-    "ipopt.sb": "yes",
-    "print_time": False,
-}
 PARTS = ("nlp_f", "nlp_g", "nlp_grad_f", "nlp_jac_g", "nlp_hess_l")
 
 
@@ -104,7 +94,7 @@ def casadi_nlp(problem: MotionProblem, whole: bool = False) -> dict[str, Any]:
 def run_casadi(problem: MotionProblem, whole: bool = False, runs: int = RUNS) -> Run:
     """Return how IPOPT solves the same program written with CasADi, by CasADi's own clock."""
     program = problem.program
-    solver = ca.nlpsol("peer", "ipopt", casadi_nlp(problem, whole), OPTIONS)
+    solver = ca.nlpsol("peer", "ipopt", casadi_nlp(problem, whole), ipopt_options(program, 1e-6))
     found = []
     for _ in range(runs):
         begin = time.process_time()

@@ -1,4 +1,16 @@
-"""Motion prediction: trajectories by optimisation with analytical derivatives."""
+"""Motion prediction: trajectories by optimisation with analytical derivatives.
+
+A ``MotionProblem`` has a robot, a ``Phase`` or several, an objective and constraints; ``solve`` gives a
+``MotionResult``, or raises a ``MotionError`` that names what is in conflict.
+
+Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Jerk, Reaction, Reference, Manipulability,
+ExpressionCost. At the ends: Start, End, Linked, Periodic, Symmetric. Bounds: Positions, Velocities, Accelerations,
+Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated. In space: FramePosition, FrameVelocity, Orientation, Follow,
+Clearance of Sphere, Capsule and HalfSpace. Anything else of a ``Node``: ExpressionRows.
+
+Profiles: Spline, Path; free numbers of the robot: Number. Ready-made: PROBLEMS. From files: load_problem. Several at
+once: continuation, pareto, ``MotionProblem.multistart``. Torques that jump: switching. Solvers by name: SOLVERS.
+"""
 
 from torsor.motion.constraints import Active, Group
 from torsor.motion.distances import Capsule, Clearance, HalfSpace, Sphere
@@ -8,10 +20,12 @@ from torsor.motion.failure import MotionError
 from torsor.motion.files import load_problem
 from torsor.motion.frames import FramePosition, FrameVelocity, Orientation
 from torsor.motion.limits import Accelerations, Jerks, Positions, Powers, TorqueRates, Torques, Unactuated, Velocities
+from torsor.motion.node import Node
 from torsor.motion.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
+from torsor.motion.problems import PROBLEMS
 from torsor.motion.reactions import Reaction, Reactions
 from torsor.motion.references import Follow, Manipulability, Reference
 from torsor.motion.replay import Replay
@@ -24,6 +38,7 @@ from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms import Number
 
 __all__ = [
+    "PROBLEMS",
     "SOLVERS",
     "Accelerations",
     "Active",
@@ -50,6 +65,7 @@ __all__ = [
     "MotionProblem",
     "MotionResult",
     "Multistart",
+    "Node",
     "Number",
     "Orientation",
     "Part",

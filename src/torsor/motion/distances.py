@@ -103,7 +103,7 @@ def _body(given: Body | Mapping[str, Any], where: str) -> Body:
     """Return a body, also from a table with its ``kind``."""
     if isinstance(given, (Sphere, Capsule, HalfSpace)):
         return given
-    if not isinstance(given, Mapping) or given.get("kind") not in KINDS:
+    if not isinstance(given, Mapping) or str(given.get("kind")) not in KINDS:
         found = f"{given!r}"
         raise ModelError(describe(found, where=where, allowed=f"a body, or a table with kind {', '.join(KINDS)}"))
     rest = {key: value for key, value in given.items() if key != "kind"}
@@ -194,7 +194,7 @@ class Clearance(Rows):
         return Bound(ca.vertcat(*rows), np.array(lower), np.full(len(rows), np.inf), tuple(labels))
 
     def _bodies(self, node: Node, given: Any) -> list[Body]:
-        several = [given] if isinstance(given, (Sphere, Capsule, HalfSpace, Mapping)) else list(given)
+        several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         bodies = [_body(each, self.title) for each in several]
         if not bodies:
             raise ModelError(describe("no body is given", where=self.title, fix="give first and second"))

@@ -1,19 +1,28 @@
 """Conditions at the ends of phases: given states, continuity, periodicity and symmetry."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from torsor.errors import ModelError, describe
 from torsor.motion.linear import Equation, Part
+from torsor.motion.splines import whole_number
 from torsor.motion.subject import Profiles
 
-__all__ = ["End", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles"]
+__all__ = ["End", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles", "whole_path"]
 
 ORDER_NAMES = ("q", "v", "a", "j")
 Given = Any  # None, a number for all, one for each profile, or {name: number}
+
+
+def _order(value: Any, where: str) -> range:
+    """Return the orders of rates up to one."""
+    order = whole_number(value)
+    if order is None or not 0 <= order < len(ORDER_NAMES):
+        raise ModelError(describe(f"order is {value!r}", where=where, allowed="0 to 3"))
+    return range(order + 1)
 
 
 def _moving(names: Sequence[str]) -> int:
@@ -76,7 +85,7 @@ class _State(Ends):
     v: Given = None
     a: Given = None
     j: Given = None
-    phase: int | None = None
+    phase: int | str | None = None
 
     _s = 0.0
 
@@ -90,10 +99,13 @@ class _State(Ends):
 
     def index(self, phases: int) -> int:
         """Return the phase that it is about: the first for a start, the last for an end."""
-        if self.phase is not None and not 0 <= self.phase < phases:
+        if self.phase is None:
+            return 0 if self._s == 0 else phases - 1
+        index = whole_number(self.phase)  # a problem puts it in place of a name
+        if index is None or not 0 <= index < phases:
             found = f"phase is {self.phase!r}"
-            raise ModelError(describe(found, where=self.title, allowed=f"0 to {phases - 1}"))
-        return self.phase if self.phase is not None else 0 if self._s == 0 else phases - 1
+            raise ModelError(describe(found, where=self.title, allowed=f"0 to {phases - 1}, or the name of a phase"))
+        return index
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
         """Give an equation for each value."""
@@ -107,7 +119,7 @@ class _State(Ends):
 class Start(_State):
     """Where profiles begin: ``q``, ``v``, ``a``, ``j``, each a number, one for each profile, or {name: number}.
 
-    It is about the first phase, or the one given. What is None is free.
+    It is about the first phase, or the one given by its index or name. What is None is free.
 
     Example:
         >>> Start(q=[0.0, 1.0], v=0.0).values(["joint1", "joint2"])
@@ -127,6 +139,23 @@ class End(_State):
     _s = 1.0
 
 
+def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
+    """Return conditions with the progress along a path from 0 to 1, where they do not say otherwise.
+
+    Example:
+        >>> [each.q for each in whole_path([Start(v=0.0)])]
+        [0.0, 1.0]
+    """
+    found = list(conditions)
+    for kind, value in ((Start, 0.0), (End, 1.0)):
+        states = [k for k, each in enumerate(found) if isinstance(each, kind) and each.phase is None]
+        if not states:
+            found.append(kind(q=value))
+        elif all(found[k].q is None for k in states):
+            found[states[0]] = replace(found[states[0]], q=value)
+    return tuple(found)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Linked(Ends):
     """Profiles go on from each phase to the next, with their rates up to ``order`` (2: accelerations).
@@ -140,9 +169,10 @@ class Linked(Ends):
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
         """Give an equation for each profile, order and pair of phases."""
+        orders = _order(self.order, self.title)
         for before in range(phases - 1):
             for profile, name in enumerate(names):
-                for order in range(self.order + 1):
+                for order in orders:
                     parts = Part(before, 1.0, order, profile), Part(before + 1, 0.0, order, profile, -1.0)
                     label = f"{ORDER_NAMES[order]} of {name}, phase {before} to {before + 1}"
                     yield Equation(self.title, label, parts, 0.0, 0.0)
@@ -169,17 +199,25 @@ class Symmetric(Ends):
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
         """Give an equation for each profile and order."""
-        for table in (self.partners, self.signs, self.shifts):
-            wrong = [name for name in table if name not in names]
-            if wrong:
-                raise ModelError(describe(f"no profile {wrong[0]!r}", where=self.title, allowed=", ".join(names)))
+        for what in ("partners", "signs", "shifts"):
+            if not isinstance(getattr(self, what), Mapping):
+                found = f"{what} is {getattr(self, what)!r}"
+                raise ModelError(describe(found, where=self.title, allowed="a table by names of profiles"))
+        signs, shifts = (of_profiles(each, names, self.title) for each in (self.signs, self.shifts))
+        only = [self.only] if isinstance(self.only, str) else self.only
+        for name in (*self.partners, *self.partners.values(), *(() if only is None else only)):
+            if name not in names:
+                raise ModelError(describe(f"no profile {name!r}", where=self.title, allowed=", ".join(names)))
+        if only is not None and not only:
+            raise ModelError(describe("only is empty", where=self.title, allowed=", ".join(names)))
+        orders = _order(self.order, self.title)
         for profile, name in enumerate(names):
-            if name not in self.only if self.only is not None else profile >= _moving(names):
+            if name not in only if only is not None else profile >= _moving(names):
                 continue
-            other, sign = names.index(self.partners.get(name, name)), self.signs.get(name, 1.0)
-            for order in range(self.order + 1):
+            other, sign = names.index(self.partners.get(name, name)), signs.get(profile, 1.0)
+            for order in orders:
                 parts = Part(phases - 1, 1.0, order, profile), Part(0, 0.0, order, other, -sign)
-                value = self.shifts.get(name, 0.0) if order == 0 else 0.0
+                value = shifts.get(profile, 0.0) if order == 0 else 0.0
                 yield Equation(self.title, f"{ORDER_NAMES[order]} of {name}", parts, value, value)
 
 

@@ -16,6 +16,8 @@ __all__ = ["ExpressionCost", "ExpressionRows"]
 
 def _called(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     """Return the column that a function gives for a node, made of the node's own symbols."""
+    if not callable(function):
+        raise ModelError(describe(f"function is {function!r}", where=where, allowed="a function of a node"))
     found = function(node)
     try:
         column = ca.SX(found)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
     from torsor.motion.result import MotionResult
 
-__all__ = ["MotionError", "conflict"]
+__all__ = ["MotionError", "check_given", "conflict"]
 
 Array = NDArray[np.float64]
 
@@ -24,9 +24,10 @@ FELT = 1e-3  # multiplier (1: the row is violated) from which a row takes part i
 
 
 class MotionError(RuntimeError):
-    """A search without a motion that satisfies the constraints; ``result`` is the nearest that was reached.
+    """A search without a motion that satisfies the constraints; ``result`` is the one whose largest violation is least.
 
-    ``conflict`` has the names of the constraints that contradict each other, ``violation`` the largest scaled one.
+    ``conflict`` has the names of the constraints that contradict each other, ``violation`` is by how much all bounds
+    would have to give way at least, in parts of their sizes.
 
     Example:
         >>> import torsor
@@ -47,19 +48,23 @@ class MotionError(RuntimeError):
     violation: float = np.nan
 
 
-def conflict(problem: "MotionProblem", nearest: Outcome, tolerance: float) -> MotionError:
+def conflict(problem: "MotionProblem", nearest: Outcome, wide: Array, tolerance: float) -> MotionError:
     """Return the error of a problem whose sum of violations, in parts of the rows' scales, is least at ``nearest``.
 
     Its multipliers are those of the sum: rows that are violated have 1, and those that stand against them another
-    number that is not zero.
+    number that is not zero; so few rows are named. At the variables ``wide`` (n,) the largest violation is least: they
+    tell by how much.
     """
     program = problem.program
-    outside = violations(program, nearest.x)
+    few, outside = violations(program, nearest.x), violations(program, wide)
     missed = dict[str, str]()
-    for k in map(int, np.argsort(-outside)):
+    for k in map(int, np.argsort(-few)):
         title = program.rows[k].title
-        if outside[k] > tolerance and title not in missed:
-            missed[title] = f"{title} ({_missed(program, nearest.x, k)})"
+        if few[k] > tolerance and title not in missed:
+            own = np.array([row.title == title for row in program.rows])
+            worst = int(np.argmax(np.where(own, outside, -1.0)))
+            amount = f" ({_missed(program, wide, worst)})" if outside[worst] > tolerance else ""
+            missed[title] = title + amount
     against = dict[str, str]()
     for each in active_rows(program, nearest.x, nearest.multipliers, nearest.bound_multipliers):
         if each.title not in missed and abs(each.sensitivity) > FELT:
@@ -72,11 +77,30 @@ def conflict(problem: "MotionProblem", nearest: Outcome, tolerance: float) -> Mo
     if given:
         what += f" (given: {', '.join(given)})"
     largest = float(outside.max(initial=0.0))
-    what += f"; least violation reachable: {largest:.3g} of a bound's size, {outside.sum():.3g} in sum of all rows"
+    what += f"; least violation reachable: all bounds would have to give way by {largest:.3g} of their sizes"
     fix = "widen one of these, or start elsewhere (start=, multistart)"
+    equations = int((program.row_lower == program.row_upper).sum())
+    if equations > program.n:
+        fix = f"give phases more control points: there are {equations} equations for {program.n} variables"
     error = MotionError(describe(what, where=problem.name, fix=fix))
     error.conflict, error.violation = (*missed, *against), largest
     return error
+
+
+def check_given(problem: "MotionProblem", tolerance: float) -> None:
+    """Raise the error of rows that do not hold and that no variable moves, as positions at ends that are given."""
+    program, x = problem.program, problem.guess()
+    outside = violations(program, x)
+    for at in (x, problem.random_start(0)):  # a slope that is zero twice is zero
+        outside[program.structure[0][program.slope(at)[1] != 0.0]] = 0.0
+    if not outside.max(initial=0.0) > tolerance:
+        return
+    worst = int(np.argmax(outside))
+    title, given = program.rows[worst].title, _given(problem)
+    what = f"{title} cannot hold: {_missed(program, x, worst)}, whatever the motion is (given: {', '.join(given)})"
+    error = MotionError(describe(what, where=problem.name, fix="change the bound, or what is given"))
+    error.conflict, error.violation = (title, *given), float(outside[worst])
+    raise error
 
 
 def _missed(program: Program, x: Array, k: int) -> str:

@@ -16,9 +16,9 @@ from torsor.model import Robot
 from torsor.motion.ends import Ends
 from torsor.motion.kinds import filled, fitted, kinds, made
 from torsor.motion.paths import Path as JointPath
-from torsor.motion.phase import Phase
+from torsor.motion.phase import POINTS, Phase
 from torsor.motion.problem import MotionProblem
-from torsor.motion.solve import DEFAULTS
+from torsor.motion.solve import DEFAULTS, Search
 from torsor.motion.splines import Spline
 from torsor.motion.terms import Cost, Number, Rows
 from torsor.parallel import ParallelRobot
@@ -29,7 +29,7 @@ __all__ = ["SETTINGS", "VERSION", "load_problem"]
 
 VERSION = 1
 LARGEST_FILE = 8_000_000  # bytes
-MOST_POINTS, MOST_NODES = 1000, 100_000  # of a phase; more would take hours
+MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
 TOP = ("torsor", "name", "units", "robot", "free", "numbers", "assembly", "frozen", "path", "solver")
 ARRAYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
@@ -128,6 +128,7 @@ class _Reader:
         for number, table in enumerate(given, start=1):
             name = table.get("name")
             where = f"{self.source}: {key.removesuffix('s')} {number}"
+            _check_size(table, where)
             yield table, f"{where} {name!r}" if isinstance(name, str) and name else where
 
     def _units(self, units: Any) -> None:
@@ -150,18 +151,18 @@ class _Reader:
             if not there:
                 allowed = f"a robot file, from the folder of this one, or one of {', '.join(ready)}"
                 raise error(f"{self.source}: robot", f"no such robot: {short(name)}", allowed)
-            loaded = load(place)
+            try:
+                loaded = load(place)
+            except (ValueError, OSError) as wrong:
+                raise error(f"{self.source}: robot", f"{short(name)} is no robot: {wrong}") from None
             robot = loaded.as_robot() if isinstance(loaded, ParallelRobot) else loaded
-        free = self._value(data, "free", list[str], ())
+        free = self._value(data, "free", list[str] | dict[str, str | dict[str, float]], ())
         try:
-            return robot.parametric(list(free)) if free else robot
+            return robot.parametric(free) if free else robot
         except ValueError as wrong:
             raise error(f"{self.source}: free", str(wrong)) from None
 
     def _phase(self, table: Table, where: str) -> Phase:
-        for key, most in (("points", MOST_POINTS), ("nodes", MOST_NODES)):
-            if type(table.get(key)) is int and table[key] > most:
-                raise error(where, f"{key} is {short(table[key])}", f"{most} or fewer")
         own = table.get("own", {})
         if type(own) is not dict or not all(type(each) is dict for each in own.values()):
             raise error(where, f"own is {short(own)}", "a table of tables: own.NAME.points = 8")
@@ -171,14 +172,16 @@ class _Reader:
 
     def _spline(self, table: Table, where: str) -> Spline:
         for key in table:
-            one_of(("points", "degree", "knots"), key, "key", where)
+            one_of(("knots", "degree") if "knots" in table else ("points", "degree"), key, "key", where)
         degree = fitted(table.get("degree", 3), int, f"{where}: degree")
-        if "knots" in table:
-            return Spline(degree, np.array(fitted(table["knots"], list[float], f"{where}: knots")))
-        count = fitted(table.get("points", 12), int, f"{where}: points")
-        if count > MOST_POINTS:
-            raise error(where, f"points is {count}", f"{MOST_POINTS} or fewer")
-        return Spline.uniform(count, degree)
+        _check_size(table, where)
+        count = fitted(table.get("points", POINTS), int, f"{where}: points")
+        try:
+            if "knots" in table:
+                return Spline(degree, np.array(fitted(table["knots"], list[float], f"{where}: knots")))
+            return Spline.uniform(count, degree)
+        except ModelError as wrong:
+            raise wrong if str(wrong).startswith(self.source) else error(where, str(wrong)) from None
 
     def _joint_path(self, table: Any) -> JointPath:
         where = f"{self.source}: path"
@@ -216,7 +219,17 @@ class _Reader:
             raise error(where, f"found {short(table)}", "a table", "write [solver]")
         for key in table:
             one_of(SETTINGS, key, "key", where)
-        return {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
+        found = {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
+        Search.of(where, **found)  # which refuses what makes no sense
+        return found
+
+
+def _check_size(table: Table, where: str) -> None:
+    """Refuse numbers of things, or lists of them, that are too large."""
+    for key, most in MOST.items():
+        value = table.get(key)
+        if (type(value) is int and value > most) or (type(value) is list and len(value) > most):
+            raise error(where, f"{key} is {short(value)}", f"{most} or fewer")
 
 
 def _is_ready(name: str) -> bool:

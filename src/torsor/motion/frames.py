@@ -16,6 +16,7 @@ __all__ = ["FramePosition", "FrameVelocity", "Orientation", "numbers", "point_of
 
 Array = NDArray[np.float64]
 AXES = ("x", "y", "z")
+NONE = 1e-16  # keeps the root of nothing, at half a turn, a number
 
 
 def numbers(value: Any, shape: tuple[int, ...], what: str, where: str) -> Array:
@@ -26,13 +27,13 @@ def numbers(value: Any, shape: tuple[int, ...], what: str, where: str) -> Array:
         [0.0, 0.0, 1.0]
     """
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.shape != shape or not np.isfinite(array).all():
+        array = np.array(value)
+    except ValueError:  # rows of several lengths
+        array = np.array("")
+    if array.dtype.kind not in "iuf" or array.shape != shape or not np.isfinite(array).all():
         allowed = f"{' x '.join(map(str, shape))} finite numbers"
         raise ModelError(describe(f"{what} is {value!r}", where=where, allowed=allowed))
-    return array
+    return array.astype(float)
 
 
 def unit(value: Any, what: str, where: str) -> Array:
@@ -61,6 +62,8 @@ def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
 def _banded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Bound:
     """Return the components with a finite bound, either (lower, upper) or (a target, its tolerance)."""
     m, (target, tolerance) = values.numel(), given
+    if target is None and (np.ndim(tolerance) or tolerance != 0):
+        raise ModelError(describe(f"tolerance is {tolerance!r} of no target", where=where, fix="widen the bounds"))
     if target is not None:
         if lower is not None or upper is not None:
             raise ModelError(describe("a target and bounds", where=where, fix="leave one of them out"))
@@ -170,8 +173,8 @@ class Orientation(Rows):
         (1 - cos angle) / (1 - cos tolerance) <= 1
 
     with the angle between the two directions, or that of the rotation between the two frames. With no tolerance, where
-    this has no slope, they are the components across the direction, or the vector sin(angle) u of the rotation, all
-    zero, and the cosine above zero.
+    this has no slope, they are the two components of 2 sin(angle / 2) across the direction, or the vector
+    2 sin(angle / 2) u of the rotation, all zero: these grow all the way to half a turn.
 
     Example:
         >>> Orientation(frame="hand", axis=[0, 0, 1], direction=[0, 0, -1], tolerance=0.1).tolerance
@@ -197,9 +200,9 @@ class Orientation(Rows):
         if self.tolerance > 0:
             row = (1 - cosine) / (1 - np.cos(self.tolerance))
             return Bound(row, np.array([-np.inf]), np.ones(1), (f"angle of {self.frame}",))
-        rows, count = ca.vertcat(across, cosine), across.numel()
-        labels = (*(f"turn {k} of {self.frame}" for k in range(count)), f"side of {self.frame}")
-        return Bound(rows, np.zeros(count + 1), np.append(np.zeros(count), np.inf), labels)
+        half = ca.sqrt((1 + cosine) / 2 + NONE)  # the cosine of half the angle
+        labels = tuple(f"turn {k} of {self.frame}" for k in range(across.numel()))
+        return Bound(across / half, np.zeros(len(labels)), np.zeros(len(labels)), labels)
 
     def _angle(self, R: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the cosine of the angle, and what vanishes with its sine."""

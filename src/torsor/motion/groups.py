@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.motion.phase import Phase
+from torsor.motion.subject import Subject
 from torsor.motion.terms import Cost, Term
 
 __all__ = ["grouped", "moments_of"]
@@ -14,12 +15,14 @@ Array = NDArray[np.float64]
 Key = tuple[int, tuple[float, ...], tuple[float, ...]]  # phase, moments, and weights of the integral
 
 
-def grouped(phases: Sequence[Phase], terms: Sequence[Term]) -> dict[Key, list[Term]]:
+def grouped(phases: Sequence[Phase], terms: Sequence[Term], subject: Subject) -> dict[Key, list[Term]]:
     """Return terms that are looked at in the same moments, by phase, moments and weights of the integral.
 
     Example:
+        >>> import torsor
         >>> from torsor.motion import Effort, Time, Torques
-        >>> groups = grouped([Phase(1.0, nodes=11)], [Time(), Effort(), Torques(upper=1.0)])
+        >>> subject = Subject(torsor.library.two_link())
+        >>> groups = grouped([Phase(1.0, nodes=11)], [Time(), Effort(), Torques(upper=1.0)], subject)
         >>> [(len(moments), [term.title for term in group]) for (_, moments, _), group in groups.items()]
         [(36, ['Time', 'Effort']), (11, ['Torques'])]
     """
@@ -27,15 +30,15 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term]) -> dict[Key, list[Te
     for index, phase in enumerate(phases):
         for term in terms:
             if term.has_rows and term.holds_in(index, phase):
-                moments, weights = moments_of(term, phase)
+                moments, weights = moments_of(term, phase, subject)
                 found.setdefault((index, tuple(moments.tolist()), tuple(weights.tolist())), []).append(term)
     return _timed(_merged(found))
 
 
-def moments_of(term: Term, phase: Phase) -> tuple[Array, Array]:
+def moments_of(term: Term, phase: Phase, subject: Subject) -> tuple[Array, Array]:
     """Return where a term is looked at (K,), and the weights (K,) of its integral or sum; 0 for constraints."""
     if isinstance(term, Cost) and not term.is_sum:
-        return phase.integral(*term.during)
+        return phase.integral(*term.during, term.fewest(subject))
     moments = term.moments(phase)
     return moments, np.full(len(moments), float(isinstance(term, Cost)))
 

@@ -108,6 +108,8 @@ def _fit(value: Any, hint: Any) -> Any:
         return value if type(value) is int and abs(value) < 2**53 else _WRONG
     if hint is float:
         return float(value) if _is_number(value) else _WRONG
+    if origin is Sequence and inner == (str,) and type(value) is str:
+        return (value,)
     if origin in (tuple, list, Sequence) and type(value) is list:
         same = origin is not tuple or inner[1:] == (Ellipsis,)
         parts = inner[:1] * len(value) if same else inner

@@ -254,7 +254,11 @@ class Unactuated(Rows):
             return super().moments(phase)
         first, last = self.during
         found = collocation(phase.spline)
-        return found[(found >= first) & (found <= last)]
+        kept = found[(found >= first) & (found <= last)]
+        if not kept.size:
+            fix = "give a longer during, more control points, or at"
+            raise ModelError(describe(f"no place of collocation during {self.during!r}", where=self.title, fix=fix))
+        return kept
 
     def bound(self, node: Node) -> Bound:
         """Return the forces of these coordinates."""
@@ -265,6 +269,8 @@ class Unactuated(Rows):
                 fix = "name the coordinates"
                 raise ModelError(describe("no joint is elastic", where=f"{node.robot.name}: {self.title}", fix=fix))
         kept = chosen(names, node.force_names, self.title)
+        if not kept:
+            raise ModelError(describe("names is empty", where=self.title, allowed=", ".join(node.force_names)))
         zero = np.zeros(len(kept))
         return Bound(node.tau[kept], zero, zero, tuple(node.force_names[k] for k in kept))
 

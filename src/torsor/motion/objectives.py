@@ -1,6 +1,6 @@
 """Parts of an objective that joints have: time, forces and their rates, energy, jerk."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,9 @@ class Effort(Cost):
         one_of(self.kind, ("squared", "normalised", "absolute"), "kind", self.title)
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":
+            if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
+                fix = "leave scale out, or use kind='squared'"
+                raise ModelError(describe(f"scale is {scale!r} beside the robot's limits", where=self.title, fix=fix))
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
             scale = [limits[name] or np.inf for name in names]  # 0 is the limit of what nobody drives
             if not np.isfinite(scale).any():
@@ -121,9 +124,9 @@ class ElectricalEnergy(Cost):
     """What electric motors take (J): the integral of tau^2 / k^2 + tau v, losses in copper and mechanical power.
 
     ``motor_constant`` k (N m / sqrt(W), seen from the joint; a number, one for each, or {coordinate: number}) is the
-    force for the square root of a lost watt: gear ratio times torque constant by the root of the resistance. Power
-    below zero is won back, unless ``recovers`` is false: then only what is positive counts, smoothed with ``width`` (W)
-    as in ``MechanicalEnergy``.
+    force for the square root of a lost watt: gear ratio times torque constant by the root of the resistance. Of a
+    coordinate that a table leaves out the mechanical power alone counts. Power below zero is won back, unless
+    ``recovers`` is false: then only what is positive counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
 
     Example:
         >>> ElectricalEnergy(motor_constant=2.0).recovers

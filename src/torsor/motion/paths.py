@@ -1,5 +1,6 @@
 """A path of the joints: positions as functions of one number, the progress from 0 to 1."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,11 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.splines import Spline
+from torsor.motion.splines import Spline, finite_numbers
 
 __all__ = ["Path"]
 
 Array = NDArray[np.float64]
+
+MOST_ROWS = 2000  # of points: each is a piece of the expression of a path
+
+
+def _rows(value: object, where: str) -> Array:
+    """Return points (K, coordinates), all finite."""
+    try:
+        array = np.array(value)
+    except ValueError:  # rows of several lengths
+        array = np.array("")
+    if array.dtype.kind not in "iuf" or array.ndim != 2 or not np.isfinite(array).all():
+        found = f"points of shape {array.shape}" if array.dtype.kind in "iuf" else f"points are {value!r}"
+        allowed = "rows of finite numbers, one for each coordinate"
+        raise ModelError(describe(found, where=where, allowed=allowed))
+    if len(array) > MOST_ROWS:
+        raise ModelError(describe(f"{len(array)} points", where=where, allowed=f"{MOST_ROWS} or fewer"))
+    return array.astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,35 +49,55 @@ class Path:
     points: Array
 
     def __post_init__(self) -> None:
-        points = np.array(self.points, dtype=float)
-        if points.ndim != 2 or len(points) != self.spline.count or not np.isfinite(points).all():
-            found = f"control points of shape {points.shape}, or not finite"
-            raise ModelError(describe(found, where="path", allowed=f"({self.spline.count}, coordinates)"))
+        if not isinstance(self.spline, Spline):
+            raise ModelError(describe(f"spline is {self.spline!r}", where="path", allowed="a Spline"))
+        points = _rows(self.points, "path")
+        if len(points) != self.spline.count:
+            allowed = f"({self.spline.count}, coordinates)"
+            raise ModelError(describe(f"control points of shape {points.shape}", where="path", allowed=allowed))
         points.setflags(write=False)
         object.__setattr__(self, "points", points)
 
     @classmethod
-    def through(cls, points: object, degree: int = 5, at: object = None) -> "Path":
+    def of(cls, given: object, degree: int = 5, at: object = None, where: str = "path") -> "Path":
+        """Return a path that is one already, a table of its ``degree``, ``knots`` and ``points``, or points it passes.
+
+        Example:
+            >>> Path.of({"degree": 3, "knots": [], "points": [[0.0], [1.0], [2.0], [3.0]]}).positions(np.array([0.5]))
+            array([[1.5]])
+        """
+        if isinstance(given, Path):
+            return given
+        if not isinstance(given, Mapping):
+            return cls.through(given, degree, at, where)
+        if set(given) != {"degree", "knots", "points"}:
+            allowed = "degree, knots and points"
+            raise ModelError(describe(f"a table of {', '.join(map(str, given))}", where=where, allowed=allowed))
+        return cls(Spline(given["degree"], given["knots"]), given["points"])
+
+    @classmethod
+    def through(cls, points: object, degree: int = 5, at: object = None, where: str = "path") -> "Path":
         """Return the spline through points (K, nq), at a progress in parts of the way between them, or ``at`` (K,)."""
-        given = np.array(points, dtype=float)
-        if given.ndim != 2 or len(given) <= degree or not np.isfinite(given).all():
-            allowed = f"({degree + 1} or more, coordinates), finite"
-            raise ModelError(describe(f"points of shape {given.shape}", where="path", allowed=allowed))
+        given, _ = _rows(points, where), Spline(degree, np.zeros(0))  # which refuses other degrees
+        if len(given) <= degree:
+            allowed = f"({degree + 1} or more, coordinates)"
+            raise ModelError(describe(f"points of shape {given.shape}", where=where, allowed=allowed))
         if at is None:
             ways = np.linalg.norm(np.diff(given, axis=0), axis=1)
             if not (ways > 0).all():
                 fix = "leave one out"
-                raise ModelError(describe("two points after each other are the same", where="path", fix=fix))
+                raise ModelError(describe("two points after each other are the same", where=where, fix=fix))
             places = np.concatenate([[0.0], np.cumsum(ways) / ways.sum()])
             places[-1] = 1.0
         else:
-            places = np.array(at, dtype=float)
-            if places.shape != given.shape[:1] or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
+            read = finite_numbers(at)
+            places = np.zeros(0) if read is None else read
+            if len(places) != len(given) or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
                 allowed = f"{len(given)} numbers that rise from 0 to 1"
-                raise ModelError(describe(f"at is {at!r}", where="path", allowed=allowed))
+                raise ModelError(describe(f"at is {at!r}", where=where, allowed=allowed))
         inner = [places[k + 1 : k + 1 + degree].mean() for k in range(len(places) - degree - 1)]  # so that one exists
         spline = Spline(degree, np.array(inner))  # (Schoenberg and Whitney)
-        return cls(spline, np.linalg.solve(spline.matrix(places), given))
+        return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), given), dtype=float))
 
     def positions(self, x: Array, order: int = 0) -> Array:
         """Return positions (..., nq), or their rates by the progress, at a progress (...)."""

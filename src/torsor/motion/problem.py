@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.motion.batch import Batch
-from torsor.motion.ends import Ends, Linked, _State
+from torsor.motion.checks import check_number, check_parts, check_splines, in_phases, several
+from torsor.motion.ends import Ends, Linked, whole_path
 from torsor.motion.groups import grouped
 from torsor.motion.layout import Layout
 from torsor.motion.linear import Linear
@@ -20,6 +21,7 @@ from torsor.motion.node import Node
 from torsor.motion.paths import Path
 from torsor.motion.phase import Phase
 from torsor.motion.program import Program
+from torsor.motion.references import _OnPath
 from torsor.motion.settled import Settled
 from torsor.motion.subject import Subject
 from torsor.motion.terms import TOUCHING, Cost, Number, Rows, Term
@@ -35,16 +37,16 @@ __all__ = ["MotionProblem"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MotionProblem:
     """A motion to be found.
 
     A ``robot`` (or a parametric one, whose numbers are then variables, with starts and bounds in ``numbers``) moves
     through ``phases`` so that the sum of the parts of the ``objective`` is least and all ``constraints`` hold. Some
-    coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``. Robots with closed loops are moved
-    by their active coordinates; positions (nq,) in ``assembly`` say which way they are put together. ``settings`` are
-    defaults of ``solve``. Profiles of phases after each other go on up to accelerations, unless ``Linked`` says
-    otherwise.
+    coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, as far as the profile ``progress``
+    says, from 0 to 1. Robots with closed loops are moved by their active coordinates; positions (nq,) in ``assembly``
+    say which way they are put together. ``settings`` are defaults of ``solve``. Profiles of phases after each other go
+    on up to accelerations, unless ``Linked`` says otherwise.
 
     Example:
         >>> import torsor
@@ -71,29 +73,35 @@ class MotionProblem:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for each in (*self.costs, *self.conditions):
-            if not isinstance(each, (Term, Ends)):
-                raise ModelError(describe(f"{each!r}", where=self.name, allowed="terms of torsor.motion"))
+        check_parts(self)
         for term in self.terms:
+            term.check()
             if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
                 allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
                 found = f"{term.title} is about phase {term.phase!r}"
                 raise ModelError(describe(found, where=self.name, allowed=allowed))
 
+    def __repr__(self) -> str:
+        parts = " + ".join(each.title for each in self.costs)
+        rows = ", ".join(each.title for each in self.conditions)
+        return f"<MotionProblem {self.name!r} of {self.subject.robot.name!r}: {parts} least with {rows}>"
+
     @cached_property
     def stages(self) -> tuple[Phase, ...]:
         """The phases, one after the other."""
-        return (self.phases,) if isinstance(self.phases, Phase) else tuple(self.phases)
+        return several(self.phases)
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
         """The parts of the objective."""
-        return (self.objective,) if isinstance(self.objective, Cost) else tuple(self.objective)
+        return several(self.objective)
 
     @cached_property
     def conditions(self) -> tuple[Rows | Ends, ...]:
         """What must hold; phases go on from each other unless it is said how."""
-        given = tuple(self.constraints)
+        given = tuple(in_phases(each, self.stages) for each in several(self.constraints))
+        if self.path is not None:
+            given = whole_path(given)
         goes_on = len(self.stages) < 2 or any(isinstance(each, Linked) for each in given)
         return given if goes_on else (*given, Linked())
 
@@ -132,18 +140,23 @@ class MotionProblem:
         found = {}
         values = () if isinstance(self.robot, Robot) else self.robot.values
         for name, value in zip(self.subject.parameters, values, strict=True):
-            found[name] = self.numbers.get(name, Number(float(value)))
+            found[name] = self._number(name, Number(float(value)))
         for term in self.terms:
             for name, number in term.numbers().items():
                 if name in found:
                     fix = "give one of them another name"
                     raise ModelError(describe(f"two terms have a number {name!r}", where=self.name, fix=fix))
-                found[name] = self.numbers.get(name, number)
+                found[name] = self._number(name, number)
         wrong = [name for name in self.numbers if name not in found]
         if wrong:
             allowed = ", ".join(found) or "none: the robot has no free numbers"
             raise ModelError(describe(f"numbers names {wrong[0]!r}", where=self.name, allowed=allowed))
         return found
+
+    def _number(self, name: str, default: Number) -> Number:
+        number = self.numbers.get(name, default)
+        check_number(number, f"{self.name}: numbers: {name}")
+        return number
 
     @cached_property
     def _node(self) -> Node:
@@ -168,11 +181,12 @@ class MotionProblem:
     @cached_property
     def program(self) -> Program:
         """The nonlinear program."""
+        check_splines(self.name, self.stages, self.subject.names)
         ends = Settled(self.stages, self.subject.names, self.conditions, self._extras, self._lives)
         layout = Layout.of(self.stages, self.subject.names, ends.known, list(self.shared))
         batches = [
             Batch(self._trace(terms), layout, phase, np.array(moments), np.array(weights))
-            for (phase, moments, weights), terms in grouped(self.stages, self.terms).items()
+            for (phase, moments, weights), terms in grouped(self.stages, self.terms, self.subject).items()
         ]
         lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
         for stretch in layout.stretches:
@@ -180,7 +194,7 @@ class MotionProblem:
                 lower[stretch.duration], upper[stretch.duration] = stretch.phase.bounds
         for name, number in self.shared.items():
             lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
-        for term in self.terms:
+        for term in (*self.terms, *([] if self.path is None else [_OnPath()])):
             self._bound_points(term, layout, lower, upper)
         return Program(layout, tuple(batches), Linear(ends.equations, layout), lower, upper)
 
@@ -195,39 +209,21 @@ class MotionProblem:
                 first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
                 near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
                 columns, known = (each[profile, : spline.count][near] for each in (stretch.columns, stretch.known))
-                given = known[columns < 0]
+                given, where = known[columns < 0], f"{self.name}: {term.title}"
                 if not ((given >= least - TOUCHING) & (given <= most + TOUCHING)).all():
                     found = f"{self.subject.names[profile]} is held at {given.tolist()} at an end"
-                    where = f"{self.name}: {term.title}"
                     raise ModelError(describe(found, where=where, allowed=f"{least} to {most}"))
                 free = columns[columns >= 0]
                 lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
+                if (lower[free] > upper[free]).any():
+                    found = f"no control points of {self.subject.names[profile]} are within {least} to {most}"
+                    raise ModelError(describe(f"{found} and within another term's bounds", where=where))
 
     def guess(self) -> Array:
-        """Return variables on straight lines between the given ends."""
-        program, layout = self.program, self.program.layout
-        x = np.zeros(program.n)
-        states = [each for each in self.conditions if isinstance(each, _State)]
-        first, last = dict[int, float](), dict[int, float]()
-        for each in states:
-            ends = {profile: value for (profile, order), value in each.values(self.subject.names).items() if order == 0}
-            (first if each._s == 0 else last).update(ends)
-        for profile, (begin, end) in enumerate(self._extras.values(), start=self.subject.names.moving):
-            first[profile], last[profile] = begin, end
-        spans = np.cumsum([0.0, *(sum(phase.bounds) / 2 for phase in self.stages)])
-        for index, stretch in enumerate(layout.stretches):
-            for profile, spline in enumerate(stretch.splines):
-                begin = first[profile] if profile in first else last.get(profile, 0.0)
-                end = last.get(profile, begin)
-                share = (spans[index] + spline.greville * (spans[index + 1] - spans[index])) / spans[-1]
-                columns = stretch.columns[profile, : spline.count]
-                free = columns >= 0
-                x[columns[free]] = (begin + share * (end - begin))[free]
-            if stretch.duration >= 0:
-                x[stretch.duration] = sum(stretch.phase.bounds) / 2
-        for name, number in self.shared.items():
-            x[layout.numbers[name]] = number.start
-        return np.clip(x, program.lower, program.upper)
+        """Return variables on straight lines between the positions that are given at ends of phases."""
+        from torsor.motion.starts import straight_lines
+
+        return straight_lines(self)
 
     def with_phases(self, *phases: Phase) -> "MotionProblem":
         """Return the problem with other phases; what was traced of its terms is used again."""
@@ -292,7 +288,8 @@ class MotionProblem:
     ) -> "Multistart":
         """Return what is found from that many random starts (seeds seed, seed + 1, ...), in several processes.
 
-        ``settings`` are those of ``solve``. The same seeds give the same results, whatever the number of workers.
+        ``settings`` are those of ``solve``; progress is shown with one worker only. The same seeds give the same
+        results, whatever the number of workers.
         """
         from torsor.motion.sweeps import multistart
 

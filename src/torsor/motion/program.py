@@ -79,12 +79,16 @@ class Program:
 
     @cached_property
     def scales(self) -> Array:
-        """What rows are divided by: half the distance of their bounds, or the size of the one that there is."""
+        """What rows are divided by: half the distance of their bounds, or the size of the one that there is.
+
+        Of an equation it is at least 1: that it is small does not mean that it must hold the better.
+        """
         lower, upper = self._raw_bounds
-        both = np.isfinite(lower) & np.isfinite(upper) & (upper > lower)
+        same = lower == upper
+        both = np.isfinite(lower) & np.isfinite(upper) & ~same
         one = np.where(np.isfinite(lower), np.abs(lower), np.where(np.isfinite(upper), np.abs(upper), 1.0))
         with np.errstate(invalid="ignore"):
-            scale = np.where(both, (upper - lower) / 2, one)
+            scale = np.where(same, np.maximum(one, 1.0), np.where(both, (upper - lower) / 2, one))
         return np.where((scale > 1e-6) & np.isfinite(scale), scale, 1.0)
 
     @cached_property

@@ -61,6 +61,8 @@ class Watch:
             signal.signal(signal.SIGINT, self._before)
         if self._live is not None:
             self._live.stop()
+            if not self._live.console.is_terminal:  # there the table has no end of its line
+                self._live.console.line()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.interrupted:

@@ -40,7 +40,10 @@ class _Reacting(Term):
         moving = [joint for joint in robot.joints if joint.child in robot.link_names]
         names = [joint.name for joint in moving]
         wrenches = node.wrenches()
-        for k in chosen(self.joints, names, self.title):
+        wanted = chosen(self.joints, names, self.title)
+        if not wanted:
+            raise ModelError(describe("joints is empty", where=self.title, allowed=", ".join(names)))
+        for k in wanted:
             row = wrenches[robot.link_names.index(moving[k].child), :]
             for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
                 if size is not None:
@@ -74,7 +77,7 @@ class Reactions(_Reacting, Rows):
 class Reaction(_Reacting, Cost):
     """Reactions of joints, measured by ``force`` (N) and ``moment`` (N m): x = |f| / force, |n| / moment.
 
-    ``kind`` is "squared", the integral of the sum of x^2; "mean", the same divided by the duration of the phase;
+    ``kind`` is "squared", the integral of the sum of x^2; "mean", the same divided by the time it is over;
     "power", the integral of the sum of x^power, which the largest x rule (``power`` is even, 8 by default: of a
     reaction at 0.8 of the scale it counts a sixth of one at the scale); or "peak", the largest x of all nodes,
     exactly: a shared number that no x exceeds.
@@ -126,7 +129,10 @@ class Reaction(_Reacting, Cost):
                 found = f"power is {self.power!r}"
                 raise ModelError(describe(found, where=self.title, allowed="an even whole number"))
             return sum((share ** (self.power // 2) for share in shares), start=ca.SX(0))
-        return sum(shares, start=ca.SX(0)) / (node.T if self.kind == "mean" else 1)
+        total: ca.SX = sum(shares, start=ca.SX(0))
+        if self.kind != "mean":
+            return total
+        return total / (node.T * (self.during[1] - self.during[0]) if self.at is None else np.unique(self.at).size)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

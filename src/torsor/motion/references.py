@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -35,17 +36,19 @@ class Reference(Cost):
     names: Sequence[str] | None = None
     scale: Any = 1.0
 
+    @cached_property
+    def _path(self) -> Path:
+        count = len(self.values) if isinstance(self.values, (Sequence, np.ndarray)) else 0
+        shares = np.linspace(0.0, 1.0, count) if self.shares is None else self.shares
+        return Path.of(self.values, 3, shares, f"{self.title}: values")
+
+    def fewest(self, subject: Subject) -> int:
+        """Return how many points its integral has at least."""
+        return max(super().fewest(subject), 8 * self._path.spline.count)
+
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum of squares."""
-        kept = chosen(self.names, node.robot.position_names, self.title)
-        path = self.values
-        if not isinstance(path, Path):
-            values = np.array(path, dtype=float)
-            if values.ndim != 2:
-                found = f"values of shape {values.shape}"
-                raise ModelError(describe(found, where=self.title, allowed="(moments, coordinates)"))
-            shares = np.linspace(0.0, 1.0, len(values)) if self.shares is None else self.shares
-            path = Path.through(values, 3, shares)
+        kept, path = chosen(self.names, node.robot.position_names, self.title), self._path
         if path.points.shape[1] != len(kept):
             found = f"values of {path.points.shape[1]} coordinates"
             raise ModelError(describe(found, where=self.title, allowed=f"{len(kept)}"))
@@ -56,13 +59,30 @@ class Reference(Cost):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class _OnPath(Rows):
+    """The progress of a robot that follows a joint path stays between the ends of it: beyond them is no path."""
+
+    name: str = "Path"
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is looked at in moments."""
+        return False
+
+    def point_bounds(self, subject: Subject) -> Mapping[int, tuple[float, float]]:
+        """Return bounds of the progress, the first profile."""
+        return {0: (0.0, 1.0)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Follow(Rows):
     """A ``point`` (3,) of a ``frame`` or link follows a curve in space, at a pace that is free.
 
     ``curve`` is a ``Path`` of points (3) in base axes, or points (K, 3) that one passes. How far it is along the curve,
-    from 0 at the first moment to 1 at the last, is a profile of its own, called ``progress``, that does not go back;
-    ``Phase.own`` may shape it by that name, and several frames may share it. Each component stays within ``tolerance``
-    (m) of the curve: it is above 0, as splines of joints meet no curve exactly.
+    from 0 at the start of its phases to 1 at their end, is a profile of its own, called ``progress``, that does not go
+    back; ``Phase.own`` may shape it by that name, and several frames may share it. ``during`` a part of a phase only
+    the part of the curve is followed that is passed then. Each component stays within ``tolerance`` (m) of the curve:
+    it is above 0, as splines of joints meet no curve exactly.
 
     Example:
         >>> Follow(frame="hand", curve=np.linspace([0.5, 0, 0], [0.5, 0, 0.3], 6), tolerance=1e-3).profiles()
@@ -87,7 +107,7 @@ class Follow(Rows):
         """Return the components of the deviation, and the rate of the progress."""
         near = positive(self.tolerance, "tolerance", self.title)
         node.robot.place(self.frame)
-        path = self.curve if isinstance(self.curve, Path) else Path.through(self.curve)
+        path = Path.of(self.curve, where=f"{self.title}: curve")
         if path.points.shape[1] != 3:
             found = f"a curve of {path.points.shape[1]} coordinates"
             raise ModelError(describe(found, where=self.title, allowed="points (3) in base axes"))

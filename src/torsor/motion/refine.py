@@ -49,7 +49,8 @@ def refined(
 ) -> "MotionResult":
     """Return the result of the problem with nodes added until all rows hold to a tolerance, in parts of their scales.
 
-    ``search(problem, before)`` solves a problem from an earlier result. ``passes`` of the result tell of each round.
+    ``search(problem, before)`` solves a problem from an earlier result. ``passes`` of the result tell of each round. If
+    rows still do not hold at the end, the status says so, and why it is the end.
     """
     from torsor.motion.result import Pass
 
@@ -58,9 +59,10 @@ def refined(
         return Pass(nodes, each.max_violation_fine, each.objective, each.outcome.iterations)
 
     passes, setup, seconds = [told(result)], result.setup_seconds, result.solve_seconds
-    for _ in range(MOST):
-        missing = missing_nodes(result, tolerance)
-        if not sum(len(each) for each in missing):
+    why = ""
+    while sum(map(len, missing := missing_nodes(result, tolerance))):
+        if result.is_stopped or len(passes) > MOST:
+            why = result.status if result.is_stopped else f"after {MOST} rounds"
             break
         phases = [
             replace(phase, nodes=np.union1d(phase.nodes, more))
@@ -70,7 +72,12 @@ def refined(
         setup, seconds = setup + better.setup_seconds, seconds + better.solve_seconds
         if not better.is_feasible:
             passes.append(told(better))
+            why = better.status
             break
         result = better
         passes.append(told(result))
-    return replace(result, passes=tuple(passes), setup_seconds=setup, solve_seconds=seconds)
+    outcome = result.outcome
+    if why:
+        short = f"bounds hold to {result.max_violation_fine:.2g} between nodes, where refinement ended: {why}"
+        outcome = replace(outcome, status=f"{outcome.status}; {short}")
+    return replace(result, outcome=outcome, passes=tuple(passes), setup_seconds=setup, solve_seconds=seconds)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.errors import ModelError, describe
 from torsor.motion.kinds import kind_of
 from torsor.motion.samples import Moments
 from torsor.simulation import Trajectory, simulate
@@ -48,6 +49,9 @@ def replay(result: "MotionResult", steps: int) -> Replay:
     Coordinates without a drive have no force, whatever little the splines leave there. Forces are functions of time
     alone, held during each step at their value in its middle, so that the error is one of second order in the step.
     """
+    if type(steps) is not int or steps < 1:
+        where = result.problem.name
+        raise ModelError(describe(f"steps is {steps!r}", where=where, allowed="a whole number above 0"))
     robot, shares = result.robot, np.linspace(0.0, 1.0, steps + 1)
     wanted = Moments.of_shares(result.problem, result.x, [shares] * len(result.durations))
     q, v, begun, parts = wanted.q[0], wanted.v[0], 0.0, list[Trajectory]()

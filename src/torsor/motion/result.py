@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 
 GRID = 200  # steps of the profiles in each phase
 CLOSER = 10  # times as many nodes, on which violations are proven
+HELD = 1e-8  # of a row's scale: what is less outside its bound is not, whatever the tolerance
 
 
 class Part(NamedTuple):
@@ -118,6 +119,11 @@ class MotionResult(Profiled):
         return self.outcome.is_solved
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether Ctrl-C or the most seconds ended the search."""
+        return self.status.startswith("stopped by") or "seconds" in self.status
+
+    @property
     def iterations(self) -> int:
         """Iterations of the solver, of all rounds of refinement together."""
         return sum(each.iterations for each in self.passes) if self.passes else self.outcome.iterations
@@ -165,7 +171,7 @@ class MotionResult(Profiled):
         traced = problem._trace([term if term.weight == 1.0 else replace(term, weight=1.0)])
         for index, phase in enumerate(problem.stages):
             if term.holds_in(index, phase):
-                batch = Batch(traced, self.program.layout, index, *moments_of(term, phase))
+                batch = Batch(traced, self.program.layout, index, *moments_of(term, phase, self.problem.subject))
                 total += batch.value(self.x)[1]
         return Part(term.title, float(term.weight), total)
 
@@ -208,8 +214,8 @@ class MotionResult(Profiled):
 
     @property
     def is_feasible(self) -> bool:
-        """Whether all rows hold at the nodes, to ten times the tolerance."""
-        return self.max_violation <= 10 * self.tolerance
+        """Whether all rows hold at the nodes, to ten times the tolerance, or to 1e-8 if that is more."""
+        return self.max_violation <= max(10 * self.tolerance, HELD)
 
     @cached_property
     def active(self) -> list[Active]:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.motion.files import load_problem
 from torsor.motion.result import MotionResult, Pass
-from torsor.motion.solvers.outcome import Iteration, Outcome
+from torsor.motion.solvers import SOLVERS
+from torsor.motion.solvers.outcome import Iteration, Outcome, violation
 from torsor.motion.writing import save_problem
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["load", "save", "to_csv"]
 
 VERSION = 1
-LONGEST = 1000  # letters of a status
+LONGEST, MOST = 1000, 10**9  # letters of a status, and iterations
+OUTSIDE = 1e-3  # by which solvers leave a variable outside its bounds at most
 # What reading a file from anywhere may raise.
 _BROKEN = (ValueError, TypeError, ArithmeticError, MemoryError, AttributeError, EOFError, RuntimeError, OSError)
 
@@ -109,12 +111,21 @@ def _result(found: dict[str, NDArray[Any]], problem: "MotionProblem") -> MotionR
     if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"]).all():
         raise ValueError("numbers that are not finite")
     status, solver = str(found["status"]), str(found["solver"])
-    if max(len(status), len(solver)) > LONGEST:
-        raise ValueError("a status that is too long")
+    if len(status) > LONGEST or not status.isprintable():  # what a terminal would obey
+        raise ValueError("a status that is too long, or not to be printed")
+    if solver not in SOLVERS:
+        raise ValueError(f"solver {solver[:50]!r}; allowed: {', '.join(SOLVERS)}")
     objective, iterations, is_solved, tolerance = found["figures"].tolist()
+    if not (0 <= iterations <= MOST and tolerance > 0):
+        raise ValueError(f"{iterations:g} iterations to a tolerance of {tolerance:g}")
+    if not (np.isfinite(found["passes"]).all() and (np.abs(found["log"][:, 0]) <= MOST).all()):
+        raise ValueError("a log of numbers that are not finite, or too large")
     log = [Iteration(int(number), *rest) for number, *rest in found["log"].tolist()]
     multipliers = found["multipliers"], found["bound_multipliers"]
-    outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log)
+    if (np.maximum(program.lower - found["x"], found["x"] - program.upper) > OUTSIDE).any():
+        raise ValueError("variables outside their bounds")
+    away = violation(program, found["x"], program.value(found["x"])[1])
+    outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, away)
     passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
     setup, seconds = found["seconds"].tolist()
     return MotionResult(problem, outcome, solver, tolerance, setup, seconds, passes)

@@ -95,7 +95,11 @@ class Moments:
     """
 
     def __init__(self, problem: "MotionProblem", x: Array, t: ArrayLike):
-        self._problem, self._x, self.times = problem, x, np.asarray(t, dtype=float)
+        try:
+            self.times = np.asarray(t, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(describe(f"at {t!r}", where=problem.name, allowed="times in s")) from None
+        self._problem, self._x = problem, x
         durations = np.array([stretch.seconds(x) for stretch in problem.program.layout.stretches])
         ends = np.cumsum(durations)
         T, near = float(ends[-1]), ROUNDING * float(ends[-1])
@@ -127,7 +131,10 @@ class Moments:
         for phase in np.unique(phases):
             own = order[phases[order] == phase]
             parts.append(sampled(self._problem, self._x, int(phase), shares[own], names))
-        found = {name: np.concatenate([part[name] for part in parts]) for name in names} if parts else {}
+        if not parts:  # no moments have shapes too
+            first = sampled(self._problem, self._x, 0, np.zeros(1), names)
+            return {name: values[:0] for name, values in first.items()}
+        found = {name: np.concatenate([part[name] for part in parts]) for name in names}
         back = np.argsort(order)
         return {name: values[back].reshape(*self.times.shape, -1) for name, values in found.items()}
 
@@ -168,7 +175,8 @@ class Moments:
     @cached_property
     def reactions(self) -> Array:
         """Joint reactions (K, L, 6): moment and force, in N m and N."""
-        return self._found(REACTIONS)["reactions"].reshape(*self.times.shape, -1, 6)
+        found = self._found(REACTIONS)["reactions"]
+        return found.reshape(*self.times.shape, found.shape[-1] // 6, 6)
 
 
 class Profiled:

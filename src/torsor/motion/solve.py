@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.failure import MotionError, conflict
+from torsor.motion.failure import MotionError, check_given, conflict
 from torsor.motion.finer import violations
 from torsor.motion.progress import Watch
 from torsor.motion.refine import refined
-from torsor.motion.result import MotionResult
-from torsor.motion.solvers import SOLVERS, least_violation
+from torsor.motion.result import HELD, MotionResult
+from torsor.motion.solvers import SOLVERS, least_violation, least_widening
 from torsor.motion.solvers.outcome import Outcome, Settings
 from torsor.motion.starts import is_same_program, read_start
 
@@ -25,6 +25,7 @@ __all__ = ["DEFAULTS", "Search", "solve"]
 Array = NDArray[np.float64]
 
 REFINED = 1e-4  # of a row's scale, where refinement ends unless it is said otherwise
+RANGES = {"tolerance": (1e-12, 0.1), "iterations": (1, 10**9), "seconds": (1e-9, np.inf)}
 DEFAULTS: dict[str, Any] = {
     "solver": "ipopt",
     "tolerance": 1e-6,
@@ -55,7 +56,7 @@ class Search:
             if key not in DEFAULTS:
                 raise ModelError(describe(f"unknown setting {key!r}", where=where, allowed=", ".join(DEFAULTS)))
         values = DEFAULTS | {key: value for key, value in given.items() if value is not None}
-        if values["solver"] not in SOLVERS:
+        if not (isinstance(values["solver"], str) and values["solver"] in SOLVERS):
             found = f"solver is {values['solver']!r}"
             raise ModelError(describe(found, where=where, allowed=", ".join(map(repr, SOLVERS))))
         for key in ("tolerance", "seconds", "iterations"):
@@ -64,8 +65,12 @@ class Search:
             if isinstance(value, bool) or not isinstance(value, (int, np.integer) if whole else (int, float)):
                 allowed = "a whole number above 0" if whole else "a number above 0"
                 raise ModelError(describe(f"{key} is {value!r}", where=where, allowed=allowed))
-            if not value > 0:
-                raise ModelError(describe(f"{key} is {value!r}", where=where, allowed="above 0"))
+            least, most = RANGES[key]
+            if not least <= value <= most:
+                raise ModelError(describe(f"{key} is {value!r}", where=where, allowed=f"from {least:g} to {most:g}"))
+        for key in ("progress", "check"):
+            if not isinstance(values[key], bool):
+                raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
         refine = values["refine"]
         if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine < np.inf):
             allowed = "True, False, or a tolerance above 0 in parts of the rows' scales"
@@ -82,8 +87,10 @@ def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
         warm = None
     began = perf_counter()
     x = read_start(problem, start)
+    if search.check:
+        check_given(problem, max(10 * search.tolerance, HELD))
     result = _searched(problem, x, search, began, warm)
-    if not result.is_feasible and not _is_stopped(result):
+    if not result.is_feasible and not result.is_stopped:
         result = _from_nearest(problem, result, search, perf_counter() - began)
     if search.refine is not False and result.is_feasible:
         tolerance = REFINED if search.refine is True else float(search.refine)
@@ -94,10 +101,6 @@ def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
 
         result = refined(result, tolerance, again)
     return result
-
-
-def _is_stopped(result: MotionResult) -> bool:
-    return result.status.startswith("stopped by") or "seconds" in result.status
 
 
 def _searched(problem: "MotionProblem", x: Array, search: Search, began: float, warm: Outcome | None) -> MotionResult:
@@ -130,6 +133,8 @@ def _check_start(problem: "MotionProblem", x: Array) -> None:
         row = problem.program.rows[wrong[0]]
         where = f"{problem.name}: {row.title}: {row.label}"
         found = f"no number at the start (share {row.s:.3g} of phase {row.phase})" if row.s is not None else "no number"
+        if problem.subject.is_closed:
+            found += ": loops that cannot be closed?"
         raise ModelError(describe(found, where=where, fix="start elsewhere (start=, random_start)"))
     if not np.isfinite(f):
         fix = "start elsewhere (start=, random_start)"
@@ -142,16 +147,18 @@ def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search
     short = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
     bounds = short.outcome.bound_multipliers[: program.n]  # behind these are those of the violations themselves
     nearest = replace(short.outcome, x=short.x, bound_multipliers=bounds)
-    enough = 10 * search.tolerance
+    enough = max(10 * search.tolerance, HELD)
     if violations(program, nearest.x).max(initial=0.0) <= enough:
         again = _searched(problem, nearest.x, left, perf_counter(), None)
         result = replace(again, setup_seconds=result.setup_seconds, solve_seconds=spent + again.solve_seconds)
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name))
         error.violation = result.max_violation
     elif nearest.is_solved:
-        error = conflict(problem, nearest, enough)
+        wide, _, _ = least_widening(program, nearest.x, Settings(search.tolerance, search.iterations, left.seconds))
+        error = conflict(problem, nearest, wide, enough)
         status = f"infeasible: {', '.join(error.conflict)} conflict"
-        result = replace(result, outcome=replace(nearest, status=status, is_solved=False))
+        nearest = replace(nearest, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))
+        result = replace(result, outcome=replace(nearest, x=wide, status=status, is_solved=False))
     else:
         fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name, fix=fix))

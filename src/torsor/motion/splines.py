@@ -17,12 +17,38 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 
-__all__ = ["DEGREES", "Spline"]
+__all__ = ["DEGREES", "Spline", "finite_numbers", "whole_number"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 DEGREES = range(3, 8)
+
+
+def whole_number(value: object) -> int | None:
+    """Return a whole number, or None for what is none.
+
+    Example:
+        >>> whole_number(np.int64(3)), whole_number(3.0), whole_number(True)
+        (3, None, None)
+    """
+    return int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
+
+
+def finite_numbers(value: object) -> Array | None:
+    """Return a number, or a list of them, as an array (K,), or None for what is none.
+
+    Example:
+        >>> finite_numbers((1, 2.5)), finite_numbers("2"), finite_numbers([1.0, np.nan])
+        (array([1. , 2.5]), None, None)
+    """
+    try:
+        array = np.array(value)
+    except ValueError:  # rows of several lengths
+        return None
+    if array.dtype.kind not in "iuf" or array.ndim > 1 or not np.isfinite(array).all():
+        return None
+    return array.astype(float).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +67,24 @@ class Spline:
     inner: Array
 
     def __post_init__(self) -> None:
-        if type(self.degree) is not int or self.degree not in DEGREES:
+        degree = whole_number(self.degree)
+        if degree not in DEGREES:
             allowed = f"{DEGREES.start} to {DEGREES.stop - 1}"
             raise ModelError(describe(f"degree is {self.degree!r}", where="spline", allowed=allowed))
-        inner = np.array(self.inner, dtype=float)
-        if inner.ndim != 1 or not (np.diff(inner, prepend=0.0, append=1.0) > 0).all():
-            raise ModelError(describe(f"knots are {inner.tolist()}", where="spline", allowed="rising, between 0 and 1"))
+        inner = finite_numbers(self.inner)
+        if inner is None or not (np.diff(inner, prepend=0.0, append=1.0) > 0).all():
+            raise ModelError(describe(f"knots are {self.inner!r}", where="spline", allowed="rising, between 0 and 1"))
         inner.setflags(write=False)
+        object.__setattr__(self, "degree", degree)
         object.__setattr__(self, "inner", inner)
 
     @classmethod
     def uniform(cls, count: int, degree: int = 3) -> "Spline":
         """Return the spline with that many control points and knots at equal distances."""
-        if type(count) is not int or count <= degree:
-            raise ModelError(describe(f"{count!r} control points", where="spline", allowed=f"{degree + 1} or more"))
-        return cls(degree, np.linspace(0.0, 1.0, count - degree + 1)[1:-1])
+        least, points = cls(degree, np.zeros(0)).count, whole_number(count)
+        if points is None or points < least:
+            raise ModelError(describe(f"{count!r} control points", where="spline", allowed=f"{least} or more"))
+        return cls(degree, np.linspace(0.0, 1.0, points - least + 2)[1:-1])
 
     @property
     def count(self) -> int:

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.motion.ends import _State
 from torsor.motion.layout import Layout, Stretch
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
     from torsor.motion.result import MotionResult
 
-__all__ = ["from_profiles", "from_result", "is_same_program", "random_start", "read_start"]
+__all__ = ["from_profiles", "from_result", "is_same_program", "random_start", "read_start", "straight_lines"]
 
 Array = NDArray[np.float64]
 
@@ -47,6 +48,45 @@ def read_start(problem: "MotionProblem", start: Any) -> Array:
             raise ModelError(describe(found, where=problem.name, allowed=allowed))
         x = given if is_x else from_profiles(problem, given)
     return np.clip(x, program.lower, program.upper)
+
+
+def straight_lines(problem: "MotionProblem") -> Array:
+    """Return variables (n,) whose profiles are straight lines between what ends of phases say, and rest elsewhere."""
+    program = problem.program
+    x, spans = np.zeros(program.n), np.cumsum([0.0, *(sum(phase.bounds) / 2 for phase in problem.stages)])
+    known = _known(problem, spans)
+    for index, stretch in enumerate(program.layout.stretches):
+        for profile, spline in enumerate(stretch.splines):
+            times = spans[index] + spline.greville * (spans[index + 1] - spans[index])
+            columns, at = stretch.columns[profile, : spline.count], sorted(known[profile])
+            line = np.interp(times, at, [known[profile][time] for time in at])
+            x[columns[columns >= 0]] = line[columns >= 0]
+        if stretch.duration >= 0:
+            x[stretch.duration] = sum(stretch.phase.bounds) / 2
+    for name, number in problem.shared.items():
+        x[program.layout.numbers[name]] = number.start
+    return np.clip(x, program.lower, program.upper)
+
+
+def _known(problem: "MotionProblem", spans: Array) -> list[dict[float, float]]:
+    """Return of each profile {time: position} where ends say it, the phases lasting from one of ``spans`` to the next.
+
+    Of a profile about which nothing is said it is 0, or what it is in the way of assembly.
+    """
+    names, assembly = problem.subject.names, problem.assembly
+    known: list[dict[float, float]] = [{} for _ in names]
+    for each in problem.conditions:
+        if isinstance(each, _State):
+            time = float(spans[each.index(len(problem.stages)) + (each._s == 1)])
+            for (profile, order), value in each.values(names).items():
+                if order == 0:
+                    known[profile][time] = value
+    for k, ((begin, end), live) in enumerate(zip(problem._extras.values(), problem._lives, strict=True)):
+        known[names.moving + k] = {float(spans[live[0]]): begin, float(spans[live[-1] + 1]): end}
+    for profile, own in enumerate(known):
+        if not own:
+            own[0.0] = 0.0 if assembly is None else float(assembly[problem.subject.places[profile]])
+    return known
 
 
 def from_profiles(problem: "MotionProblem", profiles: Array) -> Array:
@@ -158,7 +198,9 @@ def random_start(problem: "MotionProblem", seed: int, spread: float = 1.0) -> Ar
         >>> bool((random_start(problem, 3) == problem.random_start(3)).all())
         True
     """
-    if not (np.isfinite(spread) and spread >= 0):
+    if not (isinstance(seed, int | np.integer) and seed >= 0):
+        raise ModelError(describe(f"seed is {seed!r}", where=problem.name, allowed="a whole number, 0 or more"))
+    if not (isinstance(spread, int | float) and np.isfinite(spread) and spread >= 0):
         raise ModelError(describe(f"spread is {spread!r}", where=problem.name, allowed="a number, 0 or more"))
     rng, x, program = np.random.default_rng(seed), problem.guess(), problem.program
     layout = program.layout

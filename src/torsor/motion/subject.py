@@ -22,6 +22,7 @@ from torsor.dynamics.configuration import steps
 from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.motion.paths import Path
+from torsor.motion.splines import finite_numbers
 from torsor.parametric import Parametric
 
 __all__ = ["ORDERS", "Profiles", "Subject"]
@@ -68,6 +69,9 @@ class Subject:
             raise ModelError(
                 describe(found, where=robot.name, allowed="joints with as many positions as freedoms", fix=fix)
             )
+        if not isinstance(self.frozen, Mapping) or finite_numbers(list(self.frozen.values()) or 0.0) is None:
+            found = f"frozen is {self.frozen!r}"
+            raise ModelError(describe(found, where=robot.name, allowed="{coordinate: a finite number}"))
         for name in self.frozen:
             if name not in robot.coordinate_names:
                 allowed = ", ".join(robot.coordinate_names)
@@ -81,9 +85,12 @@ class Subject:
         if self.path is not None and (self.path.points.shape[1] != robot.nv or self.frozen):
             found = f"a path of {self.path.points.shape[1]} coordinates, with {len(self.frozen)} frozen"
             raise ModelError(describe(found, where=robot.name, allowed=f"a path of all {robot.nv}, none frozen"))
-        if self.assembly is not None and (not robot.loops or np.shape(self.assembly) != (robot.nq,)):
-            found = f"assembly of shape {np.shape(self.assembly)}"
-            raise ModelError(describe(found, where=robot.name, allowed=f"({robot.nq},), for a robot with loops"))
+        given = None if self.assembly is None else finite_numbers(self.assembly)
+        if self.assembly is not None and (not robot.loops or given is None or len(given) != robot.nq):
+            found, allowed = f"assembly is {self.assembly!r}", f"{robot.nq} positions, for a robot with loops"
+            raise ModelError(describe(found, where=robot.name, allowed=allowed))
+        if not self.names:
+            raise ModelError(describe("nothing moves", where=robot.name, fix="freeze fewer coordinates"))
         twice = [name for name in self.extras if name in self.names[: self.names.moving]]
         if twice:
             found = f"a profile {twice[0]!r} beside the coordinate of that name"

@@ -101,13 +101,14 @@ def multistart(
     _count(count, "count", problem.name)
     _count(workers, "workers", problem.name)
     search = Search.of(problem.name, **(dict(problem.settings) | settings | {"check": False}))
-    seeds, x = range(seed, seed + count), problem.random_start(seed, spread)
+    x = problem.random_start(seed, spread)
+    seeds = range(seed, seed + count)
     with np.errstate(all="ignore"):  # compiled once, before processes are made
         problem.program.value(x), problem.program.slope(x)
         problem.program.bend(x, np.zeros(problem.program.m), 1.0)
-    _shared.update(problem=problem, spread=spread, search=search)
+    _shared.update(problem=problem, spread=spread, search=replace(search, progress=search.progress and workers == 1))
     try:
-        if workers == 1 or not sys.platform.startswith("linux"):
+        if min(workers, count) == 1 or not sys.platform.startswith("linux"):
             found = [_one(each) for each in seeds]
         else:
             with warnings.catch_warnings():
@@ -154,7 +155,8 @@ def continuation(
 def pareto(problem: "MotionProblem", shares: Sequence[float], **settings: Any) -> list[MotionResult]:
     """Return the results for u of the first part of the objective and 1 - u of the second, for each u of ``shares``.
 
-    The problem has two parts, whose own weights are kept as factors. Each search starts from the result before.
+    The problem has two parts, whose own weights stay as factors, which make them alike in size: their weights are then
+    u w1 and (1 - u) w2. Each search starts from the result before.
 
     Example:
         >>> import torsor
@@ -171,7 +173,7 @@ def pareto(problem: "MotionProblem", shares: Sequence[float], **settings: Any) -
         found = f"the objective has {len(problem.costs)} parts"
         raise ModelError(describe(found, where=problem.name, allowed="two of them"))
     for each in shares:
-        if not (np.isfinite(each) and 0 <= each <= 1):
+        if not (isinstance(each, int | float | np.number) and 0 <= each <= 1):
             raise ModelError(describe(f"a share is {each!r}", where=problem.name, allowed="from 0 to 1"))
     first, second = problem.costs
 

@@ -25,8 +25,6 @@ from torsor.motion.ends import End, Start
 from torsor.motion.limits import Torques
 from torsor.motion.objectives import Time
 from torsor.motion.problem import MotionProblem
-from torsor.motion.solvers.ipopt import solve_ipopt
-from torsor.motion.solvers.outcome import Settings
 
 __all__ = ["BangBang", "switching"]
 
@@ -116,9 +114,14 @@ def switching(solved: MotionProblem | Solved, tolerance: float = 1e-10, iteratio
         >>> round(best.T, 9), [each.round(6).tolist() for each in best.switches]
         (0.39185454, [[0.195927], [0.045709, 0.2353]])
     """
-    problem = solved if isinstance(solved, MotionProblem) else solved.problem
+    problem = solved if isinstance(solved, MotionProblem) else getattr(solved, "problem", None)
+    if not isinstance(problem, MotionProblem):
+        raise ModelError(describe(f"switching of {solved!r}", allowed="a MotionProblem or its MotionResult"))
+    for what, number in (("tolerance", tolerance), ("iterations", iterations)):
+        if not (isinstance(number, int | float) and number > 0):
+            raise ModelError(describe(f"{what} is {number!r}", where=problem.name, allowed="a number above 0"))
     task = _task(problem)
-    x = solve_ipopt(problem.program, problem.guess(), Settings()).x if problem is solved else solved.x  # type: ignore[union-attr]
+    x = problem.solve().x if isinstance(solved, MotionProblem) else solved.x
     first, switches, T = _structure(problem, task, x)
     found = _Shooting(task, first, np.repeat(np.arange(len(switches)), [len(each) for each in switches]))
     if len(found.order) + 1 != 2 * task.robot.nv:
@@ -155,7 +158,10 @@ def _task(problem: MotionProblem) -> _Task:
             found = f"{kind.__name__} has other values than q and v of every coordinate"
             raise ModelError(describe(found, where=where, fix="give q and v, and no more"))
         states.append(np.array([given[profile, order] for order in (0, 1) for profile in range(n)]))
-    bounds = [each.bound(problem._node) for each in problem.conditions if isinstance(each, Torques)]
+    limits = [each for each in problem.conditions if isinstance(each, Torques)]
+    if any(each.at is not None or tuple(each.during) != (0.0, 1.0) for each in limits):
+        raise ModelError(describe("torques with bounds at times", where=where, allowed="bounds all the time"))
+    bounds = [each.bound(problem._node) for each in limits]
     if len(bounds) != 1 or bounds[0].labels != names or not np.isfinite([bounds[0].lower, bounds[0].upper]).all():
         raise ModelError(describe("torques without both bounds", where=where, fix="give Torques of every coordinate"))
     return _Task(subject.robot, states[0], states[1], bounds[0].lower, bounds[0].upper)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.motion.node import Node
-from torsor.motion.phase import Phase
+from torsor.motion.phase import Phase, is_phase
+from torsor.motion.splines import finite_numbers
 from torsor.motion.subject import Subject
 
 __all__ = ["Bound", "Cost", "Number", "Rows", "Term", "chosen", "named", "one_of", "positive", "spread"]
@@ -76,21 +78,26 @@ class Term:
         """Return bounds of the control points of profiles, by their indices."""
         return {}
 
+    def check(self) -> None:
+        """Refuse moments that are none, and a name that is no string."""
+        if not isinstance(self.name, str):
+            raise ModelError(describe(f"name is {self.name!r}", where=type(self).__name__, allowed="a string"))
+        at, during = (finite_numbers(each) for each in (self.at, self.during))
+        if self.at is not None and (at is None or not at.size or at.min() < 0 or at.max() > 1):
+            raise ModelError(describe(f"at is {self.at!r}", where=self.title, allowed="shares from 0 to 1"))
+        if during is None or during.size != 2 or not 0 <= during[0] <= during[1] <= 1:
+            allowed = "(first, last) share of the phase, from 0 to 1"
+            raise ModelError(describe(f"during is {self.during!r}", where=self.title, allowed=allowed))
+
     def holds_in(self, index: int, phase: Phase) -> bool:
         """Whether it belongs to a phase."""
-        return self.phase is None or self.phase in (index, phase.name)
+        return self.phase is None or is_phase(self.phase, index, phase)
 
     def moments(self, phase: Phase) -> Array:
         """Return the shares (K,) of a phase at which it holds."""
         if self.at is not None:
-            moments = np.unique(np.asarray(self.at, dtype=float).ravel())
-            if not moments.size or not (np.isfinite(moments).all() and moments[0] >= 0 and moments[-1] <= 1):
-                raise ModelError(describe(f"at is {self.at!r}", where=self.title, allowed="shares from 0 to 1"))
-            return moments
+            return np.unique(np.asarray(self.at, dtype=float))
         first, last = self.during
-        if not 0 <= first <= last <= 1:
-            allowed = "(first, last) share of the phase, from 0 to 1"
-            raise ModelError(describe(f"during is {self.during!r}", where=self.title, allowed=allowed))
         nodes = phase.nodes
         inside = nodes[(nodes > first + TOUCHING) & (nodes < last - TOUCHING)]
         return np.unique(np.concatenate([[first], inside, [last]]))
@@ -117,6 +124,20 @@ class Cost(Term):
         """Whether it is a sum over moments, and no integral."""
         return self.at is not None
 
+    def check(self) -> None:
+        """Refuse moments that are none, an integral over no time, and a weight that is no number."""
+        super().check()
+        if not self.is_sum and not self.during[0] < self.during[1]:
+            found = f"during is {self.during!r}: an integral over no time"
+            raise ModelError(describe(found, where=self.title, fix="give a longer one, or at, for a sum over moments"))
+        weight = finite_numbers(self.weight)
+        if weight is None or np.ndim(self.weight):
+            raise ModelError(describe(f"weight is {self.weight!r}", where=self.title, allowed="a finite number"))
+
+    def fewest(self, subject: Subject) -> int:
+        """Return how many points its integral has at least: what follows a path is as wound as that."""
+        return 0 if subject.path is None else 12 * subject.path.spline.count
+
     def integrand(self, node: Node) -> ca.SX:
         """Return what is integrated."""
         raise NotImplementedError
@@ -130,12 +151,12 @@ def spread(value: Any, count: int, where: str) -> Array:
         [2.0, 2.0, 2.0]
     """
     try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.shape not in ((), (count,)) or np.isnan(array).any():
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        array = np.array("")
+    if array.dtype.kind not in "iuf" or array.shape not in ((), (count,)) or np.isnan(array).any():
         raise ModelError(describe(f"{value!r}", where=where, allowed=f"a number, or {count} of them"))
-    return np.broadcast_to(array, (count,))
+    return np.broadcast_to(array.astype(float), (count,))
 
 
 def named(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
@@ -161,6 +182,8 @@ def chosen(wanted: Sequence[str] | None, names: Sequence[str], where: str) -> li
     """
     if isinstance(wanted, str):
         wanted = [wanted]
+    if not isinstance(wanted, (Sequence, NoneType)):
+        raise ModelError(describe(f"{wanted!r}", where=where, allowed=f"some of {', '.join(names)}"))
     for name in wanted or ():
         if name not in names:
             raise ModelError(describe(f"no {name!r}", where=where, allowed=", ".join(names)))

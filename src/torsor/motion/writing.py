@@ -12,6 +12,7 @@ from torsor.formats.toml_schema import Table, error
 from torsor.motion.ends import Ends
 from torsor.motion.files import SETTINGS, VERSION
 from torsor.motion.kinds import FORM, KEY, kind_of, kinds
+from torsor.motion.paths import Path as JointPath
 from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms import Cost, Rows
@@ -32,16 +33,15 @@ def save_problem(problem: MotionProblem, path: Path) -> None:
 def _content(problem: MotionProblem, robot: str) -> str:
     head: Table = {"torsor": VERSION, "name": problem.name, "robot": robot}
     if isinstance(problem.robot, Parametric):
-        head["free"] = list(problem.robot.names)
+        paths = problem.robot.paths
+        head["free"] = list(paths) if all(name == path for name, path in paths.items()) else paths
     if problem.assembly is not None:
         head["assembly"] = _plain(list(problem.assembly), "assembly")
     blocks = [_block("", head)]
     if problem.frozen:
         blocks.append(_block("[frozen]", {key: float(value) for key, value in problem.frozen.items()}))
     if problem.path is not None:
-        spline = problem.path.spline
-        table = {"degree": spline.degree, "knots": spline.inner.tolist(), "points": problem.path.points.tolist()}
-        blocks.append(_block("[path]", table))
+        blocks.append(_block("[path]", _plain(problem.path, "path")))
     for name, number in problem.numbers.items():
         blocks.append(_block(f"[numbers.{_key(name)}]", number._asdict()))
     settings = {key: problem.settings[field] for key, field in SETTINGS.items() if field in problem.settings}
@@ -112,6 +112,9 @@ def _plain(value: Any, where: str) -> Any:
         return {str(key): _plain(each, where) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(each, where) for each in value]
+    if isinstance(value, JointPath):
+        spline = value.spline
+        return {"degree": spline.degree, "knots": spline.inner.tolist(), "points": value.points.tolist()}
     if is_dataclass(value) and type(value).__module__ == "torsor.motion.distances":  # bodies, tables with a kind
         return {KEY: type(value).__name__.lower()} | _entries(value, where)
     fix = "keep this problem in Python"

@@ -17,7 +17,7 @@ from torsor.robot.mechanism import Mechanism, Place
 from torsor.robot.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp
 
-__all__ = ["PAIRS", "Free", "Number", "free_numbers", "read_number", "with_numbers"]
+__all__ = ["PAIRS", "Free", "Number", "free_numbers", "paths_of", "read_number", "with_numbers"]
 
 PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 """Where the six components of an inertia stand."""
@@ -84,6 +84,24 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
         what = f"{double!r} is named twice" if found else "no number is named"
         raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
     return tuple(found)
+
+
+def paths_of(mechanism: Mechanism, free: Sequence[Free]) -> dict[str, str | dict[str, float]]:
+    """Return the mapping from which ``free_numbers`` makes these numbers."""
+    found: dict[str, str | dict[str, float]] = {}
+    for each in free:
+        shares = {_path(mechanism, number): share for number, share in each.shares}
+        alone = len(shares) == 1 and each.shares[0][1] == 1 and each.value == read_number(mechanism, each.shares[0][0])
+        found[each.name] = next(iter(shares)) if alone else shares
+    return found
+
+
+def _path(mechanism: Mechanism, number: Number) -> str:
+    if number.part == "gravity":
+        return f"gravity.{_XYZ[number.component]}"
+    owner = getattr(mechanism, number.part)[number.index]
+    component = _fields(owner)[number.field][number.component]
+    return ".".join(filter(None, (number.part, owner.name, number.field, component)))
 
 
 def _share(mechanism: Mechanism, path: str, share: Any) -> float:

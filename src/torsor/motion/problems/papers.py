@@ -42,7 +42,7 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
     numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4; 0.56714 s and 0.748623, the
     natural reading that comes nearest), and "without-offset", where the link's angle is q2 and not pi/2 + q2 (0.58578 s
     and 0.773235); its q2 is counted from there, so that positions are pi/2 less than those printed. None is proven.
-    ``motion.pareto`` gives the front over u.
+    ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the front of time and effort over u.
 
     Example:
         >>> round(slide_link(points=8).solve(tolerance=1e-9).objective, 5)

@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 SHARES = 9  # how many shares of the corrector are tried
 NEAREST = 0.99  # of the way to a bound that a step goes at most
+CLOSEST = 1e-15  # share of a bound's size that is kept from it, where rounding leaves nothing
 
 
 def largest(gap: Array, change: Array, nearest: float) -> Array:
@@ -70,6 +71,15 @@ class Point:
     def upper(self) -> Array:
         """Upper bounds of w."""
         return np.concatenate([self.form.upper, self.form.row_upper])
+
+    @cached_property
+    def inner(self) -> tuple[Array, Array]:
+        """Bounds of w, a little inside."""
+        sides = []
+        for side, sign in ((self.lower, 1), (self.upper, -1)):
+            size = np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
+            sides.append(side + sign * np.minimum(CLOSEST * size, (self.upper - self.lower) / 4))
+        return sides[0], sides[1]
 
     @cached_property
     def gaps(self) -> tuple[Array, Array]:
@@ -144,7 +154,7 @@ class Point:
 
     def moved(self, step: Step, length: float, dual_length: float, mu: float) -> "Point":
         """Return the point a step away, with multipliers of bounds that fit its gaps."""
-        w = self.w + length * step.w
+        w = np.clip(self.w + length * step.w, *self.inner)
         gaps = w - self.lower, self.upper - w
         z = []
         for old, change, gap in zip((self.z_lower, self.z_upper), step[3:], gaps, strict=True):

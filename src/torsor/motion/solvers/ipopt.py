@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torsor.motion.solvers.outcome import Outcome, Settings, Solvable
 from torsor.motion.solvers.record import Record, searched
 
-__all__ = ["solve_ipopt"]
+__all__ = ["ipopt_options", "solve_ipopt"]
 
 Array = NDArray[np.float64]
 
@@ -24,15 +24,11 @@ WORDS = {
     "User_Requested_Stop": "stopped",
     "Restoration_Failed": "no feasible motion was found nearby",
     "Search_Direction_Becomes_Too_Small": "stopped: no better step was found",
+    "Not_Enough_Degrees_Of_Freedom": "stopped: more equations than variables (the solver 'condensed' takes these)",
     "Diverging_Iterates": "stopped: variables grow without bound",
 }
 
 OPTIONS = {
-    "ipopt.mu_strategy": "adaptive",
-    "ipopt.mumps_pivtol": 1e-6,
-    "ipopt.print_level": 0,
-    "ipopt.sb": "yes",
-    "print_time": False,
     "no_nlp_grad": True,
     "calc_lam_p": False,
     "calc_lam_x": False,
@@ -136,6 +132,29 @@ class _Calls:
         return (0.0,)
 
 
+def ipopt_options(program: Solvable, tolerance: float) -> dict[str, Any]:
+    """Return how IPOPT itself is set, whoever evaluates the program.
+
+    Example:
+        >>> from torsor.motion.solvers.formula import Formula
+        >>> valley = Formula(lambda x: (x[0] - 2) ** 2 + x[1] ** 2, lambda x: x[0] + x[1], n=2, row_upper=1.0)
+        >>> ipopt_options(valley, 1e-6)["ipopt.mu_strategy"]
+        'adaptive'
+    """
+    sides = (program.lower, program.upper, program.row_lower, program.row_upper)
+    bounds = sum(int(np.isfinite(side).sum()) for side in sides)
+    return {
+        "ipopt.tol": tolerance,
+        "ipopt.constr_viol_tol": tolerance,
+        "ipopt.compl_inf_tol": tolerance / max(bounds, 1),  # f is at most their sum from its least
+        "ipopt.mu_strategy": "adaptive",
+        "ipopt.mumps_pivtol": 1e-6,
+        "ipopt.print_level": 0,
+        "ipopt.sb": "yes",
+        "print_time": False,
+    }
+
+
 def solve_ipopt(program: Solvable, start: Array, settings: Settings, **options: Any) -> Outcome:
     """Return what IPOPT finds from a start (n,); ``options`` are further ones of CasADi's ``nlpsol``.
 
@@ -166,12 +185,9 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
         "iteration_callback": _Call("seen", seen, {"stop": one}, calls.guarded(calls.iteration)),
     }
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
-    bounds = sum(int(np.isfinite(side).sum()) for side in sides)
     given: dict[str, Any] = {
         **OPTIONS,
-        "ipopt.tol": settings.tolerance,
-        "ipopt.constr_viol_tol": settings.tolerance,
-        "ipopt.compl_inf_tol": settings.tolerance / max(bounds, 1),  # f is at most their sum from its least
+        **ipopt_options(program, settings.tolerance),
         "ipopt.max_iter": settings.iterations,
         **{name: each for name, each in made.items() if name != "nlp"},
     }

@@ -1,4 +1,4 @@
-"""What is kept of a search while it runs: its log, the best point so far, the time, and each evaluation once."""
+"""What is kept of a search while it runs: its log, the best point so far, and the time."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -7,64 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.motion.solvers.evaluations import Evaluations
 from torsor.motion.solvers.outcome import Iteration, Outcome, Settings, Solvable, StoppedError, violation
+from torsor.motion.solvers.posed import Posed
 
-__all__ = ["STOPPED", "Evaluations", "Record", "TimeIsUpError", "searched"]
+__all__ = ["STOPPED", "Record", "TimeIsUpError", "searched"]
 
 Array = NDArray[np.float64]
 
 STOPPED = "stopped"
+FARTHEST = 1e20  # a variable that is larger grows without bound (as IPOPT says)
 
 
 class TimeIsUpError(StoppedError):
     """Raised when the most seconds are over."""
 
 
-class Evaluations:
-    """The functions of a program, each computed once where they are asked for at the same x again.
-
-    Numbers that are not finite are no error here: whether there are any is told by ``is_finite``.
-    """
-
-    def __init__(self, program: Solvable):
-        self.program = program
-        self._x: Array | None = None
-        self._value: tuple[float, Array] | None = None
-        self._slope: tuple[Array, Array] | None = None
-
-    def _move(self, x: Array) -> None:
-        if self._x is None or not np.array_equal(x, self._x):
-            self._x, self._value, self._slope = x.copy(), None, None
-
-    def value(self, x: Array) -> tuple[float, Array]:
-        """Return f and the rows (m,)."""
-        self._move(x)
-        if self._value is None:
-            with np.errstate(all="ignore"):
-                self._value = self.program.value(x)
-        return self._value
-
-    def slope(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) and the entries of the rows' derivatives."""
-        self._move(x)
-        if self._slope is None:
-            with np.errstate(all="ignore"):
-                self._slope = self.program.slope(x)
-        return self._slope
-
-    def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian; second derivatives that do not exist count as 0."""
-        with np.errstate(all="ignore"):
-            found = self.program.bend(x, multipliers, weight)
-        return found if np.isfinite(found).all() else np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
-
-    def is_finite(self, x: Array) -> bool:
-        """Whether f, the rows, and their first derivatives are finite at x."""
-        f, rows = self.value(x)
-        if not (np.isfinite(f) and np.isfinite(rows).all()):
-            return False
-        gradient, entries = self.slope(x)
-        return bool(np.isfinite(gradient).all() and np.isfinite(entries).all())
+class UnboundedError(StoppedError):
+    """Raised when variables grow without bound."""
 
 
 class Record:
@@ -72,20 +32,31 @@ class Record:
 
     def __init__(self, program: Solvable, start: Array, settings: Settings):
         self.program, self.settings, self.evaluations = program, settings, Evaluations(program)
+        self.weight = 1.0
         self.log = list[Iteration]()
         self._began = perf_counter()
         self._key = np.inf, np.inf
         self._last: Array | None = None
         self._best = start.copy(), np.zeros(program.m), np.zeros(program.n)
 
+    def pose(self, start: Array) -> None:
+        """Go on with the program as it is put to solvers; what is kept of it stays in terms of the program as given."""
+        posed = Posed(self.evaluations, start, self.settings.tolerance)
+        self.program, self.weight, self.evaluations = posed, posed.weight, Evaluations(posed)
+        self.settings = posed.settings(self.settings)
+
     @property
     def seconds(self) -> float:
         """Time since the search began (s)."""
         return perf_counter() - self._began
 
+    def _value(self, x: Array) -> tuple[float, Array]:
+        f, rows = self.evaluations.value(x)
+        return f / self.weight, rows
+
     def note(self, x: Array, multipliers: Array, bound_multipliers: Array) -> None:
         """Take the next iteration in, and show it to who watches."""
-        f, rows = self.evaluations.value(x)
+        f, rows = self._value(x)
         away = violation(self.program, x, rows)
         step = 0.0 if self._last is None else float(np.abs(x - self._last).max(initial=0.0))
         self._last = x.copy()
@@ -97,11 +68,15 @@ class Record:
             self.settings.watch(self.log[-1], self._last)
         if self.seconds > self.settings.seconds:
             raise TimeIsUpError
+        if np.abs(x).max(initial=0.0) > FARTHEST:
+            raise UnboundedError
 
     def outcome(self, status: str, is_solved: bool, found: tuple[Array, Array, Array] | None = None) -> Outcome:
         """Return what was found (x, multipliers, bounds' multipliers), by default the best so far."""
         x, multipliers, bound_multipliers = self._best if found is None else found
-        f, rows = self.evaluations.value(x)
+        if self.weight != 1:
+            multipliers, bound_multipliers = multipliers / self.weight, bound_multipliers / self.weight
+        f, rows = self._value(x)
         away, iterations = violation(self.program, x, rows), max(len(self.log) - 1, 0)
         return Outcome(
             x, multipliers, bound_multipliers, f, iterations, status, is_solved, self.log, away, self.seconds
@@ -129,8 +104,11 @@ def searched(
     try:
         if not record.evaluations.is_finite(x):
             return record.outcome("the start has values that are not finite", False)
+        record.pose(x)
         return search(record, x)
     except TimeIsUpError:
         return record.outcome("stopped at the most seconds", False)
+    except UnboundedError:
+        return record.outcome("stopped: variables grow without bound", False)
     except (StoppedError, KeyboardInterrupt):
         return record.outcome(STOPPED, False)

@@ -67,9 +67,12 @@ class _Model:
     """The quadratic model, solved for one point after another."""
 
     def __init__(self, program: Solvable):
-        self.program, n, m = program, program.n, program.m
+        self.program, n = program, program.n
+        self._kept = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
         rows, columns = program.structure
-        pattern = ca.Sparsity.triplet(m, n, rows.tolist(), columns.tolist())
+        self._entries, m = self._kept[rows], int(self._kept.sum())
+        places = np.cumsum(self._kept) - 1
+        pattern = ca.Sparsity.triplet(m, n, places[rows[self._entries]].tolist(), columns[self._entries].tolist())
         self._rows = ca.horzcat(pattern, ca.Sparsity.dense(m, 1))
         self._hessian = ca.diagcat(ca.Sparsity.dense(n, n), ca.Sparsity.dense(1, 1))
         self._qp = ca.conic("model", QP, {"h": self._hessian, "a": self._rows}, OPTIONS)
@@ -85,7 +88,7 @@ class _Model:
         widening = np.maximum(program.row_lower - rows, 0.0) - np.maximum(rows - program.row_upper, 0.0)
         self._given = {
             "h": ca.DM(self._hessian, [*hessian.T.ravel(), FLATTEST]),
-            "a": ca.DM(self._rows, [*entries, *widening]),
+            "a": ca.DM(self._rows, [*entries[self._entries], *widening[self._kept]]),
             "g": np.append(gradient, weight),
             "lbx": np.append(np.maximum(self._low, -radius), 0.0),
             "ubx": np.append(np.minimum(self._high, radius), 1.0),
@@ -93,13 +96,22 @@ class _Model:
 
     def step(self, rows: Array) -> _Step | None:
         """Return the step, with these for the rows at the point; None where there is none."""
-        bounds = {"lba": self.program.row_lower - rows, "uba": self.program.row_upper - rows}
+        sides = {"lba": self.program.row_lower - rows, "uba": self.program.row_upper - rows}
+        bounds = {name: side[self._kept] for name, side in sides.items()}
         found = self._qp(**self._given, **bounds)
         x, multipliers, held = (np.asarray(found[key].full()).ravel() for key in ("x", "lam_a", "lam_x"))
         if not (self._qp.stats()["success"] and np.isfinite([*x, *multipliers, *held]).all()):
             return None
+        multipliers = _spread(multipliers, self._kept)
         own = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # the radius is no bound of the program
         return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), multipliers, np.where(own, held[:-1], 0.0))
+
+
+def _spread(values: Array, kept: NDArray[np.bool_]) -> Array:
+    """Return values at the places that are kept, and zero elsewhere."""
+    found = np.zeros(len(kept))
+    found[kept] = values
+    return found
 
 
 class _Search:

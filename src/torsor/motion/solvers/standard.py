@@ -12,6 +12,7 @@ __all__ = ["Slopes", "Standard"]
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+NARROW = 1e-12  # of their size: bounds that are nearer to each other are one
 STEEPEST = 100.0  # gradients that are steeper at the start are scaled down to this (as IPOPT does)
 
 
@@ -26,17 +27,17 @@ class Slopes(NamedTuple):
 class Standard:
     """f(x) least with c(x) = 0 (e,) and lower <= h(x) <= upper (i,), and bounds on x that are apart.
 
-    Variables whose bounds are the same are none here, and rows without bounds are left out. f and each row are
-    multiplied by a number of at most 1 each, such that no gradient at the start is steeper than ``STEEPEST``.
+    Variables whose bounds are the same, or nearly so, are none here, and rows without bounds are left out. f and each
+    row are multiplied by a number of at most 1 each, such that no gradient at the start is steeper than ``STEEPEST``.
     """
 
     def __init__(self, record: Record, start: Array):
         program = self.program = record.program
         self._evaluations, self._all = record.evaluations, start.copy()
-        self.free = np.flatnonzero(program.lower < program.upper)
+        self.free = np.flatnonzero(~_is_one(program.lower, program.upper))
         self.lower, self.upper = program.lower[self.free], program.upper[self.free]
         bounded = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
-        same = program.row_lower == program.row_upper
+        same = _is_one(program.row_lower, program.row_upper)
         self.e, self.i = np.flatnonzero(bounded & same), np.flatnonzero(bounded & ~same)
         rows, columns = program.structure
         self._flat, self._jacobian = rows * program.n + columns, np.zeros((program.m, program.n))
@@ -108,3 +109,10 @@ class Standard:
         """Return y (e,), u (i,) and z (n,) from multipliers of the program."""
         scaled = multipliers / self.scales * self.weight
         return scaled[self.e], scaled[self.i], bound_multipliers[self.free] * self.weight
+
+
+def _is_one(lower: Array, upper: Array) -> NDArray[np.bool_]:
+    """Return which bounds leave no room."""
+    with np.errstate(invalid="ignore"):
+        size = np.where(np.isfinite(lower), np.maximum(1.0, np.abs(lower)), 0.0)
+        return np.asarray(upper - lower <= NARROW * size)

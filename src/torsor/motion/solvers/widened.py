@@ -1,0 +1,109 @@
+"""By how much all bounds of rows would have to give way, at least: the least largest violation.
+
+One variable t widens all rows alike, each in parts of its own scale, and is least:
+
+    t least,  row_lower - t <= g(x) <= row_upper + t,  t >= 0
+"""
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.motion.solvers.condensed import solve_condensed
+from torsor.motion.solvers.outcome import Outcome, Settings, Solvable
+
+__all__ = ["Widened", "least_widening"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Widened:
+    """A program with its rows widened by a last variable t; rows with two bounds are there twice, once for each.
+
+    Example:
+        >>> from torsor.motion.solvers.formula import Formula
+        >>> both = Formula(lambda x: x[0], lambda x: x, n=1, row_lower=2.0, upper=1.0)
+        >>> wide = Widened(both, np.zeros(1))
+        >>> wide.n, wide.start.tolist()
+        (2, [0.0, 2.0])
+    """
+
+    def __init__(self, program: Solvable, start: Array):
+        self.program, n = program, program.n
+        self._near = np.clip(np.asarray(start, dtype=float), program.lower, program.upper)
+        below, above = (np.flatnonzero(np.isfinite(side)) for side in (program.row_lower, program.row_upper))
+        self._taken, self._signs = np.concatenate([below, above]), np.repeat([1.0, -1.0], [len(below), len(above)])
+        self.n, self.m, self.scales = n + 1, len(self._taken), program.scales[self._taken]
+        self.lower, self.upper = np.append(program.lower, 0.0), np.append(program.upper, np.inf)
+        free = np.full(self.m, np.inf)
+        self.row_lower = np.where(self._signs > 0, program.row_lower[self._taken], -free)
+        self.row_upper = np.where(self._signs < 0, program.row_upper[self._taken], free)
+
+    @property
+    def start(self) -> Array:
+        """Variables (n,) from the start, with the most that it violates."""
+        rows = self.program.value(self._near)[1]
+        over = np.maximum(rows - self.program.row_upper, self.program.row_lower - rows)
+        return np.append(self._near, max(float(over.max(initial=0.0)), 0.0))
+
+    @cached_property
+    def _entries(self) -> tuple[Indices, Indices, Indices]:
+        """Rows and columns of the entries, column after column, and which entry of the program each is (-1: by t)."""
+        rows, columns = self.program.structure
+        order = np.argsort(rows, kind="stable")
+        first = np.searchsorted(rows[order], np.arange(self.program.m + 1))
+        counts = np.diff(first)[self._taken]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        source = order[np.repeat(first[self._taken], counts) + within]
+        new_rows = np.concatenate([np.repeat(np.arange(self.m), counts), np.arange(self.m)])
+        new_columns = np.concatenate([columns[source], np.full(self.m, self.program.n)])
+        sorting = np.lexsort((new_rows, new_columns))
+        all_sources = np.concatenate([source, np.full(self.m, -1)])
+        return new_rows[sorting], new_columns[sorting], all_sources[sorting]
+
+    @property
+    def structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of the rows' derivatives, column after column."""
+        return self._entries[:2]
+
+    @property
+    def bend_structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the Hessian's upper triangle: that of x."""
+        return self.program.bend_structure
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return t, and the rows (m,)."""
+        return float(x[-1]), self.program.value(x[:-1])[1][self._taken] + self._signs * x[-1]
+
+    def slope(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,), and the entries of the rows' derivatives."""
+        entries, (rows, _, source) = self.program.slope(x[:-1])[1], self._entries
+        padded = np.append(entries, 0.0)[source]
+        return np.append(np.zeros(self.n - 1), 1.0), np.where(source < 0, self._signs[rows], padded)
+
+    def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian by x, in which alone the rows are not linear."""
+        felt = np.zeros(self.program.m)
+        np.add.at(felt, self._taken, multipliers)
+        return self.program.bend(x[:-1], felt, 0.0)
+
+
+def least_widening(program: Solvable, start: Array, settings: Settings) -> tuple[Array, float, Outcome]:
+    """Return variables near a start (n,), the least largest violation there in parts of the rows' scales, and how.
+
+    Example:
+        >>> from torsor.motion.solvers.formula import Formula
+        >>> both = Formula(lambda x: x[0], lambda x: x, n=1, row_lower=2.0, upper=1.0)
+        >>> x, most, _ = least_widening(both, np.zeros(1), Settings())
+        >>> x.round(5).tolist(), round(most, 5)
+        ([1.0], 1.0)
+    """
+    wide = Widened(program, start)
+    outcome = solve_condensed(wide, wide.start, replace(settings, multipliers=None, bound_multipliers=None))
+    x = np.clip(outcome.x[:-1], program.lower, program.upper)
+    rows = program.value(x)[1]
+    over = np.maximum(rows - program.row_upper, program.row_lower - rows)
+    return x, max(float(over.max(initial=0.0)), 0.0), outcome

@@ -1,0 +1,136 @@
+"""Searches that end early, starts that cannot be, and what is asked of results and cannot be had."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import motion
+from torsor.errors import ModelError
+from torsor.motion.problems import two_link_time
+from torsor.motion.refine import refined
+
+
+@cache
+def found() -> motion.MotionResult:
+    return two_link_time(points=8, nodes=9).solve()
+
+
+def ending(result: motion.MotionResult, status: str) -> motion.MotionResult:
+    return replace(result, outcome=replace(result.outcome, status=status, is_solved=False))
+
+
+def test_refinement_ends_with_ctrl_c_and_says_so() -> None:
+    calls = []
+
+    def stopped(problem: motion.MotionProblem, before: motion.MotionResult) -> motion.MotionResult:
+        calls.append(problem)
+        return ending(before, "stopped by Ctrl-C")
+
+    result = refined(found(), 1e-4, stopped)
+    assert len(calls) == 1
+    assert result.status.startswith("stopped by Ctrl-C; bounds hold to ")
+    assert result.is_stopped
+
+
+def test_refinement_that_leads_nowhere_ends_and_says_so() -> None:
+    result = refined(found(), 1e-4, lambda problem, before: before)
+    assert len(result.passes) == 13
+    assert result.status.startswith("optimal; bounds hold to ")
+    assert result.status.endswith("between nodes, where refinement ended: after 12 rounds")
+
+
+def test_no_moments_have_shapes_too() -> None:
+    none = found().at([])
+    assert (none.q.shape, none.tau_rate.shape, none.reactions.shape) == ((0, 2), (0, 2), (0, 2, 6))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (lambda: found().at("soon"), "at 'soon'; allowed: times in s"),
+        (lambda: found().problem.random_start(-1), "seed is -1; allowed: a whole number, 0 or more"),
+        (lambda: found().problem.multistart(2, seed="one"), "seed is 'one'; allowed: a whole number"),
+        (lambda: found().problem.random_start(1, spread="wide"), "spread is 'wide'; allowed: a number, 0 or more"),
+        (lambda: found().simulate(0), "steps is 0; allowed: a whole number above 0"),
+        (lambda: found().problem.solve(iterations=2**70), "iterations is .*; allowed: from 1 to 1e"),
+        (lambda: found().problem.solve(tolerance=1e-16), "tolerance is 1e-16; allowed: from 1e-12 to 0.1"),
+        (lambda: found().problem.solve(check="no"), "check is 'no'; allowed: True or False"),
+        (lambda: found().problem.solve(solver=["ipopt"]), "allowed: 'condensed', 'ipopt', 'sqp'"),
+        (lambda: motion.switching(3), "switching of 3; allowed: a MotionProblem or its MotionResult"),
+        (lambda: motion.switching(found(), tolerance=0), "tolerance is 0; allowed: a number above 0"),
+        (lambda: motion.switching(found(), iterations=-1), "iterations is -1; allowed: a number above 0"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(asked: Callable[[], object], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        asked()
+
+
+def test_switching_needs_torque_bounds_all_the_time() -> None:
+    problem = two_link_time(points=8)
+    limits = motion.Torques(upper=10.0, during=(0.0, 0.5))
+    part = replace(problem, constraints=[*problem.constraints[:2], limits])
+    with pytest.raises(ModelError, match="torques with bounds at times; allowed: bounds all the time"):
+        motion.switching(part)
+
+
+def test_switching_of_a_problem_without_a_motion_names_the_conflict() -> None:
+    short = two_link_time(points=8).with_phases(motion.Phase((0.1, 0.2), points=8))
+    with pytest.raises(motion.MotionError, match=r"Torques .* together with Duration of phase 0"):
+        motion.switching(short)
+
+
+def test_several_processes_show_no_progress(capfd: pytest.CaptureFixture[str]) -> None:
+    problem = two_link_time(points=6)
+    problem.multistart(2, workers=2, progress=True, iterations=1)
+    assert not any(capfd.readouterr())
+    problem.solve(progress=True, iterations=1, check=False)
+    assert capfd.readouterr().err.endswith("\n")
+
+
+def test_loops_that_cannot_be_closed_at_the_start_are_said_so() -> None:
+    five = torsor.library.five_bar()
+    first, last = ({"joint1": a, "joint3": b} for a, b in ((1.9, 1.2), (3.1, 0.0)))
+    ends = motion.Start(q=first, v=0.0), motion.End(q=last, v=0.0)
+    problem = motion.MotionProblem(
+        five, motion.Phase((0.1, 3.0), points=6), motion.Time(), [*ends, motion.Torques(upper=5)]
+    )
+    with pytest.raises(ModelError, match=r"no number at the start .* loops that cannot be closed"):
+        problem.solve()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("status", np.array("\x1b[2J"), "not to be printed"),
+        ("solver", np.array("other"), "solver 'other'; allowed: condensed, ipopt, sqp"),
+        ("figures", np.array([1.0, 1e300, 1.0, 1e-6]), "iterations"),
+        ("figures", np.array([1.0, 1.0, 1.0, 0.0]), "tolerance of 0"),
+        ("log", np.array([[1e300, 1.0, 1.0, 1.0]]), "a log"),
+        ("passes", np.full((1, 4), np.inf), "a log"),
+        ("x", np.full(9, -5.0), "variables outside their bounds"),
+    ],
+)
+def test_numbers_of_a_file_that_no_search_gives_are_refused(
+    tmp_path: Path, name: str, value: np.ndarray, message: str
+) -> None:
+    path = tmp_path / "found.npz"
+    found().save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **arrays | {name: value})
+    with pytest.raises(ModelError, match=message):
+        motion.MotionResult.load(path, problem=found().problem)
+
+
+def test_a_violation_is_read_back(tmp_path: Path) -> None:
+    short = two_link_time(points=8).with_phases(motion.Phase((0.1, 0.2), points=8)).solve(check=False)
+    short.save(tmp_path / "short.npz")
+    again = motion.MotionResult.load(tmp_path / "short.npz", problem=short.problem)
+    assert again.outcome.violation == pytest.approx(short.max_violation)
+    assert again.outcome.violation > 1
