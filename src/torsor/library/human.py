@@ -106,17 +106,20 @@ def _link(name: str, segment: Segment, down: bool = True) -> Link:
 
 
 def _halves(names: tuple[str, str], segment: Segment, mass: float) -> tuple[Link, Link]:
-    """Return a trunk segment as two of half its length, with ``mass`` in all, its centre and its moments kept."""
+    """Return a trunk segment as two of half its length, with ``mass`` in all, its centre and its moments kept.
+
+    The centres of the two are half a length apart, or less where bodies could not have the moments that are then left.
+    """
     share, apart = mass / segment.mass, segment.length / 2
-    centre = segment.length - segment.centre - apart / 2
-    across = mass * (apart / 2) ** 2
-    moments = [
-        (segment.sideways * share - across) / 2,
-        segment.long * share / 2,
-        (segment.forward * share - across) / 2,
-    ]
-    first, second = (Link(name, mass / 2, np.array([0.0, centre, 0.0]), np.diag(moments)) for name in names)
-    return first, second
+    x, y, z = (share * each for each in (segment.sideways, segment.long, segment.forward))
+    across = min(mass * (apart / 2) ** 2, 0.45 * (x + z - y))
+    half, centre = math.sqrt(across / mass), segment.length - segment.centre
+    inertia = np.diag([x - across, y, z - across]) / 2
+    low, high = (
+        Link(name, mass / 2, np.array([0.0, at, 0.0]), inertia)
+        for name, at in zip(names, (centre - half, centre + half - apart), strict=True)
+    )
+    return low, high
 
 
 def human(

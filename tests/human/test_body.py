@@ -1,0 +1,110 @@
+"""The human skeleton: its masses, lengths and moments are those of the tables, and it stands as it is said to."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.library.anthropometry import SEXES, Body
+
+BODIES = [(1.741, 73.0, "male"), (1.60, 55.0, "female"), (1.95, 110.0, "male")]
+
+
+@pytest.mark.parametrize("sex", SEXES)
+def test_shares_of_mass_sum_to_the_whole(sex: str) -> None:
+    once = ("head", "upper trunk", "middle trunk", "lower trunk")
+    rows = SEXES[sex].rows
+    assert sum(row.mass * (1 if name in once else 2) for name, row in rows.items()) == pytest.approx(100.0, abs=0.02)
+
+
+@pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
+def test_fifty_five_coordinates_carry_the_whole_mass(height: float, mass: float, sex: str) -> None:
+    body = torsor.library.human(height, mass, sex)
+    assert body.nv == 55 and body.nq == 55
+    assert body.mass == pytest.approx(mass, rel=1e-12)
+    still = np.zeros(55)
+    tau = body.inverse_dynamics(still, still, still)
+    assert tau[:3] == pytest.approx([0.0, 9.81 * mass, 0.0], abs=1e-9 * mass)
+
+
+@pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
+def test_split_segments_keep_mass_centre_and_moments(height: float, mass: float, sex: str) -> None:
+    """Of the middle trunk, which is two links, and of head and neck, about the centre of mass they have together."""
+    body, table = torsor.library.human(height, mass, sex), Body(height, mass, sex)
+    links, q = {link.name: link for link in body.links}, body.neutral()
+    for names, segment, above in (
+        (("spine1", "spine2"), table["middle trunk"], "spine1"),
+        (("neck", "head"), table["head"], "neck"),
+    ):
+        parts = [links[name] for name in names]
+        centres = [(body.pose(q, part.name) @ [*part.com, 1.0])[:3] for part in parts]
+        total = sum(part.mass for part in parts)
+        centre = sum(part.mass * c for part, c in zip(parts, centres, strict=True)) / total
+        foot = body.pose(q, above)[:3, 3]
+        assert total == pytest.approx(segment.mass, rel=1e-12)
+        assert centre - foot == pytest.approx([0.0, segment.length - segment.centre, 0.0], abs=1e-12)
+        moments = np.zeros((3, 3))
+        for part, c in zip(parts, centres, strict=True):
+            r = c - centre
+            moments += part.inertia + part.mass * (r @ r * np.eye(3) - np.outer(r, r))
+        np.testing.assert_allclose(moments, segment.inertia, atol=1e-12)
+
+
+@pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
+def test_it_stands_on_its_soles_and_is_the_same_on_both_sides(height: float, mass: float, sex: str) -> None:
+    body = torsor.library.human(height, mass, sex)
+    q, mirror = body.neutral(), np.diag([-1.0, 1.0, 1.0])
+    for name in ("heel", "ball", "toe", "ball_medial", "toe_medial", "wrist", "knuckles"):
+        right, left = (body.pose(q, f"{side}_{name}")[:3, 3] for side in ("right", "left"))
+        assert left == pytest.approx(mirror @ right, abs=1e-12)
+        if name not in ("wrist", "knuckles"):
+            assert right[1] == pytest.approx(0.0, abs=1e-12)
+    assert 0.9 * height < body.pose(q, "vertex")[1, 3] < 1.1 * height  # lengths of segments do not add to stature
+    assert abs(body.center_of_mass(q)[0]) < 1e-12
+
+
+def test_mirrored_postures_need_mirrored_forces() -> None:
+    body, rng = torsor.library.human(), np.random.default_rng(0)
+    names = list(body.coordinate_names)
+    swap = [names.index(_other(name)) for name in names]
+    odd = [name in ("tx", "yaw", "list") or name.endswith(("lateral", "axial")) for name in names]
+    sign = np.where(odd, -1.0, 1.0)
+    q, v, a = (0.3 * rng.normal(size=55) for _ in range(3))
+    tau = body.inverse_dynamics(q, v, a)
+    mirrored = body.inverse_dynamics(*((sign * each)[swap] for each in (q, v, a)))
+    np.testing.assert_allclose(mirrored, (sign * tau)[swap], atol=1e-10 * np.abs(tau).max())
+
+
+def _other(name: str) -> str:
+    if name.startswith("right_"):
+        return "left_" + name[6:]
+    return "right_" + name[5:] if name.startswith("left_") else name
+
+
+def test_a_segment_can_be_replaced() -> None:
+    heavy = torsor.Link("left_hand", 5.0, [0.0, -0.1, 0.0], 0.01 * np.eye(3))
+    body = torsor.library.human(segments={"left_hand": heavy})
+    assert body.mass == pytest.approx(73.0 * (1 - 0.0061) + 5.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"height": 0.5}, "height is 0.5; allowed: 1 to 2.5 m"),
+        ({"mass": float("nan")}, "mass is nan; allowed: 20 to 300 kg"),
+        ({"sex": "other"}, "sex is 'other'; allowed: male, female"),
+        ({"segments": {"tail": torsor.Link("tail")}}, "no segment 'tail'; allowed: ground, pelvis"),
+    ],
+)
+def test_bodies_that_nobody_has_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(torsor.ModelError, match=message):
+        torsor.library.human(**settings)
+
+
+def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
+    body = torsor.library.human()
+    body.save(tmp_path / "human.toml")
+    again, rng = torsor.load(tmp_path / "human.toml"), np.random.default_rng(1)
+    q, v, a = (0.3 * rng.normal(size=55) for _ in range(3))
+    np.testing.assert_array_equal(again.inverse_dynamics(q, v, a), body.inverse_dynamics(q, v, a))
