@@ -6,7 +6,7 @@
 (6,)
 """
 
-from torsor import autodiff, control, identification, library, motion, parallel, spatial
+from torsor import autodiff, control, human, identification, library, motion, parallel, spatial
 from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
@@ -55,6 +55,7 @@ __all__ = [
     "from_dh",
     "from_mdh",
     "from_screws",
+    "human",
     "identification",
     "identify",
     "library",

@@ -130,12 +130,14 @@ def _simulate(arguments: argparse.Namespace, console: Console) -> None:
 
 def _problem(name: str) -> MotionProblem:
     """Return the motion problem in a TOML file, or the built-in one that has that name."""
-    from torsor.motion.problems import PROBLEMS  # here, since other commands need none of them
+    from torsor.human import walking  # here, since other commands need none of them
+    from torsor.motion.problems import PROBLEMS
 
-    if name in PROBLEMS and not Path(name).exists():
-        return PROBLEMS[name]()
+    named = PROBLEMS | {"walk": walking}
+    if name in named and not Path(name).exists():
+        return named[name]()
     if not Path(name).is_file():
-        raise ModelError(f"{name}: no such file; allowed: a .toml file, or one of {', '.join(PROBLEMS)}")
+        raise ModelError(f"{name}: no such file; allowed: a .toml file, or one of {', '.join(named)}")
     return load_problem(name)
 
 

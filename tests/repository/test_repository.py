@@ -14,6 +14,19 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "torsor"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
+# Layers that make kernels of their own.
+COMPILING = [
+    "export",
+    "computing",
+    "autodiff",
+    "parallel",
+    "simulation",
+    "control",
+    "identification",
+    "motion",
+    "human",
+]
+
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
     "errors",
@@ -37,6 +50,7 @@ LAYERS = [
     "control",
     "identification",
     "motion",
+    "human",
     "view",
     "bench",
     "cli",
@@ -143,12 +157,7 @@ def test_imports_point_down(path: Path) -> None:
         if own in ALONE:
             assert other in ALONE[own], f"{own} must not know {name}"
         else:
-            compiles = (
-                ["compiler"]
-                if own
-                in ("export", "computing", "autodiff", "parallel", "simulation", "control", "identification", "motion")
-                else []
-            )
+            compiles = ["compiler"] if own in COMPILING else []
             below = [*LAYERS[: LAYERS.index(own) + 1], *compiles]
             assert other in below, f"{own} must not import {name}"
 
