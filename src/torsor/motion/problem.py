@@ -210,8 +210,9 @@ class MotionProblem:
                 near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
                 columns, known = (each[profile, : spline.count][near] for each in (stretch.columns, stretch.known))
                 given, where = known[columns < 0], f"{self.name}: {term.title}"
-                if not ((given >= least - TOUCHING) & (given <= most + TOUCHING)).all():
-                    found = f"{self.subject.names[profile]} is held at {given.tolist()} at an end"
+                beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
+                if beyond.size:
+                    found = f"{self.subject.names[profile]} is held at {beyond.tolist()} at an end"
                     raise ModelError(describe(found, where=where, allowed=f"{least} to {most}"))
                 free = columns[columns >= 0]
                 lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
