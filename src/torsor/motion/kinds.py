@@ -43,7 +43,7 @@ def kinds(*bases: type) -> dict[str, type]:
     while left:
         cls = left.pop()
         left += cls.__subclasses__()
-        plain = not cls.__name__.startswith("_") and cls.__module__.startswith("torsor.")
+        plain = not cls.__name__.startswith("_") and cls.__module__.startswith("torsor.motion.")
         if plain and cls not in (Cost, Rows, Ends):
             found[kind_of(cls)] = cls
     return dict(sorted(found.items()))

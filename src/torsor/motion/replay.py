@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.kinds import kind_of
+from torsor.motion.limits import Unactuated
 from torsor.motion.samples import Moments
 from torsor.simulation import Trajectory, simulate
 
@@ -23,8 +23,8 @@ class Replay(NamedTuple):
     """A motion as direct dynamics reproduces it, and the largest deviations of positions and velocities from it."""
 
     trajectory: Trajectory
-    q: float
-    v: float
+    q_error: float
+    v_error: float
 
 
 def _forces(result: "MotionResult", tau: Array) -> Array:
@@ -82,7 +82,7 @@ def _unactuated(result: "MotionResult") -> list[int]:
         for batch in result.program.batches
         for term, bound in zip(batch.traced.rows, batch.traced.bounds, strict=True)
         for label in bound.labels
-        if kind_of(type(term)) == "unactuated"
+        if isinstance(term, Unactuated)
     }
     return [k for k, name in enumerate(result.robot.coordinate_names) if name in names]
 

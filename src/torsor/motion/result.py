@@ -80,7 +80,7 @@ class MotionResult(Profiled):
         ('optimal', 0.3956, 0.3956)
         >>> result.durations.size, result.q.shape, result.reactions.shape, result.trajectory().times.shape
         (1, (201, 2), (201, 2, 6), (201,))
-        >>> result.parts[0].title, result.is_feasible, result.simulate().q < 1e-4
+        >>> result.parts[0].title, result.is_feasible, result.simulate().q_error < 1e-4
         ('Time', True, True)
         >>> result.at([0.0, result.T]).q.round(9).tolist()
         [[0.0, -2.0], [1.0, -1.0]]

@@ -1,7 +1,7 @@
 """Writing a motion problem as TOML: what ``files`` reads back to the same program."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from torsor.formats.toml import _text
 from torsor.formats.toml_schema import Table, error
+from torsor.motion.distances import Body
 from torsor.motion.ends import Ends
 from torsor.motion.files import SETTINGS, VERSION
 from torsor.motion.kinds import FORM, KEY, kind_of, kinds
@@ -115,7 +116,7 @@ def _plain(value: Any, where: str) -> Any:
     if isinstance(value, JointPath):
         spline = value.spline
         return {"degree": spline.degree, "knots": spline.inner.tolist(), "points": value.points.tolist()}
-    if is_dataclass(value) and type(value).__module__ == "torsor.motion.distances":  # bodies, tables with a kind
+    if isinstance(value, Body):  # a table with a kind
         return {KEY: type(value).__name__.lower()} | _entries(value, where)
     fix = "keep this problem in Python"
     raise error(where, f"a {type(value).__name__} cannot be written to a file", "numbers, strings, lists, tables", fix)
