@@ -164,7 +164,7 @@ def test_the_replayed_motion_is_the_motion(result: object) -> None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Unactuated(Rows):
+class Loose(motion.Unactuated):
     """The second joint has no drive; asked for loosely, so that its force is not zero."""
 
     def bound(self, node: Node) -> Bound:
@@ -173,7 +173,7 @@ class Unactuated(Rows):
 
 def test_joints_without_a_drive_are_replayed_without_a_force() -> None:
     phase = motion.Phase(1.0, points=6)
-    r = motion.MotionProblem(robot(), phase, motion.Effort(), [*ENDS, Unactuated()]).solve()
+    r = motion.MotionProblem(robot(), phase, motion.Effort(), [*ENDS, Loose()]).solve()
     replay = r.simulate(steps=500)
     assert np.abs(r.tau[:, 1]).max() > 0.1 and not replay.trajectory.tau[:, 1].any()
     assert replay.q_error > 0.1 > 1e-3 > np.abs(replay.trajectory.tau[250, 0] - r.at(0.501).tau[0])
