@@ -24,7 +24,7 @@ from torsor.dynamics import ALGORITHMS, Request, fingerprint, trace
 from torsor.dynamics.requests import LOADS, Shape
 from torsor.errors import ModelError, describe
 from torsor.export import export_c
-from torsor.formats.toml import write_toml
+from torsor.formats.saving import write
 from torsor.robot import Mechanism
 from torsor.robot.edit import Editable
 
@@ -274,16 +274,22 @@ class Computing(Editable):
         return count_operations(self.function(name, place, external, forced, order))
 
     def save(self, path: str | Path) -> None:
-        """Write the robot as TOML, which ``torsor.load`` reads back equal.
+        """Write the robot as TOML (.toml), which ``torsor.load`` reads back equal, or as URDF (.urdf) or MJCF (.xml).
+
+        As URDF and MJCF it has the same dynamics, as far as the format can say it: a ``ModelWarning`` names what is
+        not written, and a ``ModelError`` what cannot be. See ``formats.write_urdf`` and ``formats.write_mjcf``.
 
         Example:
             >>> import tempfile, torsor
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     torsor.library.two_link().save(folder + "/arm.toml")
             ...     torsor.load(folder + "/arm.toml") == torsor.library.two_link()
+            ...     torsor.library.seven_axis_arm().save(folder + "/arm.urdf")
+            ...     torsor.load(folder + "/arm.urdf").nv
             True
+            7
         """
-        write_toml(self, path)
+        write(self, path)
 
     def export_c(
         self,

@@ -168,9 +168,9 @@ def test_a_robot_may_carry_one_whose_joint_has_the_name_of_the_weld() -> None:
     assert sample().attach(carried, "arm").joint_names[-1] == "floor/weld"
 
 
-def test_saving_under_the_suffix_of_another_format_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"robot.urdf.*\.toml"):
-        sample().save(tmp_path / "robot.urdf")
+def test_saving_under_the_suffix_of_no_format_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"robot.sdf: the suffix is '.sdf'; allowed: \.toml, \.urdf, \.xml \(MJCF\)"):
+        sample().save(tmp_path / "robot.sdf")
     assert list(tmp_path.iterdir()) == []
 
 

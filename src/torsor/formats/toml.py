@@ -1,7 +1,6 @@
 """TOML, Torsor's own format: short when written by hand, exact when written by ``write_toml``. See docs/toml.md."""
 
 import json
-import secrets
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from torsor.errors import warn
 from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
+from torsor.formats.xml_writing import put
 from torsor.robot import (
     KINDS,
     Coupling,
@@ -75,17 +75,7 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
         ...     read_toml(Path(folder, "block.toml")) == robot
         True
     """
-    path = Path(path)
-    if path.suffix.lower() != ".toml":
-        raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
-    if not path.parent.is_dir():
-        raise error(str(path), "its folder does not exist", fix="make the folder first")
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
-    try:
-        part.write_bytes(_content(mechanism))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    put(path, (".toml",), lambda: _content(mechanism))
 
 
 def _content(mechanism: Mechanism) -> bytes:

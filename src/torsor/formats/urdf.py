@@ -1,6 +1,7 @@
 """URDF, as real files have it."""
 
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -242,7 +243,11 @@ class _Reader:
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
             limits["lower"] = self._number(limit, "lower", "0", owner, infinite=True)
             limits["upper"] = self._number(limit, "upper", "0", owner, infinite=True)
-        return limits
+        # The largest number stands for no limit: files must have one, and many readers take no "inf".
+        return {
+            key: value if abs(value) < sys.float_info.max else np.copysign(np.inf, value)
+            for key, value in limits.items()
+        }
 
     def _dynamics(self, element: Any, owner: str) -> dict[str, Any]:
         dynamics = element.find("dynamics")
