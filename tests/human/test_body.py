@@ -108,3 +108,33 @@ def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
     again, rng = torsor.load(tmp_path / "human.toml"), np.random.default_rng(1)
     q, v, a = (0.3 * rng.normal(size=55) for _ in range(3))
     np.testing.assert_array_equal(again.inverse_dynamics(q, v, a), body.inverse_dynamics(q, v, a))
+
+
+def test_pinocchio_reads_the_written_body_with_the_same_forces(tmp_path: Path) -> None:
+    pin = pytest.importorskip("pinocchio")
+    body, rng = torsor.library.human(), np.random.default_rng(2)
+    with pytest.warns(torsor.ModelWarning, match="gravity"):  # a URDF file has none
+        body.save(tmp_path / "human.urdf")
+    model = pin.buildModelFromUrdf(str(tmp_path / "human.urdf"))
+    model.gravity.linear = body.gravity
+    order = [body.coordinate_names.index(name) for name in list(model.names)[1:]]
+    q, v, a = (0.3 * rng.normal(size=55) for _ in range(3))
+    place = pin.integrate(model, pin.neutral(model), q[order])  # angles without limits are points of a circle there
+    theirs = pin.rnea(model, model.createData(), place, v[order], a[order])
+    ours = body.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(theirs, ours[order], atol=1e-10 * np.abs(ours).max())
+
+
+def test_mujoco_reads_the_written_body_with_the_same_forces(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    body, rng = torsor.library.human(), np.random.default_rng(3)
+    body.save(tmp_path / "human.xml")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "human.xml"))
+    order = [body.coordinate_names.index(model.joint(k).name) for k in range(model.njnt)]
+    q, v, a = (0.3 * rng.normal(size=55) for _ in range(3))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:], data.qacc[:] = q[order], v[order], a[order]
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    mujoco.mj_inverse(model, data)
+    ours = body.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(data.qfrc_inverse, ours[order], atol=1e-10 * np.abs(ours).max())
