@@ -43,12 +43,11 @@ def likeness(curve: ArrayLike, reference: ArrayLike) -> Likeness:
     """Return how like a curve (K,) over a whole stride is to a reference, both at equal steps from start to end.
 
     Example:
-        >>> likeness(2 * ANGLES["knee_flexion"], ANGLES["knee_flexion"]).correlation
+        >>> round(likeness(2 * ANGLES["knee_flexion"], ANGLES["knee_flexion"]).correlation, 9)
         1.0
     """
     wanted = np.asarray(reference, dtype=float)
     given = np.asarray(curve, dtype=float)
     at = np.linspace(0.0, 1.0, len(wanted))
     found = np.interp(at, np.linspace(0.0, 1.0, len(given)), given)
-    correlation = float(np.corrcoef(found, wanted)[0, 1])
-    return Likeness(round(correlation, 12), float(np.sqrt(np.mean((found - wanted) ** 2))))
+    return Likeness(float(np.corrcoef(found, wanted)[0, 1]), float(np.sqrt(np.mean((found - wanted) ** 2))))

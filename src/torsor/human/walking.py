@@ -199,7 +199,7 @@ def _contacts(stance: Stance, step: Step, body: Robot, slack: float) -> list[Row
     return found
 
 
-def _posture(step: Step, body: Robot) -> list[Rows]:
+def _posture(step: Step) -> list[Rows]:
     """Return what keeps a step like that of people: clearances, an upright chest, arms that swing against the legs."""
     swing = (step.toe_off + 0.04, 1.0)
     lifted = [
@@ -266,7 +266,7 @@ def walking(
         Torques(step=step),
         Balance(step=step),
         *contacts,
-        *_posture(step, body),
+        *_posture(step),
     ]
     phase = Phase(step.duration, points=points, nodes=nodes, quadrature="trapezoid")
     settings = {"solver": "condensed", "tolerance": 1e-5}

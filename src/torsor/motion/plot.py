@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe
+from torsor.simulation.plot import panels_of
 
 if TYPE_CHECKING:
     from torsor.motion.result import MotionResult
@@ -30,22 +30,11 @@ MOST_NAMES = 14  # curves beyond which a legend would hide the picture
 
 def plot(result: "MotionResult", path: str | Path | None, what: Sequence[str]) -> Any:
     """Return a figure with one panel for each quantity over time; what limits forbid is shaded."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-    names = (what,) if isinstance(what, str) else tuple(what)
-    for name in names:
-        if name not in QUANTITIES:
-            raise ModelError(describe(f"cannot plot {name!r}", allowed=", ".join(QUANTITIES)))
-    if not names:
-        raise ModelError(describe("nothing to plot", allowed=", ".join(QUANTITIES)))
-    figure = Figure(figsize=(9, 2.6 * len(names) + 0.6), layout="constrained")
-    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, name in zip(panels, names, strict=True):
+    figure, panels = panels_of(what, QUANTITIES)
+    for name, axes in panels:
         _panel(axes, result, name)
-    panels[-1].set_xlabel("time (s)")
-    panels[-1].set_xlim(0.0, result.T)
+    panels[-1][1].set_xlabel("time (s)")
+    panels[-1][1].set_xlim(0.0, result.T)
     figure.suptitle(f"{result.problem.name}: {result.status}, T = {result.T:.5g} s")
     if path is not None:
         figure.savefig(path, dpi=130)

@@ -1,6 +1,6 @@
 """Figures of a trajectory (matplotlib, the extra ``plot``)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.simulation.trajectory import Trajectory
 
-__all__ = ["plot"]
+__all__ = ["panels_of", "plot"]
 
 Array = NDArray[np.float64]
 
@@ -29,21 +29,26 @@ MOST_NAMES = 14  # curves beyond which a legend would hide the picture
 MOST_ROLLOUTS = 50
 
 
-def plot(trajectory: Trajectory, path: str | Path | None, what: Sequence[str]) -> Any:
-    """Return a figure with one panel for each quantity over time; rollouts lie over each other in one colour."""
+def panels_of(what: str | Sequence[str], known: Mapping[str, object]) -> tuple[Any, list[tuple[str, Any]]]:
+    """Return a figure and, for each of the known quantities that are named, its name and an empty panel."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
     names = (what,) if isinstance(what, str) else tuple(what)
     for name in names:
-        if name not in QUANTITIES:
-            raise ModelError(describe(f"cannot plot {name!r}", allowed=", ".join(QUANTITIES)))
+        if name not in known:
+            raise ModelError(describe(f"cannot plot {name!r}", allowed=", ".join(known)))
     if not names:
-        raise ModelError(describe("nothing to plot", allowed=", ".join(QUANTITIES)))
+        raise ModelError(describe("nothing to plot", allowed=", ".join(known)))
     figure = Figure(figsize=(9, 2.6 * len(names) + 0.6), layout="constrained")
-    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, name in zip(panels, names, strict=True):
+    return figure, list(zip(names, figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0], strict=True))
+
+
+def plot(trajectory: Trajectory, path: str | Path | None, what: Sequence[str]) -> Any:
+    """Return a figure with one panel for each quantity over time; rollouts lie over each other in one colour."""
+    figure, panels = panels_of(what, QUANTITIES)
+    for name, axes in panels:
         title, unit, labels = QUANTITIES[name]
         curves = _curves(trajectory, name)
         legend = [*getattr(trajectory.robot, labels)] if labels else UNNAMED[name]
@@ -61,7 +66,7 @@ def plot(trajectory: Trajectory, path: str | Path | None, what: Sequence[str]) -
             )
             for line in shown.get_lines():
                 line.set_alpha(1.0)
-    panels[-1].set_xlabel("time (s)")
+    panels[-1][1].set_xlabel("time (s)")
     figure.suptitle(trajectory.robot.name)
     if path is not None:
         figure.savefig(path, dpi=130)
