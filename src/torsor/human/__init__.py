@@ -1,8 +1,26 @@
 """The human body in motion: contacts with the ground, balance, and walking that is predicted."""
 
 from torsor.human.balance import GroundReaction, ground_reaction
-from torsor.human.schedule import Stance, Step
+from torsor.human.habits import Habits
+from torsor.human.loads import Backpack, Box
+from torsor.human.schedule import Step, Walk
 from torsor.human.stride import Stride
+from torsor.human.support import Carried, Foot, Stance, Standing, Support
 from torsor.human.walking import walking
 
-__all__ = ["GroundReaction", "Stance", "Step", "Stride", "ground_reaction", "walking"]
+__all__ = [
+    "Backpack",
+    "Box",
+    "Carried",
+    "Foot",
+    "GroundReaction",
+    "Habits",
+    "Stance",
+    "Standing",
+    "Step",
+    "Stride",
+    "Support",
+    "Walk",
+    "ground_reaction",
+    "walking",
+]

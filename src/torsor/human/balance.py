@@ -15,7 +15,7 @@ those without the ground less what the feet's wrenches do to them.
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -39,17 +39,17 @@ class Wrench(NamedTuple):
     n: ca.SX
 
 
-def required(tau: ca.SX, q: ca.SX, origin: Any) -> Wrench:
+def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
     """Return the wrench that the forces of the six global coordinates are: those of slides and of yaw, tilt and list.
 
-    ``origin`` (3) is where the body's own origin is while all coordinates are zero.
+    ``origin`` (3 x 1) is where the pelvis is.
     """
     yaw, tilt = q[3], q[4]
     aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # about which it tilts
     ahead = ca.vertcat(ca.sin(yaw), 0, ca.cos(yaw))
     about = (tau[5] + ca.sin(tilt) * tau[3]) / ca.cos(tilt)
     own = tau[3] * ca.SX([0, 1, 0]) + tau[4] * aside + about * ahead
-    return Wrench(tau[:3], own + ca.cross(ca.SX(np.asarray(origin, dtype=float)) + q[:3], tau[:3]))
+    return Wrench(tau[:3], own + ca.cross(origin, tau[:3]))
 
 
 def felt(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
@@ -91,5 +91,5 @@ def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Gr
 @lru_cache(maxsize=8)
 def _kernel(body: Robot) -> Kernel:
     q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
-    wrench = required(body.function("inverse_dynamics")(q, v, a), q, body.joints[0].placement[:3, 3])
+    wrench = required(body.function("inverse_dynamics")(q, v, a), q, body.function("pose", place="pelvis")(q)[:3, 3])
     return compile(ca.Function("ground", [q, v, a], ca.cse([ca.densify(each) for each in wrench])))

@@ -1,30 +1,37 @@
-"""When which part of which foot is on the ground, over one step, and how the feet share what the ground gives.
+"""Steps of walking: how long, wide and fast, and when which part of which foot is on the ground.
 
-A step begins when the heel of the right foot strikes and ends when that of the left does. x points to the left, y up, z
-forward; the right heel stands at z = 0, and the left foot is a step behind it.
+A step begins when the heel of the right foot strikes and ends when that of the left does; the right heel stands at
+z = 0, and the left foot is a step behind it. A second step is its mirror image.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
 
-import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.human.support import (
+    FLAT_ENDS,
+    FORE,
+    FORE_ENDS,
+    FOREFOOT,
+    LONG,
+    PRESSED,
+    SIDES,
+    TIP,
+    WHOLE,
+    WIDE,
+    Carried,
+    Foot,
+    Stance,
+    Support,
+    above_zero,
+)
 
-__all__ = ["Stance", "Step"]
+__all__ = ["Step", "Walk"]
 
-
-class Stance(NamedTuple):
-    """A foot on the ground from the first to the last share of a step: which points of it stand, and on which line.
-
-    ``points`` are landmarks without the side, each with the axes ("xyz") along which it is held.
-    """
-
-    side: str
-    first: float
-    last: float
-    points: tuple[tuple[str, str], ...]
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,8 @@ class Step:
     Example:
         >>> Step().duration
         0.5
-        >>> [stance.side for stance in Step().stances]
-        ['right', 'right', 'right', 'left', 'left']
+        >>> Step().share(np.array([0.0, 0.12, 0.24, 1.0])).tolist()
+        [0.0, 0.5, 1.0, 1.0]
     """
 
     length: float = 0.6
@@ -53,32 +60,101 @@ class Step:
 
     def __post_init__(self) -> None:
         for name in ("length", "width", "speed"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and 0 < value < np.inf):
-                raise ModelError(describe(f"{name} is {value!r}", where="step", allowed="a finite number above 0"))
+            above_zero(getattr(self, name), name, "step")
+        shares = [self.flat, self.toe_off, self.heel_off, self.knee]
+        if not all(isinstance(each, (int, float)) for each in shares):
+            raise ModelError(describe(f"shares are {shares}", where="step", allowed="numbers"))
         if not 0 < self.flat < self.toe_off < self.heel_off < 1:
             found = f"flat {self.flat}, toe_off {self.toe_off}, heel_off {self.heel_off}"
             raise ModelError(describe(found, where="step", allowed="shares that rise from 0 to 1"))
+        if not self.toe_off < self.knee < 1:
+            allowed = f"a share between toe_off ({self.toe_off}) and 1"
+            raise ModelError(describe(f"knee is {self.knee}", where="step", allowed=allowed))
 
     @property
     def duration(self) -> float:
         """Time of the step (s)."""
         return self.length / self.speed
 
+    def share(self, s: Array) -> Array:
+        """Return the share of the ground's force that the foot in front takes: smooth, 1 once the other has left."""
+        u = np.clip(np.asarray(s, dtype=float) / self.toe_off, 0.0, 1.0)
+        return u * u * (3 - 2 * u)
+
     @property
     def stances(self) -> tuple[Stance, ...]:
         """What stands when."""
-        whole = (("heel", "xyz"), ("ball", "xy"), ("ball_medial", "y"))
-        fore = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
+        right, left = (-self.width / 2, 0.0), (self.width / 2, -self.length)
         return (
-            Stance("right", 0.0, self.flat, (("heel", "xyz"),)),
-            Stance("right", self.flat, self.heel_off, whole),
-            Stance("right", self.heel_off, 1.0, fore),
-            Stance("left", 0.0, self.flat, fore),
-            Stance("left", self.flat, self.toe_off, (("toe", "xyz"),)),
+            Stance("right", 0.0, self.flat, (("heel", "xyz"),), right),
+            Stance("right", self.flat, self.heel_off, WHOLE, right),
+            Stance("right", self.heel_off, 1.0, FORE, right),
+            Stance("left", 0.0, self.flat, FORE, left),
+            Stance("left", self.flat, self.toe_off, (("toe", "xyz"),), left),
         )
 
-    def share(self, s: ca.SX) -> ca.SX:
-        """Return the share of the ground's force that the foot in front takes: smooth, 1 once the other has left."""
-        u = ca.fmin(s / self.toe_off, 1)
-        return u * u * (3 - 2 * u)
+    def carried(self, s: Array, foot: Foot) -> Carried:
+        """Return how the feet carry at shares s (K,) of the step."""
+        share, x, long = self.share(s), self.width / 2, foot.length
+        ahead = PRESSED * long * np.minimum(s / self.toe_off, 1.0)
+        behind = (FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / self.flat, 1.0)) * long - self.length
+        right, left = (np.stack([np.full(len(s), at), z], axis=1) for at, z in ((-x, ahead), (x, behind)))
+        toes = np.stack([s > self.heel_off, np.ones(len(s))], axis=1).astype(float)
+        both, middle = s <= self.toe_off, share[:, None] * right + (1 - share)[:, None] * left
+        aside = np.where(both, WIDE, 1.0) * foot.half
+        centre = np.where(both, middle[:, 0], -x)
+        ends = [
+            np.where(both, middle[:, 1] + sign * LONG * long, np.where(s <= self.heel_off, flat, fore) * long)
+            for sign, flat, fore in zip((-1, 1), FLAT_ENDS, FORE_ENDS, strict=True)
+        ]
+        return Carried(share, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1))
+
+
+@dataclass(frozen=True)
+class Walk(Support):
+    """One ``step``, or with ``steps=2`` it and its mirror image: a stride, whose sides may then differ.
+
+    Example:
+        >>> walk = Walk(steps=2)
+        >>> walk.duration, [(each.side, each.heel) for each in walk.stances][5:7]
+        (1.0, [('left', (0.05, 0.6)), ('left', (0.05, 0.6))])
+    """
+
+    step: Step = field(default_factory=Step)
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.step, Step):
+            raise ModelError(describe(f"step is {self.step!r}", where="walk", allowed="a torsor.human.Step"))
+        if self.steps not in (1, 2):
+            raise ModelError(describe(f"steps is {self.steps!r}", where="walk", allowed="1 or 2"))
+
+    @property
+    def duration(self) -> float:
+        """Time of all steps (s)."""
+        return self.steps * self.step.duration
+
+    @cached_property
+    def stances(self) -> tuple[Stance, ...]:
+        """What stands when; a foot that stands on goes into the next step."""
+        found = list[Stance]()
+        for index in range(self.steps):
+            for each in self.step.stances:
+                (x, z), side = each.heel, SIDES[(SIDES.index(each.side) + index) % 2]
+                heel = (-x if index else x, z + index * self.step.length)
+                found.append(Stance(side, self.of(index, each.first), self.of(index, each.last), each.points, heel))
+        return tuple(found)
+
+    def of(self, index: int, share: float) -> float:
+        """Return the share of the whole walk at which a share of a step has passed."""
+        return (index + share) / self.steps
+
+    def carried(self, s: Array, foot: Foot) -> Carried:
+        """Return how feet of that size carry at shares s (K,)."""
+        within = np.minimum(s * self.steps, self.steps)
+        first = self.step.carried(within, foot)
+        if self.steps == 1:
+            return first
+        second = self.step.carried(np.maximum(within - 1.0, 0.0), foot).mirrored(self.step.length)
+        later = within > 1.0
+        return Carried(*(np.where(later.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in zip(first, second, strict=True)))

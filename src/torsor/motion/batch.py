@@ -70,7 +70,11 @@ class Batch:
 
     def _inputs(self, x: Array, at: _Scaled) -> dict[str, Array]:
         Q = self._closed(at.w[0]) if self.traced.node.subject.is_closed else None
-        return self.traced.inputs(at.w, at.T, self._numbers(x), self.s, Q)
+        return self.traced.inputs(at.w, at.T, self._numbers(x), self.s, Q) | {"data": self._data}
+
+    @cached_property
+    def _data(self) -> Array:
+        return self.traced.data(self.s)
 
     @cached_property
     def _before(self) -> list[Array]:
@@ -156,6 +160,8 @@ class Batch:
         found = self.traced.bend.call(**self._at(x), **given)
         n, specials = self.layout.size, self._specials
         total = self._blocks.total(found["blocks"]) if "blocks" in found else np.zeros((n, n))
+        if "squares" in found:
+            total += self._carry.gram(found["squares"], 2 * given["weight"], specials)
         if max(specials) >= 0:
             mixed = self._carry.sums(found["mixed"], len(specials))
             corner = found["corner"].sum(axis=0).reshape(len(specials), -1)

@@ -9,6 +9,7 @@ second derivatives only the sum over such nodes matters, and
 is one product of matrices for all pairs of profiles.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -111,6 +112,27 @@ class Carry:
             shaped = total.reshape(len(total), len(kind.profiles), count)
             found[:, self.stretch.columns[kind.profiles, : len(total)]] = shaped.transpose(2, 1, 0)
         return found[:, :-1]
+
+    def gram(self, values: Array, weights: Array, specials: Sequence[int]) -> Array:
+        """Return J^T W J (x, x) of functions with derivatives (K, functions (orders N + specials)) by rates and by others.
+
+        ``weights`` (K,) are those of the nodes, ``specials`` say where the others are in x (-1: known).
+        """
+        profiles, found = self.orders * len(self.stretch.splines), np.zeros((self.size, self.size))
+        slopes = values.reshape(len(self.s), -1, profiles + len(specials))
+        by_order = slopes[:, :, :profiles].reshape(*slopes.shape[:2], self.orders, -1)
+        for span in self.spans:
+            parts, places = [slopes[span, :, profiles:]], [np.array(specials, dtype=int)]
+            for kind in self.kinds:
+                own = by_order[span] if len(self.kinds) == 1 else by_order[span][..., kind.profiles]
+                part = np.einsum("kmdi,dkp->kmip", own, kind.B[:, span], optimize=True)
+                parts.append(part.reshape(*part.shape[:2], -1))
+                places.append(self.columns(kind, span.start).ravel())
+            to = np.concatenate(places)
+            kept = to >= 0
+            J = np.concatenate(parts, axis=2)[:, :, kept].reshape(-1, int(kept.sum()))
+            found[np.ix_(to[kept], to[kept])] += J.T @ (J * np.repeat(weights[span], slopes.shape[1])[:, None])
+        return found
 
     @property
     def seen(self) -> Indices:

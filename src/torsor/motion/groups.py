@@ -12,18 +12,18 @@ from torsor.motion.terms import Cost, Term
 __all__ = ["grouped", "moments_of"]
 
 Array = NDArray[np.float64]
-Key = tuple[int, tuple[float, ...], tuple[float, ...]]  # phase, moments, and weights of the integral
+Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, weights of the integral, `together`
 
 
 def grouped(phases: Sequence[Phase], terms: Sequence[Term], subject: Subject) -> dict[Key, list[Term]]:
-    """Return terms that are looked at in the same moments, by phase, moments and weights of the integral.
+    """Return terms that are looked at in the same moments, by phase, moments, weights of the integral and ``together``.
 
     Example:
         >>> import torsor
         >>> from torsor.motion import Effort, Time, Torques
         >>> subject = Subject(torsor.library.two_link())
         >>> groups = grouped([Phase(1.0, nodes=11)], [Time(), Effort(), Torques(upper=1.0)], subject)
-        >>> [(len(moments), [term.title for term in group]) for (_, moments, _), group in groups.items()]
+        >>> [(len(moments), [term.title for term in group]) for (_, moments, *_), group in groups.items()]
         [(36, ['Time', 'Effort']), (11, ['Torques'])]
     """
     found: dict[Key, list[Term]] = {}
@@ -31,7 +31,8 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], subject: Subject) ->
         for term in terms:
             if term.has_rows and term.holds_in(index, phase):
                 moments, weights = moments_of(term, phase, subject)
-                found.setdefault((index, tuple(moments.tolist()), tuple(weights.tolist())), []).append(term)
+                key = index, tuple(moments.tolist()), tuple(weights.tolist()), term.together
+                found.setdefault(key, []).append(term)
     return _timed(_merged(found))
 
 
@@ -45,21 +46,21 @@ def moments_of(term: Term, phase: Phase, subject: Subject) -> tuple[Array, Array
 
 def _merged(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
     """Return groups with rows beside integrals over the same moments."""
-    integrals = {(phase, moments): weights for phase, moments, weights in groups if any(weights)}
+    integrals = {(phase, moments, word): weights for phase, moments, weights, word in groups if any(weights)}
     merged: dict[Key, list[Term]] = {}
-    for (phase, moments, weights), terms in groups.items():
-        own = weights if any(weights) else integrals.get((phase, moments), weights)
-        merged.setdefault((phase, moments, own), []).extend(terms)
+    for (phase, moments, weights, word), terms in groups.items():
+        own = weights if any(weights) else integrals.get((phase, moments, word), weights)
+        merged.setdefault((phase, moments, own, word), []).extend(terms)
     return merged
 
 
 def _timed(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
     """Return groups with the duration, where only that is integrated, at moments of rows: any moments do."""
     found = dict(groups)
-    for (phase, moments, weights), terms in groups.items():
+    for (phase, moments, weights, word), terms in groups.items():
         if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in terms):
             rows = next((key for key in found if key[0] == phase and not any(key[2])), None)
             if rows is not None:
-                del found[phase, moments, weights]
-                found[phase, rows[1], (sum(weights), *rows[2][1:])] = [*found.pop(rows), *terms]
+                del found[phase, moments, weights, word]
+                found[phase, rows[1], (sum(weights), *rows[2][1:]), rows[3]] = [*found.pop(rows), *terms]
     return found

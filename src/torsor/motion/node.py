@@ -8,7 +8,7 @@ numbers that the whole problem shares. Forces are quantities with derivatives of
     d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -48,7 +48,8 @@ class Node:
 
     ``q``, ``v``, ``a``, ``j`` are positions, velocities, accelerations and jerks of all of the robot's coordinates,
     ``y`` the profiles with their rates (``profile`` has them by name), ``s`` the share of the phase that has passed,
-    ``T`` its duration (s), ``t`` the time since it began (s), ``shared`` the numbers of the whole problem by name.
+    ``T`` its duration (s), ``t`` the time since it began (s), ``shared`` the numbers of the whole problem by name, of
+    which ``held`` have values; ``data`` are numbers that terms have for each moment.
     ``tau`` are the forces, ``tau_rate`` their rates, of the coordinates ``force_names``, whose velocities are
     ``force_velocities``. All are CasADi SX columns. Of a link or frame there are ``pose(place)`` (4 x 4),
     ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)`` and ``jacobian(place)``; and
@@ -61,11 +62,13 @@ class Node:
         ((2, 1), (3, 1), ('joint1', 'joint2'))
     """
 
-    def __init__(self, subject: Subject, shared: Sequence[str] = ()):
+    def __init__(self, subject: Subject, shared: Sequence[str] = (), held: Mapping[str, float] | None = None):
         self.subject, count = subject, len(subject.names)
         self.y = [ca.SX.sym(f"y_{order}", count) for order in range(ORDERS)]
         self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
         self.shared = {name: ca.SX.sym(name) for name in (*subject.parameters, *shared)}
+        self.held = dict(held or {})
+        self._data: dict[str, ca.SX] = {}
         self.Q = ca.SX.sym("Q", subject.robot.nq) if subject.is_closed else None
         self.q, self.v, self.a, self.j = subject.motion(self.y, self.Q)
         self._quantities: dict[str, _Quantity] = {}
@@ -83,12 +86,27 @@ class Node:
 
     @property
     def numbers(self) -> ca.SX:
-        """The shared numbers, one column: free parameters of the robot first."""
-        return ca.vertcat(ca.SX(0, 1), *self.shared.values())
+        """The shared numbers that are variables, one column: free parameters of the robot first."""
+        return ca.vertcat(ca.SX(0, 1), *(each for name, each in self.shared.items() if name not in self.held))
+
+    @property
+    def held_numbers(self) -> ca.SX:
+        """The shared numbers whose values are given, one column: nothing is differentiated by them."""
+        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.held))
 
     @property
     def _p(self) -> ca.SX:
-        return self.numbers[: len(self.subject.parameters)]
+        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.subject.parameters))
+
+    def data(self, name: str, count: int) -> ca.SX:
+        """Return numbers (count x 1) that a term has for each moment (``Term.data``), so that no kernel depends on them."""
+        if name not in self._data:
+            self._data[name] = ca.SX.sym(name, count)
+        return self._data[name]
+
+    def data_of(self, expression: ca.SX) -> dict[str, ca.SX]:
+        """Return the data that an expression depends on, by name."""
+        return {name: each for name, each in self._data.items() if ca.depends_on(expression, each)}
 
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
         """Return what an algorithm of the robot (see ``Robot.function``) gives for symbols."""
@@ -114,7 +132,8 @@ class Node:
     def symbols(self) -> ca.SX:
         """All symbols that expressions of a node may be made of."""
         own = [each.symbol for each in self._quantities.values()]
-        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *own)
+        given = [self.held_numbers, *self._data.values()]
+        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *given, *own)
 
     # Quantities of the robot
 
@@ -123,7 +142,7 @@ class Node:
         """Forces (nv x 1) of all coordinates (N m, N); with closed loops, those of the active ones (N x 1)."""
         if self.Q is not None:
             return self._given("constrained_inverse_dynamics", *self._driving(self.Q))
-        if self.subject.parameters:
+        if self._is_free:
             return self._given("inverse_dynamics", self.q, self.v, self.a)
         return self._kept("tau", 3, self._forces)
 
@@ -134,10 +153,15 @@ class Node:
             J = self.call("constrained_inverse_dynamics_derivatives", *self._driving(self.Q))
             closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.subject.names.moving] for each in self.y[1:]))
             return closed
-        if self.subject.parameters:
+        if self._is_free:
             rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
             return rates
         return self._kept("tau_rate", 4, self._force_rates)
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether numbers of the robot are variables: forces then depend on more than the motion."""
+        return any(name not in self.held for name in self.subject.parameters)
 
     def rate(self, expression: ca.SX) -> ca.SX:
         """Return the rate in time of an expression of profiles up to accelerations."""

@@ -134,9 +134,18 @@ class MotionProblem:
         own = [each for each in (*self.costs, *self.conditions) if isinstance(each, Term)]
         return (*own, *(other for each in own for other in each.companions()))
 
-    @cached_property
+    @property
     def shared(self) -> dict[str, Number]:
-        """The numbers that all phases share: free parameters of the robot, and those of terms."""
+        """The numbers that all phases share and that are variables: free parameters of the robot, and those of terms."""
+        return {name: each for name, each in self._all_shared.items() if name not in self.held}
+
+    @cached_property
+    def held(self) -> dict[str, float]:
+        """The shared numbers whose bounds are one value: no variables, but inputs of what is compiled."""
+        return {name: each.lower for name, each in self._all_shared.items() if each.lower == each.upper}
+
+    @cached_property
+    def _all_shared(self) -> dict[str, Number]:
         found = {}
         values = () if isinstance(self.robot, Robot) else self.robot.values
         for name, value in zip(self.subject.parameters, values, strict=True):
@@ -160,7 +169,7 @@ class MotionProblem:
 
     @cached_property
     def _node(self) -> Node:
-        return Node(self.subject, [name for name in self.shared if name not in self.subject.parameters])
+        return Node(self.subject, [each for each in self._all_shared if each not in self.subject.parameters], self.held)
 
     @cached_property
     def _traced(self) -> dict[tuple[int, ...], Traced]:
@@ -186,7 +195,7 @@ class MotionProblem:
         layout = Layout.of(self.stages, self.subject.names, ends.known, list(self.shared))
         batches = [
             Batch(self._trace(terms), layout, phase, np.array(moments), np.array(weights))
-            for (phase, moments, weights), terms in grouped(self.stages, self.terms, self.subject).items()
+            for (phase, moments, weights, _), terms in grouped(self.stages, self.terms, self.subject).items()
         ]
         lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
         for stretch in layout.stretches:
@@ -229,7 +238,7 @@ class MotionProblem:
     def with_phases(self, *phases: Phase) -> "MotionProblem":
         """Return the problem with other phases; what was traced of its terms is used again."""
         other = replace(self, phases=phases)
-        for name in ("subject", "terms", "shared", "_node", "_traced", "_samplers"):
+        for name in ("subject", "terms", "_all_shared", "_node", "_traced", "_samplers"):
             other.__dict__[name] = getattr(self, name)
         return other
 

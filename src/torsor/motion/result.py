@@ -154,7 +154,8 @@ class MotionResult(Profiled):
     @property
     def numbers(self) -> dict[str, float]:
         """The shared numbers: free parameters of the robot, and those of terms."""
-        return {name: float(self.x[column]) for name, column in self.program.layout.numbers.items()}
+        found = {name: float(self.x[column]) for name, column in self.program.layout.numbers.items()}
+        return self.problem.held | found
 
     @cached_property
     def objective(self) -> float:

@@ -51,6 +51,7 @@ class Term:
     phase: int | str | None = None
     at: float | Sequence[float] | None = None
     during: tuple[float, float] = (0.0, 1.0)
+    together: ClassVar[str] = ""  # terms that say the same are compiled together, where they hold in the same moments
 
     @property
     def title(self) -> str:
@@ -64,6 +65,10 @@ class Term:
     def companions(self) -> Sequence["Term"]:
         """Return other terms that belong to it."""
         return ()
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return what it gives for ``node.data`` by name, at shares s (K,): (K, count) each."""
+        return {}
 
     def profiles(self) -> Mapping[str, tuple[float, float]]:
         """Return the profiles that it adds to those of the robot, with what they begin and end at."""
@@ -141,6 +146,13 @@ class Cost(Term):
     def integrand(self, node: Node) -> ca.SX:
         """Return what is integrated."""
         raise NotImplementedError
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return a column whose squares are integrated beside the integrand.
+
+        Where they are many, derivatives take less code so than in the integrand: products J^T J are left to BLAS.
+        """
+        return ca.SX(0, 1)
 
 
 def spread(value: Any, count: int, where: str) -> Array:

@@ -50,7 +50,8 @@ class Bend(NamedTuple):
 
     ``blocks`` (2, blocks) are the pairs of profiles i >= j that have any. The kernel gives "blocks" (orders of i x
     orders of j x blocks), "mixed" (orders x N x specials) by a profile and by T or a number, and "corner" (specials x
-    specials) by two of these.
+    specials) by two of these. Squares are there without the products of their first derivatives, which are "squares"
+    (squares x (orders x N, T, numbers)).
     """
 
     blocks: Indices
@@ -82,10 +83,12 @@ class Traced:
         self.bounds: list[Bound] = [_moving(each, each.bound(node)) for each in rows]
         expression = ca.vertcat(ca.SX(0, 1), *(bound.expression for bound in self.bounds))
         parts = [(1 if each.is_sum else node.T) * each.weight * each.integrand(node) for each in costs]
-        total = sum(parts, start=ca.SX(0))
-        self._rows, self._cost = ca.densify(expression), ca.densify(total)
+        squares = [ca.sqrt((1 if each.is_sum else node.T) * each.weight) * each.squares(node) for each in costs]
+        self._plain_cost, self._squares = sum(parts, start=ca.SX(0)), ca.densify(ca.vertcat(ca.SX(0, 1), *squares))
+        self._rows, self._cost = ca.densify(expression), ca.densify(self._plain_cost + ca.sumsqr(self._squares))
         self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
         self.m = int(self._rows.numel())
+        self._data = node.data_of(ca.vertcat(self._rows, self._cost))
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
 
@@ -93,16 +96,19 @@ class Traced:
     def _inputs(self) -> dict[str, ca.SX]:
         node = self.node
         given = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}
+        given |= {"held": node.held_numbers, "data": ca.vertcat(ca.SX(0, 1), *self._data.values())}
         return given if node.Q is None else given | {"Q": node.Q}
 
     @cached_property
     def _identity(self) -> str:
         """A hash of all that the kernels depend on, which is known before anything of the robot is traced."""
         node = self.node
-        inputs = [*node.y, node.T, node.s, node.numbers, *([] if node.Q is None else [node.Q]), *node.quantities]
+        inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
+        inputs += [] if node.Q is None else [node.Q]
         outputs = [self._rows, self._cost, node.q, node.v, node.a, node.j]
         terms = ca.Function("terms", inputs, outputs).serialize()
-        return fingerprint(node.robot, terms, self.orders, _source(), compiler_fingerprint())
+        free = () if node.subject.model is node.robot else node.subject.model.paths
+        return fingerprint(node.robot, free, terms, self.orders, _source(), compiler_fingerprint())
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
         """Return the patterns and the kernel of outputs by name: kept ones where there are, or made and kept."""
@@ -207,15 +213,17 @@ class Traced:
 
     @cached_property
     def _bend(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
-        weights = self._weights
-        total = weights["weight"] * self._cost + ca.dot(weights["multipliers"], self._rows)
+        weights, here = self._weights, ca.SX.sym("here", self._squares.numel())
+        cost = self._plain_cost + 2 * ca.dot(here, self._squares)
+        total = weights["weight"] * cost + ca.dot(weights["multipliers"], self._rows)
 
         def made(direct: bool) -> list[ca.SX]:
             full = self._u(self._u(self.node.bend(total, direct)).T)
             slope = ca.densify(self._u(self.node.slope(total, direct))).T
             return [ca.sparsify(ca.tril(full)), slope]
 
-        lower, slope = self._cheaper(made, total)
+        at = self.node.value(self._squares)
+        lower, slope = (ca.substitute(each, here, at) for each in self._cheaper(made, total))
         return weights, lower, slope
 
     @cached_property
@@ -231,6 +239,11 @@ class Traced:
         own = i < U  # and so is j
         touched = np.zeros((N, N), dtype=bool)
         touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
+        slopes = ca.sparsify(self._u(self.node.slope(self._squares)))
+        k, l = _triplet(slopes)
+        felt = np.zeros((slopes.shape[0], N), dtype=bool)
+        felt[k[l < U], l[l < U] % N] = True
+        touched |= felt.T @ felt
         blocks = np.stack(np.nonzero(np.tril(touched)))
         full = ca.densify(ca.tril2symm(lower))
         pulled = full @ self._rates
@@ -246,12 +259,28 @@ class Traced:
             _taken(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D)
         ]
         outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
+        if self._squares.numel():
+            unscaled = [self._unscaled(slopes[k, :U].T).T for k in range(slopes.shape[0])]
+            rows = ca.horzcat(ca.vertcat(*unscaled), slopes @ self._rates, slopes[:, U + 1 :])
+            outputs["squares"] = ca.vec(rows.T)
         return outputs, [blocks]
 
     def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
         """Return the arguments of kernels, from profiles and their rates (orders, K, N)."""
         given: dict[str, Any] = {f"y_{k}": y[k] for k in range(self.orders)}
-        return given | {"T": np.array(T), "numbers": numbers, "s": s} | ({} if Q is None else {"Q": Q})
+        given |= {"T": np.array(T), "numbers": numbers, "s": s, "held": self._held}
+        return given if Q is None else given | {"Q": Q}
+
+    @cached_property
+    def _held(self) -> Array:
+        return np.array(list(self.node.held.values()))
+
+    def data(self, s: Array) -> Array:
+        """Return the numbers (K, count) that the terms give for moments at shares s (K,)."""
+        found: dict[str, Array] = {}
+        for term in (*self.rows, *self.costs):
+            found |= {name: values for name, values in term.data(s).items() if name in self._data}
+        return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
 
 
 def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:

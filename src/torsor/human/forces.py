@@ -1,0 +1,217 @@
+"""Terms with forces: torques of the joints with the ground's wrenches on the feet, balance, friction, joint reactions.
+
+How the feet carry is data of each moment (``support.Carried``), and so are strengths: one compiled function is for all
+steps and bodies. Torques are those of the motion without the ground less what the feet's wrenches do to the legs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.human.balance import Wrench, felt, required
+from torsor.human.support import SIDES, Foot, Support
+from torsor.model import Robot
+from torsor.motion import Node
+from torsor.motion.terms import Bound, Cost, Rows, Term
+
+__all__ = ["Balance", "Effort", "Gait", "Grounded", "JointReactions", "Torques", "Unbalance", "gait_of"]
+
+Array = NDArray[np.float64]
+
+LEGS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion")
+TOES = "toe_extension"
+CHEAP = ("adduction", "rotation", "inversion", "toe_extension", "spine", "pronation")
+BENT = 0.35  # of the elbow at ease (rad)
+LEAST = 0.05  # of the weight: the ground's force is never less
+
+
+class Gait:
+    """A moment of a body on the ground: the wrenches on the feet, and the torques of the joints with them."""
+
+    def __init__(self, node: Node):
+        self.node, self.names = node, node.robot.coordinate_names
+        given = node.data("ground", 13)
+        share, toes, self.box = given[0], given[5:7], given[7:11]
+        self.weight, self.friction = given[11], given[12]
+        self.right, self.left = (ca.vertcat(given[k], 0, given[k + 1]) for k in (1, 3))
+        self.toes = {"right": toes[0], "left": toes[1]}
+        self.wrench = required(node.tau, node.q, node.position("pelvis"))
+        f, n = self.wrench
+        middle = share * self.right + (1 - share) * self.left
+        right = Wrench(share * f, share * (n + ca.cross(self.right - middle, f)))
+        self.feet = {"right": right, "left": Wrench(f - right.f, n - right.n)}
+
+    @cached_property
+    def moving(self) -> list[int]:
+        """Which of the joints' torques, behind the six global forces, belong to profiles."""
+        return [k for k, name in enumerate(self.names[6:]) if name in self.node.subject.names]
+
+    @cached_property
+    def shares(self) -> ca.SX:
+        """Torques of the joints that move, in parts of their strengths."""
+        return self.torques[self.moving] / self.node.data("strengths", len(self.moving))
+
+    @cached_property
+    def torques(self) -> ca.SX:
+        """Torques of all joints with the ground's wrenches; the forces of the six global coordinates are then zero."""
+        node, found = self.node, [self.node.tau[k] for k in range(self.node.tau.numel())]
+        for side, wrench in self.feet.items():
+            for name in (*LEGS, TOES):
+                joint = node.robot.joints[node.robot.joint_names.index(f"{side}_{name}")]
+                pose = node.pose(joint.child)
+                taken = felt(wrench, pose[:3, :3] @ ca.SX(joint.axis), pose[:3, 3])
+                k = self.names.index(joint.name)
+                found[k] = found[k] - (self.toes[side] * taken if name == TOES else taken)
+        return ca.vertcat(*found[6:])
+
+    def reaction(self, side: str, joint: str) -> ca.SX:
+        """Return the force (3 x 1, base axes) on the part below a joint of a leg: "hip", "knee" or "ankle"."""
+        child = {"hip": "thigh", "knee": "shank", "ankle": "foot"}[joint]
+        link = self.node.robot.link_names.index(f"{side}_{child}")
+        R = self.node.pose(f"{side}_{child}")[:3, :3]
+        return R @ self.node.wrenches()[link, 3:].T - self.feet[side].f
+
+
+@lru_cache(maxsize=8)
+def gait_of(node: Node) -> Gait:
+    """Return what terms of a node share."""
+    return Gait(node)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Grounded(Term):
+    """A term of a ``body`` (``library.human``) on a ``support``; ``friction`` is that of the ground.
+
+    ``strength`` has {coordinate: factor} of the body's own strengths (``effort_limit``), 1 where nothing is said.
+    """
+
+    body: Robot
+    support: Support
+    friction: float = 1.0
+    strength: Mapping[str, float] = field(default_factory=dict)
+    together = "forces"
+
+    def strengths(self, moving: list[int]) -> Array:
+        """Return the strengths of joints (N m), by their places behind the six global coordinates."""
+        names = self.body.coordinate_names[6:]
+        factors = np.array([self.strength.get(names[k], 1.0) for k in moving])
+        return np.asarray(self.body.effort_limit[6:][moving] * factors)
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return how the feet carry with weight and friction (K, 13), and the strengths of all joints that may move."""
+        weight = self.body.mass * float(np.linalg.norm(self.body.gravity))
+        table = self.support.carried(s, Foot.of(self.body)).table
+        more = np.tile([weight, self.friction], (len(s), 1))
+        return {"ground": np.hstack([table, more])}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Driven(Grounded):
+    """A grounded term with torques; ``moving`` are the coordinates that profiles move."""
+
+    moving: tuple[str, ...]
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return what ``Grounded`` does, and strengths."""
+        places = [k for k, name in enumerate(self.body.coordinate_names[6:]) if name in self.moving]
+        return {**super().data(s), "strengths": np.tile(self.strengths(places), (len(s), 1))}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Effort(Driven, Cost):
+    """The integral of squared torques over strengths, the ground's wrenches on the feet, and of cheap postures.
+
+    ``posture`` weighs squares of angles that cost next to no torque (rad^2): without it, they wander.
+    """
+
+    posture: float = 0.02
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return what ``Driven`` does, and the weight of postures."""
+        return {**super().data(s), "posture": np.full((len(s), 1), self.posture)}
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the sum of squares of cheap angles."""
+        total = ca.SX(0)
+        for name in node.subject.names:
+            if "elbow" in name or any(word in name for word in CHEAP):
+                total += (node.profile(name) - (BENT if "elbow" in name else 0.0)) ** 2
+        return node.data("posture", 1) * total
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return torques in parts of strengths."""
+        return gait_of(node).shares
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Torques(Driven, Rows):
+    """Torques of the joints, with the ground's wrenches on the feet, within their strengths."""
+
+    def bound(self, node: Node) -> Bound:
+        """Return torques in parts of strengths."""
+        gait = gait_of(node)
+        ones, names = np.ones(len(gait.moving)), node.robot.coordinate_names[6:]
+        return Bound(gait.shares, -ones, ones, tuple(names[k] for k in gait.moving))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Balance(Grounded, Rows):
+    """The point of pressure stays within the support, and the ground's force within the friction cone.
+
+    ``lateral`` is False where only what is forward matters, as of a body that moves in a plane.
+    """
+
+    lateral: bool = True
+
+    def bound(self, node: Node) -> Bound:
+        """Return the sides of the box, lengths in dm, the vertical force and friction; all over the weight."""
+        gait = gait_of(node)
+        (f, n), (left, right, back, front) = gait.wrench, (gait.box[k] for k in range(4))
+        sides = ca.vertcat(-n[0] - back * f[1], front * f[1] + n[0]) / (0.1 * gait.weight)
+        up = f / gait.weight
+        cone = (gait.friction * up[1]) ** 2 - up[0] ** 2 - up[2] ** 2
+        rows, labels = ca.vertcat(sides, up[1], cone), ("back", "front", "vertical force", "friction")
+        least = np.array([0.0, 0.0, LEAST, 0.0])
+        if self.lateral:
+            aside = ca.vertcat(n[2] - left * f[1], right * f[1] - n[2]) / (0.1 * gait.weight)
+            rows, labels, least = ca.vertcat(aside, rows), ("right side", "left side", *labels), np.append([0.0, 0.0], least)
+        return Bound(rows, least, np.full(len(labels), np.inf), labels)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Unbalance(Grounded, Cost):
+    """How far the point of pressure is from the middle of its box: the integral of squared moments about that.
+
+    Moments are in parts of the weight times 0.1 m.
+    """
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return nothing: all of it are squares."""
+        return ca.SX(0)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the moments."""
+        gait = gait_of(node)
+        (f, n), box = gait.wrench, gait.box
+        aside, ahead = n[2] - (box[0] + box[1]) / 2 * f[1], n[0] + (box[2] + box[3]) / 2 * f[1]
+        return ca.vertcat(aside, ahead) / (0.1 * gait.weight)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointReactions(Grounded, Cost):
+    """The integral of squared forces in joints of the legs ("hip", "knee", "ankle"), in parts of the weight."""
+
+    joints: tuple[str, ...] = ("hip", "knee", "ankle")
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return nothing: all of it are squares."""
+        return ca.SX(0)
+
+    def squares(self, node: Node) -> ca.SX:
+        """Return the forces of both sides."""
+        gait = gait_of(node)
+        return ca.vertcat(*(gait.reaction(side, joint) for joint in self.joints for side in SIDES)) / gait.weight

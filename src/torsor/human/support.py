@@ -1,0 +1,163 @@
+"""What stands on the ground when, over a motion, and how the feet share what the ground gives: data, by moments.
+
+x points to the left, y up from the ground, z forward. A share s of the motion, from 0 to 1, tells the moment.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.model import Robot
+
+__all__ = ["FORE", "SIDES", "WHOLE", "Carried", "Foot", "Stance", "Standing", "Support", "above_zero"]
+
+Array = NDArray[np.float64]
+SIDES = ("right", "left")
+
+# Points of a foot, each with the axes along which it is held: six rows that hold a foot, or its toes.
+WHOLE = (("heel", "xyz"), ("ball", "xy"), ("ball_medial", "y"))
+FORE = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
+
+# Where feet push and may be pushed, in parts of a foot's length from the heel, and of half its width.
+PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # in front at toe-off; behind at the start, and at the end
+FLAT_ENDS, FORE_ENDS = (0.02, 0.686), (0.7255, 0.98)
+WIDE, LONG = 0.667, 0.147  # half the box about the point of pressure while both feet stand
+
+
+class Stance(NamedTuple):
+    """A foot on the ground from the first to the last share of a motion: which points of it stand, and where.
+
+    ``points`` are landmarks without the side, each with the axes ("xyz") along which it is held; ``heel`` (x, z) is
+    where the heel is when the whole foot stands (m).
+    """
+
+    side: str
+    first: float
+    last: float
+    points: tuple[tuple[str, str], ...]
+    heel: tuple[float, float]
+
+
+class Foot(NamedTuple):
+    """Length of a foot from heel to toes, and half its width (m)."""
+
+    length: float
+    half: float
+
+    @classmethod
+    def of(cls, body: Robot) -> "Foot":
+        """Return that of a body.
+
+        Example:
+            >>> import torsor
+            >>> [round(each, 3) for each in Foot.of(torsor.library.human())]
+            [0.255, 0.045]
+        """
+        q = body.neutral()
+        heel, toe, ball, inner = (body.pose(q, f"right_{name}")[:3, 3] for name in ("heel", "toe", "ball", "ball_medial"))
+        return cls(float(toe[2] - heel[2]), float(abs(inner[0] - ball[0])))
+
+
+class Carried(NamedTuple):
+    """How the feet carry at moments (K): the ``share`` (K,) of the right one, and where they push, (x, z) (K, 2) each.
+
+    ``toes`` (K, 2) is 1 where the right, the left foot pushes with its toes alone. The point of pressure stays in the
+    ``box`` (K, 4): least and most x, least and most z (m).
+    """
+
+    share: Array
+    right: Array
+    left: Array
+    toes: Array
+    box: Array
+
+    @property
+    def table(self) -> Array:
+        """All of it (K, 11), one row a moment."""
+        return np.column_stack([self.share, self.right, self.left, self.toes, self.box])
+
+    def mirrored(self, ahead: float) -> "Carried":
+        """Return the same with left and right exchanged, so far ahead (m)."""
+        flip, shift = np.array([-1.0, 1.0]), np.array([0.0, ahead])
+        box = np.stack([-self.box[:, 1], -self.box[:, 0], self.box[:, 2] + ahead, self.box[:, 3] + ahead], axis=1)
+        return Carried(1 - self.share, self.left * flip + shift, self.right * flip + shift, self.toes[:, ::-1], box)
+
+
+@dataclass(frozen=True)
+class Support:
+    """What stands when: ``stances``, and how the feet carry (``carried``)."""
+
+    @property
+    def stances(self) -> tuple[Stance, ...]:
+        """What stands when."""
+        raise NotImplementedError
+
+    def carried(self, s: Array, foot: Foot) -> Carried:
+        """Return how feet of that size carry at shares s (K,)."""
+        raise NotImplementedError
+
+    def free(self, side: str, point: str) -> list[tuple[float, float]]:
+        """Return the shares, from the first to the last, between which a point of a foot does not stand.
+
+        Example:
+            >>> Standing().free("left", "toe_medial"), Standing().free("left", "heel")
+            ([(0.0, 1.0)], [])
+        """
+        held = sorted(
+            (stance.first, stance.last)
+            for stance in self.stances
+            if stance.side == side and any(name == point for name, _ in stance.points)
+        )
+        found, at = list[tuple[float, float]](), 0.0
+        for first, last in [*held, (1.0, 1.0)]:
+            if first > at + 1e-9:
+                found.append((at, first))
+            at = max(at, last)
+        return found
+
+
+@dataclass(frozen=True)
+class Standing(Support):
+    """Both feet flat beside each other, their heels ``width`` apart (m) at z = 0; each carries half.
+
+    Example:
+        >>> import torsor
+        >>> at = Standing().carried(np.zeros(1), Foot.of(torsor.library.human()))
+        >>> at.share.tolist(), at.box.round(3).tolist()
+        ([0.5], [[-0.145, 0.145, 0.005, 0.25]])
+    """
+
+    width: float = 0.2
+
+    def __post_init__(self) -> None:
+        above_zero(self.width, "width", "standing")
+
+    @cached_property
+    def stances(self) -> tuple[Stance, ...]:
+        """The whole of both feet, all the time."""
+        half = self.width / 2
+        return tuple(Stance(side, 0.0, 1.0, WHOLE, (x, 0.0)) for side, x in zip(SIDES, (-half, half), strict=True))
+
+    def carried(self, s: Array, foot: Foot) -> Carried:
+        """Return how feet of that size carry: pressed under their middles."""
+        ones, half = np.ones(len(s)), self.width / 2
+        places = [np.outer(ones, [x, (FLAT_ENDS[0] + FORE_ENDS[1]) / 2 * foot.length]) for x in (-half, half)]
+        aside = half + foot.half
+        box = np.outer(ones, [-aside, aside, FLAT_ENDS[0] * foot.length, FORE_ENDS[1] * foot.length])
+        return Carried(ones / 2, places[0], places[1], np.zeros((len(s), 2)), box)
+
+
+def above_zero(value: object, what: str, where: str) -> float:
+    """Return a number that is finite and above 0.
+
+    Example:
+        >>> above_zero(2, "width", "step")
+        2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
+        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a finite number above 0"))
+    return float(value)
