@@ -253,6 +253,7 @@ class MotionProblem:
         refine: bool | float | None = None,
         progress: bool | None = None,
         check: bool | None = None,
+        feasible_first: bool | None = None,
     ) -> "MotionResult":
         """Return the motion that is found.
 
@@ -261,7 +262,8 @@ class MotionProblem:
         (x,). ``tolerance`` (1e-6) is that of optimality and of rows in parts of their scales; ``iterations`` (500) and
         ``seconds`` (no limit) end the search, as does Ctrl-C: the best motion so far is then the result, and its status
         says so. ``refine`` adds nodes until bounds hold between them too: True to 1e-4 of the rows' scales, or a number
-        of that kind. ``progress`` shows iterations on stderr. What is None is as in ``settings``, or as said here.
+        of that kind. ``feasible_first`` searches for any motion that keeps the bounds, and from there for the best one.
+        ``progress`` shows iterations on stderr. What is None is as in ``settings``, or as said here.
 
         A problem without a motion raises a ``MotionError`` that names the constraints in conflict and the least
         violation; with ``check=False`` the result is the nearest motion.
@@ -284,6 +286,7 @@ class MotionProblem:
 
         given = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
         given |= {"refine": refine, "progress": progress, "check": check}
+        given |= {"feasible_first": feasible_first}
         chosen = dict(self.settings) | {key: value for key, value in given.items() if value is not None}
         return solve(self, start, Search.of(self.name, **chosen))
 

@@ -32,7 +32,8 @@ class Program:
     """Batches of nodes and linear rows over the variables of a layout.
 
     ``lower`` and ``upper`` (x,) are bounds of the variables. Rows are those of the batches, then the linear ones; each
-    is divided by its entry of ``scales``, so that numbers near 1 are asked for.
+    is divided by its entry of ``scales``, so that numbers near 1 are asked for. ``factor`` is that of f: with 0, any
+    motion that keeps the bounds is a solution.
     """
 
     layout: Layout
@@ -40,6 +41,7 @@ class Program:
     linear: Linear
     lower: Array
     upper: Array
+    factor: float = 1.0
 
     @property
     def n(self) -> int:
@@ -122,7 +124,7 @@ class Program:
         rows = np.concatenate([*(rows for rows, _ in found), self.linear.value(x)])
         rows /= self.scales
         rows.setflags(write=False)
-        return sum(cost for _, cost in found), rows
+        return self.factor * sum(cost for _, cost in found), rows
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
@@ -172,7 +174,7 @@ class Program:
         gradient, entries = np.zeros(self.n), list[Array]()
         for batch in self.batches:
             values, own = batch.slope(x)
-            gradient += own
+            gradient += self.factor * own
             entries.append(values)
         if self.linear.m:
             entries.append(self.linear.slope(x)[self._linear_entries])
@@ -186,7 +188,7 @@ class Program:
         """Return the Hessian (x, x) of weight f + multipliers . rows."""
         total, first, felt = np.zeros((self.n, self.n)), 0, multipliers / self.scales
         for batch in self.batches:
-            total += batch.bend(x, felt[first : first + batch.m], weight)
+            total += batch.bend(x, felt[first : first + batch.m], self.factor * weight)
             first += batch.m
         return total + self.linear.bend(x, felt[first:]) if self.linear.m else total
 

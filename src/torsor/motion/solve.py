@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.motion.failure import MotionError, check_given, conflict
 from torsor.motion.finer import violations
+from torsor.motion.program import Program
 from torsor.motion.progress import Watch
 from torsor.motion.refine import refined
 from torsor.motion.result import HELD, MotionResult
@@ -34,6 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "refine": False,
     "progress": False,
     "check": True,
+    "feasible_first": False,
 }
 
 
@@ -48,6 +50,7 @@ class Search:
     refine: bool | float
     progress: bool
     check: bool
+    feasible_first: bool
 
     @classmethod
     def of(cls, where: str, **given: Any) -> "Search":
@@ -68,7 +71,7 @@ class Search:
             least, most = RANGES[key]
             if not least <= value <= most:
                 raise ModelError(describe(f"{key} is {value!r}", where=where, allowed=f"from {least:g} to {most:g}"))
-        for key in ("progress", "check"):
+        for key in ("progress", "check", "feasible_first"):
             if not isinstance(values[key], bool):
                 raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
         refine = values["refine"]
@@ -89,7 +92,10 @@ def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
     x = read_start(problem, start)
     if search.check:
         check_given(problem, max(10 * search.tolerance, HELD))
-    result = _searched(problem, x, search, began, warm)
+    first = _feasible(problem, x, search, began) if search.feasible_first else None
+    result = _searched(problem, x if first is None else first.x, search, began, warm)
+    if first is not None:
+        result = _after(first, result)
     if not result.is_feasible and not result.is_stopped:
         result = _from_nearest(problem, result, search, perf_counter() - began)
     if search.refine is not False and result.is_feasible:
@@ -103,9 +109,29 @@ def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
     return result
 
 
-def _searched(problem: "MotionProblem", x: Array, search: Search, began: float, warm: Outcome | None) -> MotionResult:
+def _feasible(problem: "MotionProblem", x: Array, search: Search, began: float) -> MotionResult:
+    """Return a motion that keeps all bounds, whatever its objective (document 001, chapter V: J = const)."""
+    return _searched(problem, x, search, began, None, replace(problem.program, factor=0.0))
+
+
+def _after(first: MotionResult, result: MotionResult) -> MotionResult:
+    """Return a result that counts the search before it."""
+    log = [*first.outcome.log, *result.outcome.log]
+    outcome = replace(result.outcome, iterations=first.iterations + result.outcome.iterations, log=log)
+    spent = result.setup_seconds + result.solve_seconds - first.setup_seconds
+    return replace(result, outcome=outcome, setup_seconds=first.setup_seconds, solve_seconds=spent)
+
+
+def _searched(
+    problem: "MotionProblem",
+    x: Array,
+    search: Search,
+    began: float,
+    warm: Outcome | None,
+    program: Program | None = None,
+) -> MotionResult:
     """Return what the solver finds from variables x; tracing and compiling belong to the setup, as does ``began``."""
-    program = problem.program
+    program = problem.program if program is None else program
     if not program.n:
         fix = "give phases more points, or a duration from least to most"
         raise ModelError(describe("nothing is left to find: all control points are known", where=problem.name, fix=fix))
