@@ -1,7 +1,6 @@
 """The command line: ``torsor info``, ``count``, ``simulate``, ``predict``, ``export``, ``bench``, ``cache``..."""
 
 import argparse
-import json
 import re
 import warnings
 from collections.abc import Sequence
@@ -18,8 +17,9 @@ from torsor.bench import run_benchmarks
 from torsor.compiler import DTYPES
 from torsor.errors import ModelError, ModelWarning
 from torsor.model import Robot
-from torsor.motion import SOLVERS, MotionError, MotionProblem, load_problem
+from torsor.motion import MotionError
 from torsor.parallel import ParallelRobot
+from torsor.predicting import add_prediction
 from torsor.simulation import METHODS, SUFFIXES, SimulationError
 
 __all__ = ["main"]
@@ -128,46 +128,6 @@ def _simulate(arguments: argparse.Namespace, console: Console) -> None:
         console.print(escape(str(path)), highlight=False, soft_wrap=True)
 
 
-def _problem(name: str) -> MotionProblem:
-    """Return the motion problem in a TOML file, or the built-in one that has that name."""
-    from torsor.human import walking  # here, since other commands need none of them
-    from torsor.motion.problems import PROBLEMS
-
-    named = PROBLEMS | {"walk": walking}
-    if name in named and not Path(name).exists():
-        return named[name]()
-    if not Path(name).is_file():
-        raise ModelError(f"{name}: no such file; allowed: a .toml file, or one of {', '.join(named)}")
-    return load_problem(name)
-
-
-def _predict(arguments: argparse.Namespace, console: Console) -> None:
-    for path, suffixes in ((arguments.csv, (".csv",)), (arguments.save, (".npz",))):
-        if path is not None and path.suffix.lower() not in suffixes:
-            raise ModelError(f"{path}: the suffix is {path.suffix!r}; allowed: {', '.join(suffixes)}")
-    for path in filter(None, (arguments.json, arguments.csv, arguments.save, arguments.plot)):  # before the search
-        if path.is_dir() or not path.parent.is_dir():
-            wrong = "it is a folder" if path.is_dir() else "its folder does not exist; fix: make the folder first"
-            raise ModelError(f"{path}: {wrong}")
-    problem = _problem(arguments.problem)
-    result = problem.solve(
-        arguments.solver,
-        tolerance=arguments.tolerance,
-        iterations=arguments.iterations,
-        seconds=arguments.seconds,
-        refine=arguments.refine or None,
-        progress=arguments.progress or None,
-    )
-    console.print(result)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(result.to_dict(), allow_nan=False) + "\n", encoding="utf-8")
-    for path, write in ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, result.plot)):
-        if path is not None:
-            write(path)
-    for path in filter(None, (arguments.json, arguments.csv, arguments.save, arguments.plot)):
-        console.print(escape(str(path)), highlight=False, soft_wrap=True)
-
-
 def _demo(arguments: argparse.Namespace, console: Console) -> None:
     robot = library.six_axis_arm()
     start, end, duration = np.array([0, 0.8, -2.4, 0, 0.5, 0]), np.array([1.2, -0.4, -0.6, 1.0, -0.6, 2.0]), 1.5
@@ -232,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     made["export"].add_argument("--name", default="torsor_kernels", help="name of the files and of the library")
     made["export"].add_argument("--prefix", default="", help="what the names of the C functions begin with")
     _simulation_options(made["simulate"])
-    _prediction_options(commands.add_parser("predict", help="find an optimal motion, and save or draw it"))
+    add_prediction(commands.add_parser("predict", help="find an optimal motion, and save or draw it"))
     bench = commands.add_parser("bench", help="measure Torsor beside its peers")
     bench.add_argument("--json", type=Path, help="also write the figures to this file")
     bench.set_defaults(run=_bench)
@@ -257,21 +217,6 @@ def _simulation_options(command: argparse.ArgumentParser) -> None:
         command.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=f"{what} (default: zero){of}")
     command.add_argument("--output", type=Path, help="where the trajectory goes: a .npz or .csv file")
     command.add_argument("--plot", type=Path, help="where a plot goes")
-
-
-def _prediction_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("problem", metavar="PROBLEM", help="a .toml file, or a built-in problem such as two-link-time")
-    command.add_argument("--json", type=Path, help="where figures and trajectory go, as JSON")
-    command.add_argument("--csv", type=Path, help="where the trajectory goes, as a table")
-    command.add_argument("--save", type=Path, help="where the whole result goes: a .npz file")
-    command.add_argument("--plot", type=Path, help="where a plot goes")
-    command.add_argument("--solver", choices=SOLVERS, help="how to search (default: what the problem says, or ipopt)")
-    command.add_argument("--tolerance", type=float, help="of optimality and constraints (default: 1e-6)")
-    command.add_argument("--iterations", type=int, help="most iterations (default: 500)")
-    command.add_argument("--seconds", type=float, help="most seconds (default: no limit)")
-    command.add_argument("--refine", action="store_true", help="add nodes until bounds hold between them too")
-    command.add_argument("--progress", action="store_true", help="show iterations while they come")
-    command.set_defaults(run=_predict)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

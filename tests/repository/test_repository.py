@@ -25,6 +25,7 @@ COMPILING = [
     "identification",
     "motion",
     "human",
+    "predicting",
 ]
 
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
@@ -51,6 +52,7 @@ LAYERS = [
     "identification",
     "motion",
     "human",
+    "predicting",
     "view",
     "bench",
     "cli",

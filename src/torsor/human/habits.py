@@ -111,8 +111,8 @@ class Habits:
             lower[name], upper[name] = low, high
         return lower, upper
 
-    def rows(self, body: Robot, box: Box | None) -> list[Rows]:
-        """Return the chest, and arms that swing or hold a box."""
+    def rows(self, body: Robot, box: Box | None, clear: bool = True) -> list[Rows]:
+        """Return the chest, and arms that swing or hold a box; ``clear`` is whether hands can keep clear of the hips."""
         found: list[Rows] = []
         if self.sway is not None or self.lean is not None:
             lean = (-np.inf, np.inf) if self.lean is None else self.lean
@@ -120,7 +120,8 @@ class Habits:
             found.append(Upright(body=body, sway=sway, lean=lean, name="upright chest"))
         if box is not None:
             return [*found, Holds(body=body, box=box, name="hands hold the box")]
-        found.append(ExpressionRows(function=_apart, lower=1.0, labels=SIDES, name="hands clear of hips"))
+        if clear:
+            found.append(ExpressionRows(function=_apart, lower=1.0, labels=SIDES, name="hands clear of hips"))
         if self.arms is not None:
             bounds = {"lower": -self.arms, "upper": self.arms}
             found.append(ExpressionRows(function=_coupled, **bounds, labels=SIDES, name="arms swing against legs"))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torsor import library
 from torsor.errors import ModelError, describe
 from torsor.human.bodies import shared
-from torsor.human.contacts import Clears, contacts
+from torsor.human.contacts import Clears, Stands, contacts
 from torsor.human.forces import Balance, Effort, JointReactions, Torques, Unbalance
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
@@ -97,7 +97,7 @@ def walking(
         Balance(lateral=not planar, **given, name="balance"),
         *contacts(body, walk, settings["slack"], settings["slip"], "yz" if planar else "xyz"),
         *_swing(body, walk, habits, names),
-        *habits.rows(body, load if isinstance(load, Box) else None),
+        *habits.rows(body, load if isinstance(load, Box) else None, clear=not planar),
     ]
     model, numbers = shared(body)
     phase = Phase(
@@ -106,11 +106,13 @@ def walking(
         nodes=steps * (settings["nodes"] - 1) + 1,
         quadrature="trapezoid",
     )
+    feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
     return MotionProblem(
         model,
         phase,
         _objective(objective, tuple(names), habits, given),
         constraints,
+        yielding=(("torques",), ("balance",), feet),
         frozen=held,
         numbers=numbers,
         name="walk",

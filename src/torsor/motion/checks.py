@@ -63,11 +63,16 @@ def check_parts(problem: "MotionProblem") -> None:
         ("path", [problem.path], (Path, NoneType), "a Path"),
         ("numbers", [problem.numbers], (Mapping,), "{name: motion.Number(start, lower, upper)}"),
         ("settings", [problem.settings], (Mapping,), "{setting of solve: value}"),
+        ("yielding", [problem.yielding, *several(problem.yielding)], (list, tuple), "groups of names of constraints"),
     ]
     for what, given, types, allowed in kinds:
         for each in given:
             if not isinstance(each, types):
                 raise ModelError(describe(f"{what}: {each!r}", where=where, allowed=allowed))
+    titles = [each.title for each in problem.conditions]
+    for name in (name for group in problem.yielding for name in group):
+        if name not in titles:
+            raise ModelError(describe(f"yielding names {name!r}", where=where, allowed=", ".join(titles)))
     names = [phase.name for phase in phases if phase.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -1,5 +1,6 @@
 """A problem without a motion, in words: which constraints conflict, and by how much at least."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
     from torsor.motion.result import MotionResult
 
-__all__ = ["MotionError", "check_given", "conflict"]
+__all__ = ["MotionError", "check_given", "conflict", "short_of"]
 
 Array = NDArray[np.float64]
 
+NAMED = 3  # rows that are told of, where many cannot hold
 FELT = 1e-3  # multiplier (1: the row is violated) from which a row takes part in a conflict
 
 
@@ -84,6 +86,28 @@ def conflict(problem: "MotionProblem", nearest: Outcome, wide: Array, tolerance:
         fix = f"give phases more control points: there are {equations} equations for {program.n} variables"
     error = MotionError(describe(what, where=problem.name, fix=fix))
     error.conflict, error.violation = (*missed, *against), largest
+    return error
+
+
+def short_of(
+    problem: "MotionProblem", x: Array, soft: NDArray[np.bool_], without: Sequence[str], tolerance: float
+) -> MotionError:
+    """Return the error of a problem that has a motion once ``soft`` rows (m,) give way, as little as at variables x.
+
+    ``without`` are names of constraints that are left out.
+    """
+    program, said = problem.program, dict[tuple[str, str], str]()
+    outside = np.where(soft, violations(program, x), 0.0)
+    for k in map(int, np.argsort(-outside)):
+        row = program.rows[k]
+        if outside[k] > tolerance and len(said) < NAMED:
+            said.setdefault((row.title, row.label), f"{row.title} ({_missed(program, x, k)})")
+    largest = float(outside.max(initial=0.0))
+    rest = f"even without {', '.join(without)}" if without else "all else being kept"
+    what = f"no motion near the start keeps {', '.join(said.values())}, {rest}"
+    what += f"; in the nearest motion that was found these give way by {largest:.3g} of their sizes"
+    error = MotionError(describe(what, where=problem.name, fix="ask for less, or start elsewhere (start=, multistart)"))
+    error.conflict, error.violation = tuple(dict.fromkeys(title for title, _ in said)), largest
     return error
 
 

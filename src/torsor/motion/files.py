@@ -30,7 +30,7 @@ __all__ = ["SETTINGS", "VERSION", "load_problem"]
 VERSION = 1
 LARGEST_FILE = 8_000_000  # bytes
 MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
-TOP = ("torsor", "name", "units", "robot", "free", "numbers", "assembly", "frozen", "path", "solver")
+TOP = ("torsor", "name", "units", "robot", "free", "numbers", "assembly", "yielding", "frozen", "path", "solver")
 ARRAYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
 TYPES = {"name": str, "tolerance": float, "iterations": int, "seconds": float, "refine": bool | float, "check": bool}
@@ -107,6 +107,7 @@ class _Reader:
             given["path"] = self._joint_path(data["path"])
         if "assembly" in data:
             given["assembly"] = self._value(data, "assembly", list[float], None)
+        given["yielding"] = self._value(data, "yielding", list[list[str]], [])
         numbers = self._value(data, "numbers", dict[str, dict[str, float]], {})
         given["numbers"] = {name: self._number(name, table) for name, table in numbers.items()}
         given["settings"] = self._settings(data.get("solver", {}))

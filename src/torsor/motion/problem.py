@@ -45,7 +45,9 @@ class MotionProblem:
     through ``phases`` so that the sum of the parts of the ``objective`` is least and all ``constraints`` hold. Some
     coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, as far as the profile ``progress``
     says, from 0 to 1. Robots with closed loops are moved by their active coordinates; positions (nq,) in ``assembly``
-    say which way they are put together. ``settings`` are defaults of ``solve``. Profiles of phases after each other go
+    say which way they are put together. ``settings`` are defaults of ``solve``. Where there is no motion, ``yielding``
+    has groups of names of constraints: it is then told by how much a group would have to give way, all else being kept
+    but the groups before it; the first group that can is the one. Profiles of phases after each other go
     on up to accelerations, unless ``Linked`` says otherwise.
 
     Example:
@@ -71,6 +73,7 @@ class MotionProblem:
     name: str = "motion"
     assembly: Sequence[float] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    yielding: Sequence[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
         check_parts(self)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.failure import MotionError, check_given, conflict
+from torsor.motion.failure import MotionError, check_given, conflict, short_of
 from torsor.motion.finer import violations
 from torsor.motion.program import Program
 from torsor.motion.progress import Watch
@@ -25,6 +25,7 @@ __all__ = ["DEFAULTS", "Search", "solve"]
 
 Array = NDArray[np.float64]
 
+YIELDING = 200  # most iterations in which a group of constraints gives way
 REFINED = 1e-4  # of a row's scale, where refinement ends unless it is said otherwise
 RANGES = {"tolerance": (1e-12, 0.1), "iterations": (1, 10**9), "seconds": (1e-9, np.inf)}
 DEFAULTS: dict[str, Any] = {
@@ -170,6 +171,10 @@ def _check_start(problem: "MotionProblem", x: Array) -> None:
 def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search, spent: float) -> MotionResult:
     """Search again from the motion with the least violations; if these stay, tell what conflicts."""
     program, left = problem.program, replace(search, seconds=max(search.seconds - spent, 1e-3))
+    for index in range(len(problem.yielding)):
+        told = _yielded(problem, result, index, left, spent)
+        if told is not None:
+            return told
     short = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
     bounds = short.outcome.bound_multipliers[: program.n]  # behind these are those of the violations themselves
     nearest = replace(short.outcome, x=short.x, bound_multipliers=bounds)
@@ -189,7 +194,43 @@ def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search
         fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name, fix=fix))
         error.violation = result.max_violation
+    return _told(result, error, search)
+
+
+def _told(result: MotionResult, error: MotionError, search: Search) -> MotionResult:
+    """Return a result, or raise the error that has it, where constraints are to be checked."""
     if result.is_feasible or not search.check:
         return result
     error.result = result
     raise error
+
+
+def _yielded(
+    problem: "MotionProblem", result: MotionResult, index: int, search: Search, spent: float
+) -> MotionResult | None:
+    """Return what is found where a group of constraints may give way, or raise by how much it has to.
+
+    Groups before it are left out. None is for a group that is not enough.
+    """
+    program, enough = problem.program, max(10 * search.tolerance, HELD)
+    without = [name for group in problem.yielding[:index] for name in group]
+    soft, left_out = (
+        np.array([row.title in names for row in program.rows]) for names in (problem.yielding[index], without)
+    )
+    settings = Settings(search.tolerance, min(search.iterations, YIELDING), search.seconds)
+    wide, _, outcome = least_widening(program, result.x, settings, soft, ~left_out)
+    outside = violations(program, wide)
+    if outside[~soft & ~left_out].max(initial=0.0) > enough:
+        return None
+    if outside[soft].max(initial=0.0) <= enough:
+        if outside.max(initial=0.0) > enough:
+            return None
+        again = _searched(problem, wide, search, perf_counter(), None)
+        if again.is_feasible:
+            return replace(again, setup_seconds=result.setup_seconds, solve_seconds=spent + again.solve_seconds)
+        return None
+    error = short_of(problem, wide, soft, without, enough)
+    nothing = {"multipliers": np.zeros(program.m), "bound_multipliers": np.zeros(program.n)}
+    status = f"infeasible: {', '.join(error.conflict)} cannot hold"
+    nearest = replace(outcome, x=wide, **nothing, status=status, is_solved=False)
+    return _told(replace(result, outcome=nearest), error, search)

@@ -38,6 +38,8 @@ def _content(problem: MotionProblem, robot: str) -> str:
         head["free"] = list(paths) if all(name == path for name, path in paths.items()) else paths
     if problem.assembly is not None:
         head["assembly"] = _plain(list(problem.assembly), "assembly")
+    if problem.yielding:
+        head["yielding"] = [list(group) for group in problem.yielding]
     blocks = [_block("", head)]
     if problem.frozen:
         blocks.append(_block("[frozen]", {key: float(value) for key, value in problem.frozen.items()}))

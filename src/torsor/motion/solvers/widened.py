@@ -3,6 +3,8 @@
 One variable t widens all rows alike, each in parts of its own scale, and is least:
 
     t least,  row_lower - t <= g(x) <= row_upper + t,  t >= 0
+
+Where some rows are said to give way, t widens those alone; others may be left out.
 """
 
 from dataclasses import replace
@@ -18,6 +20,7 @@ __all__ = ["Widened", "least_widening"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 
 class Widened:
@@ -31,13 +34,15 @@ class Widened:
         (2, [0.0, 2.0])
     """
 
-    def __init__(self, program: Solvable, start: Array):
+    def __init__(self, program: Solvable, start: Array, soft: Flags | None = None, kept: Flags | None = None):
         self.program, n = program, program.n
+        self._soft, kept = (np.ones(program.m, dtype=bool) if each is None else each for each in (soft, kept))
         self._near = np.clip(np.asarray(start, dtype=float), program.lower, program.upper)
-        below, above = (np.flatnonzero(np.isfinite(side)) for side in (program.row_lower, program.row_upper))
+        below, above = (np.flatnonzero(np.isfinite(side) & kept) for side in (program.row_lower, program.row_upper))
         self._taken, self._signs = np.concatenate([below, above]), np.repeat([1.0, -1.0], [len(below), len(above)])
         self.n, self.m, self.scales = n + 1, len(self._taken), program.scales[self._taken]
         self.lower, self.upper = np.append(program.lower, 0.0), np.append(program.upper, np.inf)
+        self._wider = self._signs * self._soft[self._taken]
         free = np.full(self.m, np.inf)
         self.row_lower = np.where(self._signs > 0, program.row_lower[self._taken], -free)
         self.row_upper = np.where(self._signs < 0, program.row_upper[self._taken], free)
@@ -47,7 +52,7 @@ class Widened:
         """Variables (n,) from the start, with the most that it violates."""
         rows = self.program.value(self._near)[1]
         over = np.maximum(rows - self.program.row_upper, self.program.row_lower - rows)
-        return np.append(self._near, max(float(over.max(initial=0.0)), 0.0))
+        return np.append(self._near, max(float(over[self._soft].max(initial=0.0)), 0.0))
 
     @cached_property
     def _entries(self) -> tuple[Indices, Indices, Indices]:
@@ -76,13 +81,13 @@ class Widened:
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return t, and the rows (m,)."""
-        return float(x[-1]), self.program.value(x[:-1])[1][self._taken] + self._signs * x[-1]
+        return float(x[-1]), self.program.value(x[:-1])[1][self._taken] + self._wider * x[-1]
 
     def slope(self, x: Array) -> tuple[Array, Array]:
         """Return the gradient (n,), and the entries of the rows' derivatives."""
         entries, (rows, _, source) = self.program.slope(x[:-1])[1], self._entries
         padded = np.append(entries, 0.0)[source]
-        return np.append(np.zeros(self.n - 1), 1.0), np.where(source < 0, self._signs[rows], padded)
+        return np.append(np.zeros(self.n - 1), 1.0), np.where(source < 0, self._wider[rows], padded)
 
     def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian by x, in which alone the rows are not linear."""
@@ -91,8 +96,12 @@ class Widened:
         return self.program.bend(x[:-1], felt, 0.0)
 
 
-def least_widening(program: Solvable, start: Array, settings: Settings) -> tuple[Array, float, Outcome]:
+def least_widening(
+    program: Solvable, start: Array, settings: Settings, soft: Flags | None = None, kept: Flags | None = None
+) -> tuple[Array, float, Outcome]:
     """Return variables near a start (n,), the least largest violation there in parts of the rows' scales, and how.
+
+    ``soft`` (m,) are the rows that may give way, ``kept`` (m,) those that are asked for; None means all.
 
     Example:
         >>> from torsor.motion.solvers.formula import Formula
@@ -101,7 +110,7 @@ def least_widening(program: Solvable, start: Array, settings: Settings) -> tuple
         >>> x.round(5).tolist(), round(most, 5)
         ([1.0], 1.0)
     """
-    wide = Widened(program, start)
+    wide = Widened(program, start, soft, kept)
     outcome = solve_condensed(wide, wide.start, replace(settings, multipliers=None, bound_multipliers=None))
     x = np.clip(outcome.x[:-1], program.lower, program.upper)
     rows = program.value(x)[1]

@@ -1,0 +1,152 @@
+"""The command ``torsor predict``: an optimal motion of a ready-made problem, of a file, or of a human."""
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from torsor import library
+from torsor.errors import ModelError
+from torsor.human import Backpack, Box, Step, Stride, walking
+from torsor.human.walking import OBJECTIVES, VERSIONS
+from torsor.library.anthropometry import SEXES
+from torsor.motion import SOLVERS, MotionProblem, load_problem
+from torsor.motion.problems import PROBLEMS
+
+__all__ = ["add_prediction"]
+
+BODY = ("height", "mass", "sex")
+STEP = ("length", "width", "speed")
+WALK = ("slope", "backpack", "box", "version", "steps", "planar", "frozen", "strength", "objective")
+HUMAN: dict[str, Callable[..., MotionProblem]] = {"walk": walking}
+
+
+def _human(name: str, given: dict[str, Any]) -> MotionProblem:
+    """Return a problem of a human, with what the options say."""
+    options: dict[str, Any] = {}
+    body = {key: given.pop(key) for key in BODY if key in given}
+    if body:
+        options["body"] = library.human(**body)
+    if name == "walk":
+        step = {key: given.pop(key) for key in STEP if key in given}
+        if step:
+            options["step"] = Step(**step)
+        loads = [kind(given.pop(key)) for key, kind in (("backpack", Backpack), ("box", Box)) if key in given]
+        if len(loads) > 1:
+            raise ModelError("--backpack and --box; allowed: one of them")
+        if loads:
+            options["load"] = loads[0]
+        if "slope" in given:
+            options["slope"] = math.radians(given.pop("slope"))
+        for key in ("frozen", "strength", "objective"):
+            if key in given:
+                options[key] = _table(given.pop(key), key)
+        options["frozen"] = {key: math.radians(value) for key, value in options.get("frozen", {}).items()}
+        options |= {key: given.pop(key) for key in ("version", "steps", "planar") if key in given}
+    if given:
+        raise ModelError(f"--{next(iter(given))} is no option of {name}")
+    return HUMAN[name](**options)
+
+
+def _table(words: Sequence[str], option: str) -> dict[str, float]:
+    """Return {name: number} from words NAME=NUMBER."""
+    found = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise ModelError(f"--{option} {word}; allowed: NAME=NUMBER, as in right_knee_flexion=10") from None
+    return found
+
+
+def _problem(arguments: argparse.Namespace) -> MotionProblem:
+    """Return the motion problem in a TOML file, or the built-in one that has that name."""
+    name = arguments.problem
+    values = {key: getattr(arguments, key) for key in (*BODY, *STEP, *WALK)}
+    given = {key: value for key, value in values.items() if value is not None and value is not False}
+    is_file = Path(name).exists()
+    if name in HUMAN and not is_file:
+        return _human(name, given)
+    if given:
+        raise ModelError(f"--{next(iter(given))} is an option of {', '.join(HUMAN)}, not of {name}")
+    if name in PROBLEMS and not is_file:
+        return PROBLEMS[name]()
+    if not Path(name).is_file():
+        raise ModelError(f"{name}: no such file; allowed: a .toml file, or one of {', '.join((*PROBLEMS, *HUMAN))}")
+    return load_problem(name)
+
+
+def _predict(arguments: argparse.Namespace, console: Console) -> None:
+    for path, suffixes in ((arguments.csv, (".csv",)), (arguments.save, (".npz",))):
+        if path is not None and path.suffix.lower() not in suffixes:
+            raise ModelError(f"{path}: the suffix is {path.suffix!r}; allowed: {', '.join(suffixes)}")
+    for path in filter(None, (arguments.json, arguments.csv, arguments.save, arguments.plot)):  # before the search
+        if path.is_dir() or not path.parent.is_dir():
+            wrong = "it is a folder" if path.is_dir() else "its folder does not exist; fix: make the folder first"
+            raise ModelError(f"{path}: {wrong}")
+    problem = _problem(arguments)
+    result = problem.solve(
+        arguments.solver,
+        tolerance=arguments.tolerance,
+        iterations=arguments.iterations,
+        seconds=arguments.seconds,
+        refine=arguments.refine or None,
+        progress=arguments.progress or None,
+        feasible_first=arguments.feasible_first or None,
+    )
+    console.print(result)
+    plot: Callable[..., Any] = result.plot
+    if problem.name == "walk" and result.is_feasible:
+        stride = Stride(result)
+        console.print(stride)
+        plot = stride.plot
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result.to_dict(), allow_nan=False) + "\n", encoding="utf-8")
+    writers = ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, plot))
+    for path, write in writers:
+        if path is not None:
+            write(path)
+    for path in filter(None, (arguments.json, arguments.csv, arguments.save, arguments.plot)):
+        console.print(escape(str(path)), highlight=False, soft_wrap=True)
+
+
+def add_prediction(command: argparse.ArgumentParser) -> None:
+    """Give a parser the options of the command."""
+    built_in = ", ".join((*PROBLEMS, *HUMAN))
+    command.add_argument("problem", metavar="PROBLEM", help=f"a .toml file, or one of {built_in}")
+    command.add_argument("--json", type=Path, help="where figures and trajectory go, as JSON")
+    command.add_argument("--csv", type=Path, help="where the trajectory goes, as a table")
+    command.add_argument("--save", type=Path, help="where the whole result goes: a .npz file")
+    command.add_argument("--plot", type=Path, help="where a plot goes")
+    command.add_argument("--solver", choices=SOLVERS, help="how to search (default: what the problem says, or ipopt)")
+    command.add_argument("--tolerance", type=float, help="of optimality and constraints (default: 1e-6; of humans 1e-5)")
+    command.add_argument("--iterations", type=int, help="most iterations (default: 500)")
+    command.add_argument("--seconds", type=float, help="most seconds (default: no limit)")
+    command.add_argument("--refine", action="store_true", help="add nodes until bounds hold between them too")
+    command.add_argument("--progress", action="store_true", help="show iterations while they come")
+    command.add_argument("--feasible-first", action="store_true", help="search for any motion first, then for the best")
+    body = command.add_argument_group(f"options of humans ({', '.join(HUMAN)})")
+    body.add_argument("--height", type=float, metavar="M", help="of the body (default: 1.741)")
+    body.add_argument("--mass", type=float, metavar="KG", help="of the body (default: 73)")
+    body.add_argument("--sex", choices=tuple(SEXES), help="which table of segments (default: male)")
+    walk = command.add_argument_group("options of walk")
+    walk.add_argument("--speed", type=float, metavar="M/S", help="of walking (default: 1.2)")
+    walk.add_argument("--length", type=float, metavar="M", help="of a step (default: 0.6)")
+    walk.add_argument("--width", type=float, metavar="M", help="of a step (default: 0.1)")
+    walk.add_argument("--slope", type=float, metavar="DEGREES", help="upwards; below 0: downwards")
+    walk.add_argument("--backpack", type=float, metavar="KG", help="a pack on the back")
+    walk.add_argument("--box", type=float, metavar="KG", help="a box in the hands")
+    walk.add_argument("--version", choices=tuple(VERSIONS), help="6 control points, or 8 and clean contacts")
+    walk.add_argument("--steps", type=int, choices=(1, 2), help="2: left and right may differ")
+    walk.add_argument("--planar", action="store_true", help="freeze all that is not forward and up")
+    pairs: dict[str, Any] = {"nargs": "+", "metavar": "NAME=NUMBER"}
+    walk.add_argument("--frozen", **pairs, help="joints that do not move, with their angles in degrees")
+    walk.add_argument("--strength", **pairs, help="joints that are weaker, with factors of their strengths")
+    walk.add_argument("--objective", **pairs, help=f"weights of {', '.join(OBJECTIVES)} (default: effort=1)")
+    command.set_defaults(run=_predict)
