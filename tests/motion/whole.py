@@ -69,15 +69,17 @@ def _batch(batch: Batch, x, at):
         for order in range(4)
     ]
     numbers = ca.vertcat(*(x[int(k)] for k in batch.layout.numbers.values())) if batch.layout.numbers else ca.MX(0, 1)
-    inputs = [*node.y, node.T, node.numbers, node.s] + ([] if node.Q is None else [node.Q])
+    inputs = [*node.y, node.T, node.numbers, node.s, node.held_numbers, ca.vertcat(ca.SX(0, 1), *traced._data.values())]
+    inputs += [] if node.Q is None else [node.Q]
     values = ca.Function("node", inputs, [node.value(traced._rows), node.value(traced._cost)])
     Q = None
     if node.Q is not None:
         start = node.subject.positions(stretch.profiles(at, batch.s, 1)[0])
         Q = _closing(node.subject, y[0], start)
-    rows, total = [], ca.MX(0)
+    rows, total, data = [], ca.MX(0), traced.data(batch.s)
     for k in range(K):
-        given = [*(each[:, k] for each in y), T, numbers, float(batch.s[k])] + ([] if Q is None else [Q[:, k]])
+        given = [*(each[:, k] for each in y), T, numbers, float(batch.s[k]), list(node.held.values()), data[k]]
+        given += [] if Q is None else [Q[:, k]]
         found, cost = values(*given)
         rows.append(found)
         total += float(batch.weights[k]) * cost

@@ -33,7 +33,8 @@ MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more 
 TOP = ("torsor", "name", "units", "robot", "free", "numbers", "assembly", "yielding", "frozen", "path", "solver")
 ARRAYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
-TYPES = {"name": str, "tolerance": float, "iterations": int, "seconds": float, "refine": bool | float, "check": bool}
+TYPES = {"name": str, "tolerance": float, "iterations": int, "seconds": float, "refine": bool | float}
+TYPES |= {"check": bool, "feasible_first": bool}
 
 
 def load_problem(path: str | Path) -> MotionProblem:
