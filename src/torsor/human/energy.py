@@ -1,10 +1,11 @@
-"""Mechanical energy of a walk: what the joints do, what the ground does to feet that slip or roll, and what is left of it.
+"""Mechanical energy of a walk: what the joints do, and the ground at feet that slip or roll.
 
 At every moment the power of the joints and of the ground is the rate of kinetic and potential energy. Between knots of
 the splines and changes of contact all of it is smooth, and is integrated there by Gauss's rule.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -92,7 +93,7 @@ def energy(result: MotionResult) -> Energy:
     knots = np.concatenate([spline.inner for spline in stretch.splines])
     ends = np.unique(np.concatenate([contacts, knots, [1.0]]).round(12))
     x, w = np.polynomial.legendre.leggauss(ORDER)
-    grid = np.concatenate([np.linspace(a, b, PARTS + 1)[:-1] for a, b in zip(ends, ends[1:], strict=False)] + [[1.0]])
+    grid = np.concatenate([np.linspace(a, b, PARTS + 1)[:-1] for a, b in pairwise(ends)] + [[1.0]])
     half = np.diff(grid) / 2
     s = (((grid[:-1] + grid[1:]) / 2)[:, None] + half[:, None] * x).ravel()
     weights = T * (half[:, None] * w).ravel()

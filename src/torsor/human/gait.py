@@ -1,11 +1,10 @@
-"""What a walk is at given moments: motion, torques, wrenches on the feet, joint reactions, energies; and its mirror image.
+"""What a walk is at given moments: motion, torques, wrenches on the feet, reactions, energies; and its mirror image.
 
 All of it is one function of a moment, compiled once for all bodies and steps, as the terms of ``walking`` are.
 """
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Self
 
 import casadi as ca
 import numpy as np

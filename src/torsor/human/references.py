@@ -1,7 +1,7 @@
 """Curves of people who walk, over a stride from heel strike to heel strike of the same foot, and how near others come.
 
-Angles are in degrees (flexion, adduction, inward rotation and dorsiflexion positive; of the pelvis, ``list`` is positive
-where the own side is low, and ``yaw`` where it is in front), moments in N m/kg (inner ones: what muscles and ligaments
+Angles are in degrees (flexion, adduction, inward rotation and dorsiflexion positive; of the pelvis, ``list`` where the
+own side is low, and ``yaw`` where it is in front), moments in N m/kg (inner ones: what muscles and ligaments
 do), forces on one foot in % of body weight. Widths of bands are standard deviations among people.
 """
 
@@ -52,7 +52,9 @@ class Reference(NamedTuple):
         return np.interp(np.asarray(share, dtype=float), np.linspace(0.0, 1.0, len(self.mean)), self.mean)
 
 
-def _reference(kind: str, name: str, source: str, mean: Sequence[float], sd: Sequence[float] | float = 0.0) -> Reference:
+def _reference(
+    kind: str, name: str, source: str, mean: Sequence[float], sd: Sequence[float] | float = 0.0
+) -> Reference:
     """Return a curve; no width is one that is not known."""
     width = np.broadcast_to(np.asarray(sd, dtype=float), (len(mean),))
     return Reference(kind, name, source, np.array(mean, dtype=float), width if width.any() else None)
@@ -127,7 +129,9 @@ _ALL = [
     _reference("angle", "elbow_flexion", "adult", [13.9, 12.1, 17.0, 25.1, 33.0, 36.4, 34.6, 26.4, 20.2, 16.5, 11.8]),
     _reference("force", "vertical", "adult", _ADULT),
     _reference("angle", "hip_flexion", "children", [each - _TILT for each in _CHILDREN], 6.0),
-    _reference("angle", "knee_flexion", "children", [5.6, 18.6, 16.5, 10.1, 6.2, 11.6, 33.9, 58.2, 49.8, 18.7, 5.4], 6.0),
+    _reference(
+        "angle", "knee_flexion", "children", [5.6, 18.6, 16.5, 10.1, 6.2, 11.6, 33.9, 58.2, 49.8, 18.7, 5.4], 6.0
+    ),
     _reference(
         "angle", "ankle_flexion", "children", [-2.1, -2.1, 5.2, 8.6, 11.2, 10.4, -13.8, -11.2, 1.2, 1.0, -2.3], _ANKLE
     ),

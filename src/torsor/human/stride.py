@@ -144,7 +144,7 @@ class Stride:
 
     @cached_property
     def pressure(self) -> Array:
-        """Centres of pressure (401, 2, 2) of the own foot and of the other: (x, z) in m, NaN where it does not carry."""
+        """Centres of pressure (401, 2, 2) of the own foot and the other: (x, z) in m, NaN where one does not carry."""
         forces, moments = self.samples.forces, self.samples.moments
         up = np.where(forces[..., 1] > CARRIES * self.weight, forces[..., 1], np.nan)
         return np.stack([moments[..., 2] / up, -moments[..., 0] / up], axis=-1)
