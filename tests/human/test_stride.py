@@ -17,12 +17,14 @@ from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.motion.solvers.outcome import Outcome
 from torsor.spatial import inverse_pose
 
-
 SAME = torsor.library.human().to(device="casadi")  # nothing of it is compiled
 
 
-def _moved(steps: int, seed: int) -> MotionResult:
-    """Return a motion by chance of a body whose kernels are small: of numbers that are known, with one term."""
+def _moved(steps: int, seed: int, like: MotionProblem | None = None) -> MotionResult:
+    """Return a motion by chance of a body whose kernels are small: of numbers that are known, with one term.
+
+    What was traced of the body for a problem ``like`` it is used again.
+    """
     body, support = torsor.library.human(), Walk(Step(), steps)
     held = {name: 0.0 for name in body.coordinate_names if any(word in name for word in FROZEN)}
     problem = MotionProblem(
@@ -32,6 +34,8 @@ def _moved(steps: int, seed: int) -> MotionResult:
         [Positions(lower=-3.0, upper=3.0, hull=True)],
         frozen=held,
     )
+    if like is not None:
+        problem.__dict__.update(subject=like.subject, _node=like._node)
     x = 0.1 * np.random.default_rng(seed).normal(size=problem.program.n)
     return MotionResult(problem, Outcome(x, np.zeros(0), np.zeros(0), 0.0, 0, "by chance", False), "none")
 
@@ -42,8 +46,8 @@ def one() -> Stride:
 
 
 @pytest.fixture(scope="module")
-def left() -> Stride:
-    return Stride(_moved(2, 1), "left")
+def left(one: Stride) -> Stride:
+    return Stride(_moved(2, 1, one.result.problem), "left")
 
 
 def _wrenches(stride: Stride, moments: list[int]) -> np.ndarray:
@@ -145,7 +149,7 @@ def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) ->
     assert len(figure.axes) == 21 and figure.axes[1].get_title().startswith("knee flexion: r ")
     draw(one.body, one.samples.q[0], tmp_path / "body.png")
     assert (tmp_path / "body.png").read_bytes().startswith(b"\x89PNG")
-    assert animate(one.result, tmp_path / "walk.gif", rate=2.0).read_bytes().startswith(b"GIF89a")
+    assert animate(one.result, tmp_path / "walk.gif", rate=2).read_bytes().startswith(b"GIF89a")
 
 
 def test_references_are_whole_strides_of_known_sources() -> None:
@@ -170,7 +174,7 @@ def test_what_is_not_there_is_refused(one: Stride, tmp_path: Path) -> None:
         (lambda: one.angle("tail"), "no 'tail'; allowed: yaw, tilt, list, hip_flexion"),
         (lambda: one.reaction("elbow"), "no joint 'elbow'; allowed: 'hip', 'knee', 'ankle'"),
         (lambda: animate(one.result, tmp_path / "walk.mp4"), "allowed: a name that ends with .gif"),
-        (lambda: animate(one.result, tmp_path / "walk.gif", rate=0.0), "rate is 0.0; allowed: a finite number above 0"),
+        (lambda: animate(one.result, tmp_path / "walk.gif", rate=0), "rate is 0; allowed: a whole number from 1"),
         (lambda: draw(one.body, np.zeros((2, 55))), r"q has shape \(2, 55\); allowed: one posture \(55,\)"),
     ):
         with pytest.raises(torsor.ModelError, match=message):

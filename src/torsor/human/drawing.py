@@ -12,6 +12,7 @@ from torsor.errors import ModelError, describe
 from torsor.human.forces import Grounded
 from torsor.human.schedule import Walk
 from torsor.human.stride import Stride
+from torsor.human.support import above_zero
 from torsor.model import Robot
 from torsor.motion import MotionResult
 
@@ -56,13 +57,13 @@ VIEWS: dict[str, tuple[tuple[int, float], tuple[int, float], tuple[int, float], 
 }
 
 
-def figure_of(width: float, height: float, layout: str | None = "constrained") -> Any:
-    """Return an empty figure of that size (inches)."""
+def figure_of(width: float, height: float, tidy: bool = True) -> Any:
+    """Return an empty figure of that size (inches); ``tidy``: its panels make room for their labels."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-    return Figure(figsize=(width, height), layout=layout)
+    return Figure(figsize=(width, height), layout="constrained" if tidy else None)
 
 
 def landmarks(body: Robot, q: ArrayLike) -> dict[str, Array]:
@@ -73,7 +74,7 @@ def landmarks(body: Robot, q: ArrayLike) -> dict[str, Array]:
     Example:
         >>> import torsor
         >>> points = landmarks(torsor.library.human(), np.zeros(55))
-        >>> points["right_thigh"].round(4).tolist(), abs(points["left_heel"][1]) < 1e-12
+        >>> points["right_thigh"].round(4).tolist(), bool(abs(points["left_heel"][1]) < 1e-12)
         ([-0.085, 0.9425, 0.0], True)
     """
     names = [link.name for link in body.links if "/" not in link.name and link.name != "ground"]
@@ -92,7 +93,7 @@ def landmarks(body: Robot, q: ArrayLike) -> dict[str, Array]:
 
 @lru_cache(maxsize=8)
 def _drawn(body: Robot) -> Robot:
-    """Return the body in CasADi's virtual machine: the few postures of pictures are there before kernels were compiled."""
+    """Return the body in CasADi's virtual machine: pictures have few postures, for which nothing need be compiled."""
     return body.to(device="casadi")
 
 
@@ -200,7 +201,7 @@ def _frames(result: MotionResult, rate: float) -> tuple[Robot, Array, Callable[[
     return stride.body, stride.samples.q[kept], arrows
 
 
-def animate(result: MotionResult, path: str | Path, rate: float = 25.0, slower: float = 1.0) -> Path:
+def animate(result: MotionResult, path: str | Path, rate: int = 25, slower: float = 1.0) -> Path:
     """Write a motion of a body as a .gif from its right side and the front, and return where.
 
     A walk is one stride, which goes on for ever, with the ground's forces; any other motion of a body is shown once
@@ -211,10 +212,10 @@ def animate(result: MotionResult, path: str | Path, rate: float = 25.0, slower: 
         raise ModelError(
             describe(f"cannot write {target.name!r}", where="animate", allowed="a name that ends with .gif")
         )
-    for name, value in (("rate", rate), ("slower", slower)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
-            raise ModelError(describe(f"{name} is {value!r}", where="animate", allowed="a finite number above 0"))
-    figure = figure_of(8.0, 5.2, None)
+    if isinstance(rate, bool) or not isinstance(rate, int) or rate < 1:
+        raise ModelError(describe(f"rate is {rate!r}", where="animate", allowed="a whole number from 1"))
+    above_zero(slower, "slower", "animate")
+    figure = figure_of(8.0, 5.2, tidy=False)
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.93)
     try:
         from matplotlib.animation import FuncAnimation, PillowWriter

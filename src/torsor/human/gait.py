@@ -32,10 +32,10 @@ FLIP, TURN = np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0])
 class Samples:
     """A walk at K moments; of sides, the right comes first.
 
-    ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), those of the six global coordinates being what is left of
-    equilibrium; ``forces`` and ``moments`` (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions``
-    (K, 2, 3, 3) on the parts below hip, knee and ankle; ``kinetic`` and ``potential`` (K,) energy (J); ``ground``
-    (K, 2), the power of the ground at the feet (W). Vectors are in base axes.
+    ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), of which those of the six global coordinates are zero; ``forces``
+    and ``moments`` (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the
+    parts below hip, knee and ankle; ``kinetic`` and ``potential`` (K,) energy (J); ``ground`` (K, 2), the power of the
+    ground at the feet (W). Vectors are in base axes.
     """
 
     q: Array
@@ -52,16 +52,12 @@ class Samples:
     def mirrored(self, names: tuple[str, ...], ahead: float = 0.0) -> "Samples":
         """Return the same with left and right exchanged, so far ahead (m); ``names`` are those of coordinates."""
         order, signs = mirror(names)
-        moved = [each[:, order] * signs for each in (self.q, self.v, self.a, self.torques)]
-        moved[0][:, names.index("tz")] += ahead
+        q, v, a, torques = (each[:, order] * signs for each in (self.q, self.v, self.a, self.torques))
+        q[:, names.index("tz")] += ahead
         forces = self.forces[:, ::-1] * FLIP
         moments = self.moments[:, ::-1] * TURN + np.cross([0.0, 0.0, ahead], forces)
         reactions, ground = self.reactions[:, ::-1] * FLIP, self.ground[:, ::-1]
-        return Samples(*moved, forces, moments, reactions, self.kinetic, self.potential, ground)
-
-    def shifted(self, names: tuple[str, ...], ahead: float) -> "Samples":
-        """Return the same so far ahead (m)."""
-        return self.mirrored(names).mirrored(names, ahead)
+        return Samples(q, v, a, torques, forces, moments, reactions, self.kinetic, self.potential, ground)
 
     def then(self, later: "Samples") -> "Samples":
         """Return both after each other, what both have being that of the first."""
@@ -133,8 +129,7 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     term, _ = grounded(problem)
     samplers = problem._samplers
     if ("walk",) not in samplers:
-        given = {"body": term.body, "support": term.support, "friction": term.friction, "strength": term.strength}
-        samplers["walk",] = _Seen(**given, name="walk")
+        samplers["walk",] = _Seen(body=term.body, support=term.support, friction=term.friction, strength=term.strength)
     traced = problem._trace([samplers["walk",]])
     layout, count = problem.program.layout, len(s)
     rows = np.zeros((count, 49 + 12 + 18 + 4))
@@ -144,13 +139,7 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     y, subject = layout.stretches[0].profiles(x, s, 3), problem.subject
     q, (v, a) = subject.positions(y[0]), np.zeros((2, count, subject.robot.nv))
     v[:, subject.places], a[:, subject.places] = y[1], y[2]
-    return Samples(
-        q,
-        v,
-        a,
-        np.hstack([np.zeros((count, 6)), torques]),
-        *feet.reshape(count, 2, 2, 3).swapaxes(0, 1),
-        reactions.reshape(count, 2, 3, 3),
-        *energies.T,
-        ground,
-    )
+    all_torques = np.hstack([np.zeros((count, 6)), torques])
+    forces, moments = feet.reshape(count, 2, 2, 3).swapaxes(0, 1)
+    legs = reactions.reshape(count, 2, 3, 3)
+    return Samples(q, v, a, all_torques, forces, moments, legs, energies[:, 0], energies[:, 1], ground)

@@ -46,10 +46,11 @@ class Reference(NamedTuple):
         """Return the mean at shares of the stride (..., from 0 to 1).
 
         Example:
-            >>> REFERENCES["knee_flexion"].at([0.0, 0.7]).tolist()
+            >>> REFERENCES["knee_flexion"].at([0.0, 0.7]).round(9).tolist()
             [3.9, 57.8]
         """
-        return np.interp(np.asarray(share, dtype=float), np.linspace(0.0, 1.0, len(self.mean)), self.mean)
+        at = np.linspace(0.0, 1.0, len(self.mean))
+        return np.asarray(np.interp(np.asarray(share, dtype=float), at, self.mean))
 
 
 def _reference(
@@ -156,7 +157,7 @@ def likeness(curve: ArrayLike, reference: ArrayLike) -> Likeness:
 
     Example:
         >>> knee = REFERENCES["knee_flexion"].mean
-        >>> round(likeness(2 * knee, knee).correlation, 9), likeness(knee + 3, knee).rms
+        >>> round(likeness(2 * knee, knee).correlation, 9), round(likeness(knee + 3, knee).rms, 9)
         (1.0, 3.0)
     """
     wanted = np.asarray(reference, dtype=float)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["peaks", "plain", "tables", "text"]
 
-MOVED = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension")
-MOVED += ("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion")
+MOVED = (
+    *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
+    *("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion"),
+)
 MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion")
 
 
