@@ -47,7 +47,7 @@ def plot(stride: "Stride", path: str | Path | None) -> Any:
     title = f"{stride.side} stride: {step.speed:g} m/s, steps of {step.length:g} m, {stride.body.mass:.1f} kg"
     figure.suptitle(f"{title}; shaded: people, mean and standard deviation")
     if path is not None:
-        figure.savefig(path, dpi=100)
+        figure.savefig(path, dpi=80)
     return figure
 
 
