@@ -125,7 +125,9 @@ def add_prediction(command: argparse.ArgumentParser) -> None:
     command.add_argument("--save", type=Path, help="where the whole result goes: a .npz file")
     command.add_argument("--plot", type=Path, help="where a plot goes")
     command.add_argument("--solver", choices=SOLVERS, help="how to search (default: what the problem says, or ipopt)")
-    command.add_argument("--tolerance", type=float, help="of optimality and constraints (default: 1e-6; of humans 1e-5)")
+    command.add_argument(
+        "--tolerance", type=float, help="of optimality and constraints (default: 1e-6; of humans 1e-5)"
+    )
     command.add_argument("--iterations", type=int, help="most iterations (default: 500)")
     command.add_argument("--seconds", type=float, help="most seconds (default: no limit)")
     command.add_argument("--refine", action="store_true", help="add nodes until bounds hold between them too")

@@ -3,8 +3,8 @@
 import casadi as ca
 import numpy as np
 import pytest
-
 from tests.references.complex_steps import slopes_along
+
 from torsor.human import walking
 from torsor.human.balance import required
 from torsor.library import human
@@ -42,7 +42,9 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
     gradient = ca.gradient(total, inputs)
     function = ca.Function("node", symbols, [node.value(traced._rows), node.value(traced._cost), gradient])
     at = [np.atleast_1d(given[name][k] if given[name].ndim == 2 or name == "s" else given[name]) for name in names]
-    ways = [rng.normal(size=(each.numel(), 3)) * name.startswith("y_") for name, each in zip(names, symbols, strict=True)]
+    ways = [
+        rng.normal(size=(each.numel(), 3)) * name.startswith("y_") for name, each in zip(names, symbols, strict=True)
+    ]
     rows, cost, bent = slopes_along(function, at, ways)
     along = np.stack([ways[names.index(f"y_{d}")] for d in range(3)])  # (orders, N, ways), by rates in time
     scaled = along * T ** np.arange(3.0)[:, None, None]
@@ -66,4 +68,6 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
     J = bend["squares"][k].reshape(-1, size + 1)[:, :size].reshape(-1, 3, N)
     H += 2 * 0.7 * np.einsum("sdi,sej->diej", J, J)
     wanted = bent.reshape(3, N, -1) / T ** np.arange(3.0)[:, None, None]  # by B c again
-    np.testing.assert_allclose(np.einsum("diej,ejw->diw", H, scaled), wanted, rtol=1e-8, atol=1e-7 * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        np.einsum("diej,ejw->diw", H, scaled), wanted, rtol=1e-8, atol=1e-7 * np.abs(wanted).max()
+    )

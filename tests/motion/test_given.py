@@ -122,7 +122,11 @@ def test_a_group_is_tried_without_those_before_it() -> None:
 
 @pytest.mark.parametrize(
     ("yielding", "message"),
-    [([["torque"]], "yielding names 'torque'; allowed: "), ("torques", "yielding: 'torques'"), (None, "yielding: None")],
+    [
+        ([["torque"]], "yielding names 'torque'; allowed: "),
+        ("torques", "yielding: 'torques'"),
+        (None, "yielding: None"),
+    ],
 )
 def test_groups_that_are_none_are_refused(yielding: object, message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):

@@ -18,7 +18,6 @@ from torsor.parametric import Parametric
 __all__ = ["Shared", "shared"]
 
 
-
 class Shared(NamedTuple):
     """A body whose numbers are inputs (``model``), and their values (``numbers``)."""
 
@@ -38,12 +37,16 @@ def shared(body: Robot) -> Shared:
     """
     if body.coordinate_names[:6] != GLOBAL or body.coordinate_names != _usual().robot.coordinate_names:
         allowed = "a body with the coordinates of torsor.library.human()"
-        raise ModelError(describe(f"robot {body.name!r}", allowed=allowed, fix="freeze coordinates in place of removing them"))
+        raise ModelError(
+            describe(f"robot {body.name!r}", allowed=allowed, fix="freeze coordinates in place of removing them")
+        )
     for model in (_usual(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
         if _is_same(model.at(own), body):
             break
-    return Shared(model, {name: Number(value, value, value) for name, value in zip(model.names, own.tolist(), strict=True)})
+    return Shared(
+        model, {name: Number(value, value, value) for name, value in zip(model.names, own.tolist(), strict=True)}
+    )
 
 
 @cache

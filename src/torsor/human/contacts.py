@@ -41,16 +41,15 @@ class Stands(Rows):
         q, side, (x, z) = self.body.neutral(), self.stance.side, self.stance.heel
         heel = self.body.pose(q, f"{side}_heel")[:3, 3]
         at = [self.body.pose(q, f"{side}_{point}")[:3, 3] - heel for point, _ in self.stance.points]
-        return np.array(at) + [x, 0.0, z]
+        return np.array(at) + np.array([x, 0.0, z])
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return of each point where it is on its link, and where it stands (K, 6)."""
         locals_ = [_local(self.body, f"{self.stance.side}_{point}")[1] for point, _ in self.stance.points]
-        rows = {
+        return {
             f"{self.title}: {point}": np.tile(np.concatenate([own, place]), (len(s), 1))
             for (point, _), own, place in zip(self.stance.points, locals_, self._places(), strict=True)
         }
-        return rows
 
     def bound(self, node: Node) -> Bound:
         """Return how far points are from where they stand, then how fast they are."""
@@ -66,7 +65,10 @@ class Stands(Rows):
                 speeds.append((pose[:3, :3] @ (V[3:] + ca.cross(V[:3], given[:3])))[held])
         near = np.full(len(labels), self.slack)
         if self.slip is not None:
-            near, labels = np.append(near, np.full(len(labels), self.slip)), [*labels, *(f"speed along {each}" for each in labels)]
+            near, labels = (
+                np.append(near, np.full(len(labels), self.slip)),
+                [*labels, *(f"speed along {each}" for each in labels)],
+            )
         return Bound(ca.vertcat(*rows, *speeds), -near, near, tuple(labels))
 
 

@@ -174,12 +174,12 @@ class Balance(Grounded, Rows):
         sides = ca.vertcat(-n[0] - back * f[1], front * f[1] + n[0]) / (0.1 * gait.weight)
         up = f / gait.weight
         cone = (gait.friction * up[1]) ** 2 - up[0] ** 2 - up[2] ** 2
-        rows, labels = ca.vertcat(sides, up[1], cone), ("back", "front", "vertical force", "friction")
-        least = np.array([0.0, 0.0, LEAST, 0.0])
-        if self.lateral:
-            aside = ca.vertcat(n[2] - left * f[1], right * f[1] - n[2]) / (0.1 * gait.weight)
-            rows, labels, least = ca.vertcat(aside, rows), ("right side", "left side", *labels), np.append([0.0, 0.0], least)
-        return Bound(rows, least, np.full(len(labels), np.inf), labels)
+        aside = ca.vertcat(n[2] - left * f[1], right * f[1] - n[2]) / (0.1 * gait.weight)
+        rows = ca.vertcat(sides, up[1], cone, aside)
+        least = np.array([0.0, 0.0, LEAST, 0.0, 0.0, 0.0])
+        labels = ("back", "front", "vertical force", "friction", "right side", "left side")
+        count = 6 if self.lateral else 4
+        return Bound(rows[:count], least[:count], np.full(count, np.inf), labels[:count])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -95,7 +95,9 @@ class Habits:
                 return float(least), float(most)
         return None
 
-    def bounds(self, body: Robot, names: list[str], slope: float, holding: bool) -> tuple[dict[str, float], dict[str, float]]:
+    def bounds(
+        self, body: Robot, names: list[str], slope: float, holding: bool
+    ) -> tuple[dict[str, float], dict[str, float]]:
         """Return lower and upper bounds of coordinates (rad; m); a slope (rad) turns hips and ankles with it."""
         lower, upper = dict[str, float](), dict[str, float]()
         for name in names:
@@ -112,7 +114,7 @@ class Habits:
         return lower, upper
 
     def rows(self, body: Robot, box: Box | None, clear: bool = True) -> list[Rows]:
-        """Return the chest, and arms that swing or hold a box; ``clear`` is whether hands can keep clear of the hips."""
+        """Return the chest, and arms that swing or hold a box; ``clear``: hands keep clear of the hips."""
         found: list[Rows] = []
         if self.sway is not None or self.lean is not None:
             lean = (-np.inf, np.inf) if self.lean is None else self.lean
@@ -123,8 +125,8 @@ class Habits:
         if clear:
             found.append(ExpressionRows(function=_apart, lower=1.0, labels=SIDES, name="hands clear of hips"))
         if self.arms is not None:
-            bounds = {"lower": -self.arms, "upper": self.arms}
-            found.append(ExpressionRows(function=_coupled, **bounds, labels=SIDES, name="arms swing against legs"))
+            name = "arms swing against legs"
+            found.append(ExpressionRows(function=_coupled, lower=-self.arms, upper=self.arms, labels=SIDES, name=name))
         return found
 
 

@@ -157,4 +157,6 @@ class Walk(Support):
             return first
         second = self.step.carried(np.maximum(within - 1.0, 0.0), foot).mirrored(self.step.length)
         later = within > 1.0
-        return Carried(*(np.where(later.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in zip(first, second, strict=True)))
+        return Carried(
+            *(np.where(later.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in zip(first, second, strict=True))
+        )

@@ -58,7 +58,9 @@ class Foot(NamedTuple):
             [0.255, 0.045]
         """
         q = body.neutral()
-        heel, toe, ball, inner = (body.pose(q, f"right_{name}")[:3, 3] for name in ("heel", "toe", "ball", "ball_medial"))
+        heel, toe, ball, inner = (
+            body.pose(q, f"right_{name}")[:3, 3] for name in ("heel", "toe", "ball", "ball_medial")
+        )
         return cls(float(toe[2] - heel[2]), float(abs(inner[0] - ball[0])))
 
 

@@ -102,7 +102,7 @@ def walking(
     model, numbers = shared(body)
     phase = Phase(
         walk.duration,
-        points=steps * (settings["points"] - 3) + 3,  # as many spans for each step
+        points=settings["points"] + (steps - 1) * (settings["points"] - 1),
         nodes=steps * (settings["nodes"] - 1) + 1,
         quadrature="trapezoid",
     )
@@ -126,7 +126,7 @@ def _version(name: str, **given: Any) -> dict[str, Any]:
         raise ModelError(describe(f"version is {name!r}", where="walk", allowed=", ".join(map(repr, VERSIONS))))
     found = {**VERSIONS[name], **{key: value for key, value in given.items() if value is not None}}
     for key in ("slack", "slip"):
-        if not (isinstance(found[key], (int, float)) and 0 < found[key]):
+        if not (isinstance(found[key], (int, float)) and found[key] > 0):
             raise ModelError(describe(f"{key} is {found[key]!r}", where="walk", allowed="a number above 0"))
     return found
 
@@ -148,7 +148,9 @@ def _frozen(body: Robot, given: Mapping[str, float], planar: bool) -> dict[str, 
     held = {name: 0.0 for name in body.coordinate_names if any(word in name for word in words)}
     for name in given:
         if name not in body.coordinate_names[6:]:
-            raise ModelError(describe(f"frozen names {name!r}", where="walk", allowed=", ".join(body.coordinate_names[6:])))
+            raise ModelError(
+                describe(f"frozen names {name!r}", where="walk", allowed=", ".join(body.coordinate_names[6:]))
+            )
     return held | {name: float(value) for name, value in given.items()}
 
 
@@ -160,7 +162,9 @@ def _strength(body: Robot, given: Mapping[str, float] | None) -> dict[str, float
             raise ModelError(describe(f"strength names {name!r}", where="walk", allowed=allowed))
         if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < np.inf:
             what = f"strength of {name} is {factor!r}"
-            raise ModelError(describe(what, where="walk", allowed="a factor above 0 of the body's own", fix="freeze it"))
+            raise ModelError(
+                describe(what, where="walk", allowed="a factor above 0 of the body's own", fix="freeze it")
+            )
     return found
 
 
@@ -192,7 +196,7 @@ def _swing(body: Robot, walk: Walk, habits: Habits, names: list[str]) -> list[Ro
     """Return what the swinging leg does in each step: its knee bends, its foot clears the ground, its hip drops."""
     found, step = list[Rows](), walk.step
     for index in range(walk.steps):
-        side, sign = SIDES[1 - index], (-1.0, 1.0)[index]
+        side = SIDES[1 - index]
         number = "" if walk.steps == 1 else f", step {index + 1}"
         knee = f"{side}_knee_flexion"
         if habits.knee is not None and knee in names:
@@ -207,9 +211,10 @@ def _swing(body: Robot, walk: Walk, habits: Habits, names: list[str]) -> list[Ro
                     Clears(body=body, side=side, point=point, height=habits.clearance, during=during, name=name)
                 )
         if habits.drop is not None and "list" in names:
-            during, angle = (walk.of(index, step.toe_off), walk.of(index, step.heel_off)), math.radians(habits.drop)
-            ends = {"upper": -angle} if sign < 0 else {"lower": angle}
-            found.append(Positions(only=["list"], **{"lower": -np.inf, "upper": np.inf} | ends, during=during, name=f"hip drops in swing{number}"))
+            angle, name = math.radians(habits.drop), f"hip drops in swing{number}"
+            during = walk.of(index, step.toe_off), walk.of(index, step.heel_off)
+            lower, upper = (-np.inf, -angle) if side == "left" else (angle, np.inf)
+            found.append(Positions(only=["list"], lower=lower, upper=upper, during=during, name=name))
     return found
 
 
@@ -223,7 +228,9 @@ def _objective(weights: Mapping[str, float] | None, moving: tuple[str, ...], hab
             raise ModelError(describe(f"objective {name!r} is {weight!r}", where="walk", allowed="a weight, 0 or more"))
     made: dict[str, dict[str, Any]] = {"effort": {"moving": moving, "posture": habits.posture}}
     found: list[Cost] = [
-        OBJECTIVES[name](weight=weight, **given, **made.get(name, {}), name=name) for name, weight in weights.items() if weight
+        OBJECTIVES[name](weight=weight, **given, **made.get(name, {}), name=name)
+        for name, weight in weights.items()
+        if weight
     ]
     if not found:
         raise ModelError(describe("no weight is above 0", where="walk", allowed="a weight of one of the objectives"))

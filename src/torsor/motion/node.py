@@ -104,7 +104,7 @@ class Node:
         return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.subject.parameters))
 
     def data(self, name: str, count: int) -> ca.SX:
-        """Return numbers (count x 1) that a term has for each moment (``Term.data``), so that no kernel depends on them."""
+        """Return numbers (count x 1) that terms have for each moment (``Term.data``): no kernel depends on them."""
         if name not in self._data:
             self._data[name] = ca.SX.sym(name, count)
         return self._data[name]

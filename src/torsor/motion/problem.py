@@ -139,7 +139,7 @@ class MotionProblem:
 
     @property
     def shared(self) -> dict[str, Number]:
-        """The numbers that all phases share and that are variables: free parameters of the robot, and those of terms."""
+        """The numbers that all phases share, where they are variables: parameters of the robot, and those of terms."""
         return {name: each for name, each in self._all_shared.items() if name not in self.held}
 
     @cached_property

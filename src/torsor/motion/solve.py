@@ -188,7 +188,7 @@ def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search
         wide, _, _ = least_widening(program, nearest.x, Settings(search.tolerance, search.iterations, left.seconds))
         error = conflict(problem, nearest, wide, enough)
         status = f"infeasible: {', '.join(error.conflict)} conflict"
-        nearest = replace(nearest, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))
+        nearest = _without_multipliers(nearest, program)
         result = replace(result, outcome=replace(nearest, x=wide, status=status, is_solved=False))
     else:
         fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
@@ -230,7 +230,11 @@ def _yielded(
             return replace(again, setup_seconds=result.setup_seconds, solve_seconds=spent + again.solve_seconds)
         return None
     error = short_of(problem, wide, soft, without, enough)
-    nothing = {"multipliers": np.zeros(program.m), "bound_multipliers": np.zeros(program.n)}
     status = f"infeasible: {', '.join(error.conflict)} cannot hold"
-    nearest = replace(outcome, x=wide, **nothing, status=status, is_solved=False)
-    return _told(replace(result, outcome=nearest), error, search)
+    nearest = replace(outcome, x=wide, status=status, is_solved=False)
+    return _told(replace(result, outcome=_without_multipliers(nearest, program)), error, search)
+
+
+def _without_multipliers(outcome: Outcome, program: Program) -> Outcome:
+    """Return an outcome of another program as one of this: its multipliers say nothing here."""
+    return replace(outcome, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))
