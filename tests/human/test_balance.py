@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human import Step, ground_reaction, walking
+from torsor.human import Step, ground_reaction
 from torsor.spatial import inverse_pose
 
 
@@ -62,57 +62,11 @@ def test_a_robot_without_global_coordinates_is_refused() -> None:
     [
         ({"length": 0.0}, "length is 0.0; allowed: a finite number above 0"),
         ({"flat": 0.5}, "allowed: shares that rise from 0 to 1"),
+        ({"knee": 0.1}, "knee is 0.1; allowed: a share between toe_off"),
+        ({"toe_off": "early"}, "allowed: numbers"),
+        ({"speed": True}, "speed is True; allowed: a finite number above 0"),
     ],
 )
 def test_steps_that_cannot_be_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         Step(**settings)
-
-
-@pytest.mark.slow
-def test_a_step_is_found_from_standing_and_is_in_equilibrium_with_the_ground() -> None:
-    problem = walking()
-    result = problem.solve("condensed", tolerance=1e-5)
-    assert result.is_solved and result.objective < 0.21
-    body, q = result.robot, result.q
-    ground = ground_reaction(body, q, result.v, result.a)
-    weight = 9.81 * body.mass
-    assert ground.force[:, 1].min() > 0.5 * weight and 0.95 < ground.force[:, 1].mean() / weight < 1.1
-    knee = np.degrees(q[:, body.coordinate_names.index("left_knee_flexion")])
-    assert 50 < knee.max() < 76
-    # The step ends as it began, with left and right exchanged, one step ahead.
-    for name in ("heel", "toe", "wrist"):
-        first, last = body.pose(q[0], f"right_{name}")[:3, 3], body.pose(q[-1], f"left_{name}")[:3, 3]
-        np.testing.assert_allclose(last, first * [-1, 1, 1] + [0, 0, Step().length], atol=1e-6)
-
-
-@pytest.mark.slow
-def test_torques_of_the_walking_problem_are_those_with_wrenches_on_the_feet() -> None:
-    problem, rng = walking(), np.random.default_rng(0)
-    program, step = problem.program, Step()
-    x = np.clip(problem.guess() + 0.05 * rng.normal(size=program.n), program.lower, program.upper)
-    batch = next(each for each in program.batches if any(rows.title == "Torques" for rows in each.traced.rows))
-    names = [label for bound in batch.traced.bounds for label in bound.labels]
-    rows = batch.value(x)[0].reshape(len(batch.s), -1)
-    stretch, body = program.layout.stretches[0], problem.subject.robot
-    y = stretch.profiles(x, batch.s, 3)
-    q, v, a = problem.subject.positions(y[0]), np.zeros((len(batch.s), 55)), np.zeros((len(batch.s), 55))
-    v[:, problem.subject.places], a[:, problem.subject.places] = y[1], y[2]
-    ground = ground_reaction(body, q, v, a)
-    for k in (3, 12, 20):  # both feet, the flat foot, the forefoot
-        u = min(batch.s[k] / step.toe_off, 1.0)
-        share, foot = u * u * (3 - 2 * u), 0.255
-        front = np.array([-step.width / 2, 0.0, 0.275 * foot * u])
-        way = 0.853 + 0.127 * min(batch.s[k] / step.flat, 1.0)
-        rear = np.array([step.width / 2, 0.0, way * foot - step.length])
-        middle = share * front + (1 - share) * rear
-        f, n = ground.force[k], ground.moment[k]
-        n_front = share * (n + np.cross(front - middle, f))
-        on = "right_toes" if batch.s[k] > step.heel_off else "right_foot"
-        external = _at_link(body, q[k], on, share * f, n_front)
-        external += _at_link(body, q[k], "left_toes", (1 - share) * f, n - n_front)
-        tau = body.inverse_dynamics(q[k], v[k], a[k], external)
-        assert np.abs(tau[:6]).max() < 1e-9
-        for name in ("right_hip_flexion", "right_ankle_inversion", "left_knee_flexion", "left_toe_extension"):
-            j = body.coordinate_names.index(name)
-            assert rows[k, names.index(name)] == pytest.approx(tau[j] / body.effort_limit[j], abs=1e-10)

@@ -7,6 +7,7 @@ from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.schedule import Step, Walk
+from torsor.human.starts import bent_start
 from torsor.human.stride import Stride
 from torsor.human.support import Carried, Foot, Stance, Standing, Support
 from torsor.human.walking import walking
@@ -29,6 +30,7 @@ __all__ = [
     "Support",
     "Walk",
     "animate",
+    "bent_start",
     "draw",
     "ground_reaction",
     "likeness",

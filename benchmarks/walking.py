@@ -1,0 +1,214 @@
+"""Measure the prediction of walking: searches beside the same program in CasADi, evaluations, starts, variants.
+
+Prints Markdown tables. One process, one core (set OMP_NUM_THREADS=1), tolerance 1e-5, a warm cache.
+
+    python benchmarks/walking.py [--starts N] [--variants] [--peer] [--cold]
+
+The peer (``--peer``) is the same nonlinear program with CasADi's own derivatives of the function of a node, mapped over
+the nodes, on its virtual machine, solved by IPOPT with MUMPS: some minutes. ``--cold`` measures the first walk of all,
+with an empty cache.
+"""
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor import library
+from torsor.human import Backpack, Box, Step, Stride, bent_start, walking
+from torsor.motion import MotionProblem, MotionResult
+from torsor.motion.solvers.ipopt import ipopt_options
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "default (thesis)": {},
+    "clean": {"version": "clean"},
+    "1.62 m, 58 kg, female": {"body": library.human(1.62, 58.0, "female")},
+    "1.90 m, 95 kg": {"body": library.human(1.90, 95.0)},
+    "0.9 m/s, 0.5 m": {"step": Step(length=0.5, speed=0.9)},
+    "1.5 m/s, 0.7 m": {"step": Step(length=0.7, speed=1.5)},
+    "backpack 15 kg": {"load": Backpack(15.0)},
+    "box 8 kg": {"load": Box(8.0)},
+    "6 degrees up": {"slope": math.radians(6)},
+    "6 degrees down": {"slope": math.radians(-6)},
+    "planar": {"planar": True},
+    "with balance": {"objective": {"effort": 1.0, "balance": 0.2}},
+    "with joint reactions": {"objective": {"effort": 1.0, "reaction": 0.01}},
+    "two steps": {"steps": 2},
+    "two steps, right knee stiff": {"steps": 2, "frozen": {"right_knee_flexion": 0.1}},
+    "two steps, right ankle weak": {"steps": 2, "strength": {"right_ankle_flexion": 0.4}},
+}
+_COLD = """
+import time
+start = time.perf_counter()
+from torsor.human import walking
+result = walking().solve(feasible_first=True)
+print(time.perf_counter() - start)
+"""
+
+
+def best(function: Callable[[], object], repeats: int = 20) -> float:
+    """Return the least milliseconds of several calls."""
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return 1e3 * min(times)
+
+
+def searches(problem: MotionProblem) -> MotionResult:
+    """Print how the default walk is found, and return it."""
+    print("| search from q = 0 | objective | iterations | search (s) |\n|---|---|---|---|")
+    found: MotionResult | None = None
+    for title, settings in (
+        ("condensed, feasible first, then effort", {"feasible_first": True}),
+        ("condensed, direct", {}),
+        ("IPOPT, direct", {"solver": "ipopt"}),
+    ):
+        runs = [problem.solve(**settings) for _ in range(3 if "condensed" in title else 1)]
+        least = min(runs, key=lambda run: run.solve_seconds)
+        print(f"| {title} | {least.objective:.6f} | {least.iterations} | {least.solve_seconds:.2f} |", flush=True)
+        found = least if found is None else found
+    assert found is not None
+    return found
+
+
+def evaluations(problem: MotionProblem, x: Any) -> None:
+    """Print the time of one evaluation of everything."""
+    program, multipliers = problem.program, np.random.default_rng(0).normal(size=problem.program.m)
+    points = [x + 1e-9 * k for k in range(40)]  # so that nothing is remembered
+
+    def rows() -> None:
+        at = points.pop()
+        program.value(at)
+        program.slope(at)
+
+    print("| one evaluation | ms |\n|---|---|")
+    print(f"| all constraints and their Jacobian | {best(rows, 15):.2f} |")
+    print(f"| exact Hessian | {best(lambda: program.bend(points.pop(), multipliers, 1.0), 15):.2f} |", flush=True)
+
+
+def peer(problem: MotionProblem) -> None:
+    """Print how IPOPT solves the same program with CasADi's derivatives."""
+    program = problem.program
+    (stretch,) = program.layout.stretches
+    x, T = ca.MX.sym("x", program.n), stretch.seconds(np.zeros(0))
+    points = ca.horzcat(*(ca.vertcat(*(x[int(k)] for k in columns)) for columns in stretch.columns))
+    rows, f = list[Any](), ca.MX(0)
+    for batch in program.batches:
+        traced, node = batch.traced, batch.traced.node
+        data = ca.vertcat(ca.SX(0, 1), *traced._data.values())
+        inputs = [*node.y[:3], node.T, node.s, node.held_numbers, data]
+        held = ca.DM(list(node.held.values()))
+        values = ca.Function("node", inputs, [node.value(traced._rows), node.value(traced._cost)])
+        motion = [(ca.DM(stretch.splines[0].matrix(batch.s, d)) @ points).T / T**d for d in range(3)]
+        count = len(batch.s)
+        given = [*motion, T, ca.DM(batch.s).T, ca.repmat(held, 1, count), ca.DM(traced.data(batch.s)).T]
+        found, cost = values.map(count)(*given)
+        rows.append(ca.vec(found))
+        f += ca.dot(ca.DM(batch.weights), cost)
+    for equation in program.linear.equations:
+        row = ca.MX(0)
+        for part in equation.parts:
+            basis = stretch.splines[part.profile].matrix([part.s], part.order) / T**part.order
+            row += part.share * (ca.DM(basis) @ points[:, part.profile])
+        rows.append(row)
+    begin = time.perf_counter()
+    nlp = {"x": x, "f": f, "g": ca.vertcat(*rows) / ca.DM(program.scales)}
+    solver = ca.nlpsol("peer", "ipopt", nlp, ipopt_options(program, 1e-5))
+    made = time.perf_counter() - begin
+    begin = time.perf_counter()
+    bounds = {"lbx": program.lower, "ubx": program.upper, "lbg": program.row_lower, "ubg": program.row_upper}
+    found = solver(x0=problem.guess(), **bounds)
+    seconds, stats = time.perf_counter() - begin, solver.stats()
+    print("| CasADi, map; IPOPT | |\n|---|---|")
+    print(f"| made (s) | {made:.1f} |\n| objective | {float(found['f']):.6f} |\n| iterations | {stats['iter_count']} |")
+    print(f"| search (s) | {seconds:.1f} |")
+    for title, part in (("constraints and Jacobian", "nlp_jac_g"), ("Hessian", "nlp_hess_l")):
+        print(f"| {title} (ms) | {1e3 * stats[f't_wall_{part}'] / stats[f'n_call_{part}']:.1f} |", flush=True)
+
+
+def starts(problem: MotionProblem, count: int) -> None:
+    """Print how many random starts are solved, and how many of these end at the best objective."""
+    print("| from bent joints (0.2 rad) | solved | within 1e-3 of the best | best | worst | iterations, median |")
+    print("|---|---|---|---|---|---|")
+    for title, first in (("direct", False), ("feasible first", True)):
+        found = [
+            problem.solve(start=bent_start(problem, seed), check=False, feasible_first=first) for seed in range(count)
+        ]
+        solved = [each for each in found if each.is_solved]
+        values = np.array([each.objective for each in solved])
+        same, median = int((values < 1.001 * values.min()).sum()), int(np.median([each.iterations for each in solved]))
+        cells = [title, f"{len(solved)} of {count}", same, f"{values.min():.6f}", f"{values.max():.6f}", median]
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def variants() -> None:
+    """Print walks of several people, speeds, loads and slopes."""
+    print("| walk | variables | constraints | objective | iterations | setup (s) | search (s) | peak vertical (weights) |")
+    print("|---|---|---|---|---|---|---|---|")
+    for title, options in VARIANTS.items():
+        problem = walking(**options)
+        result = problem.solve(check=False)
+        peak = Stride(result).force[:, 1].max()
+        counts = problem.program.n, problem.program.m
+        cells = [title, *counts, f"{result.objective:.4f}", result.iterations]
+        cells += [f"{result.setup_seconds:.1f}", f"{result.solve_seconds:.1f}", f"{peak:.2f}"]
+        print("| " + " | ".join(map(str, cells)) + f" |{'' if result.is_solved else ' ' + result.status}", flush=True)
+
+
+def likeness(titles: dict[str, MotionResult]) -> None:
+    """Print correlation and RMS of the curves of walks beside people."""
+    found = {title: Stride(result).likeness() for title, result in titles.items()}
+    print("| curve | " + " | ".join(f"{title}: correlation, RMS" for title in found) + " |")
+    print("|---|" + "---|" * len(found))
+    for name in next(iter(found.values())):
+        cells = [f"{each[name].correlation:.2f}, {each[name].rms:.2g}" for each in found.values()]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--starts", type=int, default=0)
+    for name in ("variants", "peer", "cold"):
+        parser.add_argument(f"--{name}", action="store_true")
+    options = parser.parse_args()
+    problem = walking()
+    result = searches(problem)
+    print()
+    evaluations(problem, result.x)
+    print(f"\ncounts: {result.counts}\n")
+    refined = problem.solve(start=result, refine=True)
+    print("| nodes | largest violation on a grid ten times finer (parts of bounds) | objective |\n|---|---|---|")
+    for each in (result, refined):
+        print(f"| {each.problem.stages[0].nodes.size} | {each.max_violation_fine:.2e} | {each.objective:.6f} |", flush=True)
+    print()
+    likeness({"six points": result, "clean": walking(version="clean").solve()})
+    if options.peer:
+        print()
+        peer(problem)
+    if options.starts:
+        print()
+        starts(problem, options.starts)
+    if options.variants:
+        print()
+        variants()
+    if options.cold:
+        with tempfile.TemporaryDirectory() as folder:
+            command, environment = [sys.executable, "-c", _COLD], os.environ | {"TORSOR_CACHE": folder}
+            for title in ("empty", "warm"):
+                run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                print(f"\nprocess with a {title} cache, both phases: {float(run.stdout):.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""The walk that is predicted obeys the laws of mechanics, and bad input is told."""
+
+import math
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.human import Backpack, Box, Foot, Habits, Standing, Step, Stride, Walk, bent_start, ground_reaction, walking
+from torsor.human.bodies import shared
+from torsor.library import human
+from torsor.motion import MotionError, MotionResult
+
+
+@cache
+def walk(**options: object) -> MotionResult:
+    return walking(**options).solve()  # type: ignore[arg-type]
+
+
+def test_the_feet_share_the_whole_and_go_on_smoothly() -> None:
+    s, foot = np.linspace(0.0, 1.0, 201), Foot.of(human())
+    one, two = (Walk(steps=steps).carried(s, foot) for steps in (1, 2))
+    assert one.share[0] == 0.0 and one.share[-1] == 1.0 and np.abs(np.diff(one.share)).max() < 0.04
+    late = Walk(steps=2).carried((1 + s) / 2, foot)  # the second step is the first in a mirror
+    mirrored = one.mirrored(Step().length)
+    for a, b in zip(late[1:], mirrored[1:], strict=True):
+        np.testing.assert_allclose(np.asarray(a)[1:], np.asarray(b)[1:], atol=1e-12)
+    np.testing.assert_allclose(two.share[[0, 100, 200]], [0.0, 1.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("support", [Walk(), Walk(steps=2), Standing()])
+def test_every_point_of_a_foot_stands_or_is_free(support: Walk | Standing) -> None:
+    for side in ("right", "left"):
+        for point in ("heel", "ball", "toe"):
+            held = [(each.first, each.last) for each in support.stances if each.side == side]
+            held = [
+                (each.first, each.last)
+                for each in support.stances
+                if each.side == side and any(name == point for name, _ in each.points)
+            ]
+            spans = sorted([*held, *support.free(side, point)])
+            assert spans[0][0] == 0.0 and max(last for _, last in spans) == pytest.approx(1.0)
+            assert all(b[0] <= a[1] + 1e-9 for a, b in zip(spans, spans[1:], strict=False))
+
+
+def test_bodies_loads_and_slopes_share_what_is_compiled() -> None:
+    problems = [
+        walking(),
+        walking(human(1.6, 55.0, "female"), Step(length=0.5, speed=1.0)),
+        walking(load=Backpack(15.0), slope=0.1, strength={"right_knee_flexion": 0.5, "left_knee_flexion": 0.5}),
+    ]
+    keys = [[batch.traced._identity for batch in each.program.batches] for each in problems]
+    assert keys[0] == keys[1] == keys[2]
+
+
+def test_a_body_by_its_numbers_is_that_body() -> None:
+    for body in (human(1.9, 95.0), Backpack(12.0, height=0.1).on(human()), Box(8.0).on(human(1.6, 50.0, "female"))):
+        model, numbers = shared(body)
+        same = model.at([numbers[name].start for name in model.names])
+        assert all(a.mass == b.mass and (a.inertia == b.inertia).all() for a, b in zip(same.links, body.links, strict=True))
+
+
+def test_the_size_is_that_of_the_thesis_or_larger() -> None:
+    problem = walking()
+    assert problem.program.n + 6 * len(problem.frozen) == 55 * 6 and problem.program.m >= 1726
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"version": "dirty"}, "version is 'dirty'; allowed: 'thesis', 'clean'"),
+        ({"slope": 2.0}, "slope is 2.0; allowed: rad"),
+        ({"load": 15.0}, "load is 15.0; allowed: a Backpack or a Box"),
+        ({"steps": 3}, "steps is 3; allowed: 1 or 2"),
+        ({"slack": -1.0}, "slack is -1.0; allowed: a number above 0"),
+        ({"frozen": {"knee": 0.0}}, "frozen names 'knee'; allowed: right_hip_flexion"),
+        ({"frozen": {"right_knee_flexion": 0.0}}, "right_knee_flexion differs from left_knee_flexion; fix: steps=2"),
+        ({"frozen": {"right_knee_flexion": "bent"}}, "right_knee_flexion.*'bent'; allowed"),
+        ({"strength": {"right_knee_flexion": 0.5}}, "strength: right_knee_flexion differs from left"),
+        ({"strength": {"right_knee_flexion": 0.0}}, "strength of right_knee_flexion is 0.0"),
+        ({"objective": {"comfort": 1.0}}, "objective names 'comfort'; allowed: 'effort', 'balance', 'reaction'"),
+        ({"objective": {"effort": 0.0}}, "no weight is above 0"),
+        ({"step": 0.6}, "step is 0.6; allowed: a torsor.human.Step"),
+        ({"body": torsor.library.six_axis_arm()}, "a body with the coordinates of torsor.library.human"),
+        ({"friction": 0.0}, "friction is 0.0; allowed: a finite number above 0"),
+    ],
+)
+def test_walks_that_cannot_be_asked_for_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(torsor.ModelError, match=message):
+        walking(**options)  # type: ignore[arg-type]
+
+
+def test_bodies_that_are_none_are_refused() -> None:
+    with pytest.raises(torsor.ModelError, match=re.escape("height is 0.5; allowed: 1 to 2.5 m")):
+        walking(human(0.5))
+
+
+@pytest.mark.slow
+def test_both_ways_of_the_search_and_bent_starts_end_in_walks() -> None:
+    problem = walking()
+    direct, after = problem.solve(), problem.solve(feasible_first=True)
+    assert direct.is_solved and after.is_solved and after.objective == pytest.approx(direct.objective, rel=1e-4)
+    assert problem.solve(start=bent_start(problem, 0)).is_solved
+
+
+@pytest.mark.slow
+def test_a_walk_looks_like_that_of_people() -> None:
+    stride = Stride(walk())
+    knee, vertical = stride.angle("knee_flexion"), stride.force[:, 1]
+    assert 50 < knee.max() < 70 and 0.6 < knee.argmax() / len(knee) < 0.85
+    early, late = vertical[:100].max(), vertical[100:260].max()
+    assert 1.0 < early < 1.25 and 1.0 < late < 1.25 and vertical[100:160].min() < 0.9
+    alike = stride.likeness()
+    for name in ("hip_flexion", "knee_flexion", "vertical"):
+        assert alike[name].correlation > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", [None, Backpack(10.0), Backpack(20.0), Box(8.0)])
+def test_the_mean_vertical_force_is_the_weight_with_the_load(load: Backpack | Box | None) -> None:
+    result = walk(load=load)
+    body = result.robot
+    times = np.linspace(0.0, result.T, 2001)
+    at = result.at(times)
+    mean = np.trapezoid(ground_reaction(body, at.q, at.v, at.a).force[:, 1], times) / result.T
+    carried = 73.0 + (0.0 if load is None else load.mass)
+    assert body.mass == pytest.approx(carried, rel=1e-12) and mean == pytest.approx(9.81 * carried, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_the_clean_version_neither_slips_nor_jumps() -> None:
+    result = walk(version="clean")
+    stride = Stride(result)
+    force = stride.force.sum(axis=1) if stride.force.ndim == 3 else stride.force
+    whole = ground_reaction(result.robot, result.q, result.v, result.a).force / (9.81 * result.robot.mass)
+    np.testing.assert_allclose(whole[-1], whole[0] * [-1, 1, 1], atol=1e-5)  # the next step begins as this one ends
+    assert np.isfinite(force).all()
+    held = [each for name, each in result.constraints.items() if "foot stands" in name]
+    assert held and all(each.violation <= 1e-4 for each in held)
+
+
+@pytest.mark.slow
+def test_symmetric_bodies_take_symmetric_steps() -> None:
+    result = walk(steps=2)
+    assert result.is_solved
+    names, q, half = result.robot.coordinate_names, result.q, 100
+    for name in ("hip_flexion", "knee_flexion", "ankle_flexion", "elbow_flexion"):
+        right, left = (q[:, names.index(f"{side}_{name}")] for side in ("right", "left"))
+        np.testing.assert_allclose(left[half:], right[: half + 1], atol=0.02)
+
+
+@pytest.mark.slow
+def test_a_weak_ankle_pushes_less() -> None:
+    strong, weak = walk(steps=2), walking(steps=2, strength={"right_ankle_flexion": 0.4}).solve()
+    peaks = [np.abs(Stride(each, side="right").moment("ankle_plantarflexion")).max() for each in (strong, weak)]
+    assert weak.is_solved and peaks[1] < peaks[0]
+
+
+@pytest.mark.slow
+def test_up_a_slope_work_is_done_against_gravity() -> None:
+    """The centre of mass rises by the step's length times the sine of the slope."""
+    for slope in (math.radians(6), math.radians(-6)):
+        stride = Stride(walk(slope=slope))
+        rise = stride.potential[-1] - stride.potential[0]
+        weight = 9.81 * stride.body.mass
+        assert rise == pytest.approx(2 * weight * 0.6 * math.sin(slope), rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [({"step": Step(length=1.9)}, "foot stands"), ({"load": Backpack(400.0)}, "torques|balance")],
+)
+def test_what_cannot_be_walked_is_told_with_the_best_posture(options: dict[str, object], names: str) -> None:
+    with pytest.raises(MotionError, match=names) as caught:
+        walking(**options).solve()  # type: ignore[arg-type]
+    error = caught.value
+    assert error.violation > 0.1 and error.result is not None and np.isfinite(error.result.q).all()
+
+
+@pytest.mark.slow
+def test_without_habits_the_walk_costs_less() -> None:
+    pure = walking(habits=Habits.none()).solve()
+    assert pure.is_solved and pure.objective < walk().objective
