@@ -21,7 +21,7 @@ from torsor.human.forces import Balance, Effort, JointReactions, Torques, Unbala
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.schedule import Step, Walk
-from torsor.human.support import SIDES
+from torsor.human.support import SIDES, above_zero
 from torsor.model import Robot
 from torsor.motion import MotionProblem, Periodic, Phase, Positions, Symmetric
 from torsor.motion.ends import Ends
@@ -85,6 +85,7 @@ def walking(
     habits, walk = Habits() if habits is None else habits, Walk(step, steps)
     settings = _version(version, points=points, nodes=nodes, slack=slack, slip=slip, order=order)
     body = _placed(body, load, slope)
+    above_zero(friction, "friction", "walk")
     held = _frozen(body, frozen or {}, planar)
     names = [name for name in body.coordinate_names if name not in held]
     given: dict[str, Any] = {"body": body, "support": walk, "friction": friction, "strength": _strength(body, strength)}
@@ -151,7 +152,12 @@ def _frozen(body: Robot, given: Mapping[str, float], planar: bool) -> dict[str, 
             raise ModelError(
                 describe(f"frozen names {name!r}", where="walk", allowed=", ".join(body.coordinate_names[6:]))
             )
-    return held | {name: float(value) for name, value in given.items()}
+        k = body.coordinate_names.index(name)
+        low, high, angle = float(body.lower[k]), float(body.upper[k]), given[name]
+        if isinstance(angle, bool) or not isinstance(angle, (int, float)) or not low <= angle <= high:
+            allowed = f"rad, from {low:.4g} to {high:.4g}, which is its range"
+            raise ModelError(describe(f"frozen: {name} is {angle!r}", where="walk", allowed=allowed))
+    return held | dict(given)
 
 
 def _strength(body: Robot, given: Mapping[str, float] | None) -> dict[str, float]:
