@@ -4,6 +4,7 @@ from torsor.human.balance import GroundReaction, ground_reaction
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.schedule import Step, Walk
+from torsor.human.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.stride import Stride
 from torsor.human.support import Carried, Foot, Stance, Standing, Support
 from torsor.human.walking import walking
@@ -12,15 +13,19 @@ __all__ = [
     "Backpack",
     "Box",
     "Carried",
+    "Curve",
     "Foot",
     "GroundReaction",
     "Habits",
+    "JointStrength",
     "Stance",
     "Standing",
     "Step",
+    "StrengthCurves",
     "Stride",
     "Support",
     "Walk",
     "ground_reaction",
+    "joint_strength",
     "walking",
 ]
