@@ -1,6 +1,7 @@
 """The human body in motion: contacts with the ground, balance, and walking that is predicted."""
 
 from torsor.human.balance import GroundReaction, ground_reaction
+from torsor.human.fatigue import Fatigue, JointLoads, fatigued, joint_loads
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.schedule import Step, Walk
@@ -14,9 +15,11 @@ __all__ = [
     "Box",
     "Carried",
     "Curve",
+    "Fatigue",
     "Foot",
     "GroundReaction",
     "Habits",
+    "JointLoads",
     "JointStrength",
     "Stance",
     "Standing",
@@ -25,7 +28,9 @@ __all__ = [
     "Stride",
     "Support",
     "Walk",
+    "fatigued",
     "ground_reaction",
+    "joint_loads",
     "joint_strength",
     "walking",
 ]

@@ -74,7 +74,7 @@ def walking(
     Clavicles, wrists, neck, head and the upper spine are frozen, so that 38 of the 55 coordinates move. ``frozen`` adds
     {coordinate: angle (rad)}, and ``strength`` has {coordinate: factor} of strengths; both may be one-sided with
     ``steps=2``, where left and right need not do the same. ``curves`` bound hips, knees and ankles by what they can at
-    their angles and speeds (``StrengthCurves``), times these factors. ``planar`` freezes all that is not forward and up.
+    their angles and speeds (``StrengthCurves``), times these factors too. ``planar`` freezes what is not forward or up.
 
     ``objective`` weighs "effort", "balance" (moments about the middle of the support) and "reaction" (forces in hips,
     knees and ankles); {"effort": 1.0} by default. ``habits`` keep the walk like that of people.
@@ -168,7 +168,7 @@ def _strength(body: Robot, given: Mapping[str, float] | None) -> dict[str, float
 
 def _curves(curves: StrengthCurves | None, given: Any) -> list[Rows]:
     if curves is not None and not isinstance(curves, StrengthCurves):
-        raise ModelError(describe(f"curves is {curves!r}", where="walk", allowed="torsor.human.StrengthCurves, or None"))
+        raise ModelError(describe(f"curves is {curves!r}", where="walk", allowed="a torsor.human.StrengthCurves"))
     return [] if curves is None else [Strengths(curves=curves, **given, name="strength curves")]
 
 
