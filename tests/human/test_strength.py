@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor import motion
 from torsor.human import (
     Backpack,
     Fatigue,
     JointLoads,
+    Standing,
     StrengthCurves,
     fatigued,
     joint_loads,
@@ -145,6 +147,16 @@ def test_other_coordinates_have_their_effort_limits_and_unknown_ones_are_refused
         walking(curves=True)  # type: ignore[arg-type]
 
 
+def test_curves_of_bodies_and_factors_are_data_of_the_term() -> None:
+    body, factors = torsor.library.human(1.7, 70.0), {"left_knee_flexion": 0.5}
+    term = Strengths(body=body, support=Standing(), curves=StrengthCurves("female"), strength=factors)
+    table = term.data(np.zeros(2))["strength curves"].reshape(2, 2, 3, 2, 6)
+    for side, whole in enumerate((1.0, 0.5)):
+        knee = np.array(StrengthCurves("female").of(body, "knee_flexion"))
+        np.testing.assert_allclose(table[0, side, 1], knee * [whole, 1, 1, 1, 1, 1], rtol=1e-14)
+    np.testing.assert_array_equal(table[0], table[1])
+
+
 # Fatigue
 
 LAWS = [Fatigue(), Fatigue.of("left_knee_flexion"), Fatigue(0.05, 0.01, 3.0)]
@@ -213,6 +225,15 @@ def test_repetitions_tire_towards_what_work_and_rest_leave() -> None:
 def test_fatigue_that_cannot_be_is_refused(call: object, message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         call()  # type: ignore[operator]
+
+
+def test_loads_are_those_of_walks_alone() -> None:
+    ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+    arm = motion.MotionProblem(
+        torsor.library.two_link(), motion.Phase(1.0), motion.Effort(), ends, name="reach"
+    ).solve()
+    with pytest.raises(torsor.ModelError, match="the result of 'reach'; allowed: one of torsor"):
+        joint_loads(arm)
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ __all__ = ["RATES", "Fatigue", "JointLoads", "fatigued", "joint_loads"]
 
 Array = NDArray[np.float64]
 
-# F and R (1/s) by parts of names of coordinates.
+# F and R (1/s) by parts of names of coordinates: those of the trunk are for the spine, those of grip for wrists.
 RATES: Mapping[str, tuple[float, float]] = {
     "ankle": (0.00589, 0.00058),
     "knee": (0.01500, 0.00149),
@@ -165,7 +165,9 @@ def joint_loads(result: MotionResult) -> JointLoads:
                 k = body.coordinate_names.index(name)
                 least, most = joint_strength(body, name, moments.q[:, k], moments.v[:, k], curves)
                 shares[name] = shares[name] * body.effort_limit[k] / np.where(shares[name] < 0, -least, most)
-    middles = {name: (each[1:] + each[:-1]) / 2 for name, each in shares.items()}
+    even = np.linspace(0.0, 1.0, len(batch.s))  # nodes need not be
+    ends = {name: np.interp(even, batch.s, each) for name, each in shares.items()}
+    middles = {name: (each[1:] + each[:-1]) / 2 for name, each in ends.items()}
     seconds = result.T / (len(batch.s) - 1)
     if isinstance(torques.support, Walk) and torques.support.steps == 1:
         middles = {name: np.concatenate([sign * middles[each] for each, sign in _stride(name)]) for name in middles}

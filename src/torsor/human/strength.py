@@ -12,7 +12,9 @@ means of 34 active people, is as RBDL has it (addons/muscle, Millard2016TorqueMu
 
 The law has a kink at v = 0, is below 0 for fast speeds, and grows without end for some of the stretched. Here it is
 twice differentiable: its branches are blended within BLEND of v = 0, where f(0) stays 1, and both factors go over into
-a floor, the second into a ceiling too. Elsewhere it is the law itself. Floor, ceiling and blend are choices.
+a floor, the second into a ceiling too. Elsewhere it is the law itself, also where that is unlike other muscles: knees
+of the young that extend hold less when stretched than at rest. Floor, ceiling and blend are choices, and so is that the
+angle of a hip is taken between thigh and pelvis.
 """
 
 from collections.abc import Mapping
@@ -242,6 +244,7 @@ class Strengths(Grounded, Rows):
     """Torques of hips, knees and ankles within curves, times the factors of ``strength``; rows are what they leave.
 
     Rows are in parts of the greatest torque of a direction. Curves are data: one compiled function is for all people.
+    ``Torques`` hold beside them.
     """
 
     curves: StrengthCurves
@@ -271,4 +274,4 @@ class Strengths(Grounded, Rows):
             least, most = JointStrength(extend, flex).limits(node.q[k], node.v[k])
             rows += [(torques[k - 6] - least) / extend.peak, (most - torques[k - 6]) / flex.peak]
             labels += [f"{name} extends", f"{name} flexes"]
-        return Bound(ca.vertcat(*rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+        return Bound(ca.vertcat(ca.SX(0, 1), *rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
