@@ -3,11 +3,13 @@
 from torsor.human.balance import GroundReaction, ground_reaction
 from torsor.human.drawing import animate, draw
 from torsor.human.energy import Energy
+from torsor.human.fatigue import Fatigue, JointLoads, fatigued, joint_loads
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.schedule import Step, Walk
 from torsor.human.starts import bent_start
+from torsor.human.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.stride import Stride
 from torsor.human.support import Carried, Foot, Stance, Standing, Support
 from torsor.human.walking import walking
@@ -17,22 +19,30 @@ __all__ = [
     "Backpack",
     "Box",
     "Carried",
+    "Curve",
     "Energy",
+    "Fatigue",
     "Foot",
     "GroundReaction",
     "Habits",
+    "JointLoads",
+    "JointStrength",
     "Likeness",
     "Reference",
     "Stance",
     "Standing",
     "Step",
+    "StrengthCurves",
     "Stride",
     "Support",
     "Walk",
     "animate",
     "bent_start",
     "draw",
+    "fatigued",
     "ground_reaction",
+    "joint_loads",
+    "joint_strength",
     "likeness",
     "walking",
 ]

@@ -21,6 +21,7 @@ from torsor.human.forces import Balance, Effort, JointReactions, Torques, Unbala
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.schedule import Step, Walk
+from torsor.human.strength import StrengthCurves, Strengths
 from torsor.human.support import SIDES, above_zero
 from torsor.model import Robot
 from torsor.motion import MotionProblem, Periodic, Phase, Positions, Symmetric
@@ -51,6 +52,7 @@ def walking(
     steps: int = 1,
     frozen: Mapping[str, float] | None = None,
     strength: Mapping[str, float] | None = None,
+    curves: StrengthCurves | None = None,
     planar: bool = False,
     objective: Mapping[str, float] | None = None,
     habits: Habits | None = None,
@@ -71,7 +73,8 @@ def walking(
 
     Clavicles, wrists, neck, head and the upper spine are frozen, so that 38 of the 55 coordinates move. ``frozen`` adds
     {coordinate: angle (rad)}, and ``strength`` has {coordinate: factor} of strengths; both may be one-sided with
-    ``steps=2``, where left and right need not do the same. ``planar`` freezes all that is not forward and up.
+    ``steps=2``, where left and right need not do the same. ``curves`` bound hips, knees and ankles by what they can at
+    their angles and speeds (``StrengthCurves``), times these factors too. ``planar`` freezes what is not forward or up.
 
     ``objective`` weighs "effort", "balance" (moments about the middle of the support) and "reaction" (forces in hips,
     knees and ankles); {"effort": 1.0} by default. ``habits`` keep the walk like that of people.
@@ -95,6 +98,7 @@ def walking(
         _repeated(names, walk, settings["order"]),
         _ranges(body, names, habits, slope, isinstance(load, Box)),
         Torques(moving=tuple(names), **given, name="torques"),
+        *_curves(curves, given),
         Balance(lateral=not planar, **given, name="balance"),
         *contacts(body, walk, settings["slack"], settings["slip"], "yz" if planar else "xyz"),
         *_swing(body, walk, habits, names),
@@ -172,6 +176,12 @@ def _strength(body: Robot, given: Mapping[str, float] | None) -> dict[str, float
                 describe(what, where="walk", allowed="a factor above 0 of the body's own", fix="freeze it")
             )
     return found
+
+
+def _curves(curves: StrengthCurves | None, given: Any) -> list[Rows]:
+    if curves is not None and not isinstance(curves, StrengthCurves):
+        raise ModelError(describe(f"curves is {curves!r}", where="walk", allowed="a torsor.human.StrengthCurves"))
+    return [] if curves is None else [Strengths(curves=curves, **given, name="strength curves")]
 
 
 def _refuse_sides(held: Mapping[str, float], strength: Mapping[str, float]) -> None:

@@ -1,0 +1,263 @@
+"""Strengths are the published law where they are to be, twice differentiable everywhere, and tire as the law says."""
+
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from torsor import motion
+from torsor.human import (
+    Backpack,
+    Fatigue,
+    JointLoads,
+    Standing,
+    StrengthCurves,
+    fatigued,
+    joint_loads,
+    joint_strength,
+    walking,
+)
+from torsor.human.strength import AGES, BLEND, CEILING, FLOOR, HALF, JOINTS, SEXES, Curve, Strengths
+
+GROUPS = [(sex, age) for sex in SEXES for age in AGES]
+CURVES = [
+    pytest.param(curve, id=f"{sex}-{age}-{joint}-{way}")
+    for sex, age in GROUPS
+    for joint in JOINTS
+    for way, curve in zip(("extend", "flex"), StrengthCurves(sex, age).of(torsor.library.human(), joint), strict=True)
+]
+
+
+def _law(curve: Curve, q: float, v: float) -> float:
+    """Return the torque of the law as it is printed."""
+    _, c2, c3, c4, c5, c6 = curve
+    if v >= 0:
+        factor = (2 * c4 * c5 + v * (c5 - 3 * c4)) / (2 * c4 * c5 + v * (2 * c5 - 4 * c4))
+    else:
+        factor = (2 * c4 * c5 - v * (c5 - 3 * c4)) / (2 * c4 * c5 - v * (2 * c5 - 4 * c4)) * (1 - c6 * v)
+    return float(curve.peak * math.cos(c2 * (q - c3)) * factor)
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_three_quarters_and_half_are_left_at_the_two_speeds_and_all_at_rest(curve: Curve) -> None:
+    speeds = np.array([0.0, curve.slow, curve.fast])
+    np.testing.assert_allclose(curve.torque(curve.angle, speeds), curve.peak * np.array([1.0, 0.75, 0.5]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_it_is_the_law_where_that_is_neither_small_nor_large_nor_about_rest(curve: Curve) -> None:
+    compared = 0
+    for q in np.linspace(-0.8, 2.2, 13):
+        for v in np.linspace(-9.0, 9.0, 37):
+            angle, speed = math.cos(curve.width * (q - curve.angle)), _law(curve, curve.angle, v) / curve.peak
+            if abs(v) >= BLEND and angle > FLOOR + HALF and FLOOR + HALF < speed < CEILING - HALF:
+                assert curve.torque(q, v) == pytest.approx(_law(curve, q, v), rel=1e-12)
+                compared += 1
+    assert compared > 100
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_it_is_never_below_its_floor_nor_above_its_ceiling_and_greatest_at_its_angle(curve: Curve) -> None:
+    q, v = np.meshgrid(np.linspace(-4.0, 4.0, 161), np.linspace(-60.0, 60.0, 241))
+    factor = curve.torque(q, v) / curve.peak
+    assert factor.min() >= FLOOR**2 * (1 - 1e-12) and factor.max() <= CEILING * (1 + 1e-12)
+    still = curve.torque(q[0], 0.0)
+    assert still.max() <= curve.peak * (1 + 1e-12) and abs(q[0][still.argmax()] - curve.angle) <= 0.05
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_derivatives_up_to_the_second_are_those_of_differences_and_do_not_jump(curve: Curve) -> None:
+    x = ca.SX.sym("x", 2)
+    torque = curve.torque(x[0], x[1]) / curve.peak
+    hessian, gradient = ca.hessian(torque, x)
+    made = ca.Function("made", [x], [ca.densify(ca.vertcat(torque, gradient, ca.vec(hessian)))])
+
+    def at(q: float, v: float) -> np.ndarray:
+        return np.asarray(made([q, v])).ravel()
+
+    # Where one formula goes over into another: ends of the blend, of the floors and of the ceiling.
+    speeds = np.linspace(-20.0, 20.0, 40001)
+    levels = (FLOOR + HALF, CEILING - HALF)
+    seams = [-BLEND, BLEND, *(speeds[k] for level in levels for k in _crossings(curve.at_speed(speeds), level))]
+    turns = [curve.angle + sign * math.acos(FLOOR + HALF) / curve.width for sign in (-1, 1)]
+    for q, v in [*((curve.angle + 0.3, v) for v in seams), *((q, 1.0) for q in turns), (0.4, 2.0), (0.1, -3.0)]:
+        for k, (dq, dv) in enumerate(((1e-5, 0.0), (0.0, 1e-5))):
+            after, before = at(q + dq, v + dv), at(q - dq, v - dv)
+            slopes = (after - before) / 2e-5
+            np.testing.assert_allclose(slopes[0], at(q, v)[1 + k], atol=1e-7)
+            np.testing.assert_allclose(slopes[1:3], at(q, v)[3 + 2 * k : 5 + 2 * k], atol=0.01)
+            near = at(q + dq / 100, v + dv / 100) - at(q - dq / 100, v - dv / 100)
+            assert np.abs(near[3:]).max() < 1e-3  # a kink of the slopes would be far more
+
+
+def _crossings(values: np.ndarray, level: float) -> np.ndarray:
+    return np.flatnonzero(np.diff(np.sign(values - level)))
+
+
+def test_numbers_and_symbols_give_the_same() -> None:
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    joint = StrengthCurves("female", "middle").of(torsor.library.human(1.65, 62.0, "female"), "knee_flexion")
+    limits = ca.Function("limits", [q, v], list(joint.limits(q, v)))
+    for angle, speed in [(0.0, 0.0), (1.2, -0.1), (2.3, 8.0), (0.5, -12.0)]:
+        np.testing.assert_allclose(
+            [float(each) for each in limits(angle, speed)], joint.limits(angle, speed), rtol=1e-13
+        )
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_strength_is_as_weight_times_height_whatever_is_carried(joint: str) -> None:
+    q, v = np.linspace(-0.3, 0.5, 5), np.linspace(-3.0, 3.0, 5)
+    usual = np.array(joint_strength(torsor.library.human(), f"left_{joint}", q, v))
+    body = torsor.library.human(1.9, 95.0)
+    other = np.array(joint_strength(body, f"left_{joint}", q, v))
+    np.testing.assert_allclose(other, usual * 1.9 * 95.0 / (1.741 * 73.0), rtol=1e-13)
+    loaded = np.array(joint_strength(Backpack(20.0).on(body), f"left_{joint}", q, v))
+    np.testing.assert_array_equal(loaded, other)
+    assert (other[0] < 0).all() and (other[1] > 0).all()
+
+
+def test_peaks_of_young_men_are_those_of_the_table() -> None:
+    found = [curve.peak for joint in JOINTS for curve in StrengthCurves().of(torsor.library.human(), joint)]
+    np.testing.assert_allclose(
+        found, np.array([0.161, 0.113, 0.163, 0.087, 0.095, 0.033]) * 73.0 * 9.81 * 1.741, rtol=1e-14
+    )
+
+
+def test_extension_is_below_zero_and_weaker_the_faster_it_extends() -> None:
+    body = torsor.library.human()
+    least, most = joint_strength(body, "right_knee_flexion", 1.0, [-4.0, 0.0, 4.0])
+    assert least[0] > least[1]  # extends fast: less
+    assert most[2] < most[1]  # flexes fast: less
+    assert most[0] > most[1]  # flexors that are stretched hold more
+
+
+def test_other_coordinates_have_their_effort_limits_and_unknown_ones_are_refused() -> None:
+    body = torsor.library.human()
+    least, most = joint_strength(body, "right_shoulder_flexion", np.zeros((2, 3)), 1.0)
+    assert least.shape == (2, 3) and (most == 100.0).all() and (least == -100.0).all()
+    with pytest.raises(torsor.ModelError, match="no 'tail'; allowed: tx"):
+        joint_strength(body, "tail", 0.0, 0.0)
+    with pytest.raises(torsor.ModelError, match="no strength curve of 'elbow_flexion'; allowed: right_hip_flexion"):
+        StrengthCurves().of(body, "elbow_flexion")
+    with pytest.raises(torsor.ModelError, match="age is 'ripe'; allowed: 'young', 'middle', 'old'"):
+        StrengthCurves(age="ripe")
+    with pytest.raises(torsor.ModelError, match="curves is True; allowed: a torsor"):
+        walking(curves=True)  # type: ignore[arg-type]
+
+
+def test_curves_of_bodies_and_factors_are_data_of_the_term() -> None:
+    body, factors = torsor.library.human(1.7, 70.0), {"left_knee_flexion": 0.5}
+    term = Strengths(body=body, support=Standing(), curves=StrengthCurves("female"), strength=factors)
+    table = term.data(np.zeros(2))["strength curves"].reshape(2, 2, 3, 2, 6)
+    for side, whole in enumerate((1.0, 0.5)):
+        knee = np.array(StrengthCurves("female").of(body, "knee_flexion"))
+        np.testing.assert_allclose(table[0, side, 1], knee * [whole, 1, 1, 1, 1, 1], rtol=1e-14)
+    np.testing.assert_array_equal(table[0], table[1])
+
+
+# Fatigue
+
+LAWS = [Fatigue(), Fatigue.of("left_knee_flexion"), Fatigue(0.05, 0.01, 3.0)]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_load_is_held_for_as_long_as_the_closed_form_says(law: Fatigue) -> None:
+    for load in (0.3, 0.5, 0.9):
+        F, R, seconds = law.tiring, law.recovery, law.endurance(load)
+        assert seconds == pytest.approx(-math.log(1 - R * (1 - load) / (F * load)) / R, rel=1e-12)
+        assert law.after([load] * 7, seconds / 7)[-1] == pytest.approx(load, rel=1e-12)
+    threshold = law.recovery / (law.tiring + law.recovery)
+    assert law.endurance(0.999 * threshold) == math.inf and law.endurance(1.001 * threshold) < math.inf
+    assert law.endurance(1.0) == 0.0
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("load", "capacity"), [(0.4, 1.0), (0.8, 0.9), (0.9, 0.5), (0.05, 0.03), (0.0, 0.4)])
+def test_capacity_is_the_solution_of_the_law_in_steps_of_any_length(law: Fatigue, load: float, capacity: float) -> None:
+    seconds, count = 400.0, 40000
+    rate, left = law.recovery * (law.rest if load == 0 else 1.0), capacity
+
+    def slope(c: float) -> float:
+        return rate * (1 - c) - law.tiring * min(load, c)
+
+    for _ in range(count):  # midpoint rule
+        h = seconds / count
+        left += h * slope(left + h / 2 * slope(left))
+    once, often = law.after([load], seconds, capacity)[-1], law.after([load] * 64, seconds / 64, capacity)[-1]
+    assert once == pytest.approx(often, rel=1e-12) and once == pytest.approx(left, abs=1e-7)
+
+
+def test_capacity_falls_with_load_and_rest_gives_all_of_it_back() -> None:
+    law = Fatigue.of("right_ankle_flexion")
+    left = law.after(np.full(50, 0.4), 4.0)
+    assert (np.diff(left) < 0).all() and (law.after(np.full(50, 0.5), 4.0) < left).all() and left.min() > 0
+    rests = [law.rested(seconds, left[-1]) for seconds in (0.0, 60.0, 600.0, 6000.0)]
+    assert rests[0] == left[-1] and (np.diff(rests) > 0).all() and rests[-1] == pytest.approx(1.0, abs=1e-12)
+    assert law.after([0.0], 60.0, left[-1])[0] == pytest.approx(rests[1], rel=1e-14)
+
+
+def test_repetitions_tire_towards_what_work_and_rest_leave() -> None:
+    loads = JointLoads(0.5, {"right_hip_flexion": np.array([-0.5, 0.3, 0.0]), "spine1_flexion": np.zeros(3)})
+    law, found = Fatigue(), fatigued(loads, 400, rest=1.0)
+    factors = np.array([each["right_hip_flexion"] for each in found])
+    assert (np.diff(factors) < 0).all() and all(each["spine1_flexion"] == 1.0 for each in found)
+    # One repetition is c -> a c + b: where it ends is b / (1 - a).
+    fast, slow = (math.exp(-rate * law.recovery) for rate in (law.rest * 2.0, 0.5))
+    work = (1 - law.tiring * 0.5 / law.recovery) * (1 - slow)
+    a, b = fast * slow, fast * work + 1 - fast
+    assert factors[0] == pytest.approx(a + b, rel=1e-13)
+    assert factors[399] == pytest.approx(b / (1 - a) + (1 - b / (1 - a)) * a**400, rel=1e-12)
+    assert fatigued(loads, 5, laws={"right_hip_flexion": Fatigue(0.1)})[-1]["right_hip_flexion"] < factors[4]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Fatigue(recovery=0.0), "recovery is 0.0; allowed: a finite number above 0"),
+        (lambda: Fatigue().after([-0.1], 1.0), r"load is \[-0.1\]; allowed"),
+        (lambda: Fatigue().after([0.1], 1.0, 1.2), "capacity is 1.2; allowed: a number above 0, up to 1"),
+        (lambda: Fatigue().rested(-1.0, 0.5), "rest is -1.0; allowed: seconds, 0 or more"),
+        (lambda: fatigued(JointLoads(1.0, {}), 0), "repetitions is 0; allowed: an integer, 1 or more"),
+    ],
+)
+def test_fatigue_that_cannot_be_is_refused(call: object, message: str) -> None:
+    with pytest.raises(torsor.ModelError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_loads_are_those_of_walks_alone() -> None:
+    ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+    arm = motion.MotionProblem(
+        torsor.library.two_link(), motion.Phase(1.0), motion.Effort(), ends, name="reach"
+    ).solve()
+    with pytest.raises(torsor.ModelError, match="the result of 'reach'; allowed: one of torsor"):
+        joint_loads(arm)
+
+
+@pytest.mark.slow
+def test_a_walk_stays_within_the_curves_and_one_that_is_tired_costs_more() -> None:
+    rested = walking(curves=StrengthCurves()).solve()
+    assert rested.is_solved
+    loads = joint_loads(rested)
+    batch = next(
+        each for each in rested.program.batches if any(isinstance(rows, Strengths) for rows in each.traced.rows)
+    )
+    labels = [label for bound in batch.traced.bounds for label in bound.labels]
+    rows, body = batch.value(rested.x)[0].reshape(len(batch.s), -1), torsor.library.human()
+    at = rested.at(batch.s * rested.T)
+    for name in (f"{side}_{joint}" for side in ("right", "left") for joint in JOINTS):
+        k = body.coordinate_names.index(name)
+        torque = rows[:, labels.index(name)] * body.effort_limit[k]
+        least, most = joint_strength(body, name, at.q[:, k], at.v[:, k])
+        assert (torque > least - 1e-3).all() and (torque < most + 1e-3).all()
+        extend, flex = StrengthCurves().of(body, name)
+        np.testing.assert_allclose(rows[:, labels.index(f"{name} extends")] * extend.peak, torque - least, atol=1e-9)
+        np.testing.assert_allclose(rows[:, labels.index(f"{name} flexes")] * flex.peak, most - torque, atol=1e-9)
+        assert np.abs(loads.shares[name]).max() <= 1 + 1e-4
+        assert loads.shares[name].shape == (2 * (len(batch.s) - 1),)
+    factors = fatigued(rested, 300)[-1]
+    assert factors["right_ankle_flexion"] == factors["left_ankle_flexion"] < 0.95
+    tired = walking(curves=StrengthCurves(), strength=factors).solve()
+    assert tired.is_solved and tired.objective > rested.objective
