@@ -117,7 +117,7 @@ def walking(
         phase,
         _objective(objective, tuple(names), habits, given),
         constraints,
-        yielding=(("torques",), ("balance",), feet),
+        yielding=(["torques", *(["strength curves"] if curves is not None else [])], ["balance"], feet),
         frozen=held,
         numbers=numbers,
         name="walk",
