@@ -124,7 +124,7 @@ def _version(name: str, **given: Any) -> dict[str, Any]:
         raise ModelError(describe(f"version is {name!r}", where="walk", allowed=", ".join(map(repr, VERSIONS))))
     found = {**VERSIONS[name], **{key: value for key, value in given.items() if value is not None}}
     for key in ("slack", "slip"):
-        if not (isinstance(found[key], (int, float)) and 0 < found[key]):
+        if not (isinstance(found[key], (int, float)) and found[key] > 0):
             raise ModelError(describe(f"{key} is {found[key]!r}", where="walk", allowed="a number above 0"))
     return found
 

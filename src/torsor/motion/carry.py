@@ -114,7 +114,7 @@ class Carry:
         return found[:, :-1]
 
     def gram(self, values: Array, weights: Array, specials: Sequence[int]) -> Array:
-        """Return J^T W J (x, x) of functions with derivatives (K, functions (orders N + specials)) by rates and by others.
+        """Return J^T W J (x, x) of functions with derivatives (K, functions (orders N + specials)) by rates and others.
 
         ``weights`` (K,) are those of the nodes, ``specials`` say where the others are in x (-1: known).
         """

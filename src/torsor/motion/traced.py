@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.compiler import Kernel, cache, compiler_fingerprint, recall
+from torsor.compiler import Kept, Kernel, Signature, cache, compiler_fingerprint, recall
 from torsor.dynamics import fingerprint
 from torsor.errors import ModelError, describe
 from torsor.motion.node import Node
@@ -119,15 +119,17 @@ class Traced:
             given = {key: each for key, each in (self._inputs | self._more(more)).items() if each.numel()}
             flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
             results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
-            function = ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
-            code, patterns = None, [np.ascontiguousarray(each, dtype=np.int64).tobytes() for each in found]
+            function: ca.Function | Kept = ca.Function(
+                name, list(given.values()), list(results.values()), list(given), list(results)
+            )
+            patterns = [np.ascontiguousarray(each, dtype=np.int64).tobytes() for each in found]
             cache.store(keys[1], [json.dumps([each.shape for each in found]).encode(), *patterns])
         else:
-            (function, code), found = kept, _arrays(patterns)
-        names = function.name_in(), function.name_out()
-        inputs = [() if key in _SINGLE else (function.numel_in(key),) for key in names[0]]
-        outputs_ = [(function.numel_out(key),) for key in names[1]]
-        kernel = Kernel(function, "float64", "cpu", 1, inputs, outputs_, key=keys[0], code=code)
+            function, found = kept, _arrays(patterns)
+        of = Signature.of(function)
+        names = of.names_in, of.names_out
+        inputs = [() if key in _SINGLE else (a * b,) for key, (a, b) in zip(names[0], of.sizes_in, strict=True)]
+        kernel = Kernel(function, "float64", "cpu", 1, inputs, [(a * b,) for a, b in of.sizes_out], key=keys[0])
 
         def call(**values: Array) -> dict[str, Array]:
             results = kernel(*(values[key] for key in names[0]))
@@ -240,9 +242,9 @@ class Traced:
         touched = np.zeros((N, N), dtype=bool)
         touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
         slopes = ca.sparsify(self._u(self.node.slope(self._squares)))
-        k, l = _triplet(slopes)
+        k, at = _triplet(slopes)
         felt = np.zeros((slopes.shape[0], N), dtype=bool)
-        felt[k[l < U], l[l < U] % N] = True
+        felt[k[at < U], at[at < U] % N] = True
         touched |= felt.T @ felt
         blocks = np.stack(np.nonzero(np.tril(touched)))
         full = ca.densify(ca.tril2symm(lower))
