@@ -83,7 +83,10 @@ def dtype_name(dtype: Any) -> str:
 
 
 class Kernel:
-    """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code."""
+    """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
+
+    ``quick`` is for functions that are called some hundred times: large ones are then compiled sooner, and run slower.
+    """
 
     def __init__(
         self,
@@ -95,6 +98,7 @@ class Kernel:
         outputs: Sequence[Shape] | None,
         width: int | None = None,
         key: str | None = None,
+        quick: bool = False,
     ):
         self.dtype, self.threads = dtype, threads
         self.ufunc: Any = None
@@ -109,7 +113,7 @@ class Kernel:
             if isinstance(function, Kept):
                 code = function.code
             else:
-                code = make_code(function, *shapes, dtype, width or native.vector_width(dtype), key)
+                code = make_code(function, *shapes, dtype, width or native.vector_width(dtype), key, quick)
             self.ufunc, self._direct = load_code(code, self.signature.name, *shapes, dtype)
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
         self._plain = self.ufunc is not None and dtype == "float64" and threads == 1 and not reshaped

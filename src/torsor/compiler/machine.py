@@ -37,9 +37,18 @@ def has_machine_code(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
 
 
 def make_code(
-    function: ca.Function, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int, key: str | None
+    function: ca.Function,
+    inputs: list[Shape],
+    outputs: list[Shape],
+    dtype: str,
+    width: int,
+    key: str | None,
+    quick: bool = False,
 ) -> list[bytes]:
-    """Return the object code of a function, from the cache if it is there; ``key`` is another name to keep it under."""
+    """Return the object code of a function, from the cache if it is there; ``key`` is another name to keep it under.
+
+    ``quick`` as in ``native.emit``.
+    """
     program = read_program(function)
     key = key or _key(program, inputs, outputs, dtype, width)
     kept = recall(key)
@@ -49,7 +58,7 @@ def make_code(
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs[0], scalar, np.dtype(dtype).num, object.__basicsize__)
-    objects = native.emit(write_llvm(program, axes, dtype, width, call))
+    objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
     keep(key, function, objects)
     return objects
 
