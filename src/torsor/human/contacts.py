@@ -42,7 +42,7 @@ class Stands(Rows):
         side, (x, z) = self.stance.side, self.stance.heel
         heel = landmark(self.body, f"{side}_heel")
         at = [landmark(self.body, f"{side}_{point}") - heel for point, _ in self.stance.points]
-        return np.array(at) + np.array([x, 0.0, z])
+        return np.asarray(np.array(at) + np.array([x, 0.0, z]))
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return of each point where it is on its link, and where it stands (K, 6)."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torsor.compiler import Kept, Kernel, Signature, cache, compiler_fingerprint, recall
 from torsor.dynamics import fingerprint
 from torsor.errors import ModelError, describe
+from torsor.model import Robot
 from torsor.motion.node import Node
 from torsor.motion.subject import ORDERS
 from torsor.motion.terms import Bound, Cost, Rows
@@ -50,8 +51,8 @@ class Bend(NamedTuple):
 
     ``blocks`` (2, blocks) are the pairs of profiles i >= j that have any. The kernel gives "blocks" (orders of i x
     orders of j x blocks), "mixed" (orders x N x specials) by a profile and by a special, which are T, unless it is
-    given, and the numbers, and "corner" (specials x specials) by two of these. Squares are there without the products of their first derivatives, which are "squares"
-    (orders x squares x N, then squares x specials).
+    given, and the numbers, and "corner" (specials x specials) by two of these. Squares are there without the products
+    of their first derivatives, which are "squares" (orders x squares x N, then squares x specials).
     """
 
     blocks: Indices
@@ -107,7 +108,8 @@ class Traced:
         inputs += [] if node.Q is None else [node.Q]
         outputs = [self._rows, self._cost, node.q, node.v, node.a, node.j]
         terms = ca.Function("terms", inputs, outputs).serialize()
-        free = () if node.subject.model is node.robot else node.subject.model.paths
+        model = node.subject.model
+        free = () if isinstance(model, Robot) else model.paths
         return fingerprint(node.robot, free, terms, self.orders, _source(), compiler_fingerprint())
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
@@ -242,7 +244,7 @@ class Traced:
         return weights, lower, slope
 
     def bend(self, by_T: bool) -> Bend:
-        """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers); T as in ``slope``."""
+        """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers), as ``slope``."""
         if ("bend", by_T) not in self._found:
             name = "bend" if by_T else "bend_given_T"
             (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_bend(by_T))
