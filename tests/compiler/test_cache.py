@@ -391,3 +391,13 @@ def test_a_kept_kernel_runs_without_reading_its_function(folder):
         again(np.zeros(2))
     assert "function" not in vars(kept)  # none of this has needed it
     assert again.function.n_instructions() == made.n_instructions()
+
+
+def test_quick_code_is_kept_without_its_function(folder):
+    made = function(5.0)
+    Kernel(made, "float64", "cpu", 1, None, None, key="five", quick=True)
+    kept = recall("five")
+    again = Kernel(kept, "float64", "cpu", 1, None, None)
+    np.testing.assert_array_equal(again(np.ones(3)), np.full(3, 5.0))
+    with pytest.raises(LookupError, match="f: the code was kept without its function"):
+        again.function  # noqa: B018

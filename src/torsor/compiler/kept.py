@@ -1,7 +1,7 @@
 """What the cache keeps of a kernel: the names and sizes of its arrays, its machine code, and its CasADi function.
 
 Names and sizes are all that calling the code takes. A function of 100,000 operations takes longer to read than to run,
-so it is read when somebody asks for it.
+so it is read when somebody asks for it; of code that is quick to make (``Kernel``) it is not kept at all.
 """
 
 import json
@@ -50,6 +50,8 @@ class Kept:
     @cached_property
     def function(self) -> ca.Function:
         """The CasADi function that the code was made of."""
+        if not self._text:
+            raise LookupError(f"{self.signature.name}: the code was kept without its function")
         return ca.Function.deserialize(self._text.decode())
 
 
@@ -63,6 +65,7 @@ def recall(key: str) -> Kept | None:
     return Kept(Signature(name, tuple(names_in), tuple(names_out), sizes_in, sizes_out), parts[2:], parts[1])
 
 
-def keep(key: str, function: ca.Function, code: Sequence[bytes]) -> None:
-    """Keep the object code of a function under a key."""
-    cache.store(key, [json.dumps(Signature.of(function)).encode(), function.serialize().encode(), *code])
+def keep(key: str, function: ca.Function, code: Sequence[bytes], whole: bool = True) -> None:
+    """Keep the object code of a function under a key, and the function with it, if ``whole``."""
+    text = function.serialize().encode() if whole else b""
+    cache.store(key, [json.dumps(Signature.of(function)).encode(), text, *code])

@@ -85,7 +85,8 @@ def dtype_name(dtype: Any) -> str:
 class Kernel:
     """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
 
-    ``quick`` is for functions that are called some hundred times: large ones are then compiled sooner, and run slower.
+    ``quick`` is for functions that are called some hundred times: large ones are then compiled sooner, and run
+    slower, and the cache keeps their code without the functions.
     """
 
     def __init__(

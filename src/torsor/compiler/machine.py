@@ -59,7 +59,7 @@ def make_code(
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs[0], scalar, np.dtype(dtype).num, object.__basicsize__)
     objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
-    keep(key, function, objects)
+    keep(key, function, objects, whole=not quick)
     return objects
 
 

@@ -120,16 +120,16 @@ class Carry:
         """
         found, count = np.zeros((self.size, self.size)), len(self.stretch.splines)
         m = values.shape[1] // (self.orders * count + len(specials))
-        root = np.sqrt(np.abs(weights))[:, None]
-        rates = (values[:, : self.orders * m * count] * root).reshape(len(self.s), self.orders, m, count)
-        others = (values[:, self.orders * m * count :] * root).reshape(len(self.s), m, -1)
+        root = np.sqrt(np.abs(weights))[:, None, None]
+        rates = values[:, : self.orders * m * count].reshape(len(self.s), self.orders, m, count)
+        others = values[:, self.orders * m * count :].reshape(len(self.s), m, -1) * root
         for span in self.spans:
             size = span.stop - span.start
             parts, places = [others[span].reshape(size * m, -1)], [np.array(specials, dtype=int)]
             for kind in self.kinds:
                 own = rates[span] if len(self.kinds) == 1 else rates[span][..., kind.profiles]
                 # points (nodes, P, functions profiles): one product a node
-                points = kind.B[:, span].transpose(1, 2, 0) @ own.reshape(size, self.orders, -1)
+                points = (kind.B[:, span].transpose(1, 2, 0) * root[span]) @ own.reshape(size, self.orders, -1)
                 points = points.reshape(size, -1, m, len(kind.profiles)).transpose(0, 2, 1, 3)
                 parts.append(points.reshape(size * m, -1))
                 places.append(self.columns(kind, span.start).T.ravel())
