@@ -153,7 +153,9 @@ def starts(problem: MotionProblem, count: int) -> None:
 
 def variants() -> None:
     """Print walks of several people, speeds, loads and slopes."""
-    print("| walk | variables | constraints | objective | iterations | setup (s) | search (s) | peak vertical (weights) |")
+    print(
+        "| walk | variables | constraints | objective | iterations | setup (s) | search (s) | peak vertical (weights) |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for title, options in VARIANTS.items():
         problem = walking(**options)
@@ -190,7 +192,10 @@ def main() -> None:
     refined = problem.solve(start=result, refine=True)
     print("| nodes | largest violation on a grid ten times finer (parts of bounds) | objective |\n|---|---|---|")
     for each in (result, refined):
-        print(f"| {each.problem.stages[0].nodes.size} | {each.max_violation_fine:.2e} | {each.objective:.6f} |", flush=True)
+        print(
+            f"| {each.problem.stages[0].nodes.size} | {each.max_violation_fine:.2e} | {each.objective:.6f} |",
+            flush=True,
+        )
     print()
     likeness({"six points": result, "clean": walking(version="clean").solve()})
     if options.peer:

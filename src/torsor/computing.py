@@ -205,13 +205,13 @@ class Computing(Editable):
         return fingerprint(self, rest, at, driven, self.target.dtype, compiler_fingerprint())
 
     def _recalled(self, request: Request) -> Kernel | None:
-        """Return a kernel from the cache, and with it its function, which then need not be traced."""
+        """Return a kernel from the cache; its function comes with it, and need not be traced."""
         kept = recall(self._cache_key(request)) if self.target.device == "cpu" else None
         if kept is None:
             return None
-        function, code = kept
-        self._functions.setdefault(request, function)
-        return Kernel(function, **self._settings(request), code=code)
+        if request.form == "sparse":
+            self._functions.setdefault(request, kept.function)
+        return Kernel(kept, **self._settings(request))
 
     def _call(
         self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
@@ -253,7 +253,8 @@ class Computing(Editable):
 
     def _function(self, request: Request) -> ca.Function:
         if request not in self._functions:
-            self._functions[request] = trace(self, request)
+            kernel = self._kernels.get(request)
+            self._functions[request] = trace(self, request) if kernel is None else kernel.function
         return self._functions[request]
 
     def operation_count(

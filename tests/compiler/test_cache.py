@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from torsor.compiler import cache, native
+from torsor.compiler import Kernel, Signature, cache, native, recall
 from torsor.compiler.kernel import compile
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
@@ -377,3 +377,27 @@ def test_the_default_location_is_below_the_home_of_the_user(monkeypatch, tmp_pat
     assert cache.location().name == "torsor"
     monkeypatch.setenv("TORSOR_CACHE", "~/kernels")
     assert cache.location() == tmp_path / "kernels"
+
+
+def test_a_kept_kernel_runs_without_reading_its_function(folder):
+    made = function(3.0)
+    first = compile(made, key="three")
+    kept = recall("three")
+    assert kept is not None and kept.signature == Signature.of(made)
+    again = Kernel(kept, "float64", "cpu", 1, None, None)
+    x = np.linspace(-1, 1, 12).reshape(4, 3)
+    np.testing.assert_array_equal(again(x), first(x))
+    with pytest.raises(ValueError, match=r"f: i0 has shape \(2,\); allowed: \(..., 3\)"):
+        again(np.zeros(2))
+    assert "function" not in vars(kept)  # none of this has needed it
+    assert again.function.n_instructions() == made.n_instructions()
+
+
+def test_quick_code_is_kept_without_its_function(folder):
+    made = function(5.0)
+    Kernel(made, "float64", "cpu", 1, None, None, key="five", quick=True)
+    kept = recall("five")
+    again = Kernel(kept, "float64", "cpu", 1, None, None)
+    np.testing.assert_array_equal(again(np.ones(3)), np.full(3, 5.0))
+    with pytest.raises(LookupError, match="f: the code was kept without its function"):
+        again.function  # noqa: B018

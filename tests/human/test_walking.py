@@ -59,7 +59,9 @@ def test_a_body_by_its_numbers_is_that_body() -> None:
     for body in (human(1.9, 95.0), Backpack(12.0, height=0.1).on(human()), Box(8.0).on(human(1.6, 50.0, "female"))):
         model, numbers = shared(body)
         same = model.at([numbers[name].start for name in model.names])
-        assert all(a.mass == b.mass and (a.inertia == b.inertia).all() for a, b in zip(same.links, body.links, strict=True))
+        assert all(
+            a.mass == b.mass and (a.inertia == b.inertia).all() for a, b in zip(same.links, body.links, strict=True)
+        )
 
 
 def test_the_size_is_that_of_the_thesis_or_larger() -> None:

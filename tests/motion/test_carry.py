@@ -60,6 +60,14 @@ def test_derivatives_are_those_of_values(phases):
     assert not H[~(touched | touched.T)].any()
 
 
+def test_a_hessian_is_linear_in_its_weight_also_below_zero():
+    problem = program(PHASES["own splines"])
+    made, rng = problem.program, np.random.default_rng(2)
+    x, multipliers = problem.guess() + 0.05 * rng.normal(size=made.n), rng.normal(size=made.m)
+    one, other = made.bend(x, multipliers, 0.7), made.bend(x, -multipliers, -0.7)
+    np.testing.assert_allclose(one, -other, atol=1e-13 * np.abs(one).max())
+
+
 def test_kernels_that_are_kept_give_the_same_bits_and_trace_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("TORSOR_CACHE", str(tmp_path))
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.compiler import native
+from torsor.compiler.kept import Kept, Signature
 from torsor.compiler.machine import has_machine_code, load_code, make_code
 from torsor.compiler.virtual_machine import Shape, VirtualMachine, natural_shape
 
@@ -82,11 +83,15 @@ def dtype_name(dtype: Any) -> str:
 
 
 class Kernel:
-    """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code."""
+    """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
+
+    ``quick`` is for functions that are called some hundred times: large ones are then compiled sooner, and run
+    slower, and the cache keeps their code without the functions.
+    """
 
     def __init__(
         self,
-        function: ca.Function,
+        function: ca.Function | Kept,
         dtype: str,
         device: str,
         threads: int,
@@ -94,9 +99,9 @@ class Kernel:
         outputs: Sequence[Shape] | None,
         width: int | None = None,
         key: str | None = None,
-        code: list[bytes] | None = None,
+        quick: bool = False,
     ):
-        self.function, self.dtype, self.threads = function, dtype, threads
+        self.dtype, self.threads = dtype, threads
         self.ufunc: Any = None
         self._virtual_machine = VirtualMachine(function, inputs, outputs)
         self.inputs, self.outputs = self._virtual_machine.inputs, self._virtual_machine.outputs
@@ -106,11 +111,23 @@ class Kernel:
         self._core_out = [_core(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
         if device == "cpu" and has_machine_code(sizes_in, sizes_out):
             shapes = self._core_in, self._core_out
-            if code is None:
-                code = make_code(function, *shapes, dtype, width or native.vector_width(dtype), key)
-            self.ufunc, self._direct = load_code(code, function.name(), *shapes, dtype)
+            if isinstance(function, Kept):
+                code = function.code
+            else:
+                code = make_code(function, *shapes, dtype, width or native.vector_width(dtype), key, quick)
+            self.ufunc, self._direct = load_code(code, self.signature.name, *shapes, dtype)
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
         self._plain = self.ufunc is not None and dtype == "float64" and threads == 1 and not reshaped
+
+    @property
+    def function(self) -> ca.Function:
+        """The CasADi function that defines the kernel."""
+        return self._virtual_machine.function
+
+    @property
+    def signature(self) -> Signature:
+        """Names and sizes of the function, its inputs and its outputs."""
+        return self._virtual_machine.signature
 
     @property
     def direct(self) -> Callable[..., Any]:
@@ -118,7 +135,7 @@ class Kernel:
         return self._direct if self._plain else self
 
     def __repr__(self) -> str:
-        return f"<Kernel {self.function.name()}: {self.dtype}, threads={self.threads}>"
+        return f"<Kernel {self.signature.name}: {self.dtype}, threads={self.threads}>"
 
     def __call__(self, *values: ArrayLike, out: Any = None) -> Any:
         """Evaluate: one array for each input, one array (or a tuple of them) out."""
@@ -172,11 +189,11 @@ class Kernel:
         given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
         wanted = [(*batch, *shape) for shape in self.outputs]
         if len(given) != len(wanted):
-            raise ValueError(f"{self.function.name()}: {len(given)} arrays in out; allowed: {len(wanted)}")
+            raise ValueError(f"{self.signature.name}: {len(given)} arrays in out; allowed: {len(wanted)}")
         for array, shape in zip(given, wanted, strict=True):
             if array is not None and (not isinstance(array, np.ndarray) or array.shape != shape):
                 found = f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
-                raise ValueError(f"{self.function.name()}: out is {found}; allowed: an array of shape {shape}")
+                raise ValueError(f"{self.signature.name}: out is {found}; allowed: an array of shape {shape}")
         return given
 
     def _share(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:

@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.compiler import cache, native
+from torsor.compiler import native
 from torsor.compiler.gufunc import make_gufunc
+from torsor.compiler.kept import keep, recall
 from torsor.compiler.llvm_call import write_call
 from torsor.compiler.llvm_code import write_llvm
 from torsor.compiler.llvm_rules import Scalar
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.pycall import can_call_directly, make_callable
 
-__all__ = ["MachineCode", "compiler_fingerprint", "has_machine_code", "load_code", "make_code", "recall"]
+__all__ = ["MachineCode", "compiler_fingerprint", "has_machine_code", "load_code", "make_code"]
 
 Shape = tuple[int, ...]
 
@@ -35,27 +36,30 @@ def has_machine_code(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
     return bool(outputs) and all(math.prod(shape) for shape in (*inputs, *outputs))
 
 
-def recall(key: str) -> tuple[ca.Function, list[bytes]] | None:
-    """Return the function and the object code that are kept under a key, if there are."""
-    kept = cache.load(key)
-    return None if kept is None else (ca.Function.deserialize(kept[0].decode()), kept[1:])
-
-
 def make_code(
-    function: ca.Function, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int, key: str | None
+    function: ca.Function,
+    inputs: list[Shape],
+    outputs: list[Shape],
+    dtype: str,
+    width: int,
+    key: str | None,
+    quick: bool = False,
 ) -> list[bytes]:
-    """Return the object code of a function, from the cache if it is there; ``key`` is another name to keep it under."""
+    """Return the object code of a function, from the cache if it is there; ``key`` is another name to keep it under.
+
+    ``quick`` as in ``native.emit``.
+    """
     program = read_program(function)
     key = key or _key(program, inputs, outputs, dtype, width)
     kept = recall(key)
     if kept is not None:
-        return kept[1]
+        return kept.code
     axes = tuple(len(shape) for shape in (*inputs, *outputs))
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs[0], scalar, np.dtype(dtype).num, object.__basicsize__)
-    objects = native.emit(write_llvm(program, axes, dtype, width, call))
-    cache.store(key, [function.serialize().encode(), *objects])
+    objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
+    keep(key, function, objects, whole=not quick)
     return objects
 
 

@@ -23,6 +23,8 @@ LARGE = 400_000
 # From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
 # code, which is an eighth to a half slower.
 HUGE = 128
+# The same for code that must be there soon: about 10,000 operations.
+QUICK = 8
 
 
 @cache
@@ -82,12 +84,13 @@ def target_description() -> str:
     return "|".join([llvm.get_default_triple(), llvm.get_host_cpu_name(), _features(), version, llvmlite.__version__])
 
 
-def emit(modules: Sequence[str]) -> list[bytes]:
+def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """Return the object code of LLVM modules; if they are large, all cores of the machine compile.
 
+    ``quick`` gives up optimisation for fewer modules already: it pays for code that runs some hundred times.
     llvmlite lets one thread of a process into LLVM at a time, so the others are processes, which run this file.
     """
-    level = 2 if len(modules) < HUGE else 0
+    level = 2 if len(modules) < (QUICK if quick else HUGE) else 0
     workers = min(os.cpu_count() or 1, len(modules))
     if sum(map(len, modules)) < LARGE or workers < 2 or not sys.executable:
         return emit_here(modules, level)

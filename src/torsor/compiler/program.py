@@ -64,8 +64,9 @@ def read_program(function: ca.Function) -> Program:
     results: list[list[int | None]] = [[None] * (rows * columns) for rows, columns in sizes_out]
     operations: list[Operation] = []
     held: dict[int, int] = {}  # CasADi reuses its work vector: which value a place holds now
+    code_of, into_of, taken_of = function.instruction_id, function.instruction_output, function.instruction_input
     for k in range(function.n_instructions()):
-        code, into, taken = function.instruction_id(k), function.instruction_output(k), function.instruction_input(k)
+        code, into, taken = code_of(k), into_of(k), taken_of(k)
         if code == ca.OP_OUTPUT:
             results[into[0]][where_out[into[0]][into[1]]] = held[taken[0]]
             continue

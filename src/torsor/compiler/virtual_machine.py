@@ -10,6 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.compiler.kept import Kept, Signature
+
 __all__ = ["Shape", "VirtualMachine", "natural_shape"]
 
 Array = NDArray[np.float64]
@@ -36,14 +38,21 @@ class VirtualMachine:
     """
 
     def __init__(
-        self, function: ca.Function, inputs: Sequence[Shape] | None = None, outputs: Sequence[Shape] | None = None
+        self,
+        function: ca.Function | Kept,
+        inputs: Sequence[Shape] | None = None,
+        outputs: Sequence[Shape] | None = None,
     ):
-        self.function = function
-        self._sizes_in = [function.size_in(k) for k in range(function.n_in())]
-        self._sizes_out = [function.size_out(k) for k in range(function.n_out())]
+        self._function, self.signature = function, Signature.of(function)
+        self._sizes_in, self._sizes_out = list(self.signature.sizes_in), list(self.signature.sizes_out)
         self.sizes = self._sizes_in, self._sizes_out
         self.inputs = self._shapes("inputs", inputs, self._sizes_in)
         self.outputs = self._shapes("outputs", outputs, self._sizes_out)
+
+    @property
+    def function(self) -> ca.Function:
+        """The function that is evaluated."""
+        return self._function.function if isinstance(self._function, Kept) else self._function
 
     def _shapes(self, what: str, shapes: Sequence[Shape] | None, sizes: list[tuple[int, int]]) -> list[Shape]:
         """Return the shapes of one state's arrays, or raise an error if they cannot hold the matrices."""
@@ -52,7 +61,7 @@ class VirtualMachine:
         given = [tuple(shape) for shape in shapes]
         if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
             allowed = f"as many, with as many entries as the matrices {sizes}"
-            raise ValueError(f"{self.function.name()}: {what} is {given}; allowed: {allowed}")
+            raise ValueError(f"{self.signature.name}: {what} is {given}; allowed: {allowed}")
         return given
 
     def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
@@ -64,13 +73,13 @@ class VirtualMachine:
     def check(self, *values: ArrayLike) -> list[Array]:
         """Return the inputs as arrays, or raise an error that says which of them is wrong and what is allowed."""
         if len(values) != len(self.inputs):
-            raise TypeError(f"{self.function.name()}: {len(self.inputs)} arguments wanted, {len(values)} given")
+            raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
         arrays = [self._checked(k, value) for k, value in enumerate(values)]
         self.batch(arrays)
         return arrays
 
     def _checked(self, k: int, value: ArrayLike) -> Array:
-        name, core = f"{self.function.name()}: {self.function.name_in(k)}", self.inputs[k]
+        name, core = f"{self.signature.name}: {self.signature.names_in[k]}", self.inputs[k]
         try:
             array = np.asarray(value)
         except (TypeError, ValueError):
@@ -88,9 +97,9 @@ class VirtualMachine:
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
-            names = (f"{self.function.name_in(k)} {shape}" for k, shape in enumerate(shapes))
+            names = (f"{self.signature.names_in[k]} {shape}" for k, shape in enumerate(shapes))
             found = f"leading axes do not broadcast: {', '.join(names)}"
-            raise ValueError(f"{self.function.name()}: {found}; allowed: equal lengths, or 1") from None
+            raise ValueError(f"{self.signature.name}: {found}; allowed: equal lengths, or 1") from None
 
     def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
         """Return the outputs for inputs that have been checked."""

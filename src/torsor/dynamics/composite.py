@@ -115,7 +115,8 @@ class Entries:
         values = iter(ca.vertsplit(ca.vec(ca.densify(block))) if block.numel() else [])
         for j, j_ratio in columns:
             for i, i_ratio in rows:
-                self.add_at(i, j, i_ratio * j_ratio * next(values))
+                value, ratio = next(values), i_ratio * j_ratio
+                self.add_at(i, j, value if ratio == 1 else ratio * value)
 
     def add_both(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
         """Add the block and its mirror image."""
@@ -124,7 +125,8 @@ class Entries:
 
     def add_at(self, row: int, column: int, value: ca.SX) -> None:
         """Add one entry."""
-        self._values[row, column] = self._values.get((row, column), 0) + value
+        before = self._values.get((row, column))
+        self._values[row, column] = value if before is None else before + value
 
     def matrix(self) -> ca.SX:
         """Return the matrix (nv x nv); entries that no block touched are structural zeros."""

@@ -14,6 +14,9 @@ from torsor.robot import Mechanism
 
 __all__ = ["trace"]
 
+# From so many operations on, to look for those that are there twice takes longer than to compile these few.
+LONG = 50_000
+
 
 def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     """Return what is requested of one mechanism as a CasADi function of SX, zeros and ones folded away."""
@@ -38,6 +41,7 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     results = dict(zip(request.results(mechanism), values, strict=True))
     inputs, outputs = formed(tree, request, symbols, results)
     expressions = list(outputs.values())
-    if request.form not in ("value", "sparse") or not algorithm.shared:
-        expressions = ca.cse(expressions)
-    return ca.Function(request.name, list(inputs.values()), expressions, list(inputs), list(outputs))
+    function = ca.Function(request.name, list(inputs.values()), expressions, list(inputs), list(outputs))
+    if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
+        return function
+    return ca.Function(request.name, list(inputs.values()), ca.cse(expressions), list(inputs), list(outputs))

@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.human.landmarks import landmark
 from torsor.human.support import SIDES, Stance, Support
 from torsor.model import Robot
 from torsor.motion import Node
@@ -38,10 +39,10 @@ class Stands(Rows):
 
     def _places(self) -> Array:
         """Return where the points stand (points, 3): those of a flat foot."""
-        q, side, (x, z) = self.body.neutral(), self.stance.side, self.stance.heel
-        heel = self.body.pose(q, f"{side}_heel")[:3, 3]
-        at = [self.body.pose(q, f"{side}_{point}")[:3, 3] - heel for point, _ in self.stance.points]
-        return np.array(at) + np.array([x, 0.0, z])
+        side, (x, z) = self.stance.side, self.stance.heel
+        heel = landmark(self.body, f"{side}_heel")
+        at = [landmark(self.body, f"{side}_{point}") - heel for point, _ in self.stance.points]
+        return np.asarray(np.array(at) + np.array([x, 0.0, z]))
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return of each point where it is on its link, and where it stands (K, 6)."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.human.landmarks import landmark
 from torsor.model import Robot
 
 __all__ = ["FORE", "SIDES", "WHOLE", "Carried", "Foot", "Stance", "Standing", "Support", "above_zero"]
@@ -57,10 +58,7 @@ class Foot(NamedTuple):
             >>> [round(each, 3) for each in Foot.of(torsor.library.human())]
             [0.255, 0.045]
         """
-        q = body.neutral()
-        heel, toe, ball, inner = (
-            body.pose(q, f"right_{name}")[:3, 3] for name in ("heel", "toe", "ball", "ball_medial")
-        )
+        heel, toe, ball, inner = (landmark(body, f"right_{name}") for name in ("heel", "toe", "ball", "ball_medial"))
         return cls(float(toe[2] - heel[2]), float(abs(inner[0] - ball[0])))
 
 

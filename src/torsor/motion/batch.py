@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from torsor.motion.carry import Blocks, Carry, Pairs
 from torsor.motion.layout import Layout
-from torsor.motion.traced import Traced
+from torsor.motion.traced import Bend, Slope, Traced
 
 __all__ = ["Batch"]
 
@@ -64,6 +64,24 @@ class Batch:
     def _specials(self) -> list[int]:
         """Where T (-1 if it is known) and the numbers are in x."""
         return [self._carry.stretch.duration, *self.layout.numbers.values()]
+
+    @property
+    def _by_T(self) -> bool:
+        """Whether T is a variable."""
+        return self._specials[0] >= 0
+
+    @property
+    def _others(self) -> list[int]:
+        """Where in x is what derivatives are by beside control points: T, if it is a variable, and the numbers."""
+        return self._specials if self._by_T else self._specials[1:]
+
+    @cached_property
+    def _slope(self) -> Slope:
+        return self.traced.slope(self._by_T)
+
+    @cached_property
+    def _bend(self) -> Bend:
+        return self.traced.bend(self._by_T)
 
     def _numbers(self, x: Array) -> Array:
         return x[self._specials[1:]]
@@ -115,7 +133,7 @@ class Batch:
 
     @cached_property
     def _pairs(self) -> Pairs:
-        return Pairs(self._carry, self.traced.slope.pairs[1])
+        return Pairs(self._carry, self._slope.pairs[1])
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
@@ -123,7 +141,7 @@ class Batch:
 
         The column is -1 where what the entry is by is known.
         """
-        slope, at = self.traced.slope, np.arange(len(self.s)) * self.traced.m
+        slope, at = self._slope, np.arange(len(self.s)) * self.traced.m
         nodes, pairs, columns = self._pairs.structure
         timed, shared = at[:, None] + slope.timed, at[:, None] + slope.entries[0]
         places = np.broadcast_to(np.array(self._specials[1:], dtype=int)[slope.entries[1]], shared.shape)
@@ -132,7 +150,7 @@ class Batch:
 
     def slope(self, x: Array) -> tuple[Array, Array]:
         """Return the entries of the rows' derivatives (see ``structure``), and the gradient (x,) of the integral."""
-        found = self.traced.slope.call(**self._at(x))
+        found = self._slope.call(**self._at(x))
         values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
         values += [found[name].ravel() for name in ("timed", "shared") if name in found]
         return np.concatenate(values), self._gradient(found["cost"])
@@ -143,34 +161,30 @@ class Batch:
             return np.zeros(self.layout.size)
         weighted, own = slopes * self.weights[:, None], self.traced.profiles
         gradient: Array = self._carry.sums(weighted[:, :own], 1)[0]
-        for place, value in zip(self._specials, weighted[:, own:].sum(axis=0), strict=True):
-            if place >= 0:
-                gradient[place] += value
+        for place, value in zip(self._others, weighted[:, own:].sum(axis=0), strict=True):
+            gradient[place] += value
         return gradient
 
     # Second derivatives
 
     @cached_property
     def _blocks(self) -> Blocks:
-        return Blocks(self._carry, *self.traced.bend.blocks)
+        return Blocks(self._carry, *self._bend.blocks)
 
     def bend(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (x, x) of weight . integral + multipliers . rows."""
         given = {"multipliers": multipliers.reshape(len(self.s), self.traced.m), "weight": weight * self.weights}
-        found = self.traced.bend.call(**self._at(x), **given)
-        n, specials = self.layout.size, self._specials
+        found = self._bend.call(**self._at(x), **given)
+        n, others = self.layout.size, self._others
         total = self._blocks.total(found["blocks"]) if "blocks" in found else np.zeros((n, n))
         if "squares" in found:
-            total += self._carry.gram(found["squares"], 2 * given["weight"], specials)
-        if max(specials) >= 0:
-            mixed = self._carry.sums(found["mixed"], len(specials))
-            corner = found["corner"].sum(axis=0).reshape(len(specials), -1)
-            kept = [k for k, place in enumerate(specials) if place >= 0]
-            for k in kept:
-                total[specials[k]] += mixed[k]
-                total[:, specials[k]] += mixed[k]
-                for other in kept:
-                    total[specials[k], specials[other]] += corner[k, other]
+            total += self._carry.gram(found["squares"], 2 * given["weight"], others)
+        if others:
+            mixed = self._carry.sums(found["mixed"], len(others))
+            for place, own in zip(others, mixed, strict=True):
+                total[place] += own
+                total[:, place] += own
+            total[np.ix_(others, others)] += found["corner"].sum(axis=0).reshape(len(others), -1)
         return total
 
     @cached_property

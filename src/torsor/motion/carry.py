@@ -114,24 +114,32 @@ class Carry:
         return found[:, :-1]
 
     def gram(self, values: Array, weights: Array, specials: Sequence[int]) -> Array:
-        """Return J^T W J (x, x) of functions with slopes (K, functions (orders N + specials)) by rates and by others.
+        """Return J^T W J (x, x) of m functions with derivatives (K, orders m N + m specials), by rates and by others.
 
         ``weights`` (K,) are those of the nodes, ``specials`` say where the others are in x (-1: known).
         """
-        profiles, found = self.orders * len(self.stretch.splines), np.zeros((self.size, self.size))
-        slopes = values.reshape(len(self.s), -1, profiles + len(specials))
-        by_order = slopes[:, :, :profiles].reshape(*slopes.shape[:2], self.orders, -1)
+        found, count = np.zeros((self.size, self.size)), len(self.stretch.splines)
+        m = values.shape[1] // (self.orders * count + len(specials))
+        root = np.sqrt(np.abs(weights))[:, None, None]
+        rates = values[:, : self.orders * m * count].reshape(len(self.s), self.orders, m, count)
+        others = values[:, self.orders * m * count :].reshape(len(self.s), m, -1) * root
         for span in self.spans:
-            parts, places = [slopes[span, :, profiles:]], [np.array(specials, dtype=int)]
+            size = span.stop - span.start
+            parts, places = [others[span].reshape(size * m, -1)], [np.array(specials, dtype=int)]
             for kind in self.kinds:
-                own = by_order[span] if len(self.kinds) == 1 else by_order[span][..., kind.profiles]
-                part = np.einsum("kmdi,dkp->kmip", own, kind.B[:, span], optimize=True)
-                parts.append(part.reshape(*part.shape[:2], -1))
-                places.append(self.columns(kind, span.start).ravel())
-            to = np.concatenate(places)
-            kept = to >= 0
-            J = np.concatenate(parts, axis=2)[:, :, kept].reshape(-1, int(kept.sum()))
-            found[np.ix_(to[kept], to[kept])] += J.T @ (J * np.repeat(weights[span], slopes.shape[1])[:, None])
+                own = rates[span] if len(self.kinds) == 1 else rates[span][..., kind.profiles]
+                # points (nodes, P, functions profiles): one product a node
+                points = (kind.B[:, span].transpose(1, 2, 0) * root[span]) @ own.reshape(size, self.orders, -1)
+                points = points.reshape(size, -1, m, len(kind.profiles)).transpose(0, 2, 1, 3)
+                parts.append(points.reshape(size * m, -1))
+                places.append(self.columns(kind, span.start).T.ravel())
+            known = [place < 0 for place in places]
+            own_parts = [a if not b.any() else a[:, ~b] for a, b in zip(parts, known, strict=True) if not b.all()]
+            to = np.concatenate([a[~b] for a, b in zip(places, known, strict=True)])
+            if to.size:
+                J = own_parts[0] if len(own_parts) == 1 else np.concatenate(own_parts, axis=1)
+                signs = np.repeat(np.sign(weights[span]), m)[:, None]
+                found[np.ix_(to, to)] += J.T @ (J if (signs >= 0).all() else J * signs)
         return found
 
     @property

@@ -14,9 +14,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
+from torsor.dynamics.kinematics import sx
 from torsor.model import Robot
 from torsor.motion.subject import ORDERS, Subject
+from torsor.spatial import cross
 
 __all__ = ["Node"]
 
@@ -104,7 +107,7 @@ class Node:
         return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.subject.parameters))
 
     def data(self, name: str, count: int) -> ca.SX:
-        """Return numbers (count x 1) that terms have for each moment (``Term.data``): no kernel depends on them."""
+        """Return numbers (count x 1) that a term has for each moment (``Term.data``): no kernel depends on them."""
         if name not in self._data:
             self._data[name] = ca.SX.sym(name, count)
         return self._data[name]
@@ -179,7 +182,11 @@ class Node:
 
     def pose(self, place: str) -> ca.SX:
         """Return the pose (4 x 4) of a link or frame in base axes."""
-        return self._given("pose", self.q, place=place)
+        link, within = self.robot.place(place)
+        if link < 0:
+            return sx(within)
+        own = self._given("poses", self.q)[4 * link : 4 * link + 4, :]  # all links at once: terms look at many
+        return own if np.array_equal(within, np.eye(4)) else own @ sx(within)
 
     def position(self, place: str) -> ca.SX:
         """Return where the origin of a link or frame is (3 x 1), in base axes."""
@@ -187,7 +194,13 @@ class Node:
 
     def velocity(self, place: str) -> ca.SX:
         """Return (omega, v) (6 x 1) of a link or frame, at its origin in its own axes."""
-        return self._given("velocity", self.q, self.v, place=place)
+        link, within = self.robot.place(place)
+        if link < 0:
+            return ca.SX.zeros(6, 1)
+        V = self._given("velocities", self.q, self.v)[link, :].T
+        R, p = sx(within[:3, :3]), sx(within[:3, 3])
+        same = np.array_equal(within, np.eye(4))
+        return V if same else ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
 
     def jerk(self, place: str) -> ca.SX:
         """Return the rate of acceleration (6 x 1) of a link or frame (see ``Robot.jerk``)."""

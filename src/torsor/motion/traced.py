@@ -12,9 +12,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.compiler import Kernel, cache, compiler_fingerprint, recall
+from torsor.compiler import Kept, Kernel, Signature, cache, compiler_fingerprint, recall
 from torsor.dynamics import fingerprint
 from torsor.errors import ModelError, describe
+from torsor.model import Robot
 from torsor.motion.node import Node
 from torsor.motion.subject import ORDERS
 from torsor.motion.terms import Bound, Cost, Rows
@@ -36,7 +37,7 @@ class Slope(NamedTuple):
     Derivatives are by B_d c = T^d w_d, the rates by the share s, by T with control points held, and by the numbers.
     ``pairs`` (2, pairs) are the rows and profiles that depend on each other, ``timed`` the rows that depend on T,
     ``entries`` (2, entries) the rows and numbers that do. The kernel gives "rows" (orders x pairs), "timed", "shared",
-    and of the integrand all derivatives, "cost" (orders x N, T, numbers).
+    and of the integrand all derivatives, "cost" (orders x N, T, numbers). What is by T is left out where T is given.
     """
 
     pairs: Indices
@@ -49,9 +50,9 @@ class Bend(NamedTuple):
     """Second derivatives of a node, as those of ``Slope``.
 
     ``blocks`` (2, blocks) are the pairs of profiles i >= j that have any. The kernel gives "blocks" (orders of i x
-    orders of j x blocks), "mixed" (orders x N x specials) by a profile and by T or a number, and "corner" (specials x
-    specials) by two of these. Squares are there without the products of their first derivatives, which are "squares"
-    (squares x (orders x N, T, numbers)).
+    orders of j x blocks), "mixed" (orders x N x specials) by a profile and by a special, which are T, unless it is
+    given, and the numbers, and "corner" (specials x specials) by two of these. Squares are there without the products
+    of their first derivatives, which are "squares" (orders x squares x N, then squares x specials).
     """
 
     blocks: Indices
@@ -107,7 +108,8 @@ class Traced:
         inputs += [] if node.Q is None else [node.Q]
         outputs = [self._rows, self._cost, node.q, node.v, node.a, node.j]
         terms = ca.Function("terms", inputs, outputs).serialize()
-        free = () if node.subject.model is node.robot else node.subject.model.paths
+        model = node.subject.model
+        free = () if isinstance(model, Robot) else model.paths
         return fingerprint(node.robot, free, terms, self.orders, _source(), compiler_fingerprint())
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
@@ -119,15 +121,21 @@ class Traced:
             given = {key: each for key, each in (self._inputs | self._more(more)).items() if each.numel()}
             flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
             results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
-            function = ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
-            code, patterns = None, [np.ascontiguousarray(each, dtype=np.int64).tobytes() for each in found]
+            function: ca.Function | Kept = ca.Function(
+                name, list(given.values()), list(results.values()), list(given), list(results)
+            )
+            patterns = [np.ascontiguousarray(each, dtype=np.int64).tobytes() for each in found]
             cache.store(keys[1], [json.dumps([each.shape for each in found]).encode(), *patterns])
         else:
-            (function, code), found = kept, _arrays(patterns)
-        names = function.name_in(), function.name_out()
-        inputs = [() if key in _SINGLE else (function.numel_in(key),) for key in names[0]]
-        outputs_ = [(function.numel_out(key),) for key in names[1]]
-        kernel = Kernel(function, "float64", "cpu", 1, inputs, outputs_, key=keys[0], code=code)
+            function, found = kept, _arrays(patterns)
+        of = Signature.of(function)
+        if not of.names_out:
+            return found, lambda **_: {}
+        names = of.names_in, of.names_out
+        inputs = [() if key in _SINGLE else (a * b,) for key, (a, b) in zip(names[0], of.sizes_in, strict=True)]
+        kernel = Kernel(
+            function, "float64", "cpu", 1, inputs, [(a * b,) for a, b in of.sizes_out], key=keys[0], quick=True
+        )
 
         def call(**values: Array) -> dict[str, Array]:
             results = kernel(*(values[key] for key in names[0]))
@@ -177,25 +185,34 @@ class Traced:
         return rows, cost
 
     @cached_property
-    def slope(self) -> Slope:
-        """Derivatives by (B c, T, numbers)."""
-        (pairs, timed, entries), call = self._kernel("slope", (), self._make_slope)
-        return Slope(pairs, timed, entries, call)
+    def _found(self) -> dict[tuple[str, bool], Any]:
+        return {}
 
-    def _make_slope(self) -> Made:
+    def slope(self, by_T: bool) -> Slope:
+        """Return derivatives by (B c, T, numbers); T is left out where it is given."""
+        if ("slope", by_T) not in self._found:
+            name = "slope" if by_T else "slope_given_T"
+            (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_slope(by_T))
+            self._found["slope", by_T] = Slope(pairs, timed, entries, call)
+        slope: Slope = self._found["slope", by_T]
+        return slope
+
+    def _make_slope(self, by_T: bool) -> Made:
         rows, cost = self._slopes
         N, D, T = self.count, self.orders, self.node.T
         i, j = _triplet(rows)
         own = j < self.profiles
         pairs = np.unique(np.stack([i[own], j[own] % N]), axis=1)
-        timed = np.unique(i[(j >= N) & (j <= self.profiles)])
+        timed = np.unique(i[(j >= N) & (j <= self.profiles)]) if by_T else np.zeros(0, dtype=int)
         entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
         full, rates = ca.densify(rows), self._rates
         outputs = {
             "rows": ca.vertcat(*(_taken(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
-            "timed": (full @ rates)[timed.tolist()],
+            "timed": (full @ rates)[timed.tolist()] if by_T else ca.SX(0, 1),
             "shared": _taken(full, entries[0], entries[1] + self.profiles + 1),
-            "cost": ca.vertcat(self._unscaled(cost.T), cost @ rates, cost[self.profiles + 1 :].T),
+            "cost": ca.vertcat(
+                self._unscaled(cost.T), cost @ rates if by_T else ca.SX(0, 1), cost[self.profiles + 1 :].T
+            ),
         }
         return outputs, [pairs, timed, entries]
 
@@ -226,13 +243,16 @@ class Traced:
         lower, slope = (ca.substitute(each, here, at) for each in self._cheaper(made, total))
         return weights, lower, slope
 
-    @cached_property
-    def bend(self) -> Bend:
-        """Second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
-        (blocks,), call = self._kernel("bend", ("multipliers", "weight"), self._make_bend)
-        return Bend(blocks, call)
+    def bend(self, by_T: bool) -> Bend:
+        """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers), as ``slope``."""
+        if ("bend", by_T) not in self._found:
+            name = "bend" if by_T else "bend_given_T"
+            (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_bend(by_T))
+            self._found["bend", by_T] = Bend(blocks, call)
+        bend: Bend = self._found["bend", by_T]
+        return bend
 
-    def _make_bend(self) -> Made:
+    def _make_bend(self, by_T: bool) -> Made:
         _, lower, slope = self._bend
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
@@ -240,29 +260,29 @@ class Traced:
         touched = np.zeros((N, N), dtype=bool)
         touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
         slopes = ca.sparsify(self._u(self.node.slope(self._squares)))
-        k, l = _triplet(slopes)
+        k, at = _triplet(slopes)
         felt = np.zeros((slopes.shape[0], N), dtype=bool)
-        felt[k[l < U], l[l < U] % N] = True
+        felt[k[at < U], at[at < U] % N] = True
         touched |= felt.T @ felt
         blocks = np.stack(np.nonzero(np.tril(touched)))
         full = ca.densify(ca.tril2symm(lower))
-        pulled = full @ self._rates
-        second = sum((d * (d + 1) * ca.dot(y[d], slope[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0))
-        orders = ca.DM(np.repeat(np.arange(D), N))
-        mixed = ca.horzcat(pulled[:U] - orders / T * slope[:U], full[:U, U + 1 :])
-        scaled = ca.horzcat(*(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
-        corner = ca.vertcat(
-            ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T),
-            ca.horzcat(pulled[U + 1 :], full[U + 1 :, U + 1 :]),
-        )
+        mixed, corner = full[:U, U + 1 :], full[U + 1 :, U + 1 :]
+        if by_T:
+            pulled = full @ self._rates
+            second = sum((d * (d + 1) * ca.dot(y[d], slope[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0))
+            orders = ca.DM(np.repeat(np.arange(D), N))
+            mixed = ca.horzcat(pulled[:U] - orders / T * slope[:U], mixed)
+            top = ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T)
+            corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
+        scaled = ca.horzcat(ca.SX(U, 0), *(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
         by_orders = [
             _taken(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D)
         ]
         outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
         if self._squares.numel():
-            unscaled = [self._unscaled(slopes[k, :U].T).T for k in range(slopes.shape[0])]
-            rows = ca.horzcat(ca.vertcat(*unscaled), slopes @ self._rates, slopes[:, U + 1 :])
-            outputs["squares"] = ca.vec(rows.T)
+            by_rates = [ca.vec(slopes[:, d * N : (d + 1) * N].T) / T**d for d in range(D)]
+            others = ca.horzcat(slopes @ self._rates if by_T else ca.SX(slopes.shape[0], 0), slopes[:, U + 1 :])
+            outputs["squares"] = ca.vertcat(*by_rates, ca.vec(others.T))
         return outputs, [blocks]
 
     def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:

@@ -255,7 +255,8 @@ class Assembled(Part):
 
     def _function(self, asked: Asked) -> ca.Function:
         if asked not in self._functions:
-            self._functions[asked] = self._trace(asked)
+            kernel = self._kernels.get(asked)
+            self._functions[asked] = self._trace(asked) if kernel is None else kernel.function
         return self._functions[asked]
 
     def _kernel(
@@ -271,8 +272,7 @@ class Assembled(Part):
             key = digest.hexdigest()
             kept = recall(key) if self.target.device == "cpu" else None
             if kept is not None:
-                self._functions.setdefault(asked, kept[0])
-                self._kernels[asked] = Kernel(kept[0], **settings, code=kept[1])
+                self._kernels[asked] = Kernel(kept, **settings)
             else:
                 self._kernels[asked] = compile(self._function(asked), **settings, key=key)
         return self._kernels[asked]

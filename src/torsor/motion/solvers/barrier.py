@@ -178,8 +178,8 @@ class Direction:
     def steps(self, mu: Array, bent: tuple[Array, Array] | None = None, equations: Array | None = None) -> Step:
         """Return steps (k, ...) for barriers mu (k,).
 
-        ``bent`` (w,) is what products of changes of gaps and their multipliers are taken to be, lower and upper;
-        ``equations`` are what (c, h - s) are taken to be, if not what they are.
+        ``bent``, (w,) or (k, w), is what products of changes of gaps and their multipliers are taken to be, lower and
+        upper; ``equations`` are what (c, h - s) are taken to be, if not what they are.
         """
         point, n, e = self.point, self.point.n, len(self.point.y)
         H = point.slopes.inequalities
@@ -208,8 +208,8 @@ class Direction:
         dual = np.minimum(largest(z_lower, step.z_lower, nearest), largest(z_upper, step.z_upper, nearest))
         return primal, dual
 
-    def corrected(self, least: float, most: float) -> tuple[float, tuple[Array, Array]]:
-        """Return a barrier, and products of changes that the step should allow for, lower and upper (w,).
+    def corrected(self, least: float, most: float) -> tuple[float, tuple[Array, Array], Step]:
+        """Return a barrier, products of changes that the step should allow for, lower and upper (w,), and that step.
 
         Mehrotra's predictor, the step without a barrier, tells both: how far it gets says how small the barrier may be,
         and the products of its changes are what Newton's linear equations leave out. Of these such a share is taken
@@ -226,9 +226,10 @@ class Direction:
         average = total / max(point.products.size, 1)
         mu = (average / point.mu) ** 3 * point.mu if point.mu else 0.0
         mu = min(max(mu, least), most)
-        plain, full = (self.steps(np.array([mu]), each) for each in (None, (bent[0], bent[1])))
+        lower, upper = (np.stack([np.zeros_like(each), each]) for each in bent)
+        both = self.steps(np.array([mu, mu]), (lower, upper))  # without the products, and with all of them
         shares = np.linspace(primal * dual, 1.0, SHARES)
-        several = Step(*(a + shares[:, None] * (b - a) for a, b in zip(plain, full, strict=True)))
+        several = Step(*(each[0] + shares[:, None] * (each[1] - each[0]) for each in both))
         lengths = self.lengths(several, NEAREST)
-        share = shares[np.argmax(lengths[0] * lengths[1])]
-        return mu, (share * bent[0], share * bent[1])
+        best = int(np.argmax(lengths[0] * lengths[1]))
+        return mu, (shares[best] * bent[0], shares[best] * bent[1]), Step(*(each[best] for each in several))

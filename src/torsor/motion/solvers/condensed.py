@@ -147,12 +147,13 @@ class _Search:
             direction = Direction(point, self.regularisation, self.spaces)
         except np.linalg.LinAlgError:
             return False
-        self._choose(direction)
-        step = Step(*(each[0] for each in direction.steps(np.array([self.mu]), self.bent)))
-        return self._search(direction, step)
+        return self._search(direction, self._choose(direction))
 
-    def _choose(self, direction: Direction) -> None:
-        """Choose the barrier: freely while that leads on, or else one that is lowered as its problem is solved."""
+    def _choose(self, direction: Direction) -> Step:
+        """Choose the barrier: freely while that leads on, or else one that is lowered as its problem is solved.
+
+        Return the step with it.
+        """
         point = self.point
         leads_on = self.past.takes(point.theta, point.value[0])
         if self.is_free and not leads_on:
@@ -163,12 +164,13 @@ class _Search:
         self.bent = None
         if self.is_free:
             self.past.add(point.theta, point.value[0])
-            self.mu, self.bent = direction.corrected(self.least, self.most)
+            self.mu, self.bent, step = direction.corrected(self.least, self.most)
             self.filter.clear()
-        else:
-            while point.error(self.mu) <= 10 * self.mu and self.mu > self.least:
-                self.mu = max(self.least, min(0.2 * self.mu, self.mu**1.5))
-                self.filter.clear()
+            return step
+        while point.error(self.mu) <= 10 * self.mu and self.mu > self.least:
+            self.mu = max(self.least, min(0.2 * self.mu, self.mu**1.5))
+            self.filter.clear()
+        return Step(*(each[0] for each in direction.steps(np.array([self.mu]))))
 
     def _search(self, direction: Direction, step: Step) -> bool:
         """Shorten the step until the filter takes it."""

@@ -40,20 +40,24 @@ class Standard:
         same = _is_one(program.row_lower, program.row_upper)
         self.e, self.i = np.flatnonzero(bounded & same), np.flatnonzero(bounded & ~same)
         rows, columns = program.structure
-        self._flat, self._jacobian = rows * program.n + columns, np.zeros((program.m, program.n))
-        gradient = record.evaluations.slope(start)[0]
+        gradient, entries = record.evaluations.slope(start)
         steep = np.abs(gradient).max(initial=0.0)
         self.weight = min(1.0, STEEPEST / steep) if steep > 0 else 1.0
-        steep_rows = np.abs(self._dense(start)).max(axis=1, initial=0.0)
+        steep_rows = np.zeros(program.m)
+        np.maximum.at(steep_rows, rows, np.abs(entries))
         self.scales = np.minimum(1.0, STEEPEST / np.maximum(steep_rows, 1e-300))
+        self._entry_scales = self.scales[rows]
+        # Where entries are in the derivatives of equations, then of inequalities, by free variables; or behind all.
+        row_at, column_at = (np.full(size, -1) for size in (program.m, program.n))
+        row_at[self.e], row_at[self.i] = np.arange(len(self.e)), len(self.e) + np.arange(len(self.i))
+        column_at[self.free] = np.arange(len(self.free))
+        self._last = (len(self.e) + len(self.i)) * len(self.free)
+        found = row_at[rows] * len(self.free) + column_at[columns]
+        self._flat = np.where((row_at[rows] >= 0) & (column_at[columns] >= 0), found, self._last)
         self._target = program.row_lower[self.e]
         self.row_lower, self.row_upper = (
             (side * self.scales)[self.i] for side in (program.row_lower, program.row_upper)
         )
-
-    def _dense(self, x: Array) -> Array:
-        self._jacobian.ravel()[self._flat] = self._evaluations.slope(x)[1]
-        return self._jacobian
 
     def full(self, x: Array) -> Array:
         """Return all variables of the program."""
@@ -73,11 +77,11 @@ class Standard:
 
     def slope(self, x: Array) -> Slopes:
         """Return the first derivatives."""
-        full = self.full(x)
-        gradient, J = self._evaluations.slope(full)[0], self._dense(full) * self.scales[:, None]
-        if len(self.free) < self.program.n:
-            J = J[:, self.free]
-        return Slopes(self.weight * gradient[self.free], J[self.e], J[self.i])
+        gradient, entries = self._evaluations.slope(self.full(x))
+        flat = np.zeros(self._last + 1)
+        flat[self._flat] = entries * self._entry_scales
+        J = flat[:-1].reshape(len(self.e) + len(self.i), len(self.free))
+        return Slopes(self.weight * gradient[self.free], J[: len(self.e)], J[len(self.e) :])
 
     def bend(self, x: Array, y: Array, u: Array) -> Array:
         """Return the Hessian (n, n) of f + y . c + u . h."""
@@ -99,8 +103,9 @@ class Standard:
         rows, bounds = self._rows(y, u) / self.weight, np.zeros(self.program.n)
         bounds[self.free] = z / self.weight
         if len(self.free) < self.program.n:  # what holds a variable that is given is all that pulls at it
-            full = self.full(x)
-            pull = self._evaluations.slope(full)[0] + rows @ self._dense(full)
+            gradient, entries = self._evaluations.slope(self.full(x))
+            places = self.program.structure
+            pull = gradient + np.bincount(places[1], rows[places[0]] * entries, minlength=self.program.n)
             fixed = np.setdiff1d(np.arange(self.program.n), self.free)
             bounds[fixed] = -pull[fixed]
         return rows, bounds
