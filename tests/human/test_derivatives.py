@@ -48,8 +48,9 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
     rows, cost, bent = slopes_along(function, at, ways)
     along = np.stack([ways[names.index(f"y_{d}")] for d in range(3)])  # (orders, N, ways), by rates in time
     scaled = along * T ** np.arange(3.0)[:, None, None]
-    found = traced.slope.call(**given)
-    pairs = traced.slope.pairs
+    slope, bent_kernel = traced.slope(False), traced.bend(False)
+    found = slope.call(**given)
+    pairs = slope.pairs
     slopes = np.zeros((traced.m, 3, problem.program.layout.stretches[0].columns.shape[0]))
     for d, entries in enumerate(found["rows"][k].reshape(3, -1)):
         slopes[pairs[0], d, pairs[1]] = entries
@@ -58,15 +59,15 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
     own = found["cost"][k][:size].reshape(3, -1)
     np.testing.assert_allclose(np.einsum("di,diw->w", own, scaled), cost[0], rtol=1e-9)
     count = len(batch.s)
-    bend = traced.bend.call(**given, multipliers=np.tile(felt, (count, 1)), weight=np.full(count, 0.7))
-    N, (i, j) = slopes.shape[2], traced.bend.blocks
+    bend = bent_kernel.call(**given, multipliers=np.tile(felt, (count, 1)), weight=np.full(count, 0.7))
+    N, (i, j) = slopes.shape[2], bent_kernel.blocks
     H = np.zeros((3, N, 3, N))
     blocks = bend["blocks"][k].reshape(3, 3, -1)
     for d in range(3):
         for e in range(3):
             H[d, i, e, j] = H[e, j, d, i] = blocks[d, e]
-    J = bend["squares"][k].reshape(-1, size + 1)[:, :size].reshape(-1, 3, N)
-    H += 2 * 0.7 * np.einsum("sdi,sej->diej", J, J)
+    J = bend["squares"][k].reshape(3, -1, N)
+    H += 2 * 0.7 * np.einsum("dsi,esj->diej", J, J)
     wanted = bent.reshape(3, N, -1) / T ** np.arange(3.0)[:, None, None]  # by B c again
     np.testing.assert_allclose(
         np.einsum("diej,ejw->diw", H, scaled), wanted, rtol=1e-8, atol=1e-7 * np.abs(wanted).max()

@@ -3,6 +3,7 @@
 import math
 import re
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -34,7 +35,6 @@ def test_the_feet_share_the_whole_and_go_on_smoothly() -> None:
 def test_every_point_of_a_foot_stands_or_is_free(support: Walk | Standing) -> None:
     for side in ("right", "left"):
         for point in ("heel", "ball", "toe"):
-            held = [(each.first, each.last) for each in support.stances if each.side == side]
             held = [
                 (each.first, each.last)
                 for each in support.stances
@@ -42,7 +42,7 @@ def test_every_point_of_a_foot_stands_or_is_free(support: Walk | Standing) -> No
             ]
             spans = sorted([*held, *support.free(side, point)])
             assert spans[0][0] == 0.0 and max(last for _, last in spans) == pytest.approx(1.0)
-            assert all(b[0] <= a[1] + 1e-9 for a, b in zip(spans, spans[1:], strict=False))
+            assert all(b[0] <= a[1] + 1e-9 for a, b in pairwise(spans))
 
 
 def test_bodies_loads_and_slopes_share_what_is_compiled() -> None:
