@@ -34,15 +34,16 @@ class Gait:
 
     def __init__(self, node: Node):
         self.node, self.names = node, node.robot.coordinate_names
-        given = node.data("ground", 13)
+        given = node.data("ground", 15)
         share, toes, self.box = given[0], given[5:7], given[7:11]
-        self.weight, self.friction = given[11], given[12]
+        self.weight, self.friction = given[13], given[14]
         self.right, self.left = (ca.vertcat(given[k], 0, given[k + 1]) for k in (1, 3))
         self.toes = {"right": toes[0], "left": toes[1]}
         self.wrench = required(node.tau, node.q, node.position("pelvis"))
         f, n = self.wrench
         middle = share * self.right + (1 - share) * self.left
-        right = Wrench(share * f, share * (n + ca.cross(self.right - middle, f)))
+        across = f[1] * ca.vertcat(given[11], 0, given[12])
+        right = Wrench(share * f + across, share * (n + ca.cross(self.right - middle, f)) + ca.cross(self.right, across))
         self.feet = {"right": right, "left": Wrench(f - right.f, n - right.n)}
 
     @cached_property
@@ -102,7 +103,7 @@ class Grounded(Term):
         return np.asarray(self.body.effort_limit[6:][moving] * factors)
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return how the feet carry with weight and friction (K, 13), and the strengths of all joints that may move."""
+        """Return how the feet carry with weight and friction (K, 15), and the strengths of all joints that may move."""
         weight = self.body.mass * float(np.linalg.norm(self.body.gravity))
         table = self.support.carried(s, Foot.of(self.body)).table
         more = np.tile([weight, self.friction], (len(s), 1))

@@ -17,6 +17,7 @@ from torsor.human.support import (
     FORE_ENDS,
     FOREFOOT,
     LONG,
+    MEET,
     PRESSED,
     SIDES,
     TIP,
@@ -41,7 +42,8 @@ class Step:
     The foot that struck stands on its heel until ``flat``, then on heel and ball until ``heel_off``, then on ball and
     toes. The foot behind stands on its forefoot until ``flat``, on the tips of its toes until ``toe_off``, and swings
     then. Both carry from 0 to ``toe_off``: the share of the foot in front rises smoothly from 0 to 1. ``knee`` is when
-    the swinging knee is bent the most.
+    the swinging knee is bent the most. While both carry, the one behind pushes forward and the one in front brakes: with
+    a ``push`` of 1 the lines of their forces meet at the height of the centre of mass, with 0 they are parallel.
 
     Example:
         >>> Step().duration
@@ -57,6 +59,7 @@ class Step:
     toe_off: float = 0.24
     heel_off: float = 0.62
     knee: float = 0.48
+    push: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("length", "width", "speed"):
@@ -67,6 +70,8 @@ class Step:
         if not 0 < self.flat < self.toe_off < self.heel_off < 1:
             found = f"flat {self.flat}, toe_off {self.toe_off}, heel_off {self.heel_off}"
             raise ModelError(describe(found, where="step", allowed="shares that rise from 0 to 1"))
+        if isinstance(self.push, bool) or not isinstance(self.push, (int, float)) or not 0 <= self.push < np.inf:
+            raise ModelError(describe(f"push is {self.push!r}", where="step", allowed="a number, 0 or more"))
         if not self.toe_off < self.knee < 1:
             allowed = f"a share between toe_off ({self.toe_off}) and 1"
             raise ModelError(describe(f"knee is {self.knee}", where="step", allowed=allowed))
@@ -107,7 +112,8 @@ class Step:
             np.where(both, middle[:, 1] + sign * LONG * long, np.where(s <= self.heel_off, flat, fore) * long)
             for sign, flat, fore in zip((-1, 1), FLAT_ENDS, FORE_ENDS, strict=True)
         ]
-        return Carried(share, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1))
+        meet = MEET * long / self.push if self.push else np.inf
+        return Carried(share, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1), meet)
 
 
 @dataclass(frozen=True)
@@ -157,4 +163,5 @@ class Walk(Support):
             return first
         second = self.step.carried(np.maximum(within - 1.0, 0.0), foot).mirrored(self.step.length)
         later = within > 1.0
-        return Carried(*(np.where(later.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in zip(first, second, strict=True)))
+        both = zip(first[:-1], second[:-1], strict=True)
+        return Carried(*(np.where(later.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in both), first.meet)
