@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.human.balance import Wrench, felt, required
+from torsor.human.habits import at_ease
 from torsor.human.support import SIDES, Foot, Support
 from torsor.model import Robot
 from torsor.motion import Node
@@ -24,8 +25,6 @@ Array = NDArray[np.float64]
 
 LEGS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion")
 TOES = "toe_extension"
-CHEAP = ("adduction", "rotation", "inversion", "toe_extension", "spine", "pronation")
-BENT = 0.35  # of the elbow at ease (rad)
 LEAST = 0.05  # of the weight: the ground's force is never less
 
 
@@ -43,7 +42,9 @@ class Gait:
         f, n = self.wrench
         middle = share * self.right + (1 - share) * self.left
         across = f[1] * ca.vertcat(given[11], 0, given[12])
-        right = Wrench(share * f + across, share * (n + ca.cross(self.right - middle, f)) + ca.cross(self.right, across))
+        right = Wrench(
+            share * f + across, share * (n + ca.cross(self.right - middle, f)) + ca.cross(self.right, across)
+        )
         self.feet = {"right": right, "left": Wrench(f - right.f, n - right.n)}
 
     @cached_property
@@ -124,24 +125,31 @@ class Driven(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
-    """The integral of squared torques over strengths, the ground's wrenches on the feet, and of cheap postures.
+    """The integral of squared torques over strengths, the ground's wrenches on the feet, and of postures not at ease.
 
-    ``posture`` weighs squares of angles that cost next to no torque (rad^2): without it, they wander.
+    ``posture`` weighs squares of angles from those at ease (rad^2, ``habits.EASE``), which cost next to no torque:
+    without it, they wander. Elbows at ease bend as arms swing forward.
     """
 
-    posture: float = 0.02
+    posture: float = 0.03
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return what ``Driven`` does, and the weight of postures."""
-        return {**super().data(s), "posture": np.full((len(s), 1), self.posture)}
+        """Return what ``Driven`` does, and of each coordinate that moves the angle at ease and its weight."""
+        ease = [at_ease(name) for name in self.body.coordinate_names if name in self.moving]
+        angles, weights, drags, follows = np.array(ease).T
+        row = np.concatenate([np.radians(angles), self.posture * weights, self.posture * drags, follows])
+        return {**super().data(s), "posture": np.tile(row, (len(s), 1))}
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the sum of squares of cheap angles."""
-        total = ca.SX(0)
-        for name in node.subject.names:
-            if "elbow" in name or any(word in name for word in CHEAP):
-                total += (node.profile(name) - (BENT if "elbow" in name else 0.0)) ** 2
-        return node.data("posture", 1) * total
+        """Return the weighed sum of squares of angles from those at ease."""
+        names, count, total = node.subject.names, len(node.subject.names), ca.SX(0)
+        given = ca.reshape(node.data("posture", 4 * count), count, 4)
+        for k, name in enumerate(names):
+            angle, weight, drag, follows = (given[k, each] for each in range(4))
+            leader = "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")
+            rest = angle + follows * node.profile(leader) if leader != name and leader in names else angle
+            total += weight * (node.profile(name) - rest) ** 2 + drag * node.profile(name, 1) ** 2
+        return total
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques in parts of strengths."""
@@ -175,12 +183,13 @@ class Balance(Grounded, Rows):
         sides = ca.vertcat(-n[0] - back * f[1], front * f[1] + n[0]) / (0.1 * gait.weight)
         up = f / gait.weight
         cone = (gait.friction * up[1]) ** 2 - up[0] ** 2 - up[2] ** 2
-        rows, labels = ca.vertcat(sides, up[1], cone), ("back", "front", "vertical force", "friction")
+        rows, labels = ca.vertcat(sides, up[1], cone), ["back", "front", "vertical force", "friction"]
         least = np.array([0.0, 0.0, LEAST, 0.0])
         if self.lateral:
             aside = ca.vertcat(n[2] - left * f[1], right * f[1] - n[2]) / (0.1 * gait.weight)
-            rows, labels, least = ca.vertcat(aside, rows), ("right side", "left side", *labels), np.append([0.0, 0.0], least)
-        return Bound(rows, least, np.full(len(labels), np.inf), labels)
+            rows, labels = ca.vertcat(aside, rows), ["right side", "left side", *labels]
+            least = np.append([0.0, 0.0], least)
+        return Bound(rows, least, np.full(len(labels), np.inf), tuple(labels))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -59,7 +59,9 @@ class Foot(NamedTuple):
             [0.255, 0.045]
         """
         q = body.neutral()
-        heel, toe, ball, inner = (body.pose(q, f"right_{name}")[:3, 3] for name in ("heel", "toe", "ball", "ball_medial"))
+        heel, toe, ball, inner = (
+            body.pose(q, f"right_{name}")[:3, 3] for name in ("heel", "toe", "ball", "ball_medial")
+        )
         return cls(float(toe[2] - heel[2]), float(abs(inner[0] - ball[0])))
 
 
@@ -67,8 +69,8 @@ class Carried(NamedTuple):
     """How the feet carry at moments (K): the ``share`` (K,) of the right one, and where they push, (x, z) (K, 2) each.
 
     ``toes`` (K, 2) is 1 where the right, the left foot pushes with its toes alone. The point of pressure stays in the
-    ``box`` (K, 4): least and most x, least and most z (m). The lines of the feet's forces and of their sum meet ``meet``
-    (m) above the ground; where that is infinite, they are parallel.
+    ``box`` (K, 4): least and most x, least and most z (m). The lines of the feet's forces and of their sum meet at the
+    height ``meet`` (m) above the ground; where that is infinite, they are parallel.
 
     Example:
         >>> feet = np.array([[-0.05, 0.0]]), np.array([[0.05, -0.4]])
