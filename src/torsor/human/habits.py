@@ -59,7 +59,7 @@ class Ease(NamedTuple):
     """Where a coordinate is at ease (``angle``, degrees), the ``weight`` of squares of what it is from that (rad^2).
 
     ``drag`` is the weight of squares of its rate (rad^2/s^2): tissue resists. Elbows at ease follow the flexion of
-    their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times that is added to the angle.
+    their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times that is added.
     """
 
     angle: float
