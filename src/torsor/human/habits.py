@@ -6,6 +6,7 @@ With the ranges of the joints alone, walking of least effort is unlike that of p
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -26,18 +27,18 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "tx": (-0.06, 0.06),
     "ty": (-0.07, -0.002),
     "tilt": (-3, 6),
-    "list": (-4, 4),
+    "list": (-6, 6),
     "yaw": (-8, 8),
     "hip_flexion": (-25, 45),
     "hip_adduction": (-12, 12),
     "hip_rotation": (-12, 12),
     "knee_flexion": (0, 75),
-    "ankle_flexion": (-22, 20),
+    "ankle_flexion": (-22, 15),
     "ankle_inversion": (-12, 12),
     "toe_extension": (-5, 45),
     "flexion": (-5, 8),
     "lateral": (-3, 3),
-    "axial": (-10, 10),
+    "axial": (-4, 4),
     "shoulder_flexion": (-40, 40),
     "shoulder_adduction": (-15, 0),
     "shoulder_rotation": (-15, 15),
@@ -52,9 +53,53 @@ HOLDING: Mapping[str, tuple[float, float]] = {
     "elbow_flexion": (5, 130),
     "pronation": (-80, 80),
 }
+
+
+class Ease(NamedTuple):
+    """Where a coordinate is at ease (``angle``, degrees), the ``weight`` of squares of what it is from that (rad^2).
+
+    ``drag`` is the weight of squares of its rate (rad^2/s^2): tissue resists. Elbows at ease follow the flexion of
+    their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times that is added.
+    """
+
+    angle: float
+    weight: float
+    drag: float = 0.0
+    follows: float = 0.0
+
+
+# Postures at ease, and what resists their change: angles that cost next to no torque would wander without them.
+EASE: Mapping[str, Ease] = {
+    "yaw": Ease(0, 5, 3),
+    "tilt": Ease(0, 2, 0.3),
+    "list": Ease(0, 2, 0.3),
+    "hip_flexion": Ease(0, 0),
+    "adduction": Ease(0, 1, 0.03),
+    "rotation": Ease(0, 1, 0.03),
+    "knee_flexion": Ease(0, 0),
+    "ankle_flexion": Ease(0, 20),
+    "inversion": Ease(0, 1, 0.03),
+    "toe_extension": Ease(0, 1),
+    "flexion": Ease(0, 1, 0.3),  # of the spine
+    "lateral": Ease(0, 1, 0.3),
+    "axial": Ease(0, 5, 0.3, -1.0),
+    "shoulder_flexion": Ease(0, 0, 0.03),
+    "elbow_flexion": Ease(45, 1, 0.03, 0.8),
+    "pronation": Ease(0, 1),
+}
 METRES = ("tx", "ty", "tz")
 RADIUS = 0.17  # of what hands keep clear of around the hips (m)
 STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # what a slope turns, forward
+
+
+def at_ease(name: str) -> Ease:
+    """Return where a coordinate is at ease: what is said of the longest name which its own ends with.
+
+    Example:
+        >>> at_ease("left_hip_rotation").weight, at_ease("tx").weight
+        (1, 0)
+    """
+    return next((EASE[key] for key in sorted(EASE, key=len, reverse=True) if name.endswith(key)), Ease(0, 0))
 
 
 @dataclass(frozen=True)
@@ -76,9 +121,9 @@ class Habits:
     ranges: Mapping[str, tuple[float, float]] | None = field(default_factory=lambda: dict(RANGES))
     sway: float | None = 0.02
     lean: tuple[float, float] | None = (-0.03, 0.10)
-    drop: float | None = 1.0
+    drop: float | None = 2.0
     arms: float | None = 0.12
-    posture: float = 0.02
+    posture: float = 0.03
     clearance: float = 0.005
     knee: tuple[float, float] | None = (55.0, 65.0)
 

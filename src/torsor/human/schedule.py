@@ -17,6 +17,7 @@ from torsor.human.support import (
     FORE_ENDS,
     FOREFOOT,
     LONG,
+    MEET,
     PRESSED,
     SIDES,
     TIP,
@@ -39,9 +40,11 @@ class Step:
     """One step: ``length`` and ``width`` (m), ``speed`` (m/s), and shares of its time at which contacts change.
 
     The foot that struck stands on its heel until ``flat``, then on heel and ball until ``heel_off``, then on ball and
-    toes. The foot behind stands on its forefoot until ``flat``, on the tips of its toes until ``toe_off``, and swings
-    then. Both carry from 0 to ``toe_off``: the share of the foot in front rises smoothly from 0 to 1. ``knee`` is when
-    the swinging knee is bent the most.
+    toes. The foot behind stands on its forefoot until ``ball_off``, on the tips of its toes until ``toe_off``, and
+    swings then. Both carry from 0 to ``toe_off``: the share of the foot in front rises smoothly from 0 to 1. ``knee``
+    is when the swinging knee is bent the most. While both carry, the foot behind pushes forward and the one in front
+    brakes: with a ``push`` of 1 the lines of their forces meet at the height of the centre of mass, with 0 they are
+    parallel.
 
     Example:
         >>> Step().duration
@@ -53,20 +56,27 @@ class Step:
     length: float = 0.6
     width: float = 0.1
     speed: float = 1.2
-    flat: float = 0.12
+    flat: float = 0.16
     toe_off: float = 0.24
     heel_off: float = 0.62
-    knee: float = 0.48
+    knee: float = 0.42
+    ball_off: float = 0.06
+    push: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("length", "width", "speed"):
             above_zero(getattr(self, name), name, "step")
-        shares = [self.flat, self.toe_off, self.heel_off, self.knee]
+        shares = [self.flat, self.toe_off, self.heel_off, self.knee, self.ball_off]
         if not all(isinstance(each, (int, float)) for each in shares):
             raise ModelError(describe(f"shares are {shares}", where="step", allowed="numbers"))
         if not 0 < self.flat < self.toe_off < self.heel_off < 1:
             found = f"flat {self.flat}, toe_off {self.toe_off}, heel_off {self.heel_off}"
             raise ModelError(describe(found, where="step", allowed="shares that rise from 0 to 1"))
+        if not 0 < self.ball_off < self.toe_off:
+            allowed = f"a share between 0 and toe_off ({self.toe_off})"
+            raise ModelError(describe(f"ball_off is {self.ball_off}", where="step", allowed=allowed))
+        if isinstance(self.push, bool) or not isinstance(self.push, (int, float)) or not 0 <= self.push < np.inf:
+            raise ModelError(describe(f"push is {self.push!r}", where="step", allowed="a number, 0 or more"))
         if not self.toe_off < self.knee < 1:
             allowed = f"a share between toe_off ({self.toe_off}) and 1"
             raise ModelError(describe(f"knee is {self.knee}", where="step", allowed=allowed))
@@ -89,15 +99,15 @@ class Step:
             Stance("right", 0.0, self.flat, (("heel", "xyz"),), right),
             Stance("right", self.flat, self.heel_off, WHOLE, right),
             Stance("right", self.heel_off, 1.0, FORE, right),
-            Stance("left", 0.0, self.flat, FORE, left),
-            Stance("left", self.flat, self.toe_off, (("toe", "xyz"),), left),
+            Stance("left", 0.0, self.ball_off, FORE, left),
+            Stance("left", self.ball_off, self.toe_off, (("toe", "xyz"),), left),
         )
 
     def carried(self, s: Array, foot: Foot) -> Carried:
         """Return how the feet carry at shares s (K,) of the step."""
         share, x, long = self.share(s), self.width / 2, foot.length
         ahead = PRESSED * long * np.minimum(s / self.toe_off, 1.0)
-        behind = (FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / self.flat, 1.0)) * long - self.length
+        behind = (FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
         right, left = (np.stack([np.full(len(s), at), z], axis=1) for at, z in ((-x, ahead), (x, behind)))
         toes = np.stack([s > self.heel_off, np.ones(len(s))], axis=1).astype(float)
         both, middle = s <= self.toe_off, share[:, None] * right + (1 - share)[:, None] * left
@@ -107,7 +117,8 @@ class Step:
             np.where(both, middle[:, 1] + sign * LONG * long, np.where(s <= self.heel_off, flat, fore) * long)
             for sign, flat, fore in zip((-1, 1), FLAT_ENDS, FORE_ENDS, strict=True)
         ]
-        return Carried(share, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1))
+        meet = MEET * long / self.push if self.push else np.inf
+        return Carried(share, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1), meet)
 
 
 @dataclass(frozen=True)
@@ -157,6 +168,9 @@ class Walk(Support):
             return first
         second = self.step.carried(np.maximum(within - 1.0, 0.0), foot).mirrored(self.step.length)
         later = within > 1.0
-        return Carried(
-            *(np.where(later.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in zip(first, second, strict=True))
-        )
+
+        def joined(one: Array, two: Array) -> Array:
+            return np.where(later.reshape(-1, *[1] * (one.ndim - 1)), two, one)
+
+        share, right, left = (joined(a, b) for a, b in zip(first[:3], second[:3], strict=True))
+        return Carried(share, right, left, joined(first.toes, second.toes), joined(first.box, second.box), first.meet)

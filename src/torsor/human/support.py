@@ -27,6 +27,7 @@ FORE = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
 PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # in front at toe-off; behind at the start, and at the end
 FLAT_ENDS, FORE_ENDS = (0.02, 0.686), (0.7255, 0.98)
 WIDE, LONG = 0.667, 0.147  # half the box about the point of pressure while both feet stand
+MEET = 4.0  # how high the lines of the feet's forces meet: about where the centre of mass is
 
 
 class Stance(NamedTuple):
@@ -66,7 +67,13 @@ class Carried(NamedTuple):
     """How the feet carry at moments (K): the ``share`` (K,) of the right one, and where they push, (x, z) (K, 2) each.
 
     ``toes`` (K, 2) is 1 where the right, the left foot pushes with its toes alone. The point of pressure stays in the
-    ``box`` (K, 4): least and most x, least and most z (m).
+    ``box`` (K, 4): least and most x, least and most z (m). The lines of the feet's forces and of their sum meet at the
+    height ``meet`` (m) above the ground; where that is infinite, they are parallel.
+
+    Example:
+        >>> feet = np.array([[-0.05, 0.0]]), np.array([[0.05, -0.4]])
+        >>> Carried(np.array([0.5]), *feet, np.zeros((1, 2)), np.zeros((1, 4)), 1.0).across.tolist()
+        [[0.025, -0.1]]
     """
 
     share: Array
@@ -74,17 +81,27 @@ class Carried(NamedTuple):
     left: Array
     toes: Array
     box: Array
+    meet: float = np.inf
+
+    @property
+    def across(self) -> Array:
+        """What the right foot pushes to the side and forward beyond its share (K, 2), in parts of the force upwards.
+
+        The left foot pushes back as much. Both are along the line through the feet, so that no moment comes of it.
+        """
+        return (self.share * (1 - self.share) / self.meet)[:, None] * (self.left - self.right)
 
     @property
     def table(self) -> Array:
-        """All of it (K, 11), one row a moment."""
-        return np.column_stack([self.share, self.right, self.left, self.toes, self.box])
+        """All of it (K, 13), one row a moment."""
+        return np.column_stack([self.share, self.right, self.left, self.toes, self.box, self.across])
 
     def mirrored(self, ahead: float) -> "Carried":
         """Return the same with left and right exchanged, so far ahead (m)."""
         flip, shift = np.array([-1.0, 1.0]), np.array([0.0, ahead])
         box = np.stack([-self.box[:, 1], -self.box[:, 0], self.box[:, 2] + ahead, self.box[:, 3] + ahead], axis=1)
-        return Carried(1 - self.share, self.left * flip + shift, self.right * flip + shift, self.toes[:, ::-1], box)
+        feet = self.left * flip + shift, self.right * flip + shift
+        return Carried(1 - self.share, *feet, self.toes[:, ::-1], box, self.meet)
 
 
 @dataclass(frozen=True)
