@@ -29,6 +29,7 @@ from torsor.human.support import (
     Support,
     above_zero,
 )
+from torsor.motion.terms import TOUCHING
 
 __all__ = ["Step", "Walk"]
 
@@ -109,12 +110,13 @@ class Step:
         ahead = PRESSED * long * np.minimum(s / self.toe_off, 1.0)
         behind = (FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
         right, left = (np.stack([np.full(len(s), at), z], axis=1) for at, z in ((-x, ahead), (x, behind)))
-        toes = np.stack([s > self.heel_off, np.ones(len(s))], axis=1).astype(float)
-        both, middle = s <= self.toe_off, share[:, None] * right + (1 - share)[:, None] * left
+        both, flat_foot = s <= self.toe_off + TOUCHING, s <= self.heel_off + TOUCHING
+        toes = np.stack([~flat_foot, np.ones(len(s))], axis=1).astype(float)
+        middle = share[:, None] * right + (1 - share)[:, None] * left
         aside = np.where(both, WIDE, 1.0) * foot.half
         centre = np.where(both, middle[:, 0], -x)
         ends = [
-            np.where(both, middle[:, 1] + sign * LONG * long, np.where(s <= self.heel_off, flat, fore) * long)
+            np.where(both, middle[:, 1] + sign * LONG * long, np.where(flat_foot, flat, fore) * long)
             for sign, flat, fore in zip((-1, 1), FLAT_ENDS, FORE_ENDS, strict=True)
         ]
         meet = MEET * long / self.push if self.push else np.inf
@@ -167,7 +169,7 @@ class Walk(Support):
         if self.steps == 1:
             return first
         second = self.step.carried(np.maximum(within - 1.0, 0.0), foot).mirrored(self.step.length)
-        later = within > 1.0
+        later = within > 1.0 + TOUCHING
 
         def joined(one: Array, two: Array) -> Array:
             return np.where(later.reshape(-1, *[1] * (one.ndim - 1)), two, one)
