@@ -30,20 +30,23 @@ LEAST = 0.05  # of the weight: the ground's force is never less
 
 
 class Gait:
-    """A moment of a body on the ground: the wrenches on the feet, and the torques of the joints with them."""
+    """A moment of a body on the ground, and a seat: the wrenches on the feet, and the torques of the joints with them."""
 
     def __init__(self, node: Node):
         self.node, self.names = node, node.robot.coordinate_names
-        given = node.data("ground", 13)
+        given = node.data("ground", 17)
         share, toes, self.box = given[0], given[5:7], given[7:11]
         self.weight, self.friction = given[11], given[12]
         self.right, self.left = (ca.vertcat(given[k], 0, given[k + 1]) for k in (1, 3))
         self.toes = {"right": toes[0], "left": toes[1]}
         self.wrench = required(node.tau, node.q, node.position("pelvis"))
         f, n = self.wrench
-        middle = share * self.right + (1 - share) * self.left
-        right = Wrench(share * f, share * (n + ca.cross(self.right - middle, f)))
-        self.feet = {"right": right, "left": Wrench(f - right.f, n - right.n)}
+        seat, middle = given[13], share * self.right + (1 - share) * self.left
+        middle = middle + seat * (given[14:17] - middle)
+        shares = {"right": (1 - seat) * share, "left": (1 - seat) * (1 - share)}  # the seat's is on the pelvis: no joint's
+        places = {"right": self.right, "left": self.left}
+        self.feet = {side: Wrench(k * f, k * (n + ca.cross(places[side] - middle, f))) for side, k in shares.items()}
+        self.level = Wrench(f, n - ca.cross(ca.vertcat(0, middle[1], 0), f))  # about the height where all push
 
     @cached_property
     def moving(self) -> list[int]:
@@ -102,11 +105,11 @@ class Grounded(Term):
         return np.asarray(self.body.effort_limit[6:][moving] * factors)
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return how the feet carry with weight and friction (K, 13), and the strengths of all joints that may move."""
+        """Return how the feet carry with weight, friction and a seat (K, 17)."""
         weight = self.body.mass * float(np.linalg.norm(self.body.gravity))
         table = self.support.carried(s, Foot.of(self.body)).table
         more = np.tile([weight, self.friction], (len(s), 1))
-        return {"ground": np.hstack([table, more])}
+        return {"ground": np.hstack([table, more, self.support.seated(s)])}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,7 +173,7 @@ class Balance(Grounded, Rows):
     def bound(self, node: Node) -> Bound:
         """Return the sides of the box, lengths in dm, the vertical force and friction; all over the weight."""
         gait = gait_of(node)
-        (f, n), (left, right, back, front) = gait.wrench, (gait.box[k] for k in range(4))
+        (f, n), (left, right, back, front) = gait.level, (gait.box[k] for k in range(4))
         sides = ca.vertcat(-n[0] - back * f[1], front * f[1] + n[0]) / (0.1 * gait.weight)
         up = f / gait.weight
         cone = (gait.friction * up[1]) ** 2 - up[0] ** 2 - up[2] ** 2
@@ -196,7 +199,7 @@ class Unbalance(Grounded, Cost):
     def squares(self, node: Node) -> ca.SX:
         """Return the moments."""
         gait = gait_of(node)
-        (f, n), box = gait.wrench, gait.box
+        (f, n), box = gait.level, gait.box
         aside, ahead = n[2] - (box[0] + box[1]) / 2 * f[1], n[0] + (box[2] + box[3]) / 2 * f[1]
         return ca.vertcat(aside, ahead) / (0.1 * gait.weight)
 

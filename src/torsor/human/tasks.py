@@ -1,0 +1,238 @@
+"""Other tasks of a human on flat feet, predicted by the least effort: lifting a box, standing up, reaching.
+
+They are made of the same parts as walking: its body, ground, strengths and compiled functions. The ground lies at y = 0,
+and z = 0 is where the heels are, with their middle at x = 0; x points to the left, z forward. Angles are within the
+ranges of the joints; clavicles, wrists, neck, head and the upper spine do not move.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from torsor import library
+from torsor.errors import ModelError, describe
+from torsor.human.bodies import shared
+from torsor.human.contacts import contacts
+from torsor.human.forces import Balance, Effort, Torques
+from torsor.human.loads import Box
+from torsor.human.places import BoxAt, BoxClears, BoxLevel, Placed
+from torsor.human.support import SIDES, Sitting, Standing, above_zero
+from torsor.human.walking import FROZEN
+from torsor.model import Robot
+from torsor.motion import End, MotionProblem, Phase, Positions, Start
+from torsor.motion.ends import Ends
+from torsor.motion.terms import Rows
+
+__all__ = ["TASKS", "lifting", "reaching", "standing_up"]
+
+# Of the whole body, which has no joints that would say it (m; degrees).
+WHOLE = {"tx": 0.3, "ty": 0.9, "tz": 0.6, "yaw": 60.0, "tilt": 90.0, "list": 30.0}
+EASE = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # of arms that hang (rad)
+LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # of hands above the thighs
+BUTTOCKS = 0.085  # from a seat up to the hips (m)
+SHANKS = 12.0  # what shanks lean forward of one who sits (degrees)
+SLACK, SLIP, FRICTION = 0.002, 0.05, 0.8
+
+
+def lifting(
+    body: Robot | None = None,
+    box: Box | None = None,
+    from_: tuple[float, float] = (0.3, 0.45),
+    to: tuple[float, float] = (1.0, 0.4),
+    duration: float = 1.2,
+    *,
+    depth: float = 0.3,
+    width: float | None = None,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of lifting a box (10 kg) with both hands, from rest to rest.
+
+    ``from_`` and ``to`` are heights of its middle, where the hands hold it, and how far it is ahead of the heels (m).
+    It stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). Its weight is on the hands from the
+    start to the end: the moment in which the ground lets it go is no part of the motion. How the body bends down at the
+    start is free. ``width`` (m) is between the heels, by default as between the hips.
+
+    Example:
+        >>> problem = lifting(box=Box(15.0), from_=(0.4, 0.45))
+        >>> problem.name, len(problem.subject.names), round(problem.held["links.left_hand.mass"], 3)
+        ('lift', 38, 7.945)
+    """
+    body, box = _body(body), Box(10.0) if box is None else box
+    if not isinstance(box, Box):
+        raise ModelError(describe(f"box is {box!r}", where="lift", allowed="a torsor.human.Box"))
+    places = [_numbers(each, 2, name, "lift") for each, name in ((from_, "from_"), (to, "to"))]
+    loaded = box.on(body)
+    given: dict[str, Any] = {"body": loaded, "box": box}
+    rows: list[Rows] = [
+        *(
+            BoxAt(**given, height=height, ahead=ahead, at=at, name=name)
+            for (height, ahead), at, name in zip(places, (0.0, 1.0), ("box at the start", "box at the end"), strict=True)
+        ),
+        BoxLevel(**given, name="box level"),
+        BoxClears(**given, depth=above_zero(depth, "depth", "lift"), name="box clear of the body"),
+    ]
+    support = Standing(_hips(body) if width is None else width)
+    ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    return _task("lift", loaded, support, rows, ends, _phase(duration, points, nodes, "lift"))
+
+
+def standing_up(
+    body: Robot | None = None,
+    seat: float = 0.45,
+    duration: float = 1.5,
+    *,
+    off: float = 0.4,
+    share: float = 0.8,
+    points: int = 10,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of standing up from a seat of that height (m), from rest to rest, with arms that swing freely.
+
+    The body sits upright with its shanks 12 degrees forward and stands upright in the end. Until the share ``off`` of
+    the motion the hips stay where they are, and the seat carries: ``share`` of the whole force at the start, and
+    smoothly less. Its force is on the pelvis; see ``Sitting``.
+
+    Example:
+        >>> problem = standing_up(seat=0.5)
+        >>> problem.name, problem.stages[0].duration
+        ('stand-up', 1.5)
+    """
+    body = _body(body)
+    legs = _sitting(body, above_zero(seat, "seat", "stand-up"))
+    first, last = ({name: 0.0 for name in _moving(body)} for _ in range(2))
+    first |= _arms(LAP) | legs
+    last |= _arms(EASE) | {"tz": _ankle(body)[1]}
+    back = -legs["tz"]
+    support = Sitting(_hips(body), height=seat, back=back, share=share, off=off)
+    place = (0.0, seat + BUTTOCKS, -back)
+    rows = [Placed(body=body, frame="pelvis", place=place, near=0.005, during=(0.0, off), name="hips on the seat")]
+    ends = [Start(q=first, v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
+    return _task("stand-up", body, support, rows, ends, _phase(duration, points, nodes, "stand-up"))
+
+
+def reaching(
+    body: Robot | None = None,
+    target: Sequence[float] = (-0.2, 1.1, 0.75),
+    hand: str = "right",
+    duration: float = 1.0,
+    *,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing, to rest there.
+
+    Both feet stay flat; the body bends, squats and turns as far as it can and must. A target that cannot be reached
+    raises a ``MotionError`` when the problem is solved, whose ``result`` is the posture that comes nearest.
+
+    Example:
+        >>> problem = reaching(target=(0.3, 0.6, 0.5), hand="left")
+        >>> [each.title for each in problem.conditions][-1]
+        'left hand at the target'
+    """
+    body = _body(body)
+    if hand not in SIDES:
+        raise ModelError(describe(f"hand is {hand!r}", where="reach", allowed="'right' or 'left'"))
+    x, y, z = _numbers(target, 3, "target", "reach")
+    rows = [Placed(body=body, frame=f"{hand}_knuckles", place=(x, y, z), at=1.0, name=f"{hand} hand at the target")]
+    first = {name: 0.0 for name in _moving(body)} | _arms(EASE) | {"tz": _ankle(body)[1]}
+    ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    return _task("reach", body, Standing(_hips(body)), rows, ends, _phase(duration, points, nodes, "reach"))
+
+
+TASKS: Mapping[str, Callable[..., MotionProblem]] = {"lift": lifting, "stand-up": standing_up, "reach": reaching}
+
+
+def _task(name: str, body: Robot, support: Standing, rows: Sequence[Rows], ends: Sequence[Ends], phase: Phase) -> MotionProblem:
+    """Return the problem of a task: least effort on flat feet, within ranges and strengths, in balance."""
+    moving = _moving(body)
+    given: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
+    model, numbers = shared(body)
+    constraints: list[Rows | Ends] = [
+        *ends,
+        _ranges(body, moving),
+        Torques(moving=moving, **given, name="torques"),
+        Balance(**given, name="balance"),
+        *contacts(body, support, SLACK, SLIP),
+        *rows,
+    ]
+    return MotionProblem(
+        model,
+        phase,
+        Effort(moving=moving, **given, name="effort"),
+        constraints,
+        frozen={each: 0.0 for each in body.coordinate_names if each not in moving},
+        numbers=numbers,
+        name=name,
+        settings={"solver": "condensed", "tolerance": 1e-5},
+    )
+
+
+def _phase(duration: float, points: int, nodes: int, where: str) -> Phase:
+    return Phase(above_zero(duration, "duration", where), points=points, nodes=nodes, quadrature="trapezoid")
+
+
+def _body(given: Robot | None) -> Robot:
+    return library.human() if given is None else given
+
+
+def _moving(body: Robot) -> tuple[str, ...]:
+    return tuple(name for name in body.coordinate_names if not any(word in name for word in FROZEN))
+
+
+def _arms(angles: Mapping[str, float]) -> dict[str, float]:
+    return {f"{side}_{name}": angle for side in SIDES for name, angle in angles.items()}
+
+
+def _ranges(body: Robot, moving: Sequence[str]) -> Rows:
+    """Return the ranges of the joints, and of the whole body."""
+    lower, upper = dict[str, float](), dict[str, float]()
+    for name in moving:
+        k = body.coordinate_names.index(name)
+        most = WHOLE.get(name, np.inf)
+        most = most if name in ("tx", "ty", "tz") else math.radians(most)
+        lower[name], upper[name] = max(float(body.lower[k]), -most), min(float(body.upper[k]), most)
+    return Positions(lower=lower, upper=upper, hull=True, name="ranges")
+
+
+def _hips(body: Robot) -> float:
+    """Return the distance between the hips (m)."""
+    q = body.neutral()
+    return float(body.pose(q, "left_thigh")[0, 3] - body.pose(q, "right_thigh")[0, 3])
+
+
+def _ankle(body: Robot) -> tuple[float, float]:
+    """Return how high the ankles are above soles, and how far ahead of heels (m)."""
+    q = body.neutral()
+    way = body.pose(q, "right_foot")[:3, 3] - body.pose(q, "right_heel")[:3, 3]
+    return float(way[1]), float(way[2])
+
+
+def _sitting(body: Robot, seat: float) -> dict[str, float]:
+    """Return what hips, knees and ankles are, and where the pelvis is, of one who sits upright on a seat (m) that high."""
+    q = body.neutral()
+    hip, knee, ankle = (body.pose(q, f"right_{link}")[1, 3] for link in ("thigh", "shank", "foot"))
+    lean = math.radians(SHANKS)
+    height, ahead = _ankle(body)
+    least, most = (height + (knee - ankle) * math.cos(lean) + sign * (hip - knee) for sign in (-0.5, 0.9))
+    if not least <= seat + BUTTOCKS <= most:
+        allowed = f"from {least - BUTTOCKS:.2f} to {most - BUTTOCKS:.2f} m, for a body of this size"
+        raise ModelError(describe(f"seat is {seat!r}", where="stand-up", allowed=allowed))
+    above = height + (knee - ankle) * math.cos(lean) - (seat + BUTTOCKS)  # of knees over hips
+    thigh = math.asin(above / (hip - knee))  # how far it points up, from the horizontal
+    angles = {"hip_flexion": math.pi / 2 + thigh, "knee_flexion": math.pi / 2 + thigh + lean, "ankle_flexion": lean}
+    back = (hip - knee) * math.cos(thigh) - (knee - ankle) * math.sin(lean) - ahead
+    return _arms(angles) | {"ty": seat + BUTTOCKS - float(hip), "tz": -back}
+
+
+def _numbers(value: Any, count: int, what: str, where: str) -> list[float]:
+    """Return finite numbers."""
+    try:
+        found = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        found = np.full(0, np.nan)
+    if found.shape != (count,) or not np.isfinite(found).all():
+        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed=f"{count} finite numbers (m)"))
+    return [float(each) for each in found]
