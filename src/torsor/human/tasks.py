@@ -16,6 +16,7 @@ from torsor.errors import ModelError, describe
 from torsor.human.bodies import shared
 from torsor.human.contacts import contacts
 from torsor.human.forces import Balance, Effort, Torques
+from torsor.human.habits import Habits
 from torsor.human.loads import Box
 from torsor.human.places import BoxAt, BoxClears, BoxLevel, Placed
 from torsor.human.support import SIDES, Sitting, Standing, above_zero
@@ -27,13 +28,22 @@ from torsor.motion.terms import Rows
 
 __all__ = ["TASKS", "lifting", "reaching", "standing_up"]
 
-# Of the whole body, which has no joints that would say it (m; degrees).
-WHOLE = {"tx": 0.3, "ty": 0.9, "tz": 0.6, "yaw": 60.0, "tilt": 90.0, "list": 30.0}
+# What these tasks use of the joints' ranges (degrees; m): without them, joints that cost no torque wander.
+RANGES: Mapping[str, tuple[float, float]] = {
+    **{"tx": (-0.2, 0.2), "ty": (-0.8, 0.02), "tz": (-0.6, 0.4), "yaw": (-40, 40), "tilt": (-15, 90), "list": (-10, 10)},
+    **{"hip_adduction": (-25, 15), "hip_rotation": (-25, 25), "ankle_inversion": (-15, 15), "toe_extension": (-5, 5)},
+    **{f"spine{k}_flexion": (-2, 25) for k in (1, 2, 3)},
+    **{"lateral": (-5, 5), "axial": (-10, 10)},
+    **{"shoulder_flexion": (-40, 150), "shoulder_adduction": (-60, 30), "shoulder_rotation": (-60, 60)},
+    **{"elbow_flexion": (0, 130), "pronation": (-80, 80)},
+}
+# The same of arms that have nothing to do.
+IDLE = {"shoulder_flexion": (-25, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10), "elbow_flexion": (5, 75), "pronation": (-10, 10)}
 EASE = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # of arms that hang (rad)
 LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # of hands above the thighs
 BUTTOCKS = 0.085  # from a seat up to the hips (m)
-SHANKS = 12.0  # what shanks lean forward of one who sits (degrees)
-SLACK, SLIP, FRICTION = 0.002, 0.05, 0.8
+SHANKS = 18.0  # what shanks lean forward of one who sits (degrees)
+SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
 
 
 def lifting(
@@ -76,7 +86,7 @@ def lifting(
     ]
     support = Standing(_hips(body) if width is None else width)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return _task("lift", loaded, support, rows, ends, _phase(duration, points, nodes, "lift"))
+    return _task("lift", loaded, support, rows, ends, RANGES, _phase(duration, points, nodes, "lift"))
 
 
 def standing_up(
@@ -86,12 +96,12 @@ def standing_up(
     *,
     off: float = 0.4,
     share: float = 0.8,
-    points: int = 10,
+    points: int = 12,
     nodes: int = 31,
 ) -> MotionProblem:
     """Return the problem of standing up from a seat of that height (m), from rest to rest, with arms that swing freely.
 
-    The body sits upright with its shanks 12 degrees forward and stands upright in the end. Until the share ``off`` of
+    The body sits upright with its shanks 18 degrees forward and stands upright in the end. Until the share ``off`` of
     the motion the hips stay where they are, and the seat carries: ``share`` of the whole force at the start, and
     smoothly less. Its force is on the pelvis; see ``Sitting``.
 
@@ -108,9 +118,9 @@ def standing_up(
     back = -legs["tz"]
     support = Sitting(_hips(body), height=seat, back=back, share=share, off=off)
     place = (0.0, seat + BUTTOCKS, -back)
-    rows = [Placed(body=body, frame="pelvis", place=place, near=0.005, during=(0.0, off), name="hips on the seat")]
+    rows = [Placed(body=body, frame="pelvis", place=place, near=0.015, during=(0.0, off), name="hips on the seat")]
     ends = [Start(q=first, v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
-    return _task("stand-up", body, support, rows, ends, _phase(duration, points, nodes, "stand-up"))
+    return _task("stand-up", body, support, rows, ends, {**RANGES, **IDLE}, _phase(duration, points, nodes, "stand-up"))
 
 
 def reaching(
@@ -139,20 +149,21 @@ def reaching(
     rows = [Placed(body=body, frame=f"{hand}_knuckles", place=(x, y, z), at=1.0, name=f"{hand} hand at the target")]
     first = {name: 0.0 for name in _moving(body)} | _arms(EASE) | {"tz": _ankle(body)[1]}
     ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return _task("reach", body, Standing(_hips(body)), rows, ends, _phase(duration, points, nodes, "reach"))
+    idle = {f"{side}_{name}": ends for side in SIDES if side != hand for name, ends in IDLE.items()}
+    return _task("reach", body, Standing(_hips(body)), rows, ends, {**RANGES, **idle}, _phase(duration, points, nodes, "reach"))
 
 
 TASKS: Mapping[str, Callable[..., MotionProblem]] = {"lift": lifting, "stand-up": standing_up, "reach": reaching}
 
 
-def _task(name: str, body: Robot, support: Standing, rows: Sequence[Rows], ends: Sequence[Ends], phase: Phase) -> MotionProblem:
+def _task(name: str, body: Robot, support: Standing, rows: Sequence[Rows], ends: Sequence[Ends], ranges: Mapping[str, tuple[float, float]], phase: Phase) -> MotionProblem:
     """Return the problem of a task: least effort on flat feet, within ranges and strengths, in balance."""
     moving = _moving(body)
     given: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
     model, numbers = shared(body)
     constraints: list[Rows | Ends] = [
         *ends,
-        _ranges(body, moving),
+        _ranges(body, moving, ranges),
         Torques(moving=moving, **given, name="torques"),
         Balance(**given, name="balance"),
         *contacts(body, support, SLACK, SLIP),
@@ -186,14 +197,8 @@ def _arms(angles: Mapping[str, float]) -> dict[str, float]:
     return {f"{side}_{name}": angle for side in SIDES for name, angle in angles.items()}
 
 
-def _ranges(body: Robot, moving: Sequence[str]) -> Rows:
-    """Return the ranges of the joints, and of the whole body."""
-    lower, upper = dict[str, float](), dict[str, float]()
-    for name in moving:
-        k = body.coordinate_names.index(name)
-        most = WHOLE.get(name, np.inf)
-        most = most if name in ("tx", "ty", "tz") else math.radians(most)
-        lower[name], upper[name] = max(float(body.lower[k]), -most), min(float(body.upper[k]), most)
+def _ranges(body: Robot, moving: Sequence[str], ranges: Mapping[str, tuple[float, float]]) -> Rows:
+    lower, upper = Habits(ranges).bounds(body, list(moving), 0.0, False)
     return Positions(lower=lower, upper=upper, hull=True, name="ranges")
 
 
