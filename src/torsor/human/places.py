@@ -21,8 +21,17 @@ AXES = "xyz"
 # What a box keeps clear of, seen from the side: places of the body, each of two links by halves, and radii (m).
 SHIN, THIGH, BELLY, CHEST = 0.06, 0.08, 0.10, 0.12
 PLACES: tuple[tuple[str, str, float], ...] = (
-    *((f"{side}_{a}", f"{side}_{b}", r) for side in SIDES for a, b, r in (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))),
-    *(("pelvis", "pelvis", BELLY), ("spine1", "spine1", BELLY), ("spine2", "spine3", BELLY), ("spine4", "spine4", CHEST)),
+    *(
+        (f"{side}_{a}", f"{side}_{b}", r)
+        for side in SIDES
+        for a, b, r in (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))
+    ),
+    *(
+        ("pelvis", "pelvis", BELLY),
+        ("spine1", "spine1", BELLY),
+        ("spine2", "spine3", BELLY),
+        ("spine4", "spine4", CHEST),
+    ),
 )
 
 

@@ -16,9 +16,10 @@ from torsor.errors import ModelError, describe
 from torsor.human.bodies import shared
 from torsor.human.contacts import contacts
 from torsor.human.forces import Balance, Effort, Torques
-from torsor.human.habits import Habits
+from torsor.human.habits import Habits, Upright
 from torsor.human.loads import Box
 from torsor.human.places import BoxAt, BoxClears, BoxLevel, Placed
+from torsor.human.postures import BUTTOCKS, Task, both, crouching, hips_apart, sitting, standing
 from torsor.human.support import SIDES, Sitting, Standing, above_zero
 from torsor.human.walking import FROZEN
 from torsor.model import Robot
@@ -30,7 +31,14 @@ __all__ = ["TASKS", "lifting", "reaching", "standing_up"]
 
 # What these tasks use of the joints' ranges (degrees; m): without them, joints that cost no torque wander.
 RANGES: Mapping[str, tuple[float, float]] = {
-    **{"tx": (-0.2, 0.2), "ty": (-0.8, 0.02), "tz": (-0.6, 0.4), "yaw": (-40, 40), "tilt": (-15, 90), "list": (-10, 10)},
+    **{
+        "tx": (-0.2, 0.2),
+        "ty": (-0.8, 0.02),
+        "tz": (-0.6, 0.4),
+        "yaw": (-40, 40),
+        "tilt": (-15, 90),
+        "list": (-10, 10),
+    },
     **{"hip_adduction": (-25, 15), "hip_rotation": (-25, 25), "ankle_inversion": (-15, 15), "toe_extension": (-5, 5)},
     **{f"spine{k}_flexion": (-2, 25) for k in (1, 2, 3)},
     **{"lateral": (-5, 5), "axial": (-10, 10)},
@@ -38,11 +46,14 @@ RANGES: Mapping[str, tuple[float, float]] = {
     **{"elbow_flexion": (0, 130), "pronation": (-80, 80)},
 }
 # The same of arms that have nothing to do.
-IDLE = {"shoulder_flexion": (-25, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10), "elbow_flexion": (5, 75), "pronation": (-10, 10)}
-EASE = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # of arms that hang (rad)
-LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # of hands above the thighs
-BUTTOCKS = 0.085  # from a seat up to the hips (m)
-SHANKS = 18.0  # what shanks lean forward of one who sits (degrees)
+IDLE = {
+    "shoulder_flexion": (-25, 60),
+    "shoulder_adduction": (-15, -5),
+    "shoulder_rotation": (-10, 10),
+    "elbow_flexion": (5, 75),
+    "pronation": (-10, 10),
+}
+LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # of hands above the thighs (rad)
 SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
 
 
@@ -54,6 +65,7 @@ def lifting(
     duration: float = 1.2,
     *,
     depth: float = 0.3,
+    lean: float = 50.0,
     width: float | None = None,
     points: int = 8,
     nodes: int = 31,
@@ -61,7 +73,8 @@ def lifting(
     """Return the problem of lifting a box (10 kg) with both hands, from rest to rest.
 
     ``from_`` and ``to`` are heights of its middle, where the hands hold it, and how far it is ahead of the heels (m).
-    It stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). Its weight is on the hands from the
+    It stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). The chest leans forward by ``lean``
+    (degrees) at most: legs bend where this is little, and the back where it is much. Its weight is on the hands from the
     start to the end: the moment in which the ground lets it go is no part of the motion. How the body bends down at the
     start is free. ``width`` (m) is between the heels, by default as between the hips.
 
@@ -79,14 +92,19 @@ def lifting(
     rows: list[Rows] = [
         *(
             BoxAt(**given, height=height, ahead=ahead, at=at, name=name)
-            for (height, ahead), at, name in zip(places, (0.0, 1.0), ("box at the start", "box at the end"), strict=True)
+            for (height, ahead), at, name in zip(
+                places, (0.0, 1.0), ("box at the start", "box at the end"), strict=True
+            )
         ),
         BoxLevel(**given, name="box level"),
         BoxClears(**given, depth=above_zero(depth, "depth", "lift"), name="box clear of the body"),
     ]
-    support = Standing(_hips(body) if width is None else width)
+    most = math.radians(_angle(lean, "lean", "lift"))
+    rows.append(Upright(body=body, sway=np.inf, lean=(-np.inf, math.sin(most)), name="lean of the chest"))
+    first, last = (crouching(body, *place, most) for place in places)
+    support = Standing(hips_apart(body) if width is None else width)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return _task("lift", loaded, support, rows, ends, RANGES, _phase(duration, points, nodes, "lift"))
+    return _task("lift", loaded, support, rows, ends, RANGES, _phase(duration, points, nodes, "lift"), first, last)
 
 
 def standing_up(
@@ -111,16 +129,23 @@ def standing_up(
         ('stand-up', 1.5)
     """
     body = _body(body)
-    legs = _sitting(body, above_zero(seat, "seat", "stand-up"))
-    first, last = ({name: 0.0 for name in _moving(body)} for _ in range(2))
-    first |= _arms(LAP) | legs
-    last |= _arms(EASE) | {"tz": _ankle(body)[1]}
-    back = -legs["tz"]
-    support = Sitting(_hips(body), height=seat, back=back, share=share, off=off)
+    legs, still = sitting(body, above_zero(seat, "seat", "stand-up"), "stand-up"), dict.fromkeys(_moving(body), 0.0)
+    first, last, back = still | both(LAP) | legs, still | standing(body), -legs["tz"]
+    support = Sitting(hips_apart(body), height=seat, back=back, share=share, off=off)
     place = (0.0, seat + BUTTOCKS, -back)
     rows = [Placed(body=body, frame="pelvis", place=place, near=0.015, during=(0.0, off), name="hips on the seat")]
     ends = [Start(q=first, v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
-    return _task("stand-up", body, support, rows, ends, {**RANGES, **IDLE}, _phase(duration, points, nodes, "stand-up"))
+    return _task(
+        "stand-up",
+        body,
+        support,
+        rows,
+        ends,
+        {**RANGES, **IDLE},
+        _phase(duration, points, nodes, "stand-up"),
+        first,
+        last,
+    )
 
 
 def reaching(
@@ -147,16 +172,36 @@ def reaching(
         raise ModelError(describe(f"hand is {hand!r}", where="reach", allowed="'right' or 'left'"))
     x, y, z = _numbers(target, 3, "target", "reach")
     rows = [Placed(body=body, frame=f"{hand}_knuckles", place=(x, y, z), at=1.0, name=f"{hand} hand at the target")]
-    first = {name: 0.0 for name in _moving(body)} | _arms(EASE) | {"tz": _ankle(body)[1]}
+    first = dict.fromkeys(_moving(body), 0.0) | standing(body)
     ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
     idle = {f"{side}_{name}": ends for side in SIDES if side != hand for name, ends in IDLE.items()}
-    return _task("reach", body, Standing(_hips(body)), rows, ends, {**RANGES, **idle}, _phase(duration, points, nodes, "reach"))
+    return _task(
+        "reach",
+        body,
+        Standing(hips_apart(body)),
+        rows,
+        ends,
+        {**RANGES, **idle},
+        _phase(duration, points, nodes, "reach"),
+        first,
+        first,
+    )
 
 
 TASKS: Mapping[str, Callable[..., MotionProblem]] = {"lift": lifting, "stand-up": standing_up, "reach": reaching}
 
 
-def _task(name: str, body: Robot, support: Standing, rows: Sequence[Rows], ends: Sequence[Ends], ranges: Mapping[str, tuple[float, float]], phase: Phase) -> MotionProblem:
+def _task(
+    name: str,
+    body: Robot,
+    support: Standing,
+    rows: Sequence[Rows],
+    ends: Sequence[Ends],
+    ranges: Mapping[str, tuple[float, float]],
+    phase: Phase,
+    first: Mapping[str, float],
+    last: Mapping[str, float],
+) -> MotionProblem:
     """Return the problem of a task: least effort on flat feet, within ranges and strengths, in balance."""
     moving = _moving(body)
     given: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
@@ -169,7 +214,7 @@ def _task(name: str, body: Robot, support: Standing, rows: Sequence[Rows], ends:
         *contacts(body, support, SLACK, SLIP),
         *rows,
     ]
-    return MotionProblem(
+    return Task(
         model,
         phase,
         Effort(moving=moving, **given, name="effort"),
@@ -178,11 +223,19 @@ def _task(name: str, body: Robot, support: Standing, rows: Sequence[Rows], ends:
         numbers=numbers,
         name=name,
         settings={"solver": "condensed", "tolerance": 1e-5},
+        first=first,
+        last=last,
     )
 
 
 def _phase(duration: float, points: int, nodes: int, where: str) -> Phase:
     return Phase(above_zero(duration, "duration", where), points=points, nodes=nodes, quadrature="trapezoid")
+
+
+def _angle(value: Any, what: str, where: str) -> float:
+    if not above_zero(value, what, where) <= 90:
+        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="an angle from 0 to 90 (degrees)"))
+    return float(value)
 
 
 def _body(given: Robot | None) -> Robot:
@@ -193,43 +246,9 @@ def _moving(body: Robot) -> tuple[str, ...]:
     return tuple(name for name in body.coordinate_names if not any(word in name for word in FROZEN))
 
 
-def _arms(angles: Mapping[str, float]) -> dict[str, float]:
-    return {f"{side}_{name}": angle for side in SIDES for name, angle in angles.items()}
-
-
 def _ranges(body: Robot, moving: Sequence[str], ranges: Mapping[str, tuple[float, float]]) -> Rows:
     lower, upper = Habits(ranges).bounds(body, list(moving), 0.0, False)
     return Positions(lower=lower, upper=upper, hull=True, name="ranges")
-
-
-def _hips(body: Robot) -> float:
-    """Return the distance between the hips (m)."""
-    q = body.neutral()
-    return float(body.pose(q, "left_thigh")[0, 3] - body.pose(q, "right_thigh")[0, 3])
-
-
-def _ankle(body: Robot) -> tuple[float, float]:
-    """Return how high the ankles are above soles, and how far ahead of heels (m)."""
-    q = body.neutral()
-    way = body.pose(q, "right_foot")[:3, 3] - body.pose(q, "right_heel")[:3, 3]
-    return float(way[1]), float(way[2])
-
-
-def _sitting(body: Robot, seat: float) -> dict[str, float]:
-    """Return what hips, knees and ankles are, and where the pelvis is, of one who sits upright on a seat (m) that high."""
-    q = body.neutral()
-    hip, knee, ankle = (body.pose(q, f"right_{link}")[1, 3] for link in ("thigh", "shank", "foot"))
-    lean = math.radians(SHANKS)
-    height, ahead = _ankle(body)
-    least, most = (height + (knee - ankle) * math.cos(lean) + sign * (hip - knee) for sign in (-0.5, 0.9))
-    if not least <= seat + BUTTOCKS <= most:
-        allowed = f"from {least - BUTTOCKS:.2f} to {most - BUTTOCKS:.2f} m, for a body of this size"
-        raise ModelError(describe(f"seat is {seat!r}", where="stand-up", allowed=allowed))
-    above = height + (knee - ankle) * math.cos(lean) - (seat + BUTTOCKS)  # of knees over hips
-    thigh = math.asin(above / (hip - knee))  # how far it points up, from the horizontal
-    angles = {"hip_flexion": math.pi / 2 + thigh, "knee_flexion": math.pi / 2 + thigh + lean, "ankle_flexion": lean}
-    back = (hip - knee) * math.cos(thigh) - (knee - ankle) * math.sin(lean) - ahead
-    return _arms(angles) | {"ty": seat + BUTTOCKS - float(hip), "tz": -back}
 
 
 def _numbers(value: Any, count: int, what: str, where: str) -> list[float]:
