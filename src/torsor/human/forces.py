@@ -30,7 +30,7 @@ LEAST = 0.05  # of the weight: the ground's force is never less
 
 
 class Gait:
-    """A moment of a body on the ground, and a seat: the wrenches on the feet, and the torques of the joints with them."""
+    """A moment of a body on ground and seat: the wrenches on the feet, and the torques of the joints with them."""
 
     def __init__(self, node: Node):
         self.node, self.names = node, node.robot.coordinate_names
@@ -43,7 +43,8 @@ class Gait:
         f, n = self.wrench
         seat, middle = given[13], share * self.right + (1 - share) * self.left
         middle = middle + seat * (given[14:17] - middle)
-        shares = {"right": (1 - seat) * share, "left": (1 - seat) * (1 - share)}  # the seat's is on the pelvis: no joint's
+        # What the seat carries is on the pelvis, and felt by no joint.
+        shares = {"right": (1 - seat) * share, "left": (1 - seat) * (1 - share)}
         places = {"right": self.right, "left": self.left}
         self.feet = {side: Wrench(k * f, k * (n + ca.cross(places[side] - middle, f))) for side, k in shares.items()}
         self.level = Wrench(f, n - ca.cross(ca.vertcat(0, middle[1], 0), f))  # about the height where all push

@@ -159,9 +159,9 @@ class Standing(Support):
 class Sitting(Standing):
     """As ``Standing``, and a seat ``height`` above the ground that carries a share until the body has left it.
 
-    It pushes at its height, ``back`` (m) behind the heels, on the pelvis. It carries ``share`` of the whole force at the
-    start and smoothly less, nothing from the share ``off`` of the motion on; both feet carry the rest. The point of
-    pressure of all three is no farther from their middle than toes or heels are from that of a foot.
+    It pushes at its height, ``back`` (m) behind the heels, on the pelvis. It carries ``share`` of the whole force at
+    the start and smoothly less, nothing from the share ``off`` of the motion on; both feet carry the rest. The point
+    of pressure of all three is no farther from their middle than toes or heels are from that of a foot.
 
     Example:
         >>> Sitting(off=0.4).seated(np.array([0.0, 0.2, 0.4, 1.0])).tolist()[:2]
@@ -185,7 +185,8 @@ class Sitting(Standing):
     def seated(self, s: Array) -> Array:
         """Return the share of the seat, and where it pushes."""
         u = np.clip(np.asarray(s, dtype=float) / self.off, 0.0, 1.0)
-        return np.column_stack([self.share * (1 - u * u * (3 - 2 * u)), np.tile([0.0, self.height, -self.back], (len(u), 1))])
+        at = np.tile([0.0, self.height, -self.back], (len(u), 1))
+        return np.column_stack([self.share * (1 - u * u * (3 - 2 * u)), at])
 
     def carried(self, s: Array, foot: Foot) -> Carried:
         """Return how feet of that size carry: the box goes from the seat to them."""

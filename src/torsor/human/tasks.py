@@ -1,8 +1,8 @@
 """Other tasks of a human on flat feet, predicted by the least effort: lifting a box, standing up, reaching.
 
-They are made of the same parts as walking: its body, ground, strengths and compiled functions. The ground lies at y = 0,
-and z = 0 is where the heels are, with their middle at x = 0; x points to the left, z forward. Angles are within the
-ranges of the joints; clavicles, wrists, neck, head and the upper spine do not move.
+They are made of the same parts as walking: its body, ground, strengths and compiled functions. The ground lies
+at y = 0, and z = 0 is where the heels are, with their middle at x = 0; x points to the left, z forward. Clavicles,
+wrists, neck, head and the upper spine do not move.
 """
 
 import math
@@ -31,30 +31,37 @@ __all__ = ["TASKS", "lifting", "reaching", "standing_up"]
 
 # What these tasks use of the joints' ranges (degrees; m): without them, joints that cost no torque wander.
 RANGES: Mapping[str, tuple[float, float]] = {
-    **{
-        "tx": (-0.2, 0.2),
-        "ty": (-0.8, 0.02),
-        "tz": (-0.6, 0.4),
-        "yaw": (-40, 40),
-        "tilt": (-15, 90),
-        "list": (-10, 10),
-    },
-    **{"hip_adduction": (-25, 15), "hip_rotation": (-25, 25), "ankle_inversion": (-15, 15), "toe_extension": (-5, 5)},
+    "tx": (-0.2, 0.2),
+    "ty": (-0.8, 0.02),
+    "tz": (-0.6, 0.4),
+    "yaw": (-20, 20),
+    "tilt": (-15, 90),
+    "list": (-10, 10),
+    "hip_adduction": (-25, 15),
+    "hip_rotation": (-25, 25),
+    "ankle_inversion": (-15, 15),
+    "toe_extension": (-5, 5),
     **{f"spine{k}_flexion": (-2, 25) for k in (1, 2, 3)},
-    **{"lateral": (-5, 5), "axial": (-10, 10)},
-    **{"shoulder_flexion": (-40, 150), "shoulder_adduction": (-60, 30), "shoulder_rotation": (-60, 60)},
-    **{"elbow_flexion": (0, 130), "pronation": (-80, 80)},
+    "lateral": (-5, 5),
+    "axial": (-10, 10),
+    "shoulder_flexion": (-40, 150),
+    "shoulder_adduction": (-60, 30),
+    "shoulder_rotation": (-60, 60),
+    "elbow_flexion": (0, 130),
+    "pronation": (-80, 80),
 }
 # The same of arms that have nothing to do.
-IDLE = {
+IDLE: Mapping[str, tuple[float, float]] = {
     "shoulder_flexion": (-25, 60),
     "shoulder_adduction": (-15, -5),
     "shoulder_rotation": (-10, 10),
     "elbow_flexion": (5, 75),
     "pronation": (-10, 10),
 }
+ODD = ("tx", "yaw", "list", "lateral", "axial")  # what is zero where left and right do the same
 LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # of hands above the thighs (rad)
 SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
+EASY = 0.1  # weight of postures in reaching, which costs little torque
 
 
 def lifting(
@@ -67,6 +74,7 @@ def lifting(
     depth: float = 0.3,
     lean: float = 50.0,
     width: float | None = None,
+    symmetric: bool = True,
     points: int = 8,
     nodes: int = 31,
 ) -> MotionProblem:
@@ -74,19 +82,20 @@ def lifting(
 
     ``from_`` and ``to`` are heights of its middle, where the hands hold it, and how far it is ahead of the heels (m).
     It stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). The chest leans forward by ``lean``
-    (degrees) at most: legs bend where this is little, and the back where it is much. Its weight is on the hands from the
-    start to the end: the moment in which the ground lets it go is no part of the motion. How the body bends down at the
-    start is free. ``width`` (m) is between the heels, by default as between the hips.
+    (degrees) at most: legs bend where this is little, and the back where it is much. The weight of the box is on the
+    hands from the start to the end: the moment in which the ground lets it go is no part of the motion. How the body
+    bends down at the start is free. ``width`` (m) is between the heels, by default as between the hips. ``symmetric``
+    keeps trunk and pelvis in the middle plane.
 
     Example:
         >>> problem = lifting(box=Box(15.0), from_=(0.4, 0.45))
         >>> problem.name, len(problem.subject.names), round(problem.held["links.left_hand.mass"], 3)
-        ('lift', 38, 7.945)
+        ('lift', 30, 7.945)
     """
     body, box = _body(body), Box(10.0) if box is None else box
     if not isinstance(box, Box):
         raise ModelError(describe(f"box is {box!r}", where="lift", allowed="a torsor.human.Box"))
-    places = [_numbers(each, 2, name, "lift") for each, name in ((from_, "from_"), (to, "to"))]
+    places = [_place(each, name) for each, name in ((from_, "from_"), (to, "to"))]
     loaded = box.on(body)
     given: dict[str, Any] = {"body": loaded, "box": box}
     rows: list[Rows] = [
@@ -104,7 +113,9 @@ def lifting(
     first, last = (crouching(body, *place, most) for place in places)
     support = Standing(hips_apart(body) if width is None else width)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return _task("lift", loaded, support, rows, ends, RANGES, _phase(duration, points, nodes, "lift"), first, last)
+    return _task(
+        "lift", loaded, support, rows, ends, RANGES, _phase(duration, points, nodes, "lift"), (first, last), symmetric
+    )
 
 
 def standing_up(
@@ -114,6 +125,7 @@ def standing_up(
     *,
     off: float = 0.4,
     share: float = 0.8,
+    symmetric: bool = True,
     points: int = 12,
     nodes: int = 31,
 ) -> MotionProblem:
@@ -121,7 +133,8 @@ def standing_up(
 
     The body sits upright with its shanks 18 degrees forward and stands upright in the end. Until the share ``off`` of
     the motion the hips stay where they are, and the seat carries: ``share`` of the whole force at the start, and
-    smoothly less. Its force is on the pelvis; see ``Sitting``.
+    smoothly less. Its force is on the pelvis; see ``Sitting``. ``symmetric``
+    keeps trunk and pelvis in the middle plane.
 
     Example:
         >>> problem = standing_up(seat=0.5)
@@ -129,7 +142,10 @@ def standing_up(
         ('stand-up', 1.5)
     """
     body = _body(body)
-    legs, still = sitting(body, above_zero(seat, "seat", "stand-up"), "stand-up"), dict.fromkeys(_moving(body), 0.0)
+    legs, still = (
+        sitting(body, above_zero(seat, "seat", "stand-up"), "stand-up"),
+        dict.fromkeys(_moving(body, symmetric), 0.0),
+    )
     first, last, back = still | both(LAP) | legs, still | standing(body), -legs["tz"]
     support = Sitting(hips_apart(body), height=seat, back=back, share=share, off=off)
     place = (0.0, seat + BUTTOCKS, -back)
@@ -143,8 +159,8 @@ def standing_up(
         ends,
         {**RANGES, **IDLE},
         _phase(duration, points, nodes, "stand-up"),
-        first,
-        last,
+        (first, last),
+        symmetric,
     )
 
 
@@ -183,8 +199,8 @@ def reaching(
         ends,
         {**RANGES, **idle},
         _phase(duration, points, nodes, "reach"),
-        first,
-        first,
+        (first, first),
+        posture=EASY,
     )
 
 
@@ -199,11 +215,12 @@ def _task(
     ends: Sequence[Ends],
     ranges: Mapping[str, tuple[float, float]],
     phase: Phase,
-    first: Mapping[str, float],
-    last: Mapping[str, float],
+    postures: tuple[Mapping[str, float], Mapping[str, float]],
+    symmetric: bool = False,
+    posture: float = 0.02,
 ) -> MotionProblem:
     """Return the problem of a task: least effort on flat feet, within ranges and strengths, in balance."""
-    moving = _moving(body)
+    moving = _moving(body, symmetric)
     given: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
     model, numbers = shared(body)
     constraints: list[Rows | Ends] = [
@@ -217,14 +234,14 @@ def _task(
     return Task(
         model,
         phase,
-        Effort(moving=moving, **given, name="effort"),
+        Effort(moving=moving, posture=posture, **given, name="effort"),
         constraints,
         frozen={each: 0.0 for each in body.coordinate_names if each not in moving},
         numbers=numbers,
         name=name,
         settings={"solver": "condensed", "tolerance": 1e-5},
-        first=first,
-        last=last,
+        first=postures[0],
+        last=postures[1],
     )
 
 
@@ -242,13 +259,21 @@ def _body(given: Robot | None) -> Robot:
     return library.human() if given is None else given
 
 
-def _moving(body: Robot) -> tuple[str, ...]:
-    return tuple(name for name in body.coordinate_names if not any(word in name for word in FROZEN))
+def _moving(body: Robot, symmetric: bool = False) -> tuple[str, ...]:
+    """Return the coordinates that move: as in walking, and none to the side where left and right do the same."""
+    names = [name for name in body.coordinate_names if not any(word in name for word in FROZEN)]
+    return tuple(name for name in names if not (symmetric and name.endswith(ODD)))
 
 
 def _ranges(body: Robot, moving: Sequence[str], ranges: Mapping[str, tuple[float, float]]) -> Rows:
     lower, upper = Habits(ranges).bounds(body, list(moving), 0.0, False)
     return Positions(lower=lower, upper=upper, hull=True, name="ranges")
+
+
+def _place(value: Any, what: str) -> tuple[float, float]:
+    """Return a height and a way ahead (m)."""
+    height, ahead = _numbers(value, 2, what, "lift")
+    return height, ahead
 
 
 def _numbers(value: Any, count: int, what: str, where: str) -> list[float]:
