@@ -145,7 +145,7 @@ def test_a_target_is_reached_with_the_hand_and_one_too_far_is_named() -> None:
     target = (-0.2, 1.1, 0.75)
     result = reaching(target=target).solve()
     assert result.is_solved
-    np.testing.assert_allclose(result.robot.pose(result.q[-1], "right_knuckles")[:3, 3], target, atol=1.1e-3)
+    np.testing.assert_allclose(result.robot.pose(result.q[-1], "right_knuckles")[:3, 3], target, atol=1e-4)
     assert np.abs(joint_torques(result)[:, :6]).max() < 1e-8
     with pytest.raises(torsor.motion.MotionError, match="right hand at the target") as error:
         reaching(target=(-0.2, 1.2, 1.5)).solve()

@@ -37,20 +37,20 @@ PLACES: tuple[tuple[str, str, float], ...] = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Placed(Rows):
-    """A ``frame`` or link of a body is within ``near`` (m) of ``place`` (3,), from the ground between the heels.
+    """A ``frame`` or link of a body is at a ``place`` (3,), to ``near`` (m), from the ground between the heels.
 
     ``axes`` are those along which it is.
 
     Example:
         >>> import torsor
         >>> Placed(body=torsor.library.human(), frame="right_knuckles", place=(-0.2, 1.0, 0.5), at=1.0).near
-        0.001
+        0.0
     """
 
     body: Robot
     frame: str
     place: tuple[float, float, float]
-    near: float = 0.001
+    near: float = 0.0
     axes: str = AXES
 
     def data(self, s: Array) -> Mapping[str, Array]:
@@ -105,17 +105,16 @@ class BoxLevel(_Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxAt(_Held):
-    """The middle of the box is at a ``height``, so far ``ahead`` of the heels (m), to ``near``."""
+    """The middle of the box is at a ``height``, so far ``ahead`` of the heels (m)."""
 
     height: float
     ahead: float
-    near: float = 0.001
 
     def bound(self, node: Node) -> Bound:
         """Return height and way ahead."""
         right, left = self._hands(node)
         aim = np.array([self.height, self.ahead])
-        return Bound(((right + left) / 2)[1:], aim - self.near, aim + self.near, ("height", "ahead"))
+        return Bound(((right + left) / 2)[1:], aim, aim, ("height", "ahead"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -101,7 +101,9 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
     """
     size = _heights(body)
     q = body.neutral()
-    shoulder, elbow, hand = (float(body.pose(q, f"right_{place}")[1, 3]) for place in ("upper_arm", "forearm", "knuckles"))
+    shoulder, elbow, hand = (
+        float(body.pose(q, f"right_{place}")[1, 3]) for place in ("upper_arm", "forearm", "knuckles")
+    )
     trunk, upper, fore = shoulder - size.hip, shoulder - elbow, elbow - hand
     for down in np.linspace(0.0, 0.6, 25).tolist():  # of the hips, in parts of their height
         bent = lean * min(2 * down, 1.0)
