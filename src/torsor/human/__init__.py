@@ -1,4 +1,4 @@
-"""The human body in motion: contacts with the ground, balance, and walking that is predicted."""
+"""The human body in motion: contacts with the ground, balance, and walking and other tasks that are predicted."""
 
 from torsor.human.balance import GroundReaction, ground_reaction
 from torsor.human.drawing import animate, draw
@@ -11,11 +11,14 @@ from torsor.human.schedule import Step, Walk
 from torsor.human.starts import bent_start
 from torsor.human.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.stride import Stride
-from torsor.human.support import Carried, Foot, Stance, Standing, Support
+from torsor.human.support import Carried, Foot, Sitting, Stance, Standing, Support
+from torsor.human.tasks import TASKS, lifting, reaching, standing_up
+from torsor.human.torques import joint_torques
 from torsor.human.walking import walking
 
 __all__ = [
     "REFERENCES",
+    "TASKS",
     "Backpack",
     "Box",
     "Carried",
@@ -29,6 +32,7 @@ __all__ = [
     "JointStrength",
     "Likeness",
     "Reference",
+    "Sitting",
     "Stance",
     "Standing",
     "Step",
@@ -43,6 +47,10 @@ __all__ = [
     "ground_reaction",
     "joint_loads",
     "joint_strength",
+    "joint_torques",
+    "lifting",
     "likeness",
+    "reaching",
+    "standing_up",
     "walking",
 ]

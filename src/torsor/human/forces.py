@@ -26,26 +26,32 @@ Array = NDArray[np.float64]
 LEGS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion")
 TOES = "toe_extension"
 LEAST = 0.05  # of the weight: the ground's force is never less
+# Of a moment: share, where the feet push, toes, box, across, leans of both feet, weight, friction, and the seat.
+SIZES = (1, 2, 2, 2, 4, 2, 2, 2, 1, 1, 4)
 
 
 class Gait:
-    """A moment of a body on the ground: the wrenches on the feet, and the torques of the joints with them."""
+    """A moment of a body on ground and seat: the wrenches on the feet, and the torques of the joints with them."""
 
     def __init__(self, node: Node):
         self.node, self.names = node, node.robot.coordinate_names
-        given = node.data("ground", 15)
-        share, toes, self.box = given[0], given[5:7], given[7:11]
-        self.weight, self.friction = given[13], given[14]
-        self.right, self.left = (ca.vertcat(given[k], 0, given[k + 1]) for k in (1, 3))
+        parts = ca.vertsplit(node.data("ground", sum(SIZES)), np.cumsum([0, *SIZES]).tolist())
+        share, right, left, toes, self.box, across, lean_right, lean_left, self.weight, self.friction, seat = parts
         self.toes = {"right": toes[0], "left": toes[1]}
         self.wrench = required(node.tau, node.q, node.position("pelvis"))
         f, n = self.wrench
-        middle = share * self.right + (1 - share) * self.left
-        across = f[1] * ca.vertcat(given[11], 0, given[12])
-        right = Wrench(
-            share * f + across, share * (n + ca.cross(self.right - middle, f)) + ca.cross(self.right, across)
-        )
-        self.feet = {"right": right, "left": Wrench(f - right.f, n - right.n)}
+        places = {"right": _level(right), "left": _level(left)}
+        middle = share * places["right"] + (1 - share) * places["left"]
+        middle = middle + seat[0] * (seat[1:] - middle)
+        # What the seat carries is on the pelvis, and felt by no joint. What feet push across has no moment in all.
+        shares = {"right": (1 - seat[0]) * share, "left": (1 - seat[0]) * (1 - share)}
+        pushed = {"right": f[1] * _level(across), "left": -f[1] * _level(across)}
+        self.feet = {
+            side: Wrench(k * f + pushed[side], k * (n + ca.cross(at - middle, f)) + ca.cross(at, pushed[side]))
+            for side, k, at in ((side, shares[side], places[side]) for side in SIDES)
+        }
+        self.level = Wrench(f, n - ca.cross(ca.vertcat(0, middle[1], 0), f))  # about the height where all push
+        self.directions = {"right": f + f[1] * _level(lean_right), "left": f + f[1] * _level(lean_left)}
 
     @cached_property
     def moving(self) -> list[int]:
@@ -78,6 +84,11 @@ class Gait:
         return R @ self.node.wrenches()[link, 3:].T - self.feet[side].f
 
 
+def _level(place: ca.SX) -> ca.SX:
+    """Return (x, z) as a vector (3 x 1)."""
+    return ca.vertcat(place[0], 0, place[1])
+
+
 @lru_cache(maxsize=8)
 def gait_of(node: Node) -> Gait:
     """Return what terms of a node share."""
@@ -104,11 +115,11 @@ class Grounded(Term):
         return np.asarray(self.body.effort_limit[6:][moving] * factors)
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return how the feet carry with weight and friction (K, 15), and the strengths of all joints that may move."""
+        """Return how the feet carry with weight, friction and a seat, one row a moment."""
         weight = self.body.mass * float(np.linalg.norm(self.body.gravity))
         table = self.support.carried(s, Foot.of(self.body)).table
         more = np.tile([weight, self.friction], (len(s), 1))
-        return {"ground": np.hstack([table, more])}
+        return {"ground": np.hstack([table, more, self.support.seated(s)])}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,7 +180,7 @@ class Torques(Driven, Rows):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Balance(Grounded, Rows):
-    """The point of pressure stays within the support, and the ground's force within the friction cone.
+    """The point of pressure stays within the support, and the force on each foot within the friction cone.
 
     ``lateral`` is False where only what is forward matters, as of a body that moves in a plane.
     """
@@ -179,15 +190,16 @@ class Balance(Grounded, Rows):
     def bound(self, node: Node) -> Bound:
         """Return the sides of the box, lengths in dm, the vertical force and friction; all over the weight."""
         gait = gait_of(node)
-        (f, n), (left, right, back, front) = gait.wrench, (gait.box[k] for k in range(4))
+        (f, n), (left, right, back, front) = gait.level, (gait.box[k] for k in range(4))
         sides = ca.vertcat(-n[0] - back * f[1], front * f[1] + n[0]) / (0.1 * gait.weight)
         up = f / gait.weight
-        cone = (gait.friction * up[1]) ** 2 - up[0] ** 2 - up[2] ** 2
+        ways = [gait.directions[side] / gait.weight for side in SIDES]
+        cones = [(gait.friction * way[1]) ** 2 - way[0] ** 2 - way[2] ** 2 for way in ways]
         aside = ca.vertcat(n[2] - left * f[1], right * f[1] - n[2]) / (0.1 * gait.weight)
-        rows = ca.vertcat(sides, up[1], cone, aside)
-        least = np.array([0.0, 0.0, LEAST, 0.0, 0.0, 0.0])
-        labels = ("back", "front", "vertical force", "friction", "right side", "left side")
-        count = 6 if self.lateral else 4
+        rows = ca.vertcat(sides, up[1], *cones, aside)
+        least = np.array([0.0, 0.0, LEAST, 0.0, 0.0, 0.0, 0.0])
+        labels = ("back", "front", "vertical force", "friction, right", "friction, left", "right side", "left side")
+        count = 7 if self.lateral else 5
         return Bound(rows[:count], least[:count], np.full(count, np.inf), labels[:count])
 
 
@@ -205,7 +217,7 @@ class Unbalance(Grounded, Cost):
     def squares(self, node: Node) -> ca.SX:
         """Return the moments."""
         gait = gait_of(node)
-        (f, n), box = gait.wrench, gait.box
+        (f, n), box = gait.level, gait.box
         aside, ahead = n[2] - (box[0] + box[1]) / 2 * f[1], n[0] + (box[2] + box[3]) / 2 * f[1]
         return ca.vertcat(aside, ahead) / (0.1 * gait.weight)
 

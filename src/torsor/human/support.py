@@ -14,7 +14,7 @@ from torsor.errors import ModelError, describe
 from torsor.human.landmarks import landmark
 from torsor.model import Robot
 
-__all__ = ["FORE", "SIDES", "WHOLE", "Carried", "Foot", "Stance", "Standing", "Support", "above_zero"]
+__all__ = ["FORE", "SIDES", "WHOLE", "Carried", "Foot", "Sitting", "Stance", "Standing", "Support", "above_zero"]
 
 Array = NDArray[np.float64]
 SIDES = ("right", "left")
@@ -92,9 +92,18 @@ class Carried(NamedTuple):
         return (self.share * (1 - self.share) / self.meet)[:, None] * (self.left - self.right)
 
     @property
+    def leans(self) -> Array:
+        """By how much the force of the right foot leans aside and forward beyond that of both, then of the left (K, 4).
+
+        They are parts of the force upwards, and zero of a foot that carries nothing.
+        """
+        parts = (1 - self.share) * (self.share > 0), -self.share * (self.share < 1)
+        return np.hstack([(part / self.meet)[:, None] * (self.left - self.right) for part in parts])
+
+    @property
     def table(self) -> Array:
-        """All of it (K, 13), one row a moment."""
-        return np.column_stack([self.share, self.right, self.left, self.toes, self.box, self.across])
+        """All of it (K, 17), one row a moment."""
+        return np.column_stack([self.share, self.right, self.left, self.toes, self.box, self.across, self.leans])
 
     def mirrored(self, ahead: float) -> "Carried":
         """Return the same with left and right exchanged, so far ahead (m)."""
@@ -116,6 +125,10 @@ class Support:
     def carried(self, s: Array, foot: Foot) -> Carried:
         """Return how feet of that size carry at shares s (K,)."""
         raise NotImplementedError
+
+    def seated(self, s: Array) -> Array:
+        """Return the share of a seat in what is carried, and where it pushes (x, y, z), at shares s (K,): (K, 4)."""
+        return np.zeros((len(s), 4))
 
     def free(self, side: str, point: str) -> list[tuple[float, float]]:
         """Return the shares, from the first to the last, between which a point of a foot does not stand.
@@ -166,6 +179,46 @@ class Standing(Support):
         aside = half + foot.half
         box = np.outer(ones, [-aside, aside, FLAT_ENDS[0] * foot.length, FORE_ENDS[1] * foot.length])
         return Carried(ones / 2, places[0], places[1], np.zeros((len(s), 2)), box)
+
+
+@dataclass(frozen=True)
+class Sitting(Standing):
+    """As ``Standing``, and a seat ``height`` above the ground that carries a share until the body has left it.
+
+    It pushes at its height, ``back`` (m) behind the heels, on the pelvis. It carries ``share`` of the whole force at
+    the start and smoothly less, nothing from the share ``off`` of the motion on; both feet carry the rest. The point
+    of pressure of all three is no farther from their middle than toes or heels are from that of a foot.
+
+    Example:
+        >>> Sitting(off=0.4).seated(np.array([0.0, 0.2, 0.4, 1.0])).tolist()[:2]
+        [[0.8, 0.0, 0.45, -0.3], [0.4, 0.0, 0.45, -0.3]]
+    """
+
+    height: float = 0.45
+    back: float = 0.3
+    share: float = 0.8
+    off: float = 0.4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("height", "back"):
+            above_zero(getattr(self, name), name, "sitting")
+        for name in ("share", "off"):
+            if not above_zero(getattr(self, name), name, "sitting") < 1:
+                found = f"{name} is {getattr(self, name)!r}"
+                raise ModelError(describe(found, where="sitting", allowed="a share between 0 and 1"))
+
+    def seated(self, s: Array) -> Array:
+        """Return the share of the seat, and where it pushes."""
+        u = np.clip(np.asarray(s, dtype=float) / self.off, 0.0, 1.0)
+        at = np.tile([0.0, self.height, -self.back], (len(u), 1))
+        return np.column_stack([self.share * (1 - u * u * (3 - 2 * u)), at])
+
+    def carried(self, s: Array, foot: Foot) -> Carried:
+        """Return how feet of that size carry: the box goes from the seat to them."""
+        feet, seat = super().carried(s, foot), self.seated(s)
+        back = seat[:, 0] * (seat[:, 3] - feet.right[:, 1])
+        return feet._replace(box=feet.box + np.outer(back, [0.0, 0.0, 1.0, 1.0]))
 
 
 def above_zero(value: object, what: str, where: str) -> float:

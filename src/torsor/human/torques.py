@@ -1,0 +1,84 @@
+"""Torques of the joints in a motion that was found, with the wrenches of ground and seat where they act."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.human.balance import ground_reaction
+from torsor.human.forces import Torques
+from torsor.human.support import Foot, Support
+from torsor.model import Robot
+from torsor.motion import MotionResult
+
+__all__ = ["Contact", "joint_torques", "wrenches"]
+
+Array = NDArray[np.float64]
+
+
+class Contact(NamedTuple):
+    """What a link gets from outside: ``force`` (K, 3) and ``moment`` (K, 3) about the origin, in base axes."""
+
+    link: str
+    force: Array
+    moment: Array
+
+
+def wrenches(support: Support, foot: Foot, s: ArrayLike, force: Array, moment: Array) -> tuple[Contact, ...]:
+    """Return what feet, toes and pelvis get at shares s (K,) of a motion, of a whole force and moment (K, 3).
+
+    The moment is about the origin, and the sums are the whole.
+
+    Example:
+        >>> from torsor.human.support import Sitting
+        >>> whole = np.array([[0.0, 700.0, 0.0]]), np.array([[14.0, 0.0, 0.0]])
+        >>> found = wrenches(Sitting(), Foot(0.255, 0.045), [0.0], *whole)
+        >>> [(each.link, round(float(each.force[0, 1]), 9)) for each in found if each.force.any()]
+        [('pelvis', 560.0), ('right_foot', 70.0), ('left_foot', 70.0)]
+        >>> sum(each.moment for each in found).round(9).tolist()
+        [[14.0, 0.0, 0.0]]
+    """
+    s = np.asarray(s, dtype=float)
+    given, seat = support.carried(s, foot), support.seated(s)
+    right, left = (np.insert(each, 1, 0.0, axis=1) for each in (given.right, given.left))
+    shares = (seat[:, 0], (1 - seat[:, 0]) * given.share, (1 - seat[:, 0]) * (1 - given.share))
+    places = (seat[:, 1:], right, left)
+    middle = sum((share[:, None] * place for share, place in zip(shares, places, strict=True)), start=np.zeros((1, 3)))
+    found = []
+    for side, share, place in zip(("", "right", "left"), shares, places, strict=True):
+        own = moment + np.cross(place - middle, force)
+        parts = [("pelvis", np.ones(len(s)))]
+        if side:
+            toes = given.toes[:, ("right", "left").index(side)]
+            parts = [(f"{side}_foot", 1 - toes), (f"{side}_toes", toes)]
+        for link, part in parts:
+            k = (part * share)[:, None]
+            found.append(Contact(link, k * force, k * own))
+    return tuple(found)
+
+
+def joint_torques(result: MotionResult) -> Array:
+    """Return the torques (K, 55) of all coordinates at ``result.times``, of walking or another task of the human (N m).
+
+    ``result.tau`` is without the ground; here its wrenches are on the feet, and a seat's on the pelvis. The six global
+    forces that are left are zero: the body is in equilibrium.
+    """
+    term = next((each for each in result.problem.terms if isinstance(each, Torques)), None)
+    if term is None:
+        found = f"the result of {result.problem.name!r}"
+        raise ModelError(describe(found, where="joint_torques", allowed="one of walking or another task of the human"))
+    body, s = result.robot, result.times / result.T
+    ground = ground_reaction(body, result.q, result.v, result.a)
+    external = np.zeros((len(s), len(body.links), 6))
+    for each in wrenches(term.support, Foot.of(term.body), s, ground.force, ground.moment):
+        external[:, body.link_names.index(each.link)] += _at_link(body, result.q, each)
+    return np.asarray(body.inverse_dynamics(result.q, result.v, result.a, external))
+
+
+def _at_link(body: Robot, q: Array, contact: Contact) -> Array:
+    """Return wrenches (K, 6), moment first, at a link's origin in its axes."""
+    pose = body.pose(q, contact.link)
+    turned, at = np.swapaxes(pose[..., :3, :3], -1, -2), pose[..., :3, 3]
+    moment = contact.moment - np.cross(at, contact.force)
+    return np.concatenate([np.einsum("kij,kj->ki", turned, each) for each in (moment, contact.force)], axis=1)
