@@ -12,7 +12,8 @@ from rich.markup import escape
 
 from torsor import library
 from torsor.errors import ModelError
-from torsor.human import Backpack, Box, Step, Stride, walking
+from torsor.human import TASKS, Backpack, Box, Step, Stride, walking
+from torsor.human.support import SIDES
 from torsor.human.walking import OBJECTIVES, VERSIONS
 from torsor.library.anthropometry import SEXES
 from torsor.motion import SOLVERS, MotionProblem, load_problem
@@ -23,7 +24,8 @@ __all__ = ["add_prediction"]
 BODY = ("height", "mass", "sex")
 STEP = ("length", "width", "speed")
 WALK = ("slope", "backpack", "box", "version", "steps", "planar", "frozen", "strength", "objective")
-HUMAN: dict[str, Callable[..., MotionProblem]] = {"walk": walking}
+OWN = {"lift": ("box",), "stand-up": ("seat",), "reach": ("target", "hand")}
+HUMAN: dict[str, Callable[..., MotionProblem]] = {"walk": walking, **TASKS}
 
 
 def _human(name: str, given: dict[str, Any]) -> MotionProblem:
@@ -48,6 +50,9 @@ def _human(name: str, given: dict[str, Any]) -> MotionProblem:
                 options[key] = _table(given.pop(key), key)
         options["frozen"] = {key: math.radians(value) for key, value in options.get("frozen", {}).items()}
         options |= {key: given.pop(key) for key in ("version", "steps", "planar") if key in given}
+    options |= {key: given.pop(key) for key in OWN.get(name, ()) if key in given}
+    if name == "lift" and "box" in options:
+        options["box"] = Box(options["box"])
     if given:
         raise ModelError(f"--{next(iter(given))} is no option of {name}")
     return HUMAN[name](**options)
@@ -68,7 +73,7 @@ def _table(words: Sequence[str], option: str) -> dict[str, float]:
 def _problem(arguments: argparse.Namespace) -> MotionProblem:
     """Return the motion problem in a TOML file, or the built-in one that has that name."""
     name = arguments.problem
-    values = {key: getattr(arguments, key) for key in (*BODY, *STEP, *WALK)}
+    values = {key: getattr(arguments, key) for key in (*BODY, *STEP, *WALK, "seat", "target", "hand")}
     given = {key: value for key, value in values.items() if value is not None and value is not False}
     is_file = Path(name).exists()
     if name in HUMAN and not is_file:
@@ -143,7 +148,7 @@ def add_prediction(command: argparse.ArgumentParser) -> None:
     walk.add_argument("--width", type=float, metavar="M", help="of a step (default: 0.1)")
     walk.add_argument("--slope", type=float, metavar="DEGREES", help="upwards; below 0: downwards")
     walk.add_argument("--backpack", type=float, metavar="KG", help="a pack on the back")
-    walk.add_argument("--box", type=float, metavar="KG", help="a box in the hands")
+    walk.add_argument("--box", type=float, metavar="KG", help="a box in the hands (also of lift)")
     walk.add_argument("--version", choices=tuple(VERSIONS), help="6 control points, or 8 and clean contacts")
     walk.add_argument("--steps", type=int, choices=(1, 2), help="2: left and right may differ")
     walk.add_argument("--planar", action="store_true", help="freeze all that is not forward and up")
@@ -151,4 +156,8 @@ def add_prediction(command: argparse.ArgumentParser) -> None:
     walk.add_argument("--frozen", **pairs, help="joints that do not move, with their angles in degrees")
     walk.add_argument("--strength", **pairs, help="joints that are weaker, with factors of their strengths")
     walk.add_argument("--objective", **pairs, help=f"weights of {', '.join(OBJECTIVES)} (default: effort=1)")
+    tasks = command.add_argument_group("options of stand-up and reach; lift has --box")
+    tasks.add_argument("--seat", type=float, metavar="M", help="height of the seat (default: 0.45)")
+    tasks.add_argument("--target", type=float, nargs=3, metavar="M", help="left, up and ahead of between the heels")
+    tasks.add_argument("--hand", choices=SIDES, help="which hand reaches (default: right)")
     command.set_defaults(run=_predict)

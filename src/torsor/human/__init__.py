@@ -4,6 +4,7 @@ from torsor.human.balance import GroundReaction, ground_reaction
 from torsor.human.drawing import animate, draw
 from torsor.human.energy import Energy
 from torsor.human.fatigue import Fatigue, JointLoads, fatigued, joint_loads
+from torsor.human.gait import joint_torques
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.references import REFERENCES, Likeness, Reference, likeness
@@ -13,7 +14,6 @@ from torsor.human.strength import Curve, JointStrength, StrengthCurves, joint_st
 from torsor.human.stride import Stride
 from torsor.human.support import Carried, Foot, Sitting, Stance, Standing, Support
 from torsor.human.tasks import TASKS, lifting, reaching, standing_up
-from torsor.human.torques import joint_torques
 from torsor.human.walking import walking
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.human.gait import grounded, sampled
+from torsor.human.gait import sampled, walked
 from torsor.motion import MotionResult
 
 __all__ = ["Energy", "Work", "energy", "joint_of"]
@@ -86,7 +86,7 @@ def joint_of(name: str) -> str:
 
 def energy(result: MotionResult) -> Energy:
     """Return the energy over all steps of a walk."""
-    term, walk = grounded(result.problem)
+    term, walk = walked(result.problem)
     stretch = result.program.layout.stretches[0]
     step, T = walk.step, stretch.seconds(result.x)
     contacts = [walk.of(k, each) for k in range(walk.steps) for each in (0.0, step.flat, step.toe_off, step.heel_off)]

@@ -1,4 +1,4 @@
-"""What a walk is at given moments: motion, torques, wrenches on the feet, reactions, energies; and its mirror image.
+"""What a motion on the ground is at given moments: torques, wrenches on the feet, reactions, energies; and mirrored.
 
 All of it is one function of a moment, compiled once for all bodies and steps, as the terms of ``walking`` are.
 """
@@ -19,7 +19,7 @@ from torsor.motion import MotionProblem, MotionResult, Node
 from torsor.motion.batch import Batch
 from torsor.motion.terms import Bound, Rows
 
-__all__ = ["JOINTS", "Samples", "grounded", "mirror", "sampled"]
+__all__ = ["JOINTS", "Samples", "grounded", "joint_torques", "mirror", "sampled", "walked"]
 
 Array = NDArray[np.float64]
 JOINTS = ("hip", "knee", "ankle")  # of a leg, whose reactions are known
@@ -30,7 +30,7 @@ FLIP, TURN = np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0])
 
 @dataclass(frozen=True)
 class Samples:
-    """A walk at K moments; of sides, the right comes first.
+    """A motion at K moments; of sides, the right comes first.
 
     ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), of which those of the six global coordinates are zero; ``forces``
     and ``moments`` (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the
@@ -87,13 +87,22 @@ def mirror(names: tuple[str, ...]) -> tuple[list[int], Array]:
     return order, np.where(odd, -1.0, 1.0)
 
 
-def grounded(problem: MotionProblem) -> tuple[Grounded, Walk]:
-    """Return a term of a problem of ``walking`` that knows the body and its strengths, and the walk itself."""
+def grounded(problem: MotionProblem) -> Grounded:
+    """Return a term of a problem of the human that knows the body, its strengths and what it stands on."""
     for term in problem.terms:
-        if isinstance(term, Grounded) and isinstance(term.support, Walk):
-            return term, term.support
+        if isinstance(term, Grounded):
+            return term
     found = f"the result of {problem.name!r}"
-    raise ModelError(describe(found, where="stride", allowed="one of torsor.human.walking()"))
+    raise ModelError(describe(found, where="human", allowed="one of torsor.human.walking() or of another task of it"))
+
+
+def walked(problem: MotionProblem) -> tuple[Grounded, Walk]:
+    """Return the same term of a problem of ``walking``, and the walk itself."""
+    term = grounded(problem)
+    if not isinstance(term.support, Walk):
+        found = f"the result of {problem.name!r}"
+        raise ModelError(describe(found, where="stride", allowed="one of torsor.human.walking()"))
+    return term, term.support
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,9 +133,9 @@ def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
 
 
 def sampled(result: MotionResult, s: Array) -> Samples:
-    """Return a walk at rising shares s (K,) of all of it."""
+    """Return a motion at rising shares s (K,) of all of it."""
     problem, x = result.problem, result.x
-    term, _ = grounded(problem)
+    term = grounded(problem)
     samplers = problem._samplers
     if ("walk",) not in samplers:
         samplers["walk",] = _Seen(body=term.body, support=term.support, friction=term.friction, strength=term.strength)
@@ -143,3 +152,12 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     forces, moments = feet.reshape(count, 2, 2, 3).swapaxes(0, 1)
     legs = reactions.reshape(count, 2, 3, 3)
     return Samples(q, v, a, all_torques, forces, moments, legs, energies[:, 0], energies[:, 1], ground)
+
+
+def joint_torques(result: MotionResult) -> Array:
+    """Return the torques (K, 55) of all coordinates at ``result.times``, of walking or another task of the human (N m).
+
+    ``result.tau`` is without the ground; here its wrenches are on the feet, and a seat's on the pelvis, so that nothing
+    is left of the six global forces.
+    """
+    return sampled(result, result.times / result.T).torques

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.human.energy import Energy, energy, joint_of
-from torsor.human.gait import JOINTS, Samples, grounded, sampled
+from torsor.human.gait import JOINTS, Samples, sampled, walked
 from torsor.human.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.schedule import Step
 from torsor.human.support import SIDES
@@ -57,7 +57,7 @@ class Stride:
     side: str = "right"
 
     def __post_init__(self) -> None:
-        grounded(self.result.problem)
+        walked(self.result.problem)
         if self.side not in SIDES:
             raise ModelError(describe(f"side is {self.side!r}", where="stride", allowed=", ".join(map(repr, SIDES))))
 
@@ -66,12 +66,12 @@ class Stride:
     @property
     def body(self) -> Robot:
         """The body, with its load, and gravity as on the slope."""
-        return grounded(self.result.problem)[0].body
+        return walked(self.result.problem)[0].body
 
     @property
     def step(self) -> Step:
         """The step that it walks."""
-        return grounded(self.result.problem)[1].step
+        return walked(self.result.problem)[1].step
 
     @property
     def weight(self) -> float:
@@ -91,7 +91,7 @@ class Stride:
     @cached_property
     def samples(self) -> Samples:
         """All of it at the 401 moments; the own side is the first of sides, and "right" among names."""
-        names, walk = self.body.coordinate_names, grounded(self.result.problem)[1]
+        names, walk = self.body.coordinate_names, walked(self.result.problem)[1]
         length, half = walk.step.length, COUNT // 2
         if walk.steps == 1:
             found = sampled(self.result, np.linspace(0.0, 1.0, half + 1))

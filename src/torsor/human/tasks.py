@@ -201,6 +201,7 @@ def reaching(
         _phase(duration, points, nodes, "reach"),
         (first, first),
         posture=EASY,
+        aim_first=True,
     )
 
 
@@ -218,8 +219,12 @@ def _task(
     postures: tuple[Mapping[str, float], Mapping[str, float]],
     symmetric: bool = False,
     posture: float = 0.02,
+    aim_first: bool = False,
 ) -> MotionProblem:
-    """Return the problem of a task: least effort on flat feet, within ranges and strengths, in balance."""
+    """Return the problem of a task: least effort on flat feet, within ranges and strengths, in balance.
+
+    Where there is no motion, the rows of the task give way: before torques and balance, or after these.
+    """
     moving = _moving(body, symmetric)
     given: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
     model, numbers = shared(body)
@@ -231,6 +236,7 @@ def _task(
         *contacts(body, support, SLACK, SLIP),
         *rows,
     ]
+    aims, forces = [each.title for each in rows], (["torques"], ["balance"])
     return Task(
         model,
         phase,
@@ -240,6 +246,7 @@ def _task(
         numbers=numbers,
         name=name,
         settings={"solver": "condensed", "tolerance": 1e-5},
+        yielding=(aims, *forces) if aim_first else (*forces, aims),
         first=postures[0],
         last=postures[1],
     )

@@ -1,18 +1,15 @@
-"""Torques of the joints in a motion that was found, with the wrenches of ground and seat where they act."""
+"""The ground's and the seat's wrenches written a second time, with arrays: truth for torques of the human."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.errors import ModelError, describe
 from torsor.human.balance import ground_reaction
-from torsor.human.forces import Torques
+from torsor.human.forces import Grounded
 from torsor.human.support import Foot, Support
 from torsor.model import Robot
 from torsor.motion import MotionResult
-
-__all__ = ["Contact", "joint_torques", "wrenches"]
 
 Array = NDArray[np.float64]
 
@@ -29,15 +26,6 @@ def wrenches(support: Support, foot: Foot, s: ArrayLike, force: Array, moment: A
     """Return what feet, toes and pelvis get at shares s (K,) of a motion, of a whole force and moment (K, 3).
 
     The moment is about the origin, and the sums are the whole.
-
-    Example:
-        >>> from torsor.human.support import Sitting
-        >>> whole = np.array([[0.0, 700.0, 0.0]]), np.array([[14.0, 0.0, 0.0]])
-        >>> found = wrenches(Sitting(), Foot(0.255, 0.045), [0.0], *whole)
-        >>> [(each.link, round(float(each.force[0, 1]), 9)) for each in found if each.force.any()]
-        [('pelvis', 560.0), ('right_foot', 70.0), ('left_foot', 70.0)]
-        >>> sum(each.moment for each in found).round(9).tolist()
-        [[14.0, 0.0, 0.0]]
     """
     s = np.asarray(s, dtype=float)
     given, seat = support.carried(s, foot), support.seated(s)
@@ -53,21 +41,17 @@ def wrenches(support: Support, foot: Foot, s: ArrayLike, force: Array, moment: A
             toes = given.toes[:, ("right", "left").index(side)]
             parts = [(f"{side}_foot", 1 - toes), (f"{side}_toes", toes)]
         for link, part in parts:
-            k = (part * share)[:, None]
-            found.append(Contact(link, k * force, k * own))
+            k, push = (part * share)[:, None], np.zeros_like(force)
+            if side:
+                sign = 1.0 if side == "right" else -1.0
+                push[:, [0, 2]] = sign * (part * force[:, 1])[:, None] * given.across
+            found.append(Contact(link, k * force + push, k * own + np.cross(place, push)))
     return tuple(found)
 
 
-def joint_torques(result: MotionResult) -> Array:
-    """Return the torques (K, 55) of all coordinates at ``result.times``, of walking or another task of the human (N m).
-
-    ``result.tau`` is without the ground; here its wrenches are on the feet, and a seat's on the pelvis. The six global
-    forces that are left are zero: the body is in equilibrium.
-    """
-    term = next((each for each in result.problem.terms if isinstance(each, Torques)), None)
-    if term is None:
-        found = f"the result of {result.problem.name!r}"
-        raise ModelError(describe(found, where="joint_torques", allowed="one of walking or another task of the human"))
+def equilibrium(result: MotionResult) -> Array:
+    """Return the forces (K, 55) of all coordinates by Newton-Euler, with ground and seat as external wrenches."""
+    term = next(each for each in result.problem.terms if isinstance(each, Grounded))
     body, s = result.robot, result.times / result.T
     ground = ground_reaction(body, result.q, result.v, result.a)
     external = np.zeros((len(s), len(body.links), 6))
