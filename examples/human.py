@@ -7,38 +7,31 @@ Prints efforts and peak torques, and draws all as one picture:
 
 import sys
 
-import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 from torsor.human import TASKS, joint_torques
-from torsor.human.stride import SEGMENTS
+from torsor.human.drawing import landmarks, skeleton
 from torsor.motion import MotionResult
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 SHOWN = {"spine1_flexion": "lower back", "right_hip_flexion": "hip", "right_knee_flexion": "knee"}
-HANDS = [(f"{side}_wrist", f"{side}_knuckles") for side in ("right", "left")]
 COUNT, APART = 7, 1.1  # figures, and metres between them
 
 
-def draw(axes: plt.Axes, result: MotionResult) -> None:
-    """Draw the body from its left, at moments beside each other."""
-    body = result.robot
-    for index, t in enumerate(np.linspace(0.0, result.T, COUNT)):
-        q = result.at(t).q
-        for first, last in (*SEGMENTS, *HANDS):
-            ends = np.stack([body.pose(q, each)[:3, 3] for each in (first, last)])
-            colour = "C3" if "right" in last else "C0" if "left" in last else "0.2"
-            axes.plot(ends[:, 2] + APART * index, ends[:, 1], color=colour, linewidth=1.3)
+def draw(axes: object, result: MotionResult) -> None:
+    """Draw the body from its right side, at moments beside each other."""
+    points = landmarks(result.robot, result.at(np.linspace(0.0, result.T, COUNT)).q)
+    for k in range(COUNT):
+        skeleton(axes, {name: each[k] for name, each in points.items()}, "side", APART * k, scale=0.6)
     axes.axhline(0.0, color="0.7", linewidth=0.8)
-    axes.set_aspect("equal")
+    axes.set(aspect="equal")
     axes.axis("off")
 
 
 def main(path: str) -> None:
     """Print figures and draw the picture."""
-    figure, panels = plt.subplots(len(TASKS), 1, figsize=(10, 9), layout="constrained")
+    figure = Figure(figsize=(10, 9), layout="constrained")
+    panels = figure.subplots(len(TASKS), 1)
     for axes, (name, task) in zip(panels, TASKS.items(), strict=True):
         result = task().solve()
         names, torques = result.robot.coordinate_names, joint_torques(result)
