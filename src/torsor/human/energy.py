@@ -89,7 +89,8 @@ def energy(result: MotionResult) -> Energy:
     term, walk = walked(result.problem)
     stretch = result.program.layout.stretches[0]
     step, T = walk.step, stretch.seconds(result.x)
-    contacts = [walk.of(k, each) for k in range(walk.steps) for each in (0.0, step.flat, step.toe_off, step.heel_off)]
+    changes = (0.0, step.ball_off, step.flat, step.toe_off, step.heel_off)
+    contacts = [walk.of(k, each) for k in range(walk.steps) for each in changes]
     knots = np.concatenate([spline.inner for spline in stretch.splines])
     ends = np.unique(np.concatenate([contacts, knots, [1.0]]).round(12))
     x, w = np.polynomial.legendre.leggauss(ORDER)
