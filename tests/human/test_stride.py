@@ -132,7 +132,7 @@ def test_the_left_stride_of_two_steps_is_what_the_left_side_does(left: Stride) -
 
 def test_a_mirror_twice_changes_nothing(one: Stride) -> None:
     names, at = one.body.coordinate_names, one.samples
-    again = at.mirrored(names, 0.3).mirrored(names, -0.3)
+    again = at.mirrored(one.body, 0.3).mirrored(one.body, -0.3)
     for field in Samples.__dataclass_fields__:
         np.testing.assert_allclose(getattr(again, field), getattr(at, field), atol=1e-11)
     order, signs = mirror(names)

@@ -15,6 +15,7 @@ from torsor.human.balance import Wrench
 from torsor.human.forces import Grounded, gait_of
 from torsor.human.schedule import Walk
 from torsor.human.support import SIDES
+from torsor.model import Robot
 from torsor.motion import MotionProblem, MotionResult, Node
 from torsor.motion.batch import Batch
 from torsor.motion.terms import Bound, Rows
@@ -49,15 +50,16 @@ class Samples:
     potential: Array
     ground: Array
 
-    def mirrored(self, names: tuple[str, ...], ahead: float = 0.0) -> "Samples":
-        """Return the same with left and right exchanged, so far ahead (m); ``names`` are those of coordinates."""
+    def mirrored(self, body: Robot, ahead: float = 0.0) -> "Samples":
+        """Return the same with left and right exchanged, so far ahead (m): on a slope, that is higher."""
+        names, rise = body.coordinate_names, -body.mass * float(body.gravity[2]) * ahead
         order, signs = mirror(names)
         q, v, a, torques = (each[:, order] * signs for each in (self.q, self.v, self.a, self.torques))
         q[:, names.index("tz")] += ahead
         forces = self.forces[:, ::-1] * FLIP
         moments = self.moments[:, ::-1] * TURN + np.cross([0.0, 0.0, ahead], forces)
         reactions, ground = self.reactions[:, ::-1] * FLIP, self.ground[:, ::-1]
-        return Samples(q, v, a, torques, forces, moments, reactions, self.kinetic, self.potential, ground)
+        return Samples(q, v, a, torques, forces, moments, reactions, self.kinetic, self.potential + rise, ground)
 
     def then(self, later: "Samples") -> "Samples":
         """Return both after each other, what both have being that of the first."""

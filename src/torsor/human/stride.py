@@ -91,16 +91,16 @@ class Stride:
     @cached_property
     def samples(self) -> Samples:
         """All of it at the 401 moments; the own side is the first of sides, and "right" among names."""
-        names, walk = self.body.coordinate_names, walked(self.result.problem)[1]
+        body, walk = self.body, walked(self.result.problem)[1]
         length, half = walk.step.length, COUNT // 2
         if walk.steps == 1:
             found = sampled(self.result, np.linspace(0.0, 1.0, half + 1))
-            return found.then(found.mirrored(names, length))
+            return found.then(found.mirrored(body, length))
         found = sampled(self.result, self.share)
         if self.side == "right":
             return found
         later, first = found.part(half, COUNT - 1), found.part(0, half)
-        return later.mirrored(names, -length).then(first.mirrored(names, length))
+        return later.mirrored(body, -length).then(first.mirrored(body, length))
 
     def _place(self, name: str) -> int:
         names = self.body.coordinate_names

@@ -39,6 +39,7 @@ VERSIONS: Mapping[str, Mapping[str, Any]] = {
     "clean": {"points": 8, "nodes": 41, "slack": 0.002, "slip": 0.05, "order": 2},
 }
 OBJECTIVES = {"effort": Effort, "balance": Unbalance, "reaction": JointReactions}
+BEGUN = 1e-6  # of a step: it has begun, and the one before has ended
 SWING = 0.06  # of a step, after toe-off and before the heel strikes, while the clearance is not asked for
 
 
@@ -73,7 +74,7 @@ def walking(
 
     Clavicles, wrists, neck, head and the upper spine are frozen, so that 38 of the 55 coordinates move. ``frozen`` adds
     {coordinate: angle (rad)}, and ``strength`` has {coordinate: factor} of strengths; both may be one-sided with
-    ``steps=2``, where left and right need not do the same. ``curves`` bound hips, knees and ankles by what they can at
+    ``steps=2``, where left and right need not do the same, and accelerations go on. ``curves`` bound hips, knees and ankles by what they can at
     their angles and speeds (``StrengthCurves``), times these factors too. ``planar`` freezes what is not forward or up.
 
     ``objective`` weighs "effort", "balance" (moments about the middle of the support) and "reaction" (forces in hips,
@@ -95,7 +96,7 @@ def walking(
     if steps == 1:
         _refuse_sides(held, given["strength"])
     constraints: list[Rows | Ends] = [
-        _repeated(names, walk, settings["order"]),
+        _repeated(names, walk, max(settings["order"], steps)),
         _ranges(body, names, habits, slope, isinstance(load, Box)),
         Torques(moving=tuple(names), **given, name="torques"),
         *_curves(curves, given),
@@ -105,12 +106,8 @@ def walking(
         *habits.rows(body, load if isinstance(load, Box) else None, clear=not planar),
     ]
     model, numbers = shared(body)
-    phase = Phase(
-        walk.duration,
-        points=settings["points"] + (steps - 1) * (settings["points"] - 1),
-        nodes=steps * (settings["nodes"] - 1) + 1,
-        quadrature="trapezoid",
-    )
+    points = settings["points"] + (steps - 1) * (settings["points"] - 1)
+    phase = Phase(walk.duration, points=points, nodes=_nodes(settings["nodes"], steps), quadrature="trapezoid")
     feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
     return MotionProblem(
         model,
@@ -123,6 +120,12 @@ def walking(
         name="walk",
         settings={"solver": "condensed", "tolerance": 1e-5},
     )
+
+
+def _nodes(count: int, steps: int) -> Array:
+    """Return the moments (shares) at which terms are looked at: each step has its own end and its own start."""
+    each = np.linspace(0.0, 1.0, count) if isinstance(count, int) else np.asarray(count, dtype=float)
+    return np.concatenate([(k + np.maximum(each, BEGUN if k else 0.0)) / steps for k in range(steps)])
 
 
 def _version(name: str, **given: Any) -> dict[str, Any]:

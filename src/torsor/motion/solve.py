@@ -98,7 +98,7 @@ def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
     if first is not None:
         result = _after(first, result)
     if not result.is_feasible and not result.is_stopped:
-        result = _from_nearest(problem, result, search, perf_counter() - began)
+        result = _from_nearest(problem, x, result, search, perf_counter() - began)
     if search.refine is not False and result.is_feasible:
         tolerance = REFINED if search.refine is True else float(search.refine)
 
@@ -168,11 +168,13 @@ def _check_start(problem: "MotionProblem", x: Array) -> None:
         raise ModelError(describe("the objective is no number at the start", where=problem.name, fix=fix))
 
 
-def _from_nearest(problem: "MotionProblem", result: MotionResult, search: Search, spent: float) -> MotionResult:
+def _from_nearest(
+    problem: "MotionProblem", start: Array, result: MotionResult, search: Search, spent: float
+) -> MotionResult:
     """Search again from the motion with the least violations; if these stay, tell what conflicts."""
     program, left = problem.program, replace(search, seconds=max(search.seconds - spent, 1e-3))
     for index in range(len(problem.yielding)):
-        told = _yielded(problem, result, index, left, spent)
+        told = _yielded(problem, start, result, index, left, spent)
         if told is not None:
             return told
     short = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
@@ -206,7 +208,7 @@ def _told(result: MotionResult, error: MotionError, search: Search) -> MotionRes
 
 
 def _yielded(
-    problem: "MotionProblem", result: MotionResult, index: int, search: Search, spent: float
+    problem: "MotionProblem", start: Array, result: MotionResult, index: int, search: Search, spent: float
 ) -> MotionResult | None:
     """Return what is found where a group of constraints may give way, or raise by how much it has to.
 
@@ -218,7 +220,7 @@ def _yielded(
         np.array([row.title in names for row in program.rows]) for names in (problem.yielding[index], without)
     )
     settings = Settings(search.tolerance, min(search.iterations, YIELDING), search.seconds)
-    wide, _, outcome = least_widening(program, result.x, settings, soft, ~left_out)
+    wide, _, outcome = least_widening(program, start, settings, soft, ~left_out)
     outside = violations(program, wide)
     if outside[~soft & ~left_out].max(initial=0.0) > enough:
         return None
