@@ -74,8 +74,8 @@ def walking(
 
     Clavicles, wrists, neck, head and the upper spine are frozen, so that 38 of the 55 coordinates move. ``frozen`` adds
     {coordinate: angle (rad)}, and ``strength`` has {coordinate: factor} of strengths; both may be one-sided with
-    ``steps=2``, where left and right need not do the same, and accelerations go on. ``curves`` bound hips, knees and ankles by what they can at
-    their angles and speeds (``StrengthCurves``), times these factors too. ``planar`` freezes what is not forward or up.
+    ``steps=2``, where left and right need not do the same, and accelerations go on. ``curves`` bound hips, knees and
+    ankles by what they can at their angles and speeds. ``planar`` freezes all that is not forward and up.
 
     ``objective`` weighs "effort", "balance" (moments about the middle of the support) and "reaction" (forces in hips,
     knees and ankles); {"effort": 1.0} by default. ``habits`` keep the walk like that of people.
