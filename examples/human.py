@@ -2,7 +2,7 @@
 
 Prints efforts and peak torques, and draws all as one picture:
 
-    python examples/human.py human.png
+    python examples/human.py tasks.png
 """
 
 import sys
@@ -44,4 +44,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "human.png")
+    main(sys.argv[1] if len(sys.argv) > 1 else "tasks.png")

@@ -128,7 +128,7 @@ def add_prediction(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", type=Path, help="where figures and trajectory go, as JSON")
     command.add_argument("--csv", type=Path, help="where the trajectory goes, as a table")
     command.add_argument("--save", type=Path, help="where the whole result goes: a .npz file")
-    command.add_argument("--plot", type=Path, help="where a plot goes")
+    command.add_argument("--plot", type=Path, help="where a plot goes: .png, .pdf or .svg")
     command.add_argument("--solver", choices=SOLVERS, help="how to search (default: what the problem says, or ipopt)")
     command.add_argument(
         "--tolerance", type=float, help="of optimality and constraints (default: 1e-6; of humans 1e-5)"
@@ -143,21 +143,29 @@ def add_prediction(command: argparse.ArgumentParser) -> None:
     body.add_argument("--mass", type=float, metavar="KG", help="of the body (default: 73)")
     body.add_argument("--sex", choices=tuple(SEXES), help="which table of segments (default: male)")
     walk = command.add_argument_group("options of walk")
-    walk.add_argument("--speed", type=float, metavar="M/S", help="of walking (default: 1.2)")
+    walk.add_argument(
+        "--speed", type=float, metavar="M/S", help="of walking (default: 1.2); the length of a step stays"
+    )
     walk.add_argument("--length", type=float, metavar="M", help="of a step (default: 0.6)")
     walk.add_argument("--width", type=float, metavar="M", help="of a step (default: 0.1)")
-    walk.add_argument("--slope", type=float, metavar="DEGREES", help="upwards; below 0: downwards")
+    walk.add_argument("--slope", type=float, metavar="DEGREES", help="upwards; below 0: downwards (default: 0)")
     walk.add_argument("--backpack", type=float, metavar="KG", help="a pack on the back")
     walk.add_argument("--box", type=float, metavar="KG", help="a box in the hands (also of lift)")
     walk.add_argument("--version", choices=tuple(VERSIONS), help="6 control points, or 8 and clean contacts")
     walk.add_argument("--steps", type=int, choices=(1, 2), help="2: left and right may differ")
-    walk.add_argument("--planar", action="store_true", help="freeze all that is not forward and up")
+    walk.add_argument("--planar", action="store_true", help="freeze what moves or turns to the sides")
     pairs: dict[str, Any] = {"nargs": "+", "metavar": "NAME=NUMBER"}
     walk.add_argument("--frozen", **pairs, help="joints that do not move, with their angles in degrees")
     walk.add_argument("--strength", **pairs, help="joints that are weaker, with factors of their strengths")
     walk.add_argument("--objective", **pairs, help=f"weights of {', '.join(OBJECTIVES)} (default: effort=1)")
     tasks = command.add_argument_group("options of stand-up and reach; lift has --box")
     tasks.add_argument("--seat", type=float, metavar="M", help="height of the seat (default: 0.45)")
-    tasks.add_argument("--target", type=float, nargs=3, metavar="M", help="left, up and ahead of between the heels")
+    tasks.add_argument(
+        "--target",
+        type=float,
+        nargs=3,
+        metavar=("LEFT", "UP", "AHEAD"),
+        help="from between the heels (m; default: -0.2 1.1 0.75)",
+    )
     tasks.add_argument("--hand", choices=SIDES, help="which hand reaches (default: right)")
     command.set_defaults(run=_predict)

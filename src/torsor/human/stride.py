@@ -152,7 +152,8 @@ class Stride:
     def reaction(self, joint: str) -> Array:
         """Return the force (401, 3) in the own "hip", "knee" or "ankle", on the part below, in parts of the weight.
 
-        It is what the part above and all that spans the joint exert together; muscles press joints together by more.
+        Components are medial, up and forward. It is what the part above and all that spans the joint exert together;
+        muscles press joints together by more.
         """
         if joint not in JOINTS:
             raise ModelError(describe(f"no joint {joint!r}", where="stride", allowed=", ".join(map(repr, JOINTS))))
