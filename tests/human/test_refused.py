@@ -59,6 +59,8 @@ def test_laws_of_fatigue_are_of_coordinates_with_loads():
     for laws in ({"right_knee": human.Fatigue()}, {"right_knee_flexion": 3}):
         with pytest.raises(ModelError, match="allowed: a Fatigue of one of right_knee_flexion"):
             human.fatigued(loads, 2, laws=laws)
+    with pytest.raises(ModelError, match="loads is 3; allowed: a result of a walk, or JointLoads"):
+        human.fatigued(3, 2)
 
 
 def test_free_fall_has_no_zero_moment_point():
