@@ -10,6 +10,7 @@ import pytest
 import torsor
 from torsor.errors import ModelError
 from torsor.motion import Effort, End, MotionProblem, Number, Phase, Start, Torques
+from torsor.motion.starts import read_start
 from torsor.motion.terms import Cost
 
 
@@ -91,6 +92,9 @@ def test_a_held_number_is_that_of_the_robot_beside_a_free_one():
     mass = found.numbers[names[0]]
     alone = MotionProblem(model.at([mass, 2.0]), phase, Effort(), rest).solve()
     assert np.isclose(found.objective, alone.objective, rtol=1e-6)
+    freed = MotionProblem(model, phase, Effort(), rest, numbers={names[1]: Number(1.0, 0.5, 3.0)})
+    start = read_start(freed, found)
+    assert [start[column] for column in freed.program.layout.numbers.values()] == [mass, 2.0]
 
 
 @pytest.mark.parametrize("side", [np.inf, -np.inf])
