@@ -155,6 +155,8 @@ def test_a_target_is_reached_with_the_hand_and_one_too_far_is_named() -> None:
     with pytest.raises(torsor.motion.MotionError, match="right hand at the target") as error:
         reaching(target=(-0.2, 1.2, 1.5)).solve()
     assert error.value.result is not None and error.value.violation > 0.01
+    nearest = error.value.result.robot.pose(error.value.result.q[-1], "right_knuckles")[:3, 3]
+    assert nearest[2] > 1.0  # which is within reach
 
 
 @pytest.mark.slow

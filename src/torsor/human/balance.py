@@ -72,6 +72,8 @@ class GroundReaction(NamedTuple):
 def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> GroundReaction:
     """Return what the ground must give a body (``library.human``) for a motion (..., 55 each).
 
+    Where it gives no force, as in free fall, there is no zero-moment point: it is then no number.
+
     Example:
         >>> import torsor
         >>> body, still = torsor.library.human(), np.zeros(55)
@@ -79,11 +81,14 @@ def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Gr
         >>> ground.force.round(6).tolist(), bool(abs(ground.zmp - body.center_of_mass(still)[[0, 2]]).max() < 1e-9)
         ([0.0, 716.13, 0.0], True)
     """
-    if body.coordinate_names[:6] != GLOBAL:
+    if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
         allowed = f"a body whose first coordinates are {', '.join(GLOBAL)}"
-        raise ModelError(describe(f"robot {body.name!r}", allowed=allowed, fix="torsor.library.human()"))
+        raise ModelError(
+            describe(f"body is {body!r}", where="ground reaction", allowed=allowed, fix="torsor.library.human()")
+        )
     force, moment = _kernel(body)(q, v, a)
-    zmp = np.stack([moment[..., 2], -moment[..., 0]], axis=-1) / force[..., 1, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        zmp = np.stack([moment[..., 2], -moment[..., 0]], axis=-1) / force[..., 1, None]
     twist = moment[..., 1] - (zmp[..., 1] * force[..., 0] - zmp[..., 0] * force[..., 2])
     return GroundReaction(force, moment, zmp, twist)
 
@@ -92,4 +97,6 @@ def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Gr
 def _kernel(body: Robot) -> Kernel:
     q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
     wrench = required(body.function("inverse_dynamics")(q, v, a), q, body.function("pose", place="pelvis")(q)[:3, 3])
-    return compile(ca.Function("ground", [q, v, a], ca.cse([ca.densify(each) for each in wrench])))
+    return compile(
+        ca.Function("ground", [q, v, a], ca.cse([ca.densify(each) for each in wrench]), list("qva"), ["f", "n"])
+    )

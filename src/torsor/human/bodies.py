@@ -3,19 +3,21 @@
 A walk of another person, with another load or on another slope asks for the same expressions of other numbers.
 """
 
+from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torsor import library
 from torsor.errors import ModelError, describe
-from torsor.human.balance import GLOBAL
 from torsor.model import Robot
 from torsor.motion import Number
 from torsor.parametric import Parametric
 
-__all__ = ["Shared", "shared"]
+__all__ = ["Shared", "check_body", "shared"]
+
+UNBOUND: dict[str, Any] = dict.fromkeys(("upper", "velocity_limit", "effort_limit"), np.inf) | {"lower": -np.inf}
 
 
 class Shared(NamedTuple):
@@ -23,6 +25,22 @@ class Shared(NamedTuple):
 
     model: Parametric[Robot]
     numbers: dict[str, Number]
+
+
+def check_body(body: Robot, where: str) -> None:
+    """Refuse what is no ``library.human``, and a body without weight.
+
+    Example:
+        >>> check_body(library.human(), "walk")
+    """
+    if not isinstance(body, Robot):
+        raise ModelError(describe(f"body is {body!r}", where=where, allowed="a torsor.library.human()"))
+    if body.coordinate_names != _usual().robot.coordinate_names:
+        allowed, fix = "a body with the coordinates of torsor.library.human()", "freeze coordinates, do not remove them"
+        raise ModelError(describe(f"robot {body.name!r}", where=where, allowed=allowed, fix=fix))
+    if not body.gravity.any():
+        fix = "torsor.library.human(gravity=...)"
+        raise ModelError(describe("gravity is 0", where=where, allowed="a body that the ground carries", fix=fix))
 
 
 def shared(body: Robot) -> Shared:
@@ -35,11 +53,6 @@ def shared(body: Robot) -> Shared:
         >>> model is shared(library.human(1.6, 60.0)).model
         True
     """
-    if body.coordinate_names[:6] != GLOBAL or body.coordinate_names != _usual().robot.coordinate_names:
-        allowed = "a body with the coordinates of torsor.library.human()"
-        raise ModelError(
-            describe(f"robot {body.name!r}", allowed=allowed, fix="freeze coordinates in place of removing them")
-        )
     for model in (_usual(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
         if _is_same(model.at(own), body):
@@ -71,10 +84,9 @@ def _paths(body: Robot) -> list[str]:
 
 def _is_same(one: Robot, other: Robot) -> bool:
     """Whether two bodies move alike: frames and limits do not matter, for these are no part of the functions."""
-    numbers = [
-        [each.gravity, *(np.concatenate([[a.mass], a.com, a.inertia.ravel()]) for a in each.links)]
-        + [np.concatenate([j.placement.ravel(), j.axis, j.coulomb, j.viscous, j.rotor_inertia]) for j in each.joints]
-        for each in (one, other)
+    links = [
+        [np.concatenate([[link.mass], link.com, link.inertia.ravel()]) for link in body.links] for body in (one, other)
     ]
-    drives = all(joint.motor is None and joint.spring is None for joint in other.joints)
-    return drives and one.joint_names == other.joint_names and all(map(np.array_equal, *numbers))
+    joints = [[replace(joint, **UNBOUND) for joint in body.joints] for body in (one, other)]
+    same = np.array_equal(one.gravity, other.gravity) and all(map(np.array_equal, *links))
+    return bool(same and joints[0] == joints[1])

@@ -199,6 +199,12 @@ def fatigued(
     if isinstance(repetitions, bool) or not isinstance(repetitions, int) or repetitions < 1:
         raise ModelError(describe(f"repetitions is {repetitions!r}", where="fatigue", allowed="an integer, 1 or more"))
     loads = joint_loads(loads) if isinstance(loads, MotionResult) else loads
+    if not isinstance(loads, JointLoads):
+        raise ModelError(describe(f"loads is {loads!r}", where="fatigue", allowed="a result of a walk, or JointLoads"))
+    for name, law in (laws or {}).items():
+        if name not in loads.shares or not isinstance(law, Fatigue):
+            allowed = f"a Fatigue of one of {', '.join(loads.shares)}"
+            raise ModelError(describe(f"laws: {name!r} is {law!r}", where="fatigue", allowed=allowed))
     found = [dict[str, float]() for _ in range(repetitions)]
     for name, shares in loads.shares.items():
         law = (laws or {}).get(name, Fatigue.of(name))

@@ -231,7 +231,12 @@ def joint_strength(
         raise ModelError(
             describe(f"no {name!r}", where=f"robot {body.name!r}", allowed=", ".join(body.coordinate_names))
         )
-    q, v = np.broadcast_arrays(np.asarray(q, dtype=float), np.asarray(v, dtype=float))
+    try:
+        q, v = np.broadcast_arrays(np.asarray(q, dtype=float), np.asarray(v, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise ModelError(describe(f"q and v: {error}", where=name, allowed="numbers of shapes that fit")) from error
+    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        raise ModelError(describe("q or v has what is no finite number", where=name, allowed="rad and rad/s"))
     if name.endswith(JOINTS):
         least, most = (curves or StrengthCurves()).of(body, name).limits(q, v)
         return np.asarray(least), np.asarray(most)

@@ -228,6 +228,10 @@ def above_zero(value: object, what: str, where: str) -> float:
         >>> above_zero(2, "width", "step")
         2.0
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.integer, np.floating))
+        or not 0 < value < np.inf
+    ):
         raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a finite number above 0"))
     return float(value)

@@ -13,7 +13,7 @@ import numpy as np
 
 from torsor import library
 from torsor.errors import ModelError, describe
-from torsor.human.bodies import shared
+from torsor.human.bodies import check_body, shared
 from torsor.human.contacts import contacts
 from torsor.human.forces import Balance, Effort, Torques
 from torsor.human.habits import Habits, Upright
@@ -92,7 +92,7 @@ def lifting(
         >>> problem.name, len(problem.subject.names), round(problem.held["links.left_hand.mass"], 3)
         ('lift', 30, 7.945)
     """
-    body, box = _body(body), Box(10.0) if box is None else box
+    body, box = _body(body, "lift"), Box(10.0) if box is None else box
     if not isinstance(box, Box):
         raise ModelError(describe(f"box is {box!r}", where="lift", allowed="a torsor.human.Box"))
     places = [_place(each, name) for each, name in ((from_, "from_"), (to, "to"))]
@@ -141,7 +141,7 @@ def standing_up(
         >>> problem.name, problem.stages[0].duration
         ('stand-up', 1.5)
     """
-    body = _body(body)
+    body = _body(body, "stand-up")
     legs, still = (
         sitting(body, above_zero(seat, "seat", "stand-up"), "stand-up"),
         dict.fromkeys(_moving(body, symmetric), 0.0),
@@ -183,7 +183,7 @@ def reaching(
         >>> [each.title for each in problem.conditions][-1]
         'left hand at the target'
     """
-    body = _body(body)
+    body = _body(body, "reach")
     if hand not in SIDES:
         raise ModelError(describe(f"hand is {hand!r}", where="reach", allowed="'right' or 'left'"))
     x, y, z = _numbers(target, 3, "target", "reach")
@@ -262,8 +262,10 @@ def _angle(value: Any, what: str, where: str) -> float:
     return float(value)
 
 
-def _body(given: Robot | None) -> Robot:
-    return library.human() if given is None else given
+def _body(given: Robot | None, where: str) -> Robot:
+    body = library.human() if given is None else given
+    check_body(body, where)
+    return body
 
 
 def _moving(body: Robot, symmetric: bool = False) -> tuple[str, ...]:

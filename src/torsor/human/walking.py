@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from torsor import library
 from torsor.errors import ModelError, describe
-from torsor.human.bodies import shared
+from torsor.human.bodies import check_body, shared
 from torsor.human.contacts import Clears, Stands, contacts
 from torsor.human.forces import Balance, Effort, JointReactions, Torques, Unbalance
 from torsor.human.habits import Habits
@@ -86,6 +86,7 @@ def walking(
         (228, 38)
     """
     body, step = library.human() if body is None else body, Step() if step is None else step
+    check_body(body, "walk")
     habits, walk = Habits() if habits is None else habits, Walk(step, steps)
     settings = _version(version, points=points, nodes=nodes, slack=slack, slip=slip, order=order)
     body = _placed(body, load, slope)

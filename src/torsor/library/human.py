@@ -159,11 +159,16 @@ def human(
     for side, sign in SIDES.items():
         _arm(made, side, sign, body, s)
     _head(made, upper, head, s)
-    links = [(segments or {}).get(link.name, link) for link in made.links]
-    wrong = [name for name in segments or {} if name not in {link.name for link in links}]
-    if wrong:
-        allowed = ", ".join(link.name for link in links if "/" not in link.name)
-        raise ModelError(describe(f"no segment {wrong[0]!r}", where="human", allowed=allowed))
+    names, own = [link.name for link in made.links], {} if segments is None else segments
+    if not isinstance(own, Mapping):
+        raise ModelError(describe(f"segments is {own!r}", where="human", allowed="{name: Link}"))
+    for name, link in own.items():
+        if name not in names:
+            allowed = ", ".join(each for each in names if "/" not in each)
+            raise ModelError(describe(f"no segment {name!r}", where="human", allowed=allowed))
+        if not isinstance(link, Link) or link.name != name:
+            raise ModelError(describe(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name"))
+    links = [own.get(link.name, link) for link in made.links]
     return assemble("human", links, made.joints, made.frames, gravity)
 
 

@@ -95,3 +95,5 @@ def check_number(number: Any, where: str) -> None:
     bounds = np.array([each for each in number[1:] if isinstance(each, (int, float))], dtype=float)
     if finite_numbers([number.start]) is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:
         raise ModelError(describe(f"{number!r}", where=where, allowed="a finite start, and lower <= upper"))
+    if bounds[0] == bounds[1] and not np.isfinite(bounds[0]):
+        raise ModelError(describe(f"{number!r}", where=where, allowed="a finite value where lower == upper"))

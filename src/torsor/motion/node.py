@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics.kinematics import sx
+from torsor.errors import ModelError, describe
 from torsor.model import Robot
 from torsor.motion.subject import ORDERS, Subject
 from torsor.spatial import cross
@@ -110,6 +111,9 @@ class Node:
         """Return numbers (count x 1) that a term has for each moment (``Term.data``): no kernel depends on them."""
         if name not in self._data:
             self._data[name] = ca.SX.sym(name, count)
+        elif self._data[name].numel() != count:
+            what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as another term asks for"
+            raise ModelError(describe(what, where="node", allowed=allowed))
         return self._data[name]
 
     def data_of(self, expression: ca.SX) -> dict[str, ca.SX]:

@@ -16,6 +16,7 @@ from torsor.motion.refine import refined
 from torsor.motion.result import HELD, MotionResult
 from torsor.motion.solvers import SOLVERS, least_violation, least_widening
 from torsor.motion.solvers.outcome import Outcome, Settings
+from torsor.motion.solvers.softened import least_squares
 from torsor.motion.starts import is_same_program, read_start
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULTS", "Search", "solve"]
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 YIELDING = 200  # most iterations in which a group of constraints gives way
 REFINED = 1e-4  # of a row's scale, where refinement ends unless it is said otherwise
@@ -172,22 +174,25 @@ def _from_nearest(
     problem: "MotionProblem", start: Array, result: MotionResult, search: Search, spent: float
 ) -> MotionResult:
     """Search again from the motion with the least violations; if these stay, tell what conflicts."""
-    program, left = problem.program, replace(search, seconds=max(search.seconds - spent, 1e-3))
+    program, ends = problem.program, perf_counter() + search.seconds - spent
     for index in range(len(problem.yielding)):
-        told = _yielded(problem, start, result, index, left, spent)
+        told = _yielded(problem, start, result, index, _until(search, ends), spent)
         if told is not None:
             return told
+    left = _until(search, ends)
     short = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
     bounds = short.outcome.bound_multipliers[: program.n]  # behind these are those of the violations themselves
     nearest = replace(short.outcome, x=short.x, bound_multipliers=bounds)
     enough = max(10 * search.tolerance, HELD)
     if violations(program, nearest.x).max(initial=0.0) <= enough:
-        again = _searched(problem, nearest.x, left, perf_counter(), None)
+        again = _searched(problem, nearest.x, _until(search, ends), perf_counter(), None)
         result = replace(again, setup_seconds=result.setup_seconds, solve_seconds=spent + again.solve_seconds)
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name))
         error.violation = result.max_violation
     elif nearest.is_solved:
-        wide, _, _ = least_widening(program, nearest.x, Settings(search.tolerance, search.iterations, left.seconds))
+        wide, _, _ = least_widening(
+            program, nearest.x, Settings(search.tolerance, search.iterations, _until(search, ends).seconds)
+        )
         error = conflict(problem, nearest, wide, enough)
         status = f"infeasible: {', '.join(error.conflict)} conflict"
         nearest = _without_multipliers(nearest, program)
@@ -197,6 +202,11 @@ def _from_nearest(
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name, fix=fix))
         error.violation = result.max_violation
     return _told(result, error, search)
+
+
+def _until(search: Search, ends: float) -> Search:
+    """Return a search that ends by a time of ``perf_counter``."""
+    return replace(search, seconds=max(ends - perf_counter(), 1e-3))
 
 
 def _told(result: MotionResult, error: MotionError, search: Search) -> MotionResult:
@@ -220,7 +230,13 @@ def _yielded(
         np.array([row.title in names for row in program.rows]) for names in (problem.yielding[index], without)
     )
     settings = Settings(search.tolerance, min(search.iterations, YIELDING), search.seconds)
+    began = perf_counter()
     wide, _, outcome = least_widening(program, start, settings, soft, ~left_out)
+    if not outcome.is_solved:
+        left = max(search.seconds - (perf_counter() - began), 1e-3)
+        other = least_squares(program, start, replace(settings, seconds=left), soft, ~left_out)
+        if _is_nearer(program, other.x, wide, soft, ~left_out, enough):
+            wide, outcome = other.x, other
     outside = violations(program, wide)
     if outside[~soft & ~left_out].max(initial=0.0) > enough:
         return None
@@ -235,6 +251,15 @@ def _yielded(
     status = f"infeasible: {', '.join(error.conflict)} cannot hold"
     nearest = replace(outcome, x=wide, status=status, is_solved=False)
     return _told(replace(result, outcome=_without_multipliers(nearest, program)), error, search)
+
+
+def _is_nearer(program: Program, x: Array, y: Array, soft: Flags, kept: Flags, enough: float) -> bool:
+    """Whether at x what is kept holds better than at y, or as well, soft rows being less outside."""
+    (hard, gives), (other_hard, other_gives) = (
+        (max(float(each[kept & ~soft].max(initial=0.0)), enough), float(each[soft].max(initial=0.0)))
+        for each in (violations(program, x), violations(program, y))
+    )
+    return hard < other_hard or (hard == other_hard and gives < other_gives)
 
 
 def _without_multipliers(outcome: Outcome, program: Program) -> Outcome:

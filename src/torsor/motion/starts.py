@@ -131,8 +131,8 @@ def from_result(problem: "MotionProblem", result: "MotionResult") -> Array:
             own[:, names.index(name)] = values[:, old.index(name)]
         fit(stretch, x, s, own)
     for name, column in layout.numbers.items():
-        if name in before.numbers:
-            x[column] = result.x[before.numbers[name]]
+        if name in result.numbers:  # held ones too
+            x[column] = result.numbers[name]
     return x
 
 

@@ -83,8 +83,15 @@ class Traced:
         self.node, self.rows, self.costs = node, tuple(rows), tuple(costs)
         self.bounds: list[Bound] = [_moving(each, each.bound(node)) for each in rows]
         expression = ca.vertcat(ca.SX(0, 1), *(bound.expression for bound in self.bounds))
-        parts = [(1 if each.is_sum else node.T) * each.weight * each.integrand(node) for each in costs]
-        squares = [ca.sqrt((1 if each.is_sum else node.T) * each.weight) * each.squares(node) for each in costs]
+        parts, squares = list[ca.SX](), list[ca.SX]()
+        for each in costs:
+            weight = (1 if each.is_sum else node.T) * each.weight
+            column = each.squares(node)
+            parts.append(weight * each.integrand(node))
+            if each.weight < 0:  # has no root
+                parts.append(weight * ca.sumsqr(column))
+            else:
+                squares.append(ca.sqrt(weight) * column)
         self._plain_cost, self._squares = sum(parts, start=ca.SX(0)), ca.densify(ca.vertcat(ca.SX(0, 1), *squares))
         self._rows, self._cost = ca.densify(expression), ca.densify(self._plain_cost + ca.sumsqr(self._squares))
         self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
@@ -299,8 +306,30 @@ class Traced:
         """Return the numbers (K, count) that the terms give for moments at shares s (K,)."""
         found: dict[str, Array] = {}
         for term in (*self.rows, *self.costs):
-            found |= {name: values for name, values in term.data(s).items() if name in self._data}
+            for name, given in term.data(s).items():
+                if name in self._data:
+                    values = self._checked(given, len(s), f"{term.title}: data {name!r}", name)
+                    if not np.array_equal(found.setdefault(name, values), values, equal_nan=True):
+                        what, fix = f"data {name!r} differ from those of another term", "give them another name"
+                        raise ModelError(describe(what, where=term.title, fix=fix))
+        missing = next((name for name in self._data if name not in found), None)
+        if missing is not None:
+            titles = ", ".join(each.title for each in (*self.rows, *self.costs))
+            what, fix = f"node.data asks for {missing!r}, which no term gives", "give it in Term.data"
+            raise ModelError(describe(what, where=titles, fix=fix))
         return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
+
+    def _checked(self, given: Any, moments: int, where: str, name: str) -> Array:
+        """Return data of a term as numbers, one row a moment."""
+        count = self._data[name].numel()
+        try:
+            values = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            values = np.array(np.nan)
+        if values.shape != (moments, count):
+            found = f"shape {values.shape}" if values.ndim else f"{given!r}"
+            raise ModelError(describe(found, where=where, allowed=f"numbers ({moments}, {count}), one row a moment"))
+        return values
 
 
 def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:
