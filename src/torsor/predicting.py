@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from rich.markup import escape
 
 from torsor import library
 from torsor.errors import ModelError
-from torsor.human import TASKS, Backpack, Box, Step, Stride, walking
+from torsor.human import TASKS, Backpack, Box, Step, Stride, joint_torques, plot_task, walking
+from torsor.human.postures import Task
 from torsor.human.support import SIDES
 from torsor.human.walking import OBJECTIVES, VERSIONS
 from torsor.library.anthropometry import SEXES
@@ -107,12 +109,15 @@ def _predict(arguments: argparse.Namespace, console: Console) -> None:
     )
     console.print(result)
     plot: Callable[..., Any] = result.plot
-    if problem.name == "walk" and result.is_feasible:
+    more: dict[str, Any] = {}
+    if isinstance(problem, Task):
+        plot, more = partial(plot_task, result), {"joint_torques": joint_torques(result).tolist()}
+    elif problem.name == "walk" and result.is_feasible:
         stride = Stride(result)
         console.print(stride)
-        plot = stride.plot
+        plot, more = stride.plot, {"stride": stride.to_dict()}
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(result.to_dict(), allow_nan=False) + "\n", encoding="utf-8")
+        arguments.json.write_text(json.dumps(result.to_dict() | more, allow_nan=False) + "\n", encoding="utf-8")
     writers = ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, plot))
     for path, write in writers:
         if path is not None:

@@ -4,6 +4,7 @@ from torsor.human.balance import GroundReaction, ground_reaction
 from torsor.human.drawing import animate, draw
 from torsor.human.energy import Energy
 from torsor.human.fatigue import Fatigue, JointLoads, fatigued, joint_loads
+from torsor.human.figures import plot_task
 from torsor.human.gait import joint_torques
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
@@ -50,6 +51,7 @@ __all__ = [
     "joint_torques",
     "lifting",
     "likeness",
+    "plot_task",
     "reaching",
     "standing_up",
     "walking",

@@ -1,4 +1,4 @@
-"""Figures of a stride beside those of people (matplotlib, the extra ``plot``)."""
+"""Figures of a stride beside those of people, and of other tasks (matplotlib, the extra ``plot``)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.human.drawing import ARROW, LONG, figure_of, landmarks, skeleton
-from torsor.human.gait import JOINTS
+from torsor.human.gait import JOINTS, joint_torques
 from torsor.human.references import REFERENCES
+from torsor.motion import MotionResult
 
 if TYPE_CHECKING:
     from torsor.human.stride import Stride
 
-__all__ = ["plot"]
+__all__ = ["plot", "plot_task"]
 
 Array = NDArray[np.float64]
 
@@ -25,6 +26,7 @@ SHOWN = (
 )
 TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN[-3:]}
 COLUMNS, POSTURES, APART = 4, 9, 0.75
+TASK_APART, TORQUES = 1.1, 8  # metres between postures of a task, and how many torques are drawn
 
 
 def plot(stride: "Stride", path: str | Path | None) -> Any:
@@ -138,3 +140,29 @@ def _postures(axes: Any, stride: "Stride") -> None:
     axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=(-0.2, 1.85))
     axes.axis("off")
+
+
+def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
+    """Return a figure of a task: postures from the right side, and the largest torques with ground and seat.
+
+    Torques (N m) are of the joints that need most of their strength; ``path`` saves it.
+    """
+    body, torques = result.robot, joint_torques(result)
+    figure = figure_of(12.0, 7.5)
+    upper, lower = figure.subplots(2, 1, height_ratios=[1.3, 1.0])
+    points = landmarks(body, result.at(np.linspace(0.0, result.T, POSTURES)).q)
+    for k in range(POSTURES):
+        skeleton(upper, {name: each[k] for name, each in points.items()}, "side", TASK_APART * k, scale=0.6)
+        upper.text(TASK_APART * k, -0.15, f"{result.T * k / (POSTURES - 1):.2f} s", ha="center", fontsize=8)
+    upper.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
+    upper.set(aspect="equal", title=f"{result.problem.name}: {result.status}")
+    upper.axis("off")
+    shares = np.abs(torques[:, 6:] / body.effort_limit[6:]).max(axis=0)
+    for k in 6 + np.argsort(-shares)[:TORQUES]:
+        lower.plot(result.times, torques[:, k], label=body.coordinate_names[k].replace("_", " "))
+    lower.set(xlabel="s", ylabel="N m", title="torques with ground and seat")
+    lower.legend(fontsize=8, frameon=False, ncols=2)
+    lower.grid(alpha=0.25)
+    if path is not None:
+        figure.savefig(path, dpi=110)
+    return figure

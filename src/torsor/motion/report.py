@@ -34,7 +34,7 @@ def _figures(result: "MotionResult") -> Table:
         **{f"  phase {k} (s)": f"{each:.8g}" for k, each in enumerate(result.durations) if len(result.durations) > 1},
         "objective": f"{result.objective:.8g}",
         **{f"  {escape(part.title)}": f"{part.weight:.4g} x {part.value:.8g}" for part in result.parts},
-        **{escape(name): f"{value:.8g}" for name, value in result.numbers.items()},
+        **{escape(name): f"{result.numbers[name]:.8g}" for name in result.problem.shared},
         "largest violation at nodes": f"{result.max_violation:.2e}",
         "largest violation between nodes": f"{result.max_violation_fine:.2e}",
         "variables (known, frozen)": f"{counts['variables']} ({counts['known']}, {counts['frozen']})",

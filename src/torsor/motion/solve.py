@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from torsor.errors import ModelError, describe
 from torsor.motion.failure import MotionError, check_given, conflict, short_of
@@ -142,7 +143,8 @@ def _searched(
     program.slope(x)
     program.bend(x, np.zeros(program.m), 1.0)
     setup = perf_counter() - began
-    with Watch(search.progress, problem.name) as watch:
+    # Matrices are small here: threads of the linear algebra would wait for each other.
+    with Watch(search.progress, problem.name) as watch, threadpool_limits(1):
         settings = Settings(search.tolerance, search.iterations, max(search.seconds - setup, 1e-3), watch)
         if warm is not None:
             settings = replace(settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
