@@ -76,7 +76,7 @@ def test_the_size_is_that_of_the_thesis_or_larger() -> None:
         ({"slope": 2.0}, "slope is 2.0; allowed: rad"),
         ({"load": 15.0}, "load is 15.0; allowed: a Backpack or a Box"),
         ({"steps": 3}, "steps is 3; allowed: 1 or 2"),
-        ({"slack": -1.0}, "slack is -1.0; allowed: a number above 0"),
+        ({"slack": -1.0}, "slack is -1.0; allowed: a finite number above 0"),
         ({"frozen": {"knee": 0.0}}, "frozen names 'knee'; allowed: right_hip_flexion"),
         ({"frozen": {"right_knee_flexion": 0.0}}, "right_knee_flexion differs from left_knee_flexion; fix: steps=2"),
         ({"frozen": {"right_knee_flexion": "bent"}}, "right_knee_flexion.*'bent'; allowed"),

@@ -79,9 +79,11 @@ def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Gr
         >>> ground.force.round(6).tolist(), bool(abs(ground.zmp - body.center_of_mass(still)[[0, 2]]).max() < 1e-9)
         ([0.0, 716.13, 0.0], True)
     """
-    if body.coordinate_names[:6] != GLOBAL:
+    if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
         allowed = f"a body whose first coordinates are {', '.join(GLOBAL)}"
-        raise ModelError(describe(f"robot {body.name!r}", allowed=allowed, fix="torsor.library.human()"))
+        raise ModelError(
+            describe(f"robot {getattr(body, 'name', body)!r}", allowed=allowed, fix="torsor.library.human()")
+        )
     force, moment = _kernel(body)(q, v, a)
     zmp = np.stack([moment[..., 2], -moment[..., 0]], axis=-1) / force[..., 1, None]
     twist = moment[..., 1] - (zmp[..., 1] * force[..., 0] - zmp[..., 0] * force[..., 2])

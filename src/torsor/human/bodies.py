@@ -15,7 +15,7 @@ from torsor.model import Robot
 from torsor.motion import Number
 from torsor.parametric import Parametric
 
-__all__ = ["Shared", "shared"]
+__all__ = ["Shared", "check_names", "shared"]
 
 
 class Shared(NamedTuple):
@@ -35,11 +35,7 @@ def shared(body: Robot) -> Shared:
         >>> model is shared(library.human(1.6, 60.0)).model
         True
     """
-    if body.coordinate_names[:6] != GLOBAL or body.coordinate_names != _usual().robot.coordinate_names:
-        allowed = "a body with the coordinates of torsor.library.human()"
-        raise ModelError(
-            describe(f"robot {body.name!r}", allowed=allowed, fix="freeze coordinates in place of removing them")
-        )
+    check_names(body)
     for model in (_usual(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
         if _is_same(model.at(own), body):
@@ -47,6 +43,15 @@ def shared(body: Robot) -> Shared:
     return Shared(
         model, {name: Number(value, value, value) for name, value in zip(model.names, own.tolist(), strict=True)}
     )
+
+
+def check_names(body: Robot) -> None:
+    """Refuse a robot that does not have the coordinates of a human."""
+    if body.coordinate_names[:6] != GLOBAL or body.coordinate_names != _usual().robot.coordinate_names:
+        allowed = "a body with the coordinates of torsor.library.human()"
+        raise ModelError(
+            describe(f"robot {body.name!r}", allowed=allowed, fix="freeze coordinates in place of removing them")
+        )
 
 
 @cache

@@ -149,6 +149,8 @@ def human(
         ('right_hip_flexion', 'right_hip_adduction', 'right_hip_rotation')
     """
     body = Body(height, mass, sex)
+    if segments is not None and not isinstance(segments, Mapping):
+        raise ModelError(describe(f"segments is {segments!r}", where="human", allowed="a table, {name: Link}"))
     s, made = body.scale, _Builder(mass * height / (73.0 * 1.741))
     legs = body["thigh"].length + body["shank"].length + ANKLE * s
     lower, middle, upper, head = (body[name] for name in ("lower trunk", "middle trunk", "upper trunk", "head"))
@@ -159,11 +161,18 @@ def human(
     for side, sign in SIDES.items():
         _arm(made, side, sign, body, s)
     _head(made, upper, head, s)
-    links = [(segments or {}).get(link.name, link) for link in made.links]
-    wrong = [name for name in segments or {} if name not in {link.name for link in links}]
+    given = dict(segments or {})
+    wrong = [name for name in given if name not in {link.name for link in made.links}]
     if wrong:
-        allowed = ", ".join(link.name for link in links if "/" not in link.name)
+        allowed = ", ".join(link.name for link in made.links if "/" not in link.name)
         raise ModelError(describe(f"no segment {wrong[0]!r}", where="human", allowed=allowed))
+    for name, link in given.items():
+        if not isinstance(link, Link) or link.name != name:
+            found = link.name if isinstance(link, Link) else link
+            raise ModelError(
+                describe(f"segment {name!r} is {found!r}", where="human", allowed=f"a Link({name!r}, ...)")
+            )
+    links = [given.get(link.name, link) for link in made.links]
     return assemble("human", links, made.joints, made.frames, gravity)
 
 
