@@ -111,3 +111,13 @@ def test_a_walk_is_saved_without_its_problem_and_loaded_with_it(tmp_path: Path) 
     MotionResult(problem, Outcome(x, *none, 0.0, 0, "by hand", False), "condensed").save(tmp_path / "walk.npz")
     with pytest.raises(torsor.ModelError, match="does not hold its problem; fix: give problem="):
         MotionResult.load(tmp_path / "walk.npz")
+
+
+def test_wrists_bend_farther_away_from_the_thumb_than_towards_it() -> None:
+    """Thumbs point forward while arms hang: the hand goes back, to the side of the little finger, by 30 degrees."""
+    body, q = human(), np.zeros(55)
+    for side in ("right", "left"):
+        k = body.coordinate_names.index(f"{side}_wrist_deviation")
+        assert np.degrees([body.lower[k], body.upper[k]]) == pytest.approx([-20.0, 30.0])
+        q[k] = 0.3
+        assert body.pose(q, f"{side}_knuckles")[2, 3] < body.pose(q, f"{side}_wrist")[2, 3]

@@ -66,7 +66,7 @@ _SHOULDER = (
     _Axis("shoulder_rotation", Y, -90, 90, 50.0),
 )
 _ELBOW = (_Axis("elbow_flexion", _minus(X), 0, 145, 80.0), _Axis("pronation", Y, -90, 85, 20.0))
-_WRIST = (_Axis("wrist_flexion", Z, -50, 60, 20.0), _Axis("wrist_deviation", X, -30, 20, 20.0))
+_WRIST = (_Axis("wrist_flexion", Z, -50, 60, 20.0), _Axis("wrist_deviation", X, -20, 30, 20.0))
 _NECK = (
     _Axis("neck_flexion", X, -55, 60, 50.0),
     _Axis("neck_lateral", Z, -35, 35, 40.0),
