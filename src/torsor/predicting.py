@@ -3,9 +3,10 @@
 import argparse
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -13,12 +14,12 @@ from rich.markup import escape
 
 from torsor import library
 from torsor.errors import ModelError
-from torsor.human import TASKS, Backpack, Box, Step, Stride, joint_torques, plot_task, walking
+from torsor.human import TASKS, Backpack, Box, Step, Stride, Walk, joint_torques, plot_task, walking
 from torsor.human.postures import Task
 from torsor.human.support import SIDES
 from torsor.human.walking import OBJECTIVES, VERSIONS
 from torsor.library.anthropometry import SEXES
-from torsor.motion import SOLVERS, MotionProblem, load_problem
+from torsor.motion import SOLVERS, MotionError, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
 
 __all__ = ["add_prediction"]
@@ -98,26 +99,42 @@ def _predict(arguments: argparse.Namespace, console: Console) -> None:
             wrong = "it is a folder" if path.is_dir() else "its folder does not exist; fix: make the folder first"
             raise ModelError(f"{path}: {wrong}")
     problem = _problem(arguments)
-    result = problem.solve(
-        arguments.solver,
-        tolerance=arguments.tolerance,
-        iterations=arguments.iterations,
-        seconds=arguments.seconds,
-        refine=arguments.refine or None,
-        progress=arguments.progress or None,
-        feasible_first=arguments.feasible_first or None,
-    )
+    try:
+        result = problem.solve(
+            arguments.solver,
+            tolerance=arguments.tolerance,
+            iterations=arguments.iterations,
+            seconds=arguments.seconds,
+            refine=arguments.refine or None,
+            progress=arguments.progress or None,
+            feasible_first=arguments.feasible_first or None,
+        )
+    except MotionError as error:
+        if error.result is not None:  # the nearest motion is worth a look
+            _write(arguments, error.result, error.result.plot, console)
+        raise
     console.print(result)
     plot: Callable[..., Any] = result.plot
     more: dict[str, Any] = {}
     if isinstance(problem, Task):
         plot, more = partial(plot_task, result), {"joint_torques": joint_torques(result).tolist()}
-    elif problem.name == "walk" and result.is_feasible:
+    elif result.is_feasible and any(isinstance(getattr(term, "support", None), Walk) for term in problem.terms):
         stride = Stride(result)
         console.print(stride)
         plot, more = stride.plot, {"stride": stride.to_dict()}
+    _write(arguments, result, plot, console, more)
+
+
+def _write(
+    arguments: argparse.Namespace,
+    result: MotionResult,
+    plot: Callable[..., Any],
+    console: Console,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Write the files that are asked for, and say which; ``more`` goes into JSON beside the result."""
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(result.to_dict() | more, allow_nan=False) + "\n", encoding="utf-8")
+        arguments.json.write_text(json.dumps({**result.to_dict(), **more}, allow_nan=False) + "\n", encoding="utf-8")
     writers = ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, plot))
     for path, write in writers:
         if path is not None:

@@ -1,6 +1,7 @@
 """A stride is in equilibrium at every moment, its second step is the first in a mirror, and its energy balances."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +151,13 @@ def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) ->
     draw(one.body, one.samples.q[0], tmp_path / "body.png")
     assert (tmp_path / "body.png").read_bytes().startswith(b"\x89PNG")
     assert animate(one.result, tmp_path / "walk.gif", rate=2).read_bytes().startswith(b"GIF89a")
+
+
+def test_the_second_step_up_a_slope_is_higher(one: Stride) -> None:
+    body = SAME.with_gravity([0.0, -9.76, -1.03])
+    at = replace(one.samples, potential=np.asarray(body.potential_energy(one.samples.q)))
+    after = at.mirrored(body, 0.6)
+    np.testing.assert_allclose(after.potential, body.potential_energy(after.q), rtol=1e-12)
 
 
 def test_references_are_whole_strides_of_known_sources() -> None:

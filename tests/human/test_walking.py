@@ -45,6 +45,18 @@ def test_every_point_of_a_foot_stands_or_is_free(support: Walk | Standing) -> No
             assert all(b[0] <= a[1] + 1e-9 for a, b in pairwise(spans))
 
 
+@pytest.mark.parametrize("steps", [1, 2])
+def test_pressure_may_go_on_without_a_jump(steps: int) -> None:
+    """Boxes before and after each moment overlap, so that bounds can hold between nodes too, and into the next step."""
+    walk, foot = Walk(steps=steps), Foot.of(human())
+    box = walk.carried(np.linspace(0.0, 1.0, 4001), foot).box
+    start = walk.carried(np.zeros(1), foot)
+    ahead = start.mirrored(Step().length).box if steps == 1 else start.box + np.array([0.0, 0.0, 1.2, 1.2])
+    box = np.vstack([box, ahead])
+    for low, high in ((0, 1), (2, 3)):
+        assert (np.maximum(box[1:, low], box[:-1, low]) <= np.minimum(box[1:, high], box[:-1, high]) + 1e-9).all()
+
+
 def test_bodies_loads_and_slopes_share_what_is_compiled() -> None:
     problems = [
         walking(),
@@ -76,7 +88,7 @@ def test_the_size_is_that_of_the_thesis_or_larger() -> None:
         ({"slope": 2.0}, "slope is 2.0; allowed: rad"),
         ({"load": 15.0}, "load is 15.0; allowed: a Backpack or a Box"),
         ({"steps": 3}, "steps is 3; allowed: 1 or 2"),
-        ({"slack": -1.0}, "slack is -1.0; allowed: a number above 0"),
+        ({"slack": -1.0}, "slack is -1.0; allowed: a finite number above 0"),
         ({"frozen": {"knee": 0.0}}, "frozen names 'knee'; allowed: right_hip_flexion"),
         ({"frozen": {"right_knee_flexion": 0.0}}, "right_knee_flexion differs from left_knee_flexion; fix: steps=2"),
         ({"frozen": {"right_knee_flexion": "bent"}}, "right_knee_flexion.*'bent'; allowed"),

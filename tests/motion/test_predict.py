@@ -1,9 +1,7 @@
 """``torsor predict``: a problem in a file, or a built-in one, is solved, shown and written."""
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -28,13 +26,12 @@ constraints = [
 @pytest.fixture(autouse=True)
 def built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "reach.toml").write_text(REACH)
-    made = ModuleType("torsor.motion.problems")
-    made.PROBLEMS = {"reach": lambda: motion.load_problem(tmp_path / "reach.toml")}
-    monkeypatch.setitem(sys.modules, "torsor.motion.problems", made)
+    made = {"swing": lambda: motion.load_problem(tmp_path / "reach.toml")}
+    monkeypatch.setattr("torsor.predicting.PROBLEMS", made)
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["reach", "reach.toml"])
+@pytest.mark.parametrize("name", ["swing", "reach.toml"])
 def test_a_problem_is_solved_and_written(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", name, "--json", "out.json", "--csv", "out.csv", "--save", "out.npz"]) == 0
     shown = capsys.readouterr().out
@@ -53,22 +50,37 @@ def test_a_problem_is_solved_and_written(name: str, tmp_path: Path, capsys: pyte
 
 def test_options_reach_the_search(tmp_path: Path) -> None:
     given = ["--refine", "--solver", "ipopt", "--seconds", "60", "--iterations", "200", "--tolerance", "1e-7"]
-    assert main(["predict", "reach", "--json", "out.json", *given]) == 0
+    assert main(["predict", "swing", "--json", "out.json", *given]) == 0
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["passes"][0]["violation"] > 1e-4 >= found["max_violation_fine"] and found["solver"] == "ipopt"
+
+
+def test_of_what_cannot_be_the_nearest_motion_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "hard.toml").write_text(REACH.replace("[0.1, 2.0]", "[0.1, 0.2]"))
+    assert main(["predict", "hard.toml", "--json", "out.json", "--csv", "out.csv"]) == 1
+    shown = capsys.readouterr()
+    assert "Torques" in shown.err and "out.json" in shown.out
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert not found["is_solved"] and found["max_violation"] > 1e-3 and len(found["trajectory"]["q"]) > 1
+
+
+def test_a_problem_may_be_called_walk(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(REACH.replace("torsor = 1", 'torsor = 1\nname = "walk"'))
+    assert main(["predict", "mine.toml", "--json", "out.json"]) == 0
+    assert json.loads((tmp_path / "out.json").read_text())["name"] == "walk"
 
 
 def test_what_is_wrong_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.toml").write_text(REACH.replace('"torques"', '"torqes"'))
     for arguments, words in (
-        (["nothing"], "nothing: no such file; allowed: a .toml file, or one of reach"),
+        (["nothing"], "nothing: no such file; allowed: a .toml file, or one of swing"),
         (["bad.toml"], "did you mean 'torques'?"),
-        (["reach", "--csv", "out.txt"], "the suffix is '.txt'"),
-        (["reach", "--tolerance", "-1"], "tolerance is -1.0"),
-        (["reach", "--json", "no/such/folder.json"], "its folder does not exist"),
-        (["reach", "--csv", "no/such/folder.csv"], "its folder does not exist"),
-        (["reach", "--json", "."], "it is a folder"),
-        (["reach", "--tolerance", "inf"], "tolerance is inf"),
+        (["swing", "--csv", "out.txt"], "the suffix is '.txt'"),
+        (["swing", "--tolerance", "-1"], "tolerance is -1.0"),
+        (["swing", "--json", "no/such/folder.json"], "its folder does not exist"),
+        (["swing", "--csv", "no/such/folder.csv"], "its folder does not exist"),
+        (["swing", "--json", "."], "it is a folder"),
+        (["swing", "--tolerance", "inf"], "tolerance is inf"),
     ):
         assert main(["predict", *arguments]) == 1
         shown = capsys.readouterr().err

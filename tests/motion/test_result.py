@@ -200,6 +200,27 @@ def test_a_result_reads_back_the_same(tmp_path: Path) -> None:
     assert (motion.MotionResult.load(tmp_path / "via.npz", problem=r.problem).q == r.q).all()
 
 
+def test_a_result_of_another_problem_is_refused(tmp_path: Path) -> None:
+    """All sizes fit, and yet the motion is not the best one of that problem."""
+    ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
+    phase, arms = motion.Phase(1.0, points=6), [torsor.library.planar_chain(1), torsor.library.planar_chain(1)]
+    arms[1] = arms[1].with_payload(arms[1].link_names[-1], 1.0, [0.5, 0.0, 0.0])
+    mine, other = (motion.MotionProblem(arm, phase, motion.Effort(), ends) for arm in arms)
+    mine.solve().save(tmp_path / "mine.npz")
+    with pytest.raises(ModelError, match="in this problem, which is another one"):
+        motion.MotionResult.load(tmp_path / "mine.npz", problem=other)
+
+
+def test_groups_that_give_way_are_written_though_they_differ_in_length(tmp_path: Path) -> None:
+    ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
+    limits = [motion.Torques(upper=99.0, name="t"), motion.Velocities(upper=9.0, name="v")]
+    limits.append(motion.Velocities(lower=-9.0, name="w"))
+    phase, groups = motion.Phase(1.0, points=6), [["t"], ["v", "w"]]
+    arm = torsor.library.planar_chain(1)
+    motion.MotionProblem(arm, phase, motion.Effort(), [*ends, *limits], yielding=groups).save(tmp_path / "p.toml")
+    assert [list(each) for each in motion.load_problem(tmp_path / "p.toml").yielding] == groups
+
+
 def test_hostile_files_are_refused(tmp_path: Path) -> None:
     found().save(tmp_path / "good.npz")
     with np.load(tmp_path / "good.npz") as file:

@@ -249,9 +249,14 @@ def _text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_text(key)} = {_text(each)}" for key, each in value.items()) + " }"
-    if np.ndim(value) == 2:
-        return "[\n" + "".join(f"  {_text(row)},\n" for row in value) + "]"
-    return f"[{', '.join(map(_text, value))}]" if np.ndim(value) else repr(float(value)).removesuffix(".0")
+    if isinstance(value, (list, tuple)) or np.ndim(value):  # rows may differ in length
+        rows = any(isinstance(each, (list, tuple, np.ndarray)) for each in value)
+        return "[\n" + "".join(f"  {_text(row)},\n" for row in value) + "]" if rows else _line(value)
+    return repr(float(value)).removesuffix(".0")
+
+
+def _line(values: Any) -> str:
+    return f"[{', '.join(map(_text, values))}]"
 
 
 def _part(part: Spring | Motor, **defaults: Any) -> Table:

@@ -12,6 +12,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.errors import ModelError, describe
+from torsor.human.given import number, pair, table
 from torsor.human.loads import Box
 from torsor.human.support import SIDES
 from torsor.model import Robot
@@ -127,6 +129,16 @@ class Habits:
     clearance: float = 0.005
     knee: tuple[float, float] | None = (55.0, 65.0)
 
+    def __post_init__(self) -> None:
+        for name in ("sway", "drop", "arms", "posture", "clearance"):
+            if getattr(self, name) is not None or name in ("posture", "clearance"):
+                number(getattr(self, name), name, "habits", least=-np.inf if name == "drop" else 0.0)
+        for name in ("lean", "knee"):
+            if getattr(self, name) is not None:
+                pair(getattr(self, name), name, "habits")
+        for name, each in table(self.ranges, "ranges", "habits").items():
+            pair(each, f"the range of {name}", "habits")
+
     @classmethod
     def none(cls) -> "Habits":
         """Return mechanics alone: the ranges of the joints, and a knee that bends as in document 001."""
@@ -144,6 +156,10 @@ class Habits:
         self, body: Robot, names: list[str], slope: float, holding: bool
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return lower and upper bounds of coordinates (rad; m); a slope (rad) turns hips and ankles with it."""
+        for key in self.ranges or {}:
+            if not any(name.endswith(key) for name in body.coordinate_names):
+                allowed = "names, or how they end, of coordinates"
+                raise ModelError(describe(f"ranges name {key!r}", where="habits", allowed=allowed))
         lower, upper = dict[str, float](), dict[str, float]()
         for name in names:
             k = body.coordinate_names.index(name)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from torsor.human.given import number, pair
 from torsor.human.support import SIDES, above_zero
 from torsor.model import Robot
 
@@ -30,6 +31,7 @@ class Backpack:
     def __post_init__(self) -> None:
         for name in ("mass", "behind", "size"):
             above_zero(getattr(self, name), name, "backpack")
+        number(self.height, "height", "backpack")
 
     def on(self, body: Robot) -> Robot:
         """Return a body that carries it."""
@@ -60,6 +62,8 @@ class Box:
     def __post_init__(self) -> None:
         for name in ("mass", "width"):
             above_zero(getattr(self, name), name, "box")
+        pair((self.near, self.far), "near, far", "box")
+        pair((self.low, self.high), "low, high", "box")
 
     def on(self, body: Robot) -> Robot:
         """Return a body that carries it."""

@@ -104,6 +104,8 @@ def _peaks(stride: "Stride") -> Table:
     title = (
         f"{stride.side.capitalize()} stride: {step.speed:g} m/s, steps of {step.length:g} m, {stride.body.mass:.1f} kg"
     )
+    if not stride.result.is_feasible:
+        title += f"; it does not keep its constraints: {stride.result.status}"
     table = _table(title, "what", "least", "most", "unit")
     for key, unit, digits in (("angles", "degrees", 1), ("moments", "N m/kg", 2), ("powers", "W/kg", 2)):
         for name, ends in found[key].items():

@@ -139,7 +139,7 @@ class Walk(Support):
     def __post_init__(self) -> None:
         if not isinstance(self.step, Step):
             raise ModelError(describe(f"step is {self.step!r}", where="walk", allowed="a torsor.human.Step"))
-        if self.steps not in (1, 2):
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps not in (1, 2):
             raise ModelError(describe(f"steps is {self.steps!r}", where="walk", allowed="1 or 2"))
 
     @property

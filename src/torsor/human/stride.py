@@ -57,6 +57,9 @@ class Stride:
     side: str = "right"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.result, MotionResult):
+            allowed = "what solve() of torsor.human.walking() returns"
+            raise ModelError(describe(f"result is {self.result!r}", where="stride", allowed=allowed))
         walked(self.result.problem)
         if self.side not in SIDES:
             raise ModelError(describe(f"side is {self.side!r}", where="stride", allowed=", ".join(map(repr, SIDES))))

@@ -25,7 +25,7 @@ FORE = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
 
 # Where feet push and may be pushed, in parts of a foot's length from the heel, and of half its width.
 PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # in front at toe-off; behind at the start, and at the end
-FLAT_ENDS, FORE_ENDS = (0.02, 0.686), (0.7255, 0.98)
+FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # they touch at the ball: pressure cannot jump
 WIDE, LONG = 0.667, 0.147  # half the box about the point of pressure while both feet stand
 MEET = 4.0  # how high the lines of the feet's forces meet: about where the centre of mass is
 

@@ -18,6 +18,8 @@ from torsor.errors import ModelError, describe
 from torsor.human.bodies import check_body, shared
 from torsor.human.contacts import Clears, Stands, contacts
 from torsor.human.forces import Balance, Effort, JointReactions, Torques, Unbalance
+from torsor.human.gait import FLIP
+from torsor.human.given import table
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.schedule import Step, Walk
@@ -75,7 +77,8 @@ def walking(
     Clavicles, wrists, neck, head and the upper spine are frozen, so that 38 of the 55 coordinates move. ``frozen`` adds
     {coordinate: angle (rad)}, and ``strength`` has {coordinate: factor} of strengths; both may be one-sided with
     ``steps=2``, where left and right need not do the same, and accelerations go on. ``curves`` bound hips, knees and
-    ankles by what they can at their angles and speeds. ``planar`` freezes all that is not forward and up.
+    ankles by what they can at their angles and speeds (``StrengthCurves``), times these factors too. ``planar`` freezes
+    what is not forward or up.
 
     ``objective`` weighs "effort", "balance" (moments about the middle of the support) and "reaction" (forces in hips,
     knees and ankles); {"effort": 1.0} by default. ``habits`` keep the walk like that of people.
@@ -88,14 +91,18 @@ def walking(
     body, step = library.human() if body is None else body, Step() if step is None else step
     check_body(body, "walk")
     habits, walk = Habits() if habits is None else habits, Walk(step, steps)
+    frozen, strength = table(frozen, "frozen", "walk"), table(strength, "strength", "walk")
+    for what, value, kind in (("body", body, Robot), ("habits", habits, Habits), ("planar", planar, bool)):
+        if not isinstance(value, kind):
+            raise ModelError(describe(f"{what} is {value!r}", where="walk", allowed=f"a {kind.__name__}"))
     settings = _version(version, points=points, nodes=nodes, slack=slack, slip=slip, order=order)
     body = _placed(body, load, slope)
     above_zero(friction, "friction", "walk")
-    held = _frozen(body, frozen or {}, planar)
+    held = _frozen(body, frozen, planar)
     names = [name for name in body.coordinate_names if name not in held]
     given: dict[str, Any] = {"body": body, "support": walk, "friction": friction, "strength": _strength(body, strength)}
     if steps == 1:
-        _refuse_sides(held, given["strength"])
+        _refuse_sides(body, held, given["strength"])
     constraints: list[Rows | Ends] = [
         _repeated(names, walk, max(settings["order"], steps)),
         _ranges(body, names, habits, slope, isinstance(load, Box)),
@@ -131,12 +138,18 @@ def _nodes(count: int, steps: int) -> Array:
 
 def _version(name: str, **given: Any) -> dict[str, Any]:
     """Return the settings of a version, with those that are given in place of its own."""
-    if name not in VERSIONS:
+    if name not in tuple(VERSIONS):
         raise ModelError(describe(f"version is {name!r}", where="walk", allowed=", ".join(map(repr, VERSIONS))))
     found = {**VERSIONS[name], **{key: value for key, value in given.items() if value is not None}}
     for key in ("slack", "slip"):
-        if not (isinstance(found[key], (int, float)) and found[key] > 0):
-            raise ModelError(describe(f"{key} is {found[key]!r}", where="walk", allowed="a number above 0"))
+        above_zero(found[key], key, "walk")
+    points, nodes = found["points"], found["nodes"]
+    if isinstance(points, bool) or not isinstance(points, int):
+        raise ModelError(describe(f"points is {points!r}", where="walk", allowed="a whole number"))
+    whole = isinstance(nodes, int) and not isinstance(nodes, bool) and nodes > 1
+    if not whole and not isinstance(nodes, (list, tuple, np.ndarray)):
+        allowed = "a whole number from 2, or shares of a step from 0 to 1"
+        raise ModelError(describe(f"nodes is {nodes!r}", where="walk", allowed=allowed))
     return found
 
 
@@ -144,10 +157,15 @@ def _placed(body: Robot, load: Backpack | Box | None, slope: float) -> Robot:
     """Return the body with its load, on a slope: axes are those of the ground, so that gravity turns."""
     if load is not None and not isinstance(load, Backpack | Box):
         raise ModelError(describe(f"load is {load!r}", where="walk", allowed="a Backpack or a Box"))
-    if not (isinstance(slope, (int, float)) and abs(slope) < math.pi / 4):
+    if isinstance(slope, bool) or not (isinstance(slope, (int, float)) and abs(slope) < math.pi / 4):
         raise ModelError(describe(f"slope is {slope!r}", where="walk", allowed="rad, between -pi/4 and pi/4"))
+    size = -float(body.gravity[1])
+    if body.gravity[0] or body.gravity[2] or not size > 0:
+        allowed = "(0, -g, 0): y points up"
+        raise ModelError(
+            describe(f"gravity is {body.gravity.tolist()}", where="walk", allowed=allowed, fix="give slope=...")
+        )
     loaded = body if load is None else load.on(body)
-    size = float(np.linalg.norm(body.gravity))
     return loaded.with_gravity([0.0, -size * math.cos(slope), -size * math.sin(slope)])
 
 
@@ -168,9 +186,8 @@ def _frozen(body: Robot, given: Mapping[str, float], planar: bool) -> dict[str, 
     return held | dict(given)
 
 
-def _strength(body: Robot, given: Mapping[str, float] | None) -> dict[str, float]:
-    found = dict(given or {})
-    for name, factor in found.items():
+def _strength(body: Robot, given: dict[str, float]) -> dict[str, float]:
+    for name, factor in given.items():
         if name not in body.coordinate_names[6:]:
             allowed = ", ".join(body.coordinate_names[6:])
             raise ModelError(describe(f"strength names {name!r}", where="walk", allowed=allowed))
@@ -179,7 +196,7 @@ def _strength(body: Robot, given: Mapping[str, float] | None) -> dict[str, float
             raise ModelError(
                 describe(what, where="walk", allowed="a factor above 0 of the body's own", fix="freeze it")
             )
-    return found
+    return given
 
 
 def _curves(curves: StrengthCurves | None, given: Any) -> list[Rows]:
@@ -188,8 +205,15 @@ def _curves(curves: StrengthCurves | None, given: Any) -> list[Rows]:
     return [] if curves is None else [Strengths(curves=curves, **given, name="strength curves")]
 
 
-def _refuse_sides(held: Mapping[str, float], strength: Mapping[str, float]) -> None:
+def _refuse_sides(body: Robot, held: Mapping[str, float], strength: Mapping[str, float]) -> None:
     """Refuse sides that differ, where the second step is to be the mirror image of the first."""
+    links = {link.name: link for link in body.links}
+    for name, link in links.items():
+        other = links[_other(name)]
+        mirrored = np.vstack([other.com * FLIP, other.inertia * np.outer(FLIP, FLIP), [other.mass] * 3])
+        if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
+            found = f"link {name} is not {_other(name)} in a mirror"
+            raise ModelError(describe(found, where="walk", fix="steps=2, or the same of the other side"))
     for what, values in (("frozen", held), ("strength", strength)):
         for name in values:
             if values.get(name) != values.get(_other(name)):
@@ -239,7 +263,7 @@ def _swing(body: Robot, walk: Walk, habits: Habits, names: list[str]) -> list[Ro
 
 
 def _objective(weights: Mapping[str, float] | None, moving: tuple[str, ...], habits: Habits, given: Any) -> list[Cost]:
-    weights = {"effort": 1.0} if weights is None else weights
+    weights = {"effort": 1.0} if weights is None else table(weights, "objective", "walk")
     for name, weight in weights.items():
         if name not in OBJECTIVES:
             allowed = ", ".join(map(repr, OBJECTIVES))

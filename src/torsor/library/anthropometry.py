@@ -103,7 +103,7 @@ class Body:
         if sex not in SEXES:
             raise ModelError(describe(f"sex is {sex!r}", where="human", allowed=", ".join(SEXES)))
         for what, value, (least, most) in (("height", height, HEIGHTS), ("mass", mass, MASSES)):
-            if not (isinstance(value, (int, float)) and least <= value <= most):
+            if isinstance(value, bool) or not (isinstance(value, (int, float, np.integer)) and least <= value <= most):
                 unit = "m" if what == "height" else "kg"
                 allowed = f"{least:g} to {most:g} {unit}"
                 raise ModelError(describe(f"{what} is {value!r}", where="human", allowed=allowed))

@@ -66,7 +66,7 @@ _SHOULDER = (
     _Axis("shoulder_rotation", Y, -90, 90, 50.0),
 )
 _ELBOW = (_Axis("elbow_flexion", _minus(X), 0, 145, 80.0), _Axis("pronation", Y, -90, 85, 20.0))
-_WRIST = (_Axis("wrist_flexion", Z, -50, 60, 20.0), _Axis("wrist_deviation", X, -30, 20, 20.0))
+_WRIST = (_Axis("wrist_flexion", Z, -50, 60, 20.0), _Axis("wrist_deviation", X, -20, 30, 20.0))
 _NECK = (
     _Axis("neck_flexion", X, -55, 60, 50.0),
     _Axis("neck_lateral", Z, -35, 35, 40.0),
@@ -149,6 +149,8 @@ def human(
         ('right_hip_flexion', 'right_hip_adduction', 'right_hip_rotation')
     """
     body = Body(height, mass, sex)
+    if segments is not None and not isinstance(segments, Mapping):
+        raise ModelError(describe(f"segments is {segments!r}", where="human", allowed="a table, {name: Link}"))
     s, made = body.scale, _Builder(mass * height / (73.0 * 1.741))
     legs = body["thigh"].length + body["shank"].length + ANKLE * s
     lower, middle, upper, head = (body[name] for name in ("lower trunk", "middle trunk", "upper trunk", "head"))

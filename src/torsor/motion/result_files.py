@@ -23,6 +23,7 @@ __all__ = ["load", "save", "to_csv"]
 
 VERSION = 1
 LONGEST, MOST = 1000, 10**9  # letters of a status, and iterations
+SAME = 1e-6  # within which the objective of a problem is that in its file
 OUTSIDE = 1e-3  # by which solvers leave a variable outside its bounds at most
 # What reading a file from anywhere may raise.
 _BROKEN = (ValueError, TypeError, ArithmeticError, MemoryError, AttributeError, EOFError, RuntimeError, OSError)
@@ -124,7 +125,10 @@ def _result(found: dict[str, NDArray[Any]], problem: "MotionProblem") -> MotionR
     multipliers = found["multipliers"], found["bound_multipliers"]
     if (np.maximum(program.lower - found["x"], found["x"] - program.upper) > OUTSIDE).any():
         raise ValueError("variables outside their bounds")
-    away = violation(program, found["x"], program.value(found["x"])[1])
+    value, rows = program.value(found["x"])
+    if is_solved and not abs(value - objective) <= SAME * max(1.0, abs(objective)):
+        raise ValueError(f"its objective is {objective:.9g}, and {value:.9g} in this problem, which is another one")
+    away = violation(program, found["x"], rows)
     outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, away)
     passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
     setup, seconds = found["seconds"].tolist()

@@ -82,7 +82,8 @@ def _term(term: Cost | Rows | Ends, where: str) -> Table:
     kind = kind_of(type(term))
     where = f"{where}: {term.title}"
     if kinds(Cost, Rows, Ends).get(kind) is not type(term):
-        raise error(where, f"{type(term).__name__} is no term of Torsor", fix="keep this problem in Python")
+        found = f"{type(term).__name__} of {type(term).__module__} cannot be written to a file"
+        raise error(where, found, "terms of torsor.motion", "keep this problem in Python")
     return {KEY: kind} | _entries(term, where)
 
 
