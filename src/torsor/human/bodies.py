@@ -62,15 +62,6 @@ def shared(body: Robot) -> Shared:
     )
 
 
-def check_names(body: Robot) -> None:
-    """Refuse a robot that does not have the coordinates of a human."""
-    if body.coordinate_names[:6] != GLOBAL or body.coordinate_names != _usual().robot.coordinate_names:
-        allowed = "a body with the coordinates of torsor.library.human()"
-        raise ModelError(
-            describe(f"robot {body.name!r}", allowed=allowed, fix="freeze coordinates in place of removing them")
-        )
-
-
 @cache
 def _usual() -> Parametric[Robot]:
     body = library.human()

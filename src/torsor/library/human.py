@@ -162,8 +162,6 @@ def human(
         _arm(made, side, sign, body, s)
     _head(made, upper, head, s)
     names, own = [link.name for link in made.links], {} if segments is None else segments
-    if not isinstance(own, Mapping):
-        raise ModelError(describe(f"segments is {own!r}", where="human", allowed="{name: Link}"))
     for name, link in own.items():
         if name not in names:
             allowed = ", ".join(each for each in names if "/" not in each)
