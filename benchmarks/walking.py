@@ -114,7 +114,7 @@ def peer(problem: MotionProblem) -> None:
         given = [*motion, T, ca.DM(batch.s).T, ca.repmat(held, 1, count), ca.DM(traced.data(batch.s)).T]
         found, cost = values.map(count)(*given)
         rows.append(ca.vec(found))
-        f += ca.dot(ca.DM(batch.weights), cost)
+        f += ca.dot(ca.DM(batch.weights).T, cost)
     for equation in program.linear.equations:
         row = ca.MX(0)
         for part in equation.parts:
@@ -210,9 +210,9 @@ def main() -> None:
     if options.cold:
         with tempfile.TemporaryDirectory() as folder:
             command, environment = [sys.executable, "-c", _COLD], os.environ | {"TORSOR_CACHE": folder}
-            for title in ("empty", "warm"):
+            for title in ("an empty", "a warm"):
                 run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-                print(f"\nprocess with a {title} cache, both phases: {float(run.stdout):.1f} s")
+                print(f"\nprocess with {title} cache, both phases: {float(run.stdout):.1f} s")
 
 
 if __name__ == "__main__":
