@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.human.landmarks import landmark
-from torsor.human.support import SIDES, Stance, Support
+from torsor.human.support import FORE, SIDES, WHOLE, Stance, Support
 from torsor.model import Robot
 from torsor.motion import Node
 from torsor.motion.terms import Bound, Rows
@@ -17,6 +17,7 @@ __all__ = ["Clears", "Stands", "contacts"]
 
 Array = NDArray[np.float64]
 AXES = "xyz"
+PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # what stands, by its points
 
 
 def _local(body: Robot, frame: str) -> tuple[str, Array]:
@@ -101,15 +102,18 @@ def contacts(body: Robot, support: Support, slack: float, slip: float | None, ax
     ``axes`` are those along which points are held at all.
     """
     found: list[Rows] = []
-    for index, stance in enumerate(support.stances):
+    names = list[str]()
+    for stance in support.stances:
         during = (stance.first, stance.last)
-        name = f"{stance.side} foot stands, {index}"
+        part = PARTS.get(stance.points, stance.points[0][0])
+        again = sum(each.startswith(f"{stance.side} {part} stands") for each in names)
+        names.append(f"{stance.side} {part} stands" + (f", {again + 1}" if again else ""))
         held = [(point, "".join(axis for axis in own if axis in axes)) for point, own in stance.points]
         stance = stance._replace(points=tuple((point, own) for point, own in held if own))
-        found.append(Stands(body=body, stance=stance, slack=slack, slip=slip, during=during, name=name))
+        found.append(Stands(body=body, stance=stance, slack=slack, slip=slip, during=during, name=names[-1]))
     for side in SIDES:
         for point in ("heel", "ball", "toe"):
             for k, during in enumerate(support.free(side, point)):
-                name = f"{side} {point} above the ground" + (f", {k}" if k else "")
+                name = f"{side} {point} above the ground" + (f", {k + 1}" if k else "")
                 found.append(Clears(body=body, side=side, point=point, height=-slack, during=during, name=name))
     return found

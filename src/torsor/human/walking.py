@@ -92,7 +92,7 @@ def walking(
     check_body(body, "walk")
     habits, walk = Habits() if habits is None else habits, Walk(step, steps)
     frozen, strength = table(frozen, "frozen", "walk"), table(strength, "strength", "walk")
-    for what, value, kind in (("body", body, Robot), ("habits", habits, Habits), ("planar", planar, bool)):
+    for what, value, kind in (("habits", habits, Habits), ("planar", planar, bool)):
         if not isinstance(value, kind):
             raise ModelError(describe(f"{what} is {value!r}", where="walk", allowed=f"a {kind.__name__}"))
     settings = _version(version, points=points, nodes=nodes, slack=slack, slip=slip, order=order)

@@ -87,6 +87,11 @@ class Search:
 
 def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
     """Return the motion that a solver finds, or raise a MotionError that says which constraints conflict."""
+    with threadpool_limits(1):  # matrices are small: threads of the linear algebra would wait for each other
+        return _solved(problem, start, search)
+
+
+def _solved(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
     warm = start.outcome if isinstance(start, MotionResult) else None
     if warm is not None and not (is_same_program(problem, start) and problem.program.m == start.program.m):
         warm = None
@@ -143,8 +148,7 @@ def _searched(
     program.slope(x)
     program.bend(x, np.zeros(program.m), 1.0)
     setup = perf_counter() - began
-    # Matrices are small here: threads of the linear algebra would wait for each other.
-    with Watch(search.progress, problem.name) as watch, threadpool_limits(1):
+    with Watch(search.progress, problem.name) as watch:
         settings = Settings(search.tolerance, search.iterations, max(search.seconds - setup, 1e-3), watch)
         if warm is not None:
             settings = replace(settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
