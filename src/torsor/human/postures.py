@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.human.landmarks import landmark
 from torsor.human.support import SIDES
 from torsor.model import Robot
 from torsor.motion import MotionProblem
@@ -61,8 +62,7 @@ def hips_apart(body: Robot) -> float:
         >>> round(hips_apart(torsor.library.human()), 3)
         0.17
     """
-    q = body.neutral()
-    return float(body.pose(q, "left_thigh")[0, 3] - body.pose(q, "right_thigh")[0, 3])
+    return float(landmark(body, "left_thigh")[0] - landmark(body, "right_thigh")[0])
 
 
 def standing(body: Robot) -> dict[str, float]:
@@ -100,9 +100,8 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
         (True, True)
     """
     size = _heights(body)
-    q = body.neutral()
     shoulder, elbow, hand = (
-        float(body.pose(q, f"right_{place}")[1, 3]) for place in ("upper_arm", "forearm", "knuckles")
+        float(landmark(body, f"right_{place}")[1]) for place in ("upper_arm", "forearm", "knuckles")
     )
     trunk, upper, fore = shoulder - size.hip, shoulder - elbow, elbow - hand
     for down in np.linspace(0.0, 0.6, 25).tolist():  # of the hips, in parts of their height
@@ -132,8 +131,7 @@ class _Sizes:
 
 
 def _heights(body: Robot) -> _Sizes:
-    q = body.neutral()
-    hip, knee, foot, heel = (body.pose(q, f"right_{each}")[:3, 3] for each in ("thigh", "shank", "foot", "heel"))
+    hip, knee, foot, heel = (landmark(body, f"right_{each}") for each in ("thigh", "shank", "foot", "heel"))
     values = hip[1] - heel[1], foot[1] - heel[1], hip[1] - knee[1], knee[1] - foot[1], foot[2] - heel[2]
     return _Sizes(*(float(each) for each in values))
 

@@ -132,7 +132,7 @@ def _energy(stride: "Stride") -> Table:
     table.add_row("all joints", f"{found.positive:.2f}", f"{found.negative:.2f}", f"{found.joints:.2f}")
     table.add_row("ground, at feet that slip or roll", "", "", f"{found.ground:.2f}")
     table.add_row("change of energy", "", "", f"{found.change:.2f}")
-    table.add_row("left of the balance", "", "", f"{found.residual:.1e}")
+    table.add_row("what the balance leaves over", "", "", f"{found.residual:.1e}")
     table.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
     return table
 
