@@ -220,7 +220,7 @@ def _simulation_options(command: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status: 0, or 1 after an error that is the input's.
+    """Run the command line and return its exit status: 0, 1 after an error that is the input's, 130 after Ctrl-C.
 
     Example:
         >>> main(["info", "no_such_robot"])
@@ -236,6 +236,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except (ValueError, OSError, ImportError, SimulationError, MotionError) as error:
             errors.print(f"[bold red]error[/bold red]: {escape(str(error))}", highlight=False, soft_wrap=True)
             status = 1
+        except KeyboardInterrupt:
+            errors.print("stopped by Ctrl-C, before there was anything to keep", highlight=False, soft_wrap=True)
+            status = 130
     for warning in caught:
         errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}", highlight=False, soft_wrap=True)
     return status

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human import TASKS, Box, Foot, Sitting, Standing, joint_torques, lifting, reaching, standing_up
+from torsor.human import TASKS, Box, Foot, Sitting, Standing, joint_torques, lifting, plot_task, reaching, standing_up
 from torsor.human.postures import BUTTOCKS, crouching, sitting, standing
 from torsor.human.support import Support
 
@@ -145,13 +145,15 @@ def test_a_body_stands_up_in_equilibrium_with_seat_and_ground() -> None:
 
 
 @pytest.mark.slow
-def test_a_target_is_reached_with_the_hand_and_one_too_far_is_named() -> None:
+def test_a_target_is_reached_with_the_hand_and_one_too_far_is_named(tmp_path: Path) -> None:
     target = (-0.2, 1.1, 0.75)
     result = reaching(target=target).solve()
     assert result.is_solved
     np.testing.assert_allclose(result.robot.pose(result.q[-1], "right_knuckles")[:3, 3], target, atol=1e-4)
     assert np.abs(equilibrium(result)[:, :6]).max() < 1e-8
     assert np.abs(joint_torques(result) - equilibrium(result)).max() < 1e-8
+    plot_task(result, tmp_path / "reach.png")
+    assert (tmp_path / "reach.png").stat().st_size > 10_000
     with pytest.raises(torsor.motion.MotionError, match="right hand at the target") as error:
         reaching(target=(-0.2, 1.2, 1.5)).solve()
     assert error.value.result is not None and error.value.violation > 0.01

@@ -107,3 +107,12 @@ def test_parallel_robots_are_shown_counted_and_simulated(capsys: pytest.CaptureF
     assert main(["count", "three_rrr"]) == 0
     assert main(["simulate", "three_rrr", "--duration", "0.01"]) == 0
     assert "done" in capsys.readouterr().out
+
+
+def test_ctrl_c_before_there_is_a_result_is_told_in_words(monkeypatch, capsys) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("torsor.predicting._problem", interrupted)
+    assert main(["predict", "walk"]) == 130
+    assert "stopped by Ctrl-C" in capsys.readouterr().err
