@@ -12,9 +12,9 @@ from torsor.errors import ModelError, describe
 from torsor.human.forces import Grounded
 from torsor.human.schedule import Walk
 from torsor.human.stride import Stride
-from torsor.human.support import above_zero
 from torsor.model import Robot
 from torsor.motion import MotionResult
+from torsor.motion.terms import positive
 
 __all__ = ["ARROW", "LONG", "animate", "draw", "figure_of", "landmarks", "skeleton"]
 
@@ -214,7 +214,7 @@ def animate(result: MotionResult, path: str | Path, rate: int = 25, slower: floa
         )
     if isinstance(rate, bool) or not isinstance(rate, int) or rate < 1:
         raise ModelError(describe(f"rate is {rate!r}", where="animate", allowed="a whole number from 1"))
-    above_zero(slower, "slower", "animate")
+    positive(slower, "slower", "animate")
     figure = figure_of(8.0, 5.2, tidy=False)
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.93)
     try:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from torsor.human.given import number, pair
-from torsor.human.support import SIDES, above_zero
+from torsor.human.support import SIDES
 from torsor.model import Robot
+from torsor.motion.terms import positive
 
 __all__ = ["Backpack", "Box"]
 
@@ -30,7 +31,7 @@ class Backpack:
 
     def __post_init__(self) -> None:
         for name in ("mass", "behind", "size"):
-            above_zero(getattr(self, name), name, "backpack")
+            positive(getattr(self, name), name, "backpack")
         number(self.height, "height", "backpack")
 
     def on(self, body: Robot) -> Robot:
@@ -61,7 +62,7 @@ class Box:
 
     def __post_init__(self) -> None:
         for name in ("mass", "width"):
-            above_zero(getattr(self, name), name, "box")
+            positive(getattr(self, name), name, "box")
         pair((self.near, self.far), "near, far", "box")
         pair((self.low, self.high), "low, high", "box")
 

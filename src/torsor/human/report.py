@@ -9,6 +9,7 @@ from rich.table import Table
 
 from torsor.human.gait import JOINTS
 from torsor.human.references import REFERENCES, SOURCES
+from torsor.motion.report import titled_table
 
 if TYPE_CHECKING:
     from torsor.human.stride import Stride
@@ -92,13 +93,6 @@ def plain(stride: "Stride") -> dict[str, Any]:
     }
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right")
-    return table
-
-
 def _peaks(stride: "Stride") -> Table:
     found, step = peaks(stride), stride.step
     title = (
@@ -106,7 +100,7 @@ def _peaks(stride: "Stride") -> Table:
     )
     if not stride.result.is_feasible:
         title += f"; it does not keep its constraints: {stride.result.status}"
-    table = _table(title, "what", "least", "most", "unit")
+    table = titled_table(title, "what", "least", "most", "unit")
     for key, unit, digits in (("angles", "degrees", 1), ("moments", "N m/kg", 2), ("powers", "W/kg", 2)):
         for name, ends in found[key].items():
             words = name.replace("_", " ") + (" power" if key == "powers" else " moment" if key == "moments" else "")
@@ -124,7 +118,7 @@ def _peaks(stride: "Stride") -> Table:
 
 def _energy(stride: "Stride") -> Table:
     found = stride.energy
-    table = _table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "both")
+    table = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "both")
     for name, work in found.work.items():
         cells = (f"{each:.2f}" for each in (work.positive, work.negative, work.total))
         table.add_row(name.replace("_", " "), *cells)
@@ -138,7 +132,7 @@ def _energy(stride: "Stride") -> Table:
 
 
 def _likeness(stride: "Stride") -> Table:
-    table = _table("Beside people", "curve", "correlation", "rms", "unit", "source")
+    table = titled_table("Beside people", "curve", "correlation", "rms", "unit", "source")
     for name, each in stride.likeness().items():
         reference = REFERENCES[name]
         words = name.split(",")[0].replace("_", " ")

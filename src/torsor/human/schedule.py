@@ -27,9 +27,8 @@ from torsor.human.support import (
     Foot,
     Stance,
     Support,
-    above_zero,
 )
-from torsor.motion.terms import TOUCHING
+from torsor.motion.terms import TOUCHING, positive
 
 __all__ = ["Step", "Walk"]
 
@@ -66,7 +65,7 @@ class Step:
 
     def __post_init__(self) -> None:
         for name in ("length", "width", "speed"):
-            above_zero(getattr(self, name), name, "step")
+            positive(getattr(self, name), name, "step")
         shares = [self.flat, self.toe_off, self.heel_off, self.knee, self.ball_off]
         if not all(isinstance(each, (int, float)) for each in shares):
             raise ModelError(describe(f"shares are {shares}", where="step", allowed="numbers"))

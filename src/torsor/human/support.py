@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.human.landmarks import landmark
 from torsor.model import Robot
+from torsor.motion.terms import positive
 
-__all__ = ["FORE", "SIDES", "WHOLE", "Carried", "Foot", "Sitting", "Stance", "Standing", "Support", "above_zero"]
+__all__ = ["FORE", "SIDES", "WHOLE", "Carried", "Foot", "Sitting", "Stance", "Standing", "Support"]
 
 Array = NDArray[np.float64]
 SIDES = ("right", "left")
@@ -164,7 +165,7 @@ class Standing(Support):
     width: float = 0.2
 
     def __post_init__(self) -> None:
-        above_zero(self.width, "width", "standing")
+        positive(self.width, "width", "standing")
 
     @cached_property
     def stances(self) -> tuple[Stance, ...]:
@@ -202,9 +203,9 @@ class Sitting(Standing):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("height", "back"):
-            above_zero(getattr(self, name), name, "sitting")
+            positive(getattr(self, name), name, "sitting")
         for name in ("share", "off"):
-            if not above_zero(getattr(self, name), name, "sitting") < 1:
+            if not positive(getattr(self, name), name, "sitting") < 1:
                 found = f"{name} is {getattr(self, name)!r}"
                 raise ModelError(describe(found, where="sitting", allowed="a share between 0 and 1"))
 
@@ -219,19 +220,3 @@ class Sitting(Standing):
         feet, seat = super().carried(s, foot), self.seated(s)
         back = seat[:, 0] * (seat[:, 3] - feet.right[:, 1])
         return feet._replace(box=feet.box + np.outer(back, [0.0, 0.0, 1.0, 1.0]))
-
-
-def above_zero(value: object, what: str, where: str) -> float:
-    """Return a number that is finite and above 0.
-
-    Example:
-        >>> above_zero(2, "width", "step")
-        2.0
-    """
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.integer, np.floating))
-        or not 0 < value < np.inf
-    ):
-        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a finite number above 0"))
-    return float(value)

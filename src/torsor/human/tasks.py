@@ -20,12 +20,12 @@ from torsor.human.habits import Habits, Upright
 from torsor.human.loads import Box
 from torsor.human.places import BoxAt, BoxClears, BoxLevel, Placed
 from torsor.human.postures import BUTTOCKS, Task, both, crouching, hips_apart, sitting, standing
-from torsor.human.support import SIDES, Sitting, Standing, above_zero
+from torsor.human.support import SIDES, Sitting, Standing
 from torsor.human.walking import FROZEN
 from torsor.model import Robot
 from torsor.motion import End, MotionProblem, Phase, Positions, Start
 from torsor.motion.ends import Ends
-from torsor.motion.terms import Rows
+from torsor.motion.terms import Rows, positive
 
 __all__ = ["TASKS", "lifting", "reaching", "standing_up"]
 
@@ -106,7 +106,7 @@ def lifting(
             )
         ),
         BoxLevel(**given, name="box level"),
-        BoxClears(**given, depth=above_zero(depth, "depth", "lift"), name="box clear of the body"),
+        BoxClears(**given, depth=positive(depth, "depth", "lift"), name="box clear of the body"),
     ]
     most = math.radians(_angle(lean, "lean", "lift"))
     rows.append(Upright(body=body, sway=np.inf, lean=(-np.inf, math.sin(most)), name="lean of the chest"))
@@ -143,7 +143,7 @@ def standing_up(
     """
     body = _body(body, "stand-up")
     legs, still = (
-        sitting(body, above_zero(seat, "seat", "stand-up"), "stand-up"),
+        sitting(body, positive(seat, "seat", "stand-up"), "stand-up"),
         dict.fromkeys(_moving(body, symmetric), 0.0),
     )
     first, last, back = still | both(LAP) | legs, still | standing(body), -legs["tz"]
@@ -253,11 +253,11 @@ def _task(
 
 
 def _phase(duration: float, points: int, nodes: int, where: str) -> Phase:
-    return Phase(above_zero(duration, "duration", where), points=points, nodes=nodes, quadrature="trapezoid")
+    return Phase(positive(duration, "duration", where), points=points, nodes=nodes, quadrature="trapezoid")
 
 
 def _angle(value: Any, what: str, where: str) -> float:
-    if not above_zero(value, what, where) <= 90:
+    if not positive(value, what, where) <= 90:
         raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="an angle from 0 to 90 (degrees)"))
     return float(value)
 

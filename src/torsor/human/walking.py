@@ -18,17 +18,17 @@ from torsor.errors import ModelError, describe
 from torsor.human.bodies import check_body, shared
 from torsor.human.contacts import Clears, Stands, contacts
 from torsor.human.forces import Balance, Effort, JointReactions, Torques, Unbalance
-from torsor.human.gait import FLIP
+from torsor.human.gait import FLIP, mirror
 from torsor.human.given import table
 from torsor.human.habits import Habits
 from torsor.human.loads import Backpack, Box
 from torsor.human.schedule import Step, Walk
 from torsor.human.strength import StrengthCurves, Strengths
-from torsor.human.support import SIDES, above_zero
+from torsor.human.support import SIDES
 from torsor.model import Robot
 from torsor.motion import MotionProblem, Periodic, Phase, Positions, Symmetric
 from torsor.motion.ends import Ends
-from torsor.motion.terms import Cost, Rows
+from torsor.motion.terms import Cost, Rows, positive
 
 __all__ = ["FROZEN", "VERSIONS", "walking"]
 
@@ -97,7 +97,7 @@ def walking(
             raise ModelError(describe(f"{what} is {value!r}", where="walk", allowed=f"a {kind.__name__}"))
     settings = _version(version, points=points, nodes=nodes, slack=slack, slip=slip, order=order)
     body = _placed(body, load, slope)
-    above_zero(friction, "friction", "walk")
+    positive(friction, "friction", "walk")
     held = _frozen(body, frozen, planar)
     names = [name for name in body.coordinate_names if name not in held]
     given: dict[str, Any] = {"body": body, "support": walk, "friction": friction, "strength": _strength(body, strength)}
@@ -142,7 +142,7 @@ def _version(name: str, **given: Any) -> dict[str, Any]:
         raise ModelError(describe(f"version is {name!r}", where="walk", allowed=", ".join(map(repr, VERSIONS))))
     found = {**VERSIONS[name], **{key: value for key, value in given.items() if value is not None}}
     for key in ("slack", "slip"):
-        above_zero(found[key], key, "walk")
+        positive(found[key], key, "walk")
     points, nodes = found["points"], found["nodes"]
     if isinstance(points, bool) or not isinstance(points, int):
         raise ModelError(describe(f"points is {points!r}", where="walk", allowed="a whole number"))
@@ -226,9 +226,10 @@ def _repeated(names: list[str], walk: Walk, order: int) -> Ends:
     ahead = {"tz": walk.steps * walk.step.length}
     if walk.steps == 2:
         return Periodic(shifts=ahead, order=order, name="the next stride is the same")
-    partners = {name: _other(name) for name in names if _other(name) != name}
-    odd = [name for name in names if name in ("tx", "yaw", "list") or name.endswith(("lateral", "axial"))]
-    return Symmetric(partners=partners, signs=dict.fromkeys(odd, -1.0), shifts=ahead, order=order, name="symmetry")
+    others, signs = mirror(tuple(names))
+    partners = {name: names[k] for name, k in zip(names, others, strict=True)}
+    turned = dict(zip(names, signs.tolist(), strict=True))
+    return Symmetric(partners=partners, signs=turned, shifts=ahead, order=order, name="symmetry")
 
 
 def _ranges(body: Robot, names: list[str], habits: Habits, slope: float, holding: bool) -> Rows:

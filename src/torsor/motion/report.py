@@ -13,12 +13,13 @@ from torsor.motion.constraints import VARIABLES
 if TYPE_CHECKING:
     from torsor.motion.result import MotionResult
 
-__all__ = ["plain", "tables", "text"]
+__all__ = ["plain", "tables", "text", "titled_table"]
 
 MOST = 10  # bounds that are shown
 
 
-def _table(title: str, *columns: str) -> Table:
+def titled_table(title: str, *columns: str) -> Table:
+    """Return an empty table with its title and its columns, the first to the left and the others to the right."""
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right")
@@ -26,7 +27,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _figures(result: "MotionResult") -> Table:
-    table = _table(f"Motion {escape(result.problem.name)}", "what", "value")
+    table = titled_table(f"Motion {escape(result.problem.name)}", "what", "value")
     counts = result.counts
     rows = {
         "status": escape(result.status),
@@ -48,7 +49,7 @@ def _figures(result: "MotionResult") -> Table:
 
 
 def _constraints(result: "MotionResult") -> Table:
-    table = _table("Constraints", "name", "rows", "active", "violation", "scaled", "between")
+    table = titled_table("Constraints", "name", "rows", "active", "violation", "scaled", "between")
     for title, group in result.constraints.items():
         sizes = (f"{each:.1e}" for each in (group.violation, group.scaled, group.fine))
         table.add_row(escape(title), str(group.count), str(group.active), *sizes)
@@ -57,7 +58,7 @@ def _constraints(result: "MotionResult") -> Table:
 
 def _sensitivities(result: "MotionResult") -> Table:
     """Return the bounds that the objective depends on most."""
-    table = _table("What the objective changes by with a bound", "name", "of", "side", "dJ/d(bound)")
+    table = titled_table("What the objective changes by with a bound", "name", "of", "side", "dJ/d(bound)")
     felt = [
         (title, label, side, value)
         for title, group in result.constraints.items()
@@ -70,7 +71,7 @@ def _sensitivities(result: "MotionResult") -> Table:
 
 
 def _passes(result: "MotionResult") -> Table:
-    table = _table("Refinement", "round", "nodes", "violation between", "objective", "iterations")
+    table = titled_table("Refinement", "round", "nodes", "violation between", "objective", "iterations")
     for number, each in enumerate(result.passes):
         table.add_row(
             str(number), str(each.nodes), f"{each.violation:.2e}", f"{each.objective:.8g}", str(each.iterations)

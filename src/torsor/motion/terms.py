@@ -209,7 +209,8 @@ def positive(value: Any, what: str, where: str) -> float:
         >>> positive(2, "width", "effort")
         2.0
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
+    plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not plain or not 0 < value < np.inf:
         raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a finite number above 0"))
     return float(value)
 
