@@ -16,8 +16,8 @@ import numpy as np
 
 import torsor
 from torsor.bench.measure import robot_file
-from torsor.compiler.llvm_code import write_llvm
-from torsor.compiler.native import HUGE, emit_here, link, vector_width
+from torsor.compiler.llvm.code import write_llvm
+from torsor.compiler.llvm.native import HUGE, emit_here, link, vector_width
 from torsor.compiler.program import read_program
 from torsor.dynamics import Request, trace
 from torsor.spatial import axis_frame, from_pseudo_inertia, make_pose

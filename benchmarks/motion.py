@@ -32,7 +32,7 @@ from torsor.motion.problems import PROBLEMS
 start = time.process_time()
 problem = PROBLEMS[sys.argv[1]]()
 x, program = problem.guess(), problem.program
-program.value(x), program.slope(x), program.bend(x, np.zeros(program.m), 1.0)
+program.value(x), program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0)
 print(time.process_time() - start)
 """
 

@@ -25,7 +25,7 @@ import numpy as np
 from torsor import library
 from torsor.human import Backpack, Box, Step, Stride, bent_start, walking
 from torsor.motion import MotionProblem, MotionResult
-from torsor.motion.solvers.ipopt import ipopt_options
+from torsor.optimisation.ipopt import ipopt_options
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default (thesis)": {},
@@ -89,11 +89,11 @@ def evaluations(problem: MotionProblem, x: Any) -> None:
     def rows() -> None:
         at = points.pop()
         program.value(at)
-        program.slope(at)
+        program.jacobian(at)
 
     print("| one evaluation | ms |\n|---|---|")
     print(f"| all constraints and their Jacobian | {best(rows, 15):.2f} |")
-    print(f"| exact Hessian | {best(lambda: program.bend(points.pop(), multipliers, 1.0), 15):.2f} |", flush=True)
+    print(f"| exact Hessian | {best(lambda: program.hessian(points.pop(), multipliers, 1.0), 15):.2f} |", flush=True)
 
 
 def peer(problem: MotionProblem) -> None:

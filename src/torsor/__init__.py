@@ -11,13 +11,13 @@ from torsor.compiler import cache, compile
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
 from torsor.identification import identify
-from torsor.loops import AssemblyError, Mobility
-from torsor.model import Robot
+from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual
 from torsor.motion import MotionError, MotionProblem, MotionResult
 from torsor.parallel import Leg, ParallelRobot
-from torsor.parametric import Parametric
-from torsor.reading import assemble, from_dh, from_mdh, from_screws, load
-from torsor.robot import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual
+from torsor.robot.load import assemble, from_dh, from_mdh, from_screws, load
+from torsor.robot.loops import AssemblyError, Mobility
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot
 from torsor.simulation import SimulationError, Trajectory, simulate
 
 __version__ = "0.1.0"

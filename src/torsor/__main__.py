@@ -2,6 +2,6 @@
 
 import sys
 
-from torsor.cli import main
+from torsor.cli.main import main
 
 sys.exit(main())

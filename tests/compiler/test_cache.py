@@ -15,8 +15,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from torsor.compiler import Kernel, Signature, cache, native, recall
+from torsor.compiler import Kernel, Signature, cache, recall
 from torsor.compiler.kernel import compile
+from torsor.compiler.llvm import native
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
 
@@ -25,7 +26,7 @@ PROGRAM = """
 import sys
 import casadi as ca
 import numpy as np
-from torsor.compiler import native
+from torsor.compiler.llvm import native
 from torsor.compiler.kernel import compile
 
 emit, compiled = native.emit, []
@@ -179,7 +180,7 @@ def test_a_damaged_file_is_compiled_again_and_healed(compiler, folder, damage):
 def test_code_of_another_machine_is_not_used(folder):
     assert finish(start()) == "compiled"
     elsewhere = """
-from torsor.compiler import native
+from torsor.compiler.llvm import native
 here = native.target_description()
 native.target_description = lambda: here + "|another machine"
 """

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.compiler import c_source
-from torsor.compiler.c_rules import C_RULES, CScalar
-from torsor.compiler.c_source import export_c
-from torsor.compiler.llvm_rules import RULES
+from torsor.compiler.c import source as c_source
+from torsor.compiler.c.rules import C_RULES, CScalar
+from torsor.compiler.c.source import export_c
+from torsor.compiler.llvm.rules import RULES
 from torsor.compiler.virtual_machine import VirtualMachine
-from torsor.export import export_c as export_robot
+from torsor.robot.export import export_c as export_robot
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 TYPES = {"float64": ctypes.c_double, "float32": ctypes.c_float}

@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from torsor.compiler import native
 from torsor.compiler.kernel import compile
+from torsor.compiler.llvm import native
 from torsor.compiler.virtual_machine import VirtualMachine
 
 DTYPES = ("float64", "float32")

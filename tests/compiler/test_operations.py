@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp
 
 from torsor.compiler.kernel import compile
-from torsor.compiler.llvm_rules import RULES, Emitter, Scalar
+from torsor.compiler.llvm.rules import RULES, Emitter, Scalar
 from torsor.compiler.virtual_machine import VirtualMachine
 
 DTYPES = ("float64", "float32")

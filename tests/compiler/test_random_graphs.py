@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from torsor.compiler.kernel import compile
-from torsor.compiler.llvm_code import PIECE, write_llvm
+from torsor.compiler.llvm.code import PIECE, write_llvm
 from torsor.compiler.program import read_program
 from torsor.compiler.virtual_machine import VirtualMachine
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.human.balance import ground_reaction
-from torsor.human.forces import Grounded
-from torsor.human.support import Foot, Support
-from torsor.model import Robot
+from torsor.human.contact.balance import ground_reaction
+from torsor.human.contact.support import Foot, Support
+from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult
+from torsor.robot.robot import Robot
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import pytest
 from tests.references.complex_steps import slopes_along
 
 from torsor.human import walking
-from torsor.human.balance import required
+from torsor.human.contact.balance import required
 from torsor.library import human
 
 
@@ -17,11 +17,11 @@ def test_the_required_wrench_is_differentiated_as_by_complex_steps() -> None:
     f, n = required(body.function("inverse_dynamics")(*state), state[0], origin)
     zmp = ca.vertcat(n[2], -n[0]) / f[1]
     values = ca.Function("ground", state, [f, n, zmp])
-    slope = ca.Function("slope", state, [ca.jacobian(ca.vertcat(f, n, zmp), ca.vertcat(*state))])
+    jacobian = ca.Function("jacobian", state, [ca.jacobian(ca.vertcat(f, n, zmp), ca.vertcat(*state))])
     at = [0.2 * rng.normal(size=55) for _ in state]
     ways = [rng.normal(size=(55, 4)) for _ in state]
     wanted = np.concatenate(slopes_along(values, at, ways))
-    found = slope(*at).full() @ np.concatenate(ways)
+    found = jacobian(*at).full() @ np.concatenate(ways)
     np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-9)
 
 
@@ -48,25 +48,25 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
     rows, cost, bent = slopes_along(function, at, ways)
     along = np.stack([ways[names.index(f"y_{d}")] for d in range(3)])  # (orders, N, ways), by rates in time
     scaled = along * T ** np.arange(3.0)[:, None, None]
-    slope, bent_kernel = traced.slope(False), traced.bend(False)
-    found = slope.call(**given)
-    pairs = slope.pairs
-    slopes = np.zeros((traced.m, 3, problem.program.layout.stretches[0].columns.shape[0]))
+    jacobian, bent_kernel = traced.jacobian(False), traced.hessian(False)
+    found = jacobian.call(**given)
+    pairs = jacobian.pairs
+    jacobians = np.zeros((traced.m, 3, problem.program.layout.stretches[0].columns.shape[0]))
     for d, entries in enumerate(found["rows"][k].reshape(3, -1)):
-        slopes[pairs[0], d, pairs[1]] = entries
-    np.testing.assert_allclose(np.einsum("rdi,diw->rw", slopes, scaled), rows, rtol=1e-9, atol=1e-8)
-    size = slopes[0].size
+        jacobians[pairs[0], d, pairs[1]] = entries
+    np.testing.assert_allclose(np.einsum("rdi,diw->rw", jacobians, scaled), rows, rtol=1e-9, atol=1e-8)
+    size = jacobians[0].size
     own = found["cost"][k][:size].reshape(3, -1)
     np.testing.assert_allclose(np.einsum("di,diw->w", own, scaled), cost[0], rtol=1e-9)
     count = len(batch.s)
-    bend = bent_kernel.call(**given, multipliers=np.tile(felt, (count, 1)), weight=np.full(count, 0.7))
-    N, (i, j) = slopes.shape[2], bent_kernel.blocks
+    hessian = bent_kernel.call(**given, multipliers=np.tile(felt, (count, 1)), weight=np.full(count, 0.7))
+    N, (i, j) = jacobians.shape[2], bent_kernel.blocks
     H = np.zeros((3, N, 3, N))
-    blocks = bend["blocks"][k].reshape(3, 3, -1)
+    blocks = hessian["blocks"][k].reshape(3, 3, -1)
     for d in range(3):
         for e in range(3):
             H[d, i, e, j] = H[e, j, d, i] = blocks[d, e]
-    J = bend["squares"][k].reshape(3, -1, N)
+    J = hessian["squares"][k].reshape(3, -1, N)
     H += 2 * 0.7 * np.einsum("dsi,esj->diej", J, J)
     wanted = bent.reshape(3, N, -1) / T ** np.arange(3.0)[:, None, None]  # by B c again
     np.testing.assert_allclose(

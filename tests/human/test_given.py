@@ -9,9 +9,9 @@ import pytest
 import torsor
 from torsor.human import Backpack, Box, Habits, Stride, ground_reaction, walking
 from torsor.library import human
+from torsor.mechanism import Link
 from torsor.motion import MotionResult
-from torsor.motion.solvers.outcome import Outcome
-from torsor.robot import Link
+from torsor.optimisation.outcome import Outcome
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 import torsor
 from torsor import human
 from torsor.errors import ModelError
-from torsor.human.bodies import shared
-from torsor.human.fatigue import JointLoads
+from torsor.human.body.fatigue import JointLoads
+from torsor.human.body.kernels import shared
 
 BODY = torsor.library.human()
 

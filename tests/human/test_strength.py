@@ -19,7 +19,7 @@ from torsor.human import (
     joint_strength,
     walking,
 )
-from torsor.human.strength import AGES, BLEND, CEILING, FLOOR, HALF, JOINTS, SEXES, Curve, Strengths
+from torsor.human.body.strength import AGES, BLEND, CEILING, FLOOR, HALF, JOINTS, SEXES, Curve, Strengths
 
 GROUPS = [(sex, age) for sex in SEXES for age in AGES]
 CURVES = [

@@ -9,13 +9,13 @@ import pytest
 
 import torsor
 from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness, walking
-from torsor.human.energy import Energy, Work
-from torsor.human.forces import Unbalance
-from torsor.human.gait import JOINTS, Samples, mirror
-from torsor.human.references import SOURCES
-from torsor.human.walking import FROZEN
+from torsor.human.contact.ground_contact import JOINTS, Samples, mirror
+from torsor.human.gait.energy import Energy, Work
+from torsor.human.gait.references import SOURCES
+from torsor.human.gait.walking import FROZEN
+from torsor.human.terms.forces import Unbalance
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
-from torsor.motion.solvers.outcome import Outcome
+from torsor.optimisation.outcome import Outcome
 from torsor.spatial import inverse_pose
 
 SAME = torsor.library.human().to(device="casadi")  # nothing of it is compiled

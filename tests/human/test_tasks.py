@@ -8,8 +8,8 @@ import pytest
 
 import torsor
 from torsor.human import TASKS, Box, Foot, Sitting, Standing, joint_torques, lifting, plot_task, reaching, standing_up
-from torsor.human.postures import BUTTOCKS, crouching, sitting, standing
-from torsor.human.support import Support
+from torsor.human.body.postures import BUTTOCKS, crouching, sitting, standing
+from torsor.human.contact.support import Support
 
 from .ground import equilibrium, wrenches
 

@@ -10,7 +10,7 @@ import pytest
 
 import torsor
 from torsor.human import Backpack, Box, Foot, Habits, Standing, Step, Stride, Walk, bent_start, ground_reaction, walking
-from torsor.human.bodies import shared
+from torsor.human.body.kernels import shared
 from torsor.library import human
 from torsor.motion import MotionError, MotionResult
 

@@ -10,8 +10,8 @@ import pytest
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import toml, toml_schema
 from torsor.formats.toml import read_toml, write_toml
-from torsor.robot import KINDS, Frame, Joint, Link, Mechanism, Motor, Spring, Visual, assemble
-from torsor.robot.parts import VISUAL_SIZES
+from torsor.mechanism import KINDS, Frame, Joint, Link, Mechanism, Motor, Spring, Visual, assemble
+from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "toml.md"

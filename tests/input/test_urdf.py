@@ -10,7 +10,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning
-from torsor.cli import main
+from torsor.cli.main import main
 
 SOUND = '<inertial><mass value="2"/><inertia ixx="0.3" iyy="0.2" izz="0.4"/></inertial>'
 

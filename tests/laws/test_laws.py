@@ -6,7 +6,7 @@ import pytest
 
 import torsor
 from torsor.dynamics import ALGORITHMS, Tree
-from torsor.robot.joints import KINDS
+from torsor.mechanism.joints import KINDS
 
 TREES = [(7, 0), (7, 1), (9, 2), (9, 3), (12, 4), (12, 5), (1, 6), (15, 7)]
 LARGE = [(12, 5), (15, 7)]

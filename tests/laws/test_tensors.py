@@ -6,7 +6,7 @@ import pytest
 
 import torsor
 from torsor.dynamics import Tree
-from torsor.dynamics.kinematics import Move
+from torsor.dynamics.recursions.kinematics import Move
 from torsor.spatial import make_pose, skew
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 import torsor
-from torsor.loops.mobility import quality
+from torsor.robot.loops.mobility import quality
 from torsor.spatial import from_rpy, make_pose
 
 from .mechanisms import chain, closed_chain, four_bar

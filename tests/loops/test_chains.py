@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.dynamics.closure import Closures, closure_error
-from torsor.dynamics.configuration import steps
-from torsor.dynamics.kinematics import moves
-from torsor.dynamics.relative import Chain
-from torsor.dynamics.tree import Tree
+from torsor.dynamics.loops.closure import Closures, closure_error
+from torsor.dynamics.loops.relative import Chain
+from torsor.dynamics.recursions.configuration import steps
+from torsor.dynamics.recursions.kinematics import moves
+from torsor.dynamics.trees.tree import Tree
 from torsor.spatial import from_rpy, make_pose
 
 from .mechanisms import KINDS

@@ -6,8 +6,8 @@ import pytest
 
 import torsor
 from torsor.compiler import count_operations
-from torsor.dynamics.configuration import steps
-from torsor.dynamics.tree import Tree
+from torsor.dynamics.recursions.configuration import steps
+from torsor.dynamics.trees.tree import Tree
 
 from .loaded import CASES, close, fewest, indices, mechanism, state, used
 from .mechanisms import four_bar

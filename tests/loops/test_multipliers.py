@@ -5,7 +5,7 @@ import pytest
 
 import torsor
 from torsor import library
-from torsor.dynamics.constrained import Closing
+from torsor.dynamics.loops.constrained import Closing
 
 from .mechanisms import EQUATIONS, KINDS, closed_chain, slider_crank
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.dynamics.closure import Closures
-from torsor.dynamics.tree import Tree
+from torsor.dynamics.loops.closure import Closures
+from torsor.dynamics.trees.tree import Tree
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
 from .closing import closed_near

@@ -6,7 +6,7 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.compiler import cache
-from torsor.motion.program import Program
+from torsor.motion.transcription.program import Program
 
 ENDS = motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)
 PHASES = {
@@ -25,7 +25,7 @@ def program(phases: object, robot: torsor.Robot | None = None) -> motion.MotionP
 
 def dense(made: Program, x: np.ndarray) -> np.ndarray:
     """Return the gradient of f and the derivatives of all rows, (1 + m, x)."""
-    gradient, entries = made.slope(x)
+    gradient, entries = made.jacobian(x)
     J = np.zeros((made.m, made.n))
     np.add.at(J, made.structure, entries)
     return np.vstack([gradient, J])
@@ -51,12 +51,12 @@ def test_derivatives_are_those_of_values(phases):
     by_differences = np.stack([central(values, each) for each in np.eye(made.n)], axis=1)
     np.testing.assert_allclose(J, by_differences, atol=1e-8 * np.abs(J).max())
     weights = np.array([0.7, *multipliers])
-    H = made.bend(x, multipliers, 0.7)
+    H = made.hessian(x, multipliers, 0.7)
     by_differences = np.stack([central(lambda x: weights @ dense(made, x), each) for each in np.eye(made.n)])
     np.testing.assert_allclose(H, by_differences, atol=1e-8 * np.abs(H).max())
     assert (H == H.T).all() or np.abs(H - H.T).max() < 1e-14 * np.abs(H).max()
     touched = np.zeros((made.n, made.n), dtype=bool)
-    touched[made.bend_structure] = True
+    touched[made.hessian_structure] = True
     assert not H[~(touched | touched.T)].any()
 
 
@@ -64,7 +64,7 @@ def test_a_hessian_is_linear_in_its_weight_also_below_zero():
     problem = program(PHASES["own splines"])
     made, rng = problem.program, np.random.default_rng(2)
     x, multipliers = problem.guess() + 0.05 * rng.normal(size=made.n), rng.normal(size=made.m)
-    one, other = made.bend(x, multipliers, 0.7), made.bend(x, -multipliers, -0.7)
+    one, other = made.hessian(x, multipliers, 0.7), made.hessian(x, -multipliers, -0.7)
     np.testing.assert_allclose(one, -other, atol=1e-13 * np.abs(one).max())
 
 
@@ -74,7 +74,7 @@ def test_kernels_that_are_kept_give_the_same_bits_and_trace_nothing(tmp_path, mo
     def found(robot):
         problem = program(PHASES["own splines"], robot)
         made, x = problem.program, problem.guess()
-        return [*made.value(x), *made.slope(x), made.bend(x, np.ones(made.m), 1.0)], problem
+        return [*made.value(x), *made.jacobian(x), made.hessian(x, np.ones(made.m), 1.0)], problem
 
     first, problem = found(torsor.library.two_link())
     assert cache.info().kernels == 12  # three kernels with their patterns, of rows and of integrals
@@ -91,7 +91,7 @@ def test_values_of_one_place_are_computed_once():
     made = program(PHASES["alike"]).program
     x = program(PHASES["alike"]).guess()
     assert made.value(x)[1] is made.value(x.copy())[1]
-    assert made.slope(x)[1] is made.slope(x.copy())[1]
+    assert made.jacobian(x)[1] is made.jacobian(x.copy())[1]
     with pytest.raises(ValueError, match="read-only"):
         made.value(x)[1][0] = 1.0
     assert made.value(x + 1e-3)[1] is not made.value(x)[1]

@@ -11,7 +11,7 @@ import torsor
 from torsor.errors import ModelError
 from torsor.motion import Effort, End, MotionProblem, Number, Phase, Start, Torques
 from torsor.motion.starts import read_start
-from torsor.motion.terms import Cost
+from torsor.motion.terms.term import Cost
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,9 +77,11 @@ def test_squares_are_the_same_as_their_sum_whatever_the_weight(weight):
     x = rng.normal(size=programs[0].n)
     (f, _), (g, _) = (program.value(x) for program in programs)
     assert np.isclose(f, g, rtol=1e-12)
-    slopes, bends = zip(*((each.slope(x)[0], each.bend(x, np.zeros(0), 1.0)) for each in programs), strict=True)
-    np.testing.assert_allclose(*slopes, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(*bends, rtol=1e-9, atol=1e-12)
+    jacobians, hessians = zip(
+        *((each.jacobian(x)[0], each.hessian(x, np.zeros(0), 1.0)) for each in programs), strict=True
+    )
+    np.testing.assert_allclose(*jacobians, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(*hessians, rtol=1e-9, atol=1e-12)
 
 
 def test_a_held_number_is_that_of_the_robot_beside_a_free_one():

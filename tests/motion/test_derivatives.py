@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.mechanism import Joint, Link
 from torsor.motion import (
     Accelerations,
     Capsule,
@@ -12,8 +13,8 @@ from torsor.motion import (
     Effort,
     ElectricalEnergy,
     End,
+    ExpressionConstraint,
     ExpressionCost,
-    ExpressionRows,
     Follow,
     FramePosition,
     FrameVelocity,
@@ -43,10 +44,9 @@ from torsor.motion import (
     Unactuated,
     Velocities,
 )
-from torsor.motion.node import Node
-from torsor.motion.subject import Subject
-from torsor.reading import assemble
-from torsor.robot import Joint, Link
+from torsor.motion.transcription.motion_model import MotionModel
+from torsor.motion.transcription.node import Node
+from torsor.robot.load import assemble
 from torsor.spatial import from_rpy, make_pose
 
 from .whole import disagreement
@@ -93,7 +93,10 @@ ROWS = {
         Jerks(upper=500.0, only=["joint2"]),
     ],
     "forces": [Torques(), Powers(upper=100.0)],
-    "force rates": [TorqueRates(upper=100.0), ExpressionRows(function=lambda n: n.tau_rate[0] * n.tau[1], upper=1.0)],
+    "force rates": [
+        TorqueRates(upper=100.0),
+        ExpressionConstraint(function=lambda n: n.tau_rate[0] * n.tau[1], upper=1.0),
+    ],
     "reactions": [Reactions(force=100.0, moment=10.0)],
     "frames": [
         FramePosition(frame="link2", position=[0.5, 0.3, 0], tolerance=[0.1, 0.1, np.inf], seen_from="link1"),
@@ -239,26 +242,26 @@ def test_positions_that_follow_by_loops_may_be_quaternions():
     program, rng = problem.program, np.random.default_rng(0)
     x, felt = problem.guess() + 0.02 * rng.uniform(-1, 1, program.n), rng.uniform(-1, 1, program.m)
 
-    def slopes(x):
-        gradient, entries = program.slope(x)
+    def jacobians(x):
+        gradient, entries = program.jacobian(x)
         jacobian = np.zeros((program.m, program.n))
         np.add.at(jacobian, program.structure, entries)
         return gradient, jacobian
 
     steps = 1e-5 * np.eye(program.n)  # no second program here: central differences, good to nine digits
     changes = [(program.value(x + step)[1] - program.value(x - step)[1]) / 2e-5 for step in steps]
-    sums = [[0.7 * g + felt @ J for g, J in (slopes(x + step), slopes(x - step))] for step in steps]
-    J, H = slopes(x)[1], program.bend(x, felt, 0.7)
+    sums = [[0.7 * g + felt @ J for g, J in (jacobians(x + step), jacobians(x - step))] for step in steps]
+    J, H = jacobians(x)[1], program.hessian(x, felt, 0.7)
     assert np.abs(J - np.array(changes).T).max() < 1e-8 * np.abs(J).max()
     assert np.abs(H - np.array([(up - down) / 2e-5 for up, down in sums])).max() < 1e-8 * np.abs(H).max()
 
 
 def test_recursions_and_plain_rules_give_the_same_derivatives():
     robot = torsor.library.stanford()
-    node = Node(Subject(robot))
+    node = Node(MotionModel(robot))
     weights = ca.SX(np.linspace(0.5, 1.5, 6))
     forces = ca.dot(weights, node.tau) + ca.sumsqr(node.tau_rate) * 1e-4
-    pairs = [(node.slope(forces), node.slope(forces, True)), (node.bend(forces), node.bend(forces, True))]
+    pairs = [(node.jacobian(forces), node.jacobian(forces, True)), (node.hessian(forces), node.hessian(forces, True))]
     at = np.random.default_rng(0).uniform(-1, 1, node.u.numel())
     for mine, plain in pairs:
         a, b = (ca.Function("f", [node.u], [each])(at).full() for each in (mine, plain))

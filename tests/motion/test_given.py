@@ -9,7 +9,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.motion.terms import Bound, Cost, Rows
+from torsor.motion.terms.term import Constraint, Cost, Rows
 
 from .whole import disagreement
 
@@ -37,7 +37,7 @@ class Squared(Cost):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Below(Rows):
+class Below(Constraint):
     """The first torque stays below a ceiling that falls with time, which is data."""
 
     ceiling: float
@@ -46,9 +46,9 @@ class Below(Rows):
         """Return the ceiling."""
         return {"ceiling": (self.ceiling * (2 - s))[:, None]}
 
-    def bound(self, node):
+    def rows(self, node):
         """Return the torque in parts of the ceiling."""
-        return Bound(node.tau[0] / node.data("ceiling", 1), np.full(1, -np.inf), np.ones(1), ("torque",))
+        return Rows(node.tau[0] / node.data("ceiling", 1), np.full(1, -np.inf), np.ones(1), ("torque",))
 
 
 def problem(model, cost, *rows, duration=(0.3, 1.5), **more):
@@ -101,7 +101,7 @@ def test_a_search_by_way_of_a_feasible_motion_ends_where_the_other_does() -> Non
 
 def test_a_group_that_gives_way_is_told_by_how_much() -> None:
     limits = motion.Torques(upper=10.0, name="torques"), motion.Velocities(upper=20.0, name="slow")
-    asked = problem(robot(), motion.Effort(), *limits, duration=0.25, yielding=[["torques"], ["slow"]])
+    asked = problem(robot(), motion.Effort(), *limits, duration=0.25, relaxation_order=[["torques"], ["slow"]])
     with pytest.raises(motion.MotionError, match=r"keeps torques \(joint1 misses .*all else being kept") as caught:
         asked.solve()
     error = caught.value
@@ -114,20 +114,20 @@ def test_a_group_that_gives_way_is_told_by_how_much() -> None:
 
 def test_a_group_is_tried_without_those_before_it() -> None:
     limits = motion.Torques(upper=10.0, name="torques"), motion.Velocities(upper=2.0, name="slow")
-    asked = problem(robot(), motion.Effort(), *limits, duration=0.25, yielding=[["torques"], ["slow"]])
+    asked = problem(robot(), motion.Effort(), *limits, duration=0.25, relaxation_order=[["torques"], ["slow"]])
     with pytest.raises(motion.MotionError, match=r"keeps slow \(.*even without torques") as caught:
         asked.solve()
     assert caught.value.conflict == ("slow",)
 
 
 @pytest.mark.parametrize(
-    ("yielding", "message"),
+    ("relaxation_order", "message"),
     [
-        ([["torque"]], "yielding names 'torque'; allowed: "),
-        ("torques", "yielding: 'torques'"),
-        (None, "yielding: None"),
+        ([["torque"]], "relaxation_order names 'torque'; allowed: "),
+        ("torques", "relaxation_order: 'torques'"),
+        (None, "relaxation_order: None"),
     ],
 )
-def test_groups_that_are_none_are_refused(yielding: object, message: str) -> None:
+def test_groups_that_are_none_are_refused(relaxation_order: object, message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
-        problem(robot(), motion.Effort(), motion.Torques(name="torques"), yielding=yielding)
+        problem(robot(), motion.Effort(), motion.Torques(name="torques"), relaxation_order=relaxation_order)

@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.motion.finer import violations
+from torsor.motion.results.violations import violations
 
 
 @cache

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.motion.node import Node
-from torsor.motion.subject import Subject
+from torsor.motion.transcription.motion_model import MotionModel
+from torsor.motion.transcription.node import Node
 from torsor.spatial import from_rpy, make_pose
 
 TURNED = make_pose(from_rpy([0.3, -0.7, 1.1]), [0.1, -0.2, 0.3])
@@ -16,7 +16,7 @@ TURNED = make_pose(from_rpy([0.3, -0.7, 1.1]), [0.1, -0.2, 0.3])
 def test_places_are_where_the_robot_has_them_and_as_fast(place: str) -> None:
     robot = torsor.library.two_link().with_frame("tip", "link2", TURNED).with_frame("bench", "base", TURNED)
     robot = robot.to(device="casadi")
-    node, rng = Node(Subject(robot)), np.random.default_rng(3)
+    node, rng = Node(MotionModel(robot)), np.random.default_rng(3)
     q, v = rng.normal(size=2), rng.normal(size=2)
     values = ca.Function("values", [node.y[0], node.y[1]], [node.pose(place), node.velocity(place)])(q, v)
     np.testing.assert_allclose(values[0].full(), robot.pose(q, place), atol=1e-14)
@@ -28,7 +28,7 @@ def test_places_are_where_the_robot_has_them_and_as_fast(place: str) -> None:
 
 def test_one_trace_serves_all_places() -> None:
     robot = torsor.library.two_link()
-    node = Node(Subject(robot))
+    node = Node(MotionModel(robot))
     for name in robot.link_names:
         node.pose(name), node.velocity(name)
     assert [request.name for request in robot._functions] == ["poses", "velocities"]

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.mechanism import Joint, Link
 from torsor.motion import (
     Clearance,
     Effort,
     End,
-    ExpressionRows,
+    ExpressionConstraint,
     Follow,
     Jerk,
     MotionProblem,
@@ -25,10 +26,9 @@ from torsor.motion import (
     Torques,
     Unactuated,
 )
-from torsor.motion.solvers.ipopt import solve_ipopt
-from torsor.motion.solvers.outcome import Settings
-from torsor.reading import assemble
-from torsor.robot import Joint, Link
+from torsor.optimisation.ipopt import solve_ipopt
+from torsor.optimisation.outcome import Settings
+from torsor.robot.load import assemble
 
 WAY, SECONDS = 0.7, 1.3
 
@@ -97,7 +97,7 @@ def test_the_quickest_slide_is_the_cycloid():
     links = [Link("base"), Link("cart", 1.0, inertia=np.eye(3)), Link("bead", 1.0, inertia=np.eye(3))]
     bead = assemble("bead", links, joints)
     # no faster than the fall allows: v^2 <= 2 g y, with y down
-    fall = ExpressionRows(function=lambda node: ca.sumsqr(node.v) - 2 * g * node.q[1], upper=0.0, name="fall")
+    fall = ExpressionConstraint(function=lambda node: ca.sumsqr(node.v) - 2 * g * node.q[1], upper=0.0, name="fall")
     phase = Phase((0.1, 3.0), points=12, degree=5, nodes=41)
     ends = [Start(q=0.0, v=0.0), End(q=[np.pi * r, 2 * r])]
     problem = MotionProblem(bead, phase, Time(), [*ends, fall])

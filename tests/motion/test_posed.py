@@ -8,8 +8,8 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.motion.solvers import SOLVERS, Settings
-from torsor.motion.solvers.formula import Formula
+from torsor.optimisation import SOLVERS, Settings
+from torsor.optimisation.formula import Formula
 
 EVERY = pytest.mark.parametrize("solver", sorted(SOLVERS))
 ENDS = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
@@ -57,8 +57,8 @@ def test_an_objective_that_is_zero_at_the_start_is_optimal_there(solver: str) ->
 
 @pytest.mark.parametrize("solver", ["condensed", "ipopt"])
 def test_what_has_no_least_value_is_said_to_grow_without_bound(solver: str) -> None:
-    slope = Formula(lambda x: x[1] - x[0] ** 2, lambda x: x[1], n=2, row_lower=0.0)
-    assert SOLVERS[solver](slope, np.ones(2), Settings()).status == "stopped: variables grow without bound"
+    jacobian = Formula(lambda x: x[1] - x[0] ** 2, lambda x: x[1], n=2, row_lower=0.0)
+    assert SOLVERS[solver](jacobian, np.ones(2), Settings()).status == "stopped: variables grow without bound"
 
 
 @EVERY

@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.cli import main
+from torsor.cli.main import main
 
 REACH = """
 torsor = 1
@@ -27,7 +27,7 @@ constraints = [
 def built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "reach.toml").write_text(REACH)
     made = {"swing": lambda: motion.load_problem(tmp_path / "reach.toml")}
-    monkeypatch.setattr("torsor.predicting.PROBLEMS", made)
+    monkeypatch.setattr("torsor.cli.predict.PROBLEMS", made)
     monkeypatch.chdir(tmp_path)
 
 

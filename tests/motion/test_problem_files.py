@@ -9,9 +9,9 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.errors import ModelError
-from torsor.motion.ends import Ends
-from torsor.motion.kinds import FORM, kinds
-from torsor.motion.terms import Cost, Number, Rows
+from torsor.motion.terms.ends import Ends
+from torsor.motion.terms.registry import FORM, kinds
+from torsor.motion.terms.term import Constraint, Cost, Number
 
 GOOD = """
 torsor = 1
@@ -130,7 +130,7 @@ def test_functions_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_every_term_has_a_name_and_none_uses_the_keys_of_tables() -> None:
-    known = kinds(Cost, Rows, Ends)
+    known = kinds(Cost, Constraint, Ends)
     assert {"time", "effort", "torques", "velocities", "start", "end", "linked", "periodic", "symmetric"} <= set(known)
     for cls in known.values():
         assert FORM not in [each.name for each in fields(cls)], cls

@@ -14,9 +14,9 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.errors import ModelError
-from torsor.motion.node import Node
-from torsor.motion.solvers.outcome import Iteration, Outcome, StoppedError
-from torsor.motion.terms import Bound, Rows
+from torsor.motion.terms.term import Constraint, Rows
+from torsor.motion.transcription.node import Node
+from torsor.optimisation.outcome import Iteration, Outcome, StoppedError
 
 ENDS = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
 
@@ -100,8 +100,8 @@ def test_the_objective_is_the_sum_of_its_parts() -> None:
 def test_sensitivities_to_torque_limits_follow_the_law_of_similar_motions() -> None:
     """Without gravity a motion r times as fast needs r^2 times the torque: dT/d(limit) = -T / (2 limit)."""
     r = found()
-    slopes = r.constraints["Torques"].sensitivity
-    total = sum(value if side == "upper" else -value for (_, side), value in slopes.items())
+    jacobians = r.constraints["Torques"].sensitivity
+    total = sum(value if side == "upper" else -value for (_, side), value in jacobians.items())
     assert total == pytest.approx(-r.T / 20, rel=1e-4)
     assert all(each.sensitivity <= 0 for each in r.active if each.side == "upper")
 
@@ -167,8 +167,8 @@ def test_the_replayed_motion_is_the_motion(result: object) -> None:
 class Loose(motion.Unactuated):
     """The second joint has no drive; asked for loosely, so that its force is not zero."""
 
-    def bound(self, node: Node) -> Bound:
-        return Bound(node.tau[1], np.array([-100.0]), np.array([100.0]), ("joint2",))
+    def rows(self, node: Node) -> Rows:
+        return Rows(node.tau[1], np.array([-100.0]), np.array([100.0]), ("joint2",))
 
 
 def test_joints_without_a_drive_are_replayed_without_a_force() -> None:
@@ -217,8 +217,10 @@ def test_groups_that_give_way_are_written_though_they_differ_in_length(tmp_path:
     limits.append(motion.Velocities(lower=-9.0, name="w"))
     phase, groups = motion.Phase(1.0, points=6), [["t"], ["v", "w"]]
     arm = torsor.library.planar_chain(1)
-    motion.MotionProblem(arm, phase, motion.Effort(), [*ends, *limits], yielding=groups).save(tmp_path / "p.toml")
-    assert [list(each) for each in motion.load_problem(tmp_path / "p.toml").yielding] == groups
+    motion.MotionProblem(arm, phase, motion.Effort(), [*ends, *limits], relaxation_order=groups).save(
+        tmp_path / "p.toml"
+    )
+    assert [list(each) for each in motion.load_problem(tmp_path / "p.toml").relaxation_order] == groups
 
 
 def test_hostile_files_are_refused(tmp_path: Path) -> None:
@@ -343,13 +345,13 @@ def test_iterations_are_shown_while_they_come(capfd: pytest.CaptureFixture[str])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Logarithm(Rows):
+class Logarithm(Constraint):
     """A row that is a number only where the first coordinate is above ``least``."""
 
     least: float = 0.0
 
-    def bound(self, node: Node) -> Bound:
-        return Bound(ca.log(node.q[0] - self.least), np.array([-np.inf]), np.array([5.0]), ("log",))
+    def rows(self, node: Node) -> Rows:
+        return Rows(ca.log(node.q[0] - self.least), np.array([-np.inf]), np.array([5.0]), ("log",))
 
 
 def test_a_start_without_numbers_names_the_row() -> None:

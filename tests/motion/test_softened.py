@@ -1,11 +1,11 @@
-"""Rows that give way by the least squares, where the rest is kept."""
+"""Constraint that give way by the least squares, where the rest is kept."""
 
 import casadi as ca
 import numpy as np
 
-from torsor.motion.solvers.formula import Formula
-from torsor.motion.solvers.outcome import Settings
-from torsor.motion.solvers.softened import Softened, least_squares
+from torsor.optimisation.formula import Formula
+from torsor.optimisation.outcome import Settings
+from torsor.optimisation.squared_penalty import SquaredPenalty, least_squares
 
 
 def _arm():
@@ -32,15 +32,20 @@ def test_an_arm_comes_as_near_as_it_can():
 
 def test_its_derivatives_are_those_of_its_values():
     program, soft, kept = _arm()
-    soften, x, h, multipliers = Softened(program, soft, kept), np.array([0.4, 0.7]), 1e-5, np.array([0.0, 0.0, 2.0])
+    soften, x, h, multipliers = (
+        SquaredPenalty(program, soft, kept),
+        np.array([0.4, 0.7]),
+        1e-5,
+        np.array([0.0, 0.0, 2.0]),
+    )
     rows, columns = soften.structure
 
     def lagrangian_slope(x):
-        gradient, entries = soften.slope(x)
+        gradient, entries = soften.jacobian(x)
         return gradient + np.bincount(columns, entries * multipliers[rows], minlength=2)
 
     for way in np.eye(2):
         ahead, behind = x + h * way, x - h * way
-        assert abs(soften.slope(x)[0] @ way - (soften.value(ahead)[0] - soften.value(behind)[0]) / (2 * h)) < 1e-7
+        assert abs(soften.jacobian(x)[0] @ way - (soften.value(ahead)[0] - soften.value(behind)[0]) / (2 * h)) < 1e-7
         change = (lagrangian_slope(ahead) - lagrangian_slope(behind)) / (2 * h)
-        np.testing.assert_allclose(soften.bend(x, multipliers, 1.0) @ way, change, atol=1e-7)
+        np.testing.assert_allclose(soften.hessian(x, multipliers, 1.0) @ way, change, atol=1e-7)

@@ -13,9 +13,18 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.errors import ModelError
-from torsor.motion.solvers import SOLVERS, Elastic, Iteration, Outcome, Settings, Solvable, StoppedError, violation
-from torsor.motion.solvers import least_violation as least
-from torsor.motion.solvers.formula import Formula
+from torsor.optimisation import (
+    SOLVERS,
+    Iteration,
+    MinSumViolation,
+    Outcome,
+    Settings,
+    Solvable,
+    StoppedError,
+    violation,
+)
+from torsor.optimisation import least_violation as least
+from torsor.optimisation.formula import Formula
 
 EVERY = pytest.mark.parametrize("solver", sorted(SOLVERS))
 TIGHT = Settings(tolerance=1e-9)
@@ -23,7 +32,7 @@ TIGHT = Settings(tolerance=1e-9)
 
 def jacobian(program: Solvable, x: np.ndarray) -> np.ndarray:
     found = np.zeros((program.m, program.n))
-    found[program.structure] = program.slope(x)[1]
+    found[program.structure] = program.jacobian(x)[1]
     return found
 
 
@@ -35,7 +44,7 @@ def check(program: Solvable, outcome: Outcome, tolerance: float) -> None:
     assert outcome.objective == f
     assert outcome.violation == violation(program, x, rows) <= tolerance
     size = max(1.0, np.abs(y).max(initial=0.0), np.abs(z).max(initial=0.0))
-    assert np.abs(program.slope(x)[0] + y @ jacobian(program, x) + z).max() <= 10 * tolerance * size
+    assert np.abs(program.jacobian(x)[0] + y @ jacobian(program, x) + z).max() <= 10 * tolerance * size
     for at, lower, upper, force in (
         (rows, program.row_lower, program.row_upper, y),
         (x, program.lower, program.upper, z),
@@ -183,8 +192,8 @@ def test_multipliers_say_what_the_optimum_gains_by_a_bound(solver: str) -> None:
         return SOLVERS[solver](program, np.array([1.0, 5.0, 5.0, 1.0]), TIGHT)
 
     h = 1e-3
-    slope = (optimum(25 + h).objective - optimum(25 - h).objective) / (2 * h)
-    assert slope == pytest.approx(-optimum(25.0).multipliers[1], rel=1e-6)
+    jacobian = (optimum(25 + h).objective - optimum(25 - h).objective) / (2 * h)
+    assert jacobian == pytest.approx(-optimum(25.0).multipliers[1], rel=1e-6)
 
 
 @EVERY
@@ -230,13 +239,13 @@ def test_the_least_violation_is_found_with_the_rows_that_are_in_the_way(solver: 
 
 
 def test_elastic_programs_have_the_derivatives_that_they_say() -> None:
-    elastic = Elastic(hs71(), np.array([1.0, 5.0, 5.0, 1.0]))
+    elastic = MinSumViolation(hs71(), np.array([1.0, 5.0, 5.0, 1.0]))
     x, h = elastic.start + 0.1, 1e-6
     step = h * np.eye(elastic.n)
     differences = [np.subtract(*(elastic.value(x + sign * each)[1] for sign in (1, -1))) / (2 * h) for each in step]
     np.testing.assert_allclose(jacobian(elastic, x), np.transpose(differences), atol=1e-7)
-    slopes = [np.subtract(*(elastic.value(x + sign * each)[0] for sign in (1, -1))) / (2 * h) for each in step]
-    np.testing.assert_allclose(elastic.slope(x)[0], slopes, atol=1e-8)
+    jacobians = [np.subtract(*(elastic.value(x + sign * each)[0] for sign in (1, -1))) / (2 * h) for each in step]
+    np.testing.assert_allclose(elastic.jacobian(x)[0], jacobians, atol=1e-8)
 
 
 # Motions
@@ -320,11 +329,11 @@ class Interrupted:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._program, name)
 
-    def slope(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def jacobian(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self._calls -= 1
         if self._calls == 0:
             signal.raise_signal(signal.SIGINT)
-        return self._program.slope(x)
+        return self._program.jacobian(x)
 
 
 @EVERY
@@ -372,7 +381,7 @@ class Counted:
 
     def __init__(self, program: Solvable):
         self._program = program
-        self.points = {"value": list[bytes](), "slope": list[bytes]()}
+        self.points = {"value": list[bytes](), "jacobian": list[bytes]()}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._program, name)
@@ -381,9 +390,9 @@ class Counted:
         self.points["value"].append(x.tobytes())
         return self._program.value(x)
 
-    def slope(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.points["slope"].append(x.tobytes())
-        return self._program.slope(x)
+    def jacobian(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.points["jacobian"].append(x.tobytes())
+        return self._program.jacobian(x)
 
 
 @EVERY

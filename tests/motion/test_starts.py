@@ -94,8 +94,8 @@ def test_a_pareto_front_trades_one_objective_for_the_other() -> None:
     front = motion.pareto(whole, [0.9, 0.6, 0.3])
     time, effort = np.array([[part.value for part in each.parts] for each in front]).T
     assert (np.diff(time) > 0).all() and (np.diff(effort) < 0).all()
-    slopes = -np.diff(time) / np.diff(effort)  # between the ratios of weights at both ends: the front is convex
+    jacobians = -np.diff(time) / np.diff(effort)  # between the ratios of weights at both ends: the front is convex
     ratios = np.array([0.1 * (1 - u) / u for u in (0.9, 0.6, 0.3)])
-    assert (slopes > ratios[:-1]).all() and (slopes < ratios[1:]).all()
+    assert (jacobians > ratios[:-1]).all() and (jacobians < ratios[1:]).all()
     with pytest.raises(ModelError, match="1 parts; allowed: two"):
         motion.pareto(found().problem, [0.5])

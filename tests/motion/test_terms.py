@@ -38,7 +38,7 @@ from torsor.motion import (
     Unactuated,
     Velocities,
 )
-from torsor.motion.distances import segment_distance
+from torsor.motion.terms.distances import segment_distance
 from torsor.spatial import make_pose
 
 ARM = torsor.library.stanford().with_gravity([0.0, 0.0, -9.81])

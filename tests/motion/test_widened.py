@@ -5,8 +5,8 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.motion.solvers.outcome import Settings
-from torsor.motion.solvers.widened import Widened, least_widening
+from torsor.optimisation.min_max_violation import MinMaxViolation, least_widening
+from torsor.optimisation.outcome import Settings
 
 
 def _reach(torque: float) -> motion.MotionProblem:
@@ -28,9 +28,9 @@ def test_bounds_that_give_way_by_the_least_are_just_wide_enough() -> None:
 
 def test_derivatives_of_the_widened_program_are_those_of_differences() -> None:
     problem = _reach(10.0)
-    wide, rng = Widened(problem.program, problem.guess()), np.random.default_rng(0)
+    wide, rng = MinMaxViolation(problem.program, problem.guess()), np.random.default_rng(0)
     x, step, felt = wide.start + 0.1 * rng.normal(size=wide.n), 1e-6, rng.normal(size=wide.m)
-    gradient, entries = wide.slope(x)
+    gradient, entries = wide.jacobian(x)
     dense = np.zeros((wide.m, wide.n))
     dense[wide.structure] = entries
     steps = step * np.eye(wide.n)
@@ -40,8 +40,8 @@ def test_derivatives_of_the_widened_program_are_those_of_differences() -> None:
 
     def pull(at: np.ndarray) -> np.ndarray:
         found = np.zeros((wide.m, wide.n))
-        found[wide.structure] = wide.slope(at)[1]
+        found[wide.structure] = wide.jacobian(at)[1]
         return felt @ found
 
-    bends = np.stack([(pull(x + each) - pull(x - each)) / (2 * step) for each in steps], axis=1)[:-1, :-1]
-    np.testing.assert_allclose(wide.bend(x, felt, 1.0), bends, atol=1e-4)
+    hessians = np.stack([(pull(x + each) - pull(x - each)) / (2 * step) for each in steps], axis=1)[:-1, :-1]
+    np.testing.assert_allclose(wide.hessian(x, felt, 1.0), hessians, atol=1e-4)

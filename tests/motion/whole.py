@@ -7,8 +7,8 @@ root finder, the closing of loops. Its own Jacobian and Hessian are then the tru
 import casadi as ca
 import numpy as np
 
-from torsor.motion.batch import Batch
 from torsor.motion.problem import MotionProblem
+from torsor.motion.transcription.batch import Batch
 
 
 def _points(stretch, x):
@@ -56,7 +56,7 @@ def _closing(subject, y0, start):
 
 
 def _batch(batch: Batch, x, at):
-    """Rows and integral of one batch."""
+    """Constraint and integral of one batch."""
     traced, stretch = batch.traced, batch.layout.stretches[batch.phase]
     node, C, T, K = traced.node, _points(stretch, x), _seconds(stretch, x), len(batch.s)
     y = [
@@ -113,11 +113,11 @@ def disagreement(problem: MotionProblem, seed: int = 0, size: float = 0.1):
     felt, weight = rng.uniform(-1, 1, program.m), 0.7
     wanted = [np.asarray(each.full()) for each in whole(problem, x)(x, felt, weight)]
     f, g = program.value(x)
-    gradient, entries = program.slope(x)
+    gradient, entries = program.jacobian(x)
     jacobian = np.zeros((program.m, program.n))
     np.add.at(jacobian, program.structure, entries)
-    H = program.bend(x, felt, weight)
-    i, j = program.bend_structure
+    H = program.hessian(x, felt, weight)
+    i, j = program.hessian_structure
     seen = np.zeros_like(H, dtype=bool)
     seen[i, j] = seen[j, i] = True
     assert not H[~seen].any()

@@ -10,7 +10,7 @@ import pytest
 import torsor
 from outside.written import MJCF, Copy, assert_equal, human, poses
 from torsor import ModelError, ModelWarning, library
-from torsor.robot import Frame, Joint, Link, Motor, Spring, Visual
+from torsor.mechanism import Frame, Joint, Link, Motor, Spring, Visual
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
 mujoco = pytest.importorskip("mujoco")

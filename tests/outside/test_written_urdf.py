@@ -12,7 +12,7 @@ import torsor
 from outside.written import EARTH, URDF, Copy, assert_equal, poses
 from torsor import ModelError, ModelWarning, library
 from torsor.formats import write_urdf
-from torsor.robot import Frame, Joint, Link, Mechanism, Motor, Spring, Visual
+from torsor.mechanism import Frame, Joint, Link, Mechanism, Motor, Spring, Visual
 from torsor.spatial import from_rpy, make_pose
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 import torsor
 from torsor import library
-from torsor.robot import Coupling, Joint, Link, Motor, Spring, Visual
+from torsor.mechanism import Coupling, Joint, Link, Motor, Spring, Visual
 from torsor.spatial import from_rpy, make_pose
 
 TOLERANCE = 1e-12

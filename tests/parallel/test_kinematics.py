@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.dynamics.configuration import steps
-from torsor.dynamics.tree import Tree
+from torsor.dynamics.recursions.configuration import steps
+from torsor.dynamics.trees.tree import Tree
 from torsor.spatial import about_z, make_pose
 
 from .mechanisms import made, motion, target_robot

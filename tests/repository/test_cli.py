@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import torsor
-from torsor.cli import main
+from torsor.cli.main import main
 
 
 def test_info_shows_links_joints_and_frames(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -113,6 +113,6 @@ def test_ctrl_c_before_there_is_a_result_is_told_in_words(monkeypatch, capsys) -
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("torsor.predicting._problem", interrupted)
+    monkeypatch.setattr("torsor.cli.predict._problem", interrupted)
     assert main(["predict", "walk"]) == 130
     assert "stopped by Ctrl-C" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.robot import Joint, Link
+from torsor.mechanism import Joint, Link
 
 ROD = torsor.library.planar_chain(1, gravity=(0, -9.81, 0))
 BALL = torsor.assemble(

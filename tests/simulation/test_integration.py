@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.robot import Joint, Link
+from torsor.mechanism import Joint, Link
 
 GRAVITY = 9.81
 

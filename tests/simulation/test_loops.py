@@ -9,8 +9,8 @@ from scipy.integrate import quad, solve_ivp
 
 import torsor
 from torsor import library
-from torsor.dynamics.constrained import Closing
-from torsor.robot import Joint, Link
+from torsor.dynamics.loops.constrained import Closing
+from torsor.mechanism import Joint, Link
 from torsor.spatial import make_pose
 
 LENGTHS = (1.0, 0.4, 0.9, 0.8)

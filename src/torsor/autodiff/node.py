@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler import compile
-from torsor.dynamics.forms import Named, jacobians, pulled, pushed
+from torsor.dynamics.requests.forms import Named, jacobians, pulled, pushed
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["Node", "node_of"]
 

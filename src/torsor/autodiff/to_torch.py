@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.autodiff.node import Node, node_of
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["to_torch"]
 

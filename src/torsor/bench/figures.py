@@ -31,8 +31,8 @@ from torsor.bench.motion import derivatives, simulation
 from torsor.bench.peers import Pinocchio, casadi_in_c, mujoco_call
 from torsor.bench.prediction import prediction
 from torsor.compiler import count_operations
-from torsor.compiler.llvm_code import write_llvm
-from torsor.compiler.native import assembly, emit, vector_width
+from torsor.compiler.llvm.code import write_llvm
+from torsor.compiler.llvm.native import assembly, emit, vector_width
 from torsor.compiler.program import read_program
 
 __all__ = ["Limit", "run_benchmarks"]

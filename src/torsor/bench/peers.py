@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
 
 __all__ = ["Pinocchio", "casadi_in_c", "mujoco_call", "mujoco_steps", "with_rotors"]

@@ -9,8 +9,8 @@ import numpy as np
 from torsor.bench.measure import Row
 from torsor.motion import MotionProblem
 from torsor.motion.problems import two_link_time, ur5_time
-from torsor.motion.solvers.ipopt import ipopt_options, solve_ipopt
-from torsor.motion.solvers.outcome import Settings
+from torsor.optimisation.ipopt import ipopt_options, solve_ipopt
+from torsor.optimisation.outcome import Settings
 
 __all__ = ["Run", "casadi_nlp", "prediction", "run_casadi", "run_torsor"]
 
@@ -35,7 +35,7 @@ class _Watched:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._program, name)
-        if name not in ("value", "slope", "bend"):
+        if name not in ("value", "jacobian", "hessian"):
             return found
 
         def timed(*values: Any) -> Any:
@@ -50,11 +50,11 @@ class _Watched:
 def run_torsor(problem: MotionProblem, start: Any = None) -> Run:
     """Return how IPOPT solves a problem, tracing and compiling not counted: the best of several runs."""
     program, x = problem.program, problem.guess() if start is None else start
-    program.value(x), program.slope(x), program.bend(x, np.zeros(program.m), 1.0)
+    program.value(x), program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0)
     runs = []
     for _ in range(RUNS):
         program.value(x + 1e-9)  # so that nothing is remembered of the start
-        program.slope(x + 1e-9)
+        program.jacobian(x + 1e-9)
         watched: Any = _Watched(program)
         begin = time.process_time()
         found = solve_ipopt(watched, x, Settings())

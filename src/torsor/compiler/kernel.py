@@ -11,9 +11,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler import native
-from torsor.compiler.kept import Kept, Signature
+from torsor.compiler.llvm import native
 from torsor.compiler.machine import has_machine_code, load_code, make_code
+from torsor.compiler.stored import Kept, Signature
 from torsor.compiler.virtual_machine import Shape, VirtualMachine, natural_shape
 
 __all__ = ["DEVICES", "DTYPES", "Kernel", "compile", "dtype_name"]

@@ -4,20 +4,20 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from functools import cache as memo
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from torsor.compiler import native
 from torsor.compiler.gufunc import make_gufunc
-from torsor.compiler.kept import keep, recall
-from torsor.compiler.llvm_call import write_call
-from torsor.compiler.llvm_code import write_llvm
-from torsor.compiler.llvm_rules import Scalar
+from torsor.compiler.llvm import native
+from torsor.compiler.llvm.call import write_call
+from torsor.compiler.llvm.code import write_llvm
+from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.pycall import can_call_directly, make_callable
+from torsor.compiler.stored import keep, recall
+from torsor.hashing import source_hash
 
 __all__ = ["MachineCode", "compiler_fingerprint", "has_machine_code", "load_code", "make_code"]
 
@@ -100,6 +100,6 @@ def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str
 @memo
 def compiler_fingerprint() -> bytes:
     """Return what all code depends on: the source of this package, the machine, and the versions of what it uses."""
-    source = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    source = source_hash("compiler").encode()
     versions = f"{native.target_description()}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

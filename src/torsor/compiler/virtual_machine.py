@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler.kept import Kept, Signature
+from torsor.compiler.stored import Kept, Signature
 
 __all__ = ["Shape", "VirtualMachine", "natural_shape"]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.compiler import Kernel, compile
 from torsor.control.references import Reference
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["Controller", "traced"]
 

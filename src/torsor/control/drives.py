@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["Drives", "is_robot", "plain", "rigid"]
 

@@ -10,7 +10,7 @@ from torsor.control.gains import positive
 from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["feedback_linearization"]
 

@@ -10,7 +10,7 @@ from torsor.compiler import compile
 from torsor.control.drives import is_robot
 from torsor.control.gains import positive
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["MomentumObserver"]
 

@@ -8,7 +8,7 @@ from torsor.control.drives import Drives, is_robot, rigid
 from torsor.control.gains import positive
 from torsor.control.references import Law, Reference, reference
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["gravity_pd"]
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.compiler import Kernel, compile
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
-from torsor.robot.values import frozen_array
+from torsor.mechanism.values import frozen_array
+from torsor.robot.robot import Robot
 
 __all__ = ["Law", "Reference", "law_function", "reference"]
 

@@ -8,7 +8,7 @@ from torsor.control.drives import plain, rigid
 from torsor.control.gains import pd_gains
 from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["computed_torque"]
 

@@ -9,8 +9,8 @@ from torsor.control.drives import plain, rigid
 from torsor.control.gains import pd_gains, positive
 from torsor.control.references import Law, Reference, law_function
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
-from torsor.robot.values import frozen_pose
+from torsor.mechanism.values import frozen_pose
+from torsor.robot.robot import Robot
 from torsor.spatial import skew
 
 __all__ = ["operational_space"]

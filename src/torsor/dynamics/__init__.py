@@ -1,15 +1,15 @@
 """One algorithm, one file: pure functions of a tree and symbols, traced over CasADi SX."""
 
-from torsor.dynamics.algorithms import ALGORITHMS, Algorithm
-from torsor.dynamics.fingerprint import fingerprint
-from torsor.dynamics.index_one import closed_state
-from torsor.dynamics.lean import lean
-from torsor.dynamics.midpoint import midpoint_step
-from torsor.dynamics.regressor import inertial, parameter_names, parameters, units
-from torsor.dynamics.regrouping import regroupings
-from torsor.dynamics.requests import Request
-from torsor.dynamics.tracing import trace
-from torsor.dynamics.tree import Body, Tree
+from torsor.dynamics.loops.index_one import closed_state
+from torsor.dynamics.recursions.midpoint import midpoint_step
+from torsor.dynamics.recursions.regressor import inertial, parameter_names, parameters, units
+from torsor.dynamics.recursions.regrouping import regroupings
+from torsor.dynamics.requests.algorithms import ALGORITHMS, Algorithm
+from torsor.dynamics.requests.fingerprint import fingerprint
+from torsor.dynamics.requests.request import Request
+from torsor.dynamics.requests.tracing import trace
+from torsor.dynamics.trees.lean import lean
+from torsor.dynamics.trees.tree import Body, Tree
 
 __all__ = [
     "ALGORITHMS",

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.robot import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, assemble
-from torsor.robot.loops import CUTS
-from torsor.robot.values import frozen_array
+from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, assemble
+from torsor.mechanism.loops import CUTS
+from torsor.mechanism.values import frozen_array
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
 __all__ = ["DHLink", "MDHLink", "read_dh", "read_mdh"]

@@ -7,7 +7,7 @@ from torsor.formats.mjcf import read_mjcf
 from torsor.formats.toml import read_toml
 from torsor.formats.urdf import read_urdf
 from torsor.formats.xml import parse_xml
-from torsor.robot import Mechanism
+from torsor.mechanism import Mechanism
 
 __all__ = ["read"]
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.mjcf_equality import Equalities, read_equalities
 from torsor.formats.xml import parse_xml
-from torsor.robot import Frame, Joint, Link, Mechanism, Spring, Visual, assemble
+from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, assemble
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 __all__ = ["read_mjcf"]

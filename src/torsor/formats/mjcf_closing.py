@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from torsor.errors import ModelError, describe
 from torsor.formats.xml_writing import add
-from torsor.robot import Coupling, Joint, Loop, Mechanism
-from torsor.robot.assemble import free_name
+from torsor.mechanism import Coupling, Joint, Loop, Mechanism
+from torsor.mechanism.assemble import free_name
 from torsor.spatial import make_pose, to_quaternion
 
 __all__ = ["write_equalities"]

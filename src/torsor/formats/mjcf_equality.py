@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.robot import Coupling, Frame, Loop
-from torsor.robot.loops import Closure
+from torsor.mechanism import Coupling, Frame, Loop
+from torsor.mechanism.loops import Closure
 from torsor.spatial import from_quaternion, make_pose
 
 __all__ = ["Equalities", "read_equalities"]

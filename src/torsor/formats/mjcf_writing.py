@@ -16,8 +16,8 @@ from torsor.errors import ModelError, describe
 from torsor.formats.mjcf_closing import write_equalities
 from torsor.formats.plain_joints import limited, plain_joints
 from torsor.formats.xml_writing import LeftOut, add, content, put, seen_from
-from torsor.robot import Coupling, Joint, Link, Mechanism, Visual
-from torsor.robot.assemble import free_name
+from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual
+from torsor.mechanism.assemble import free_name
 from torsor.spatial import inverse_pose, to_quaternion
 
 __all__ = ["write_mjcf"]
@@ -47,7 +47,7 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
 
     Example:
         >>> import tempfile
-        >>> from torsor.robot import assemble
+        >>> from torsor.mechanism import assemble
         >>> arm = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1]))
         >>> robot = assemble("arm", [Link("world"), arm], [Joint("hinge", "continuous", "world", "arm")])
         >>> with tempfile.TemporaryDirectory() as folder:

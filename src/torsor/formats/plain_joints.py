@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.formats.xml_writing import LeftOut
-from torsor.robot import Joint, Link, Mechanism
-from torsor.robot.assemble import free_name, held
+from torsor.mechanism import Joint, Link, Mechanism
+from torsor.mechanism.assemble import free_name, held
 
 __all__ = ["limited", "plain_joints"]
 

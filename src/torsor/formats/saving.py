@@ -6,7 +6,7 @@ from torsor.errors import ModelError, describe
 from torsor.formats.mjcf_writing import write_mjcf
 from torsor.formats.toml import write_toml
 from torsor.formats.urdf_writing import write_urdf
-from torsor.robot import Mechanism
+from torsor.mechanism import Mechanism
 
 __all__ = ["write"]
 
@@ -18,7 +18,7 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
 
     Example:
         >>> import tempfile
-        >>> from torsor.robot import Link, assemble
+        >>> from torsor.mechanism import Link, assemble
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write(assemble("block", [Link("ground", mass=2.5)], []), folder + "/block.urdf")
         ...     Path(folder, "block.urdf").read_text().count("<link ")

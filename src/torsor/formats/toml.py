@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torsor.errors import warn
 from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
 from torsor.formats.xml_writing import put
-from torsor.robot import (
+from torsor.mechanism import (
     KINDS,
     Coupling,
     Frame,
@@ -29,9 +29,9 @@ from torsor.robot import (
     Visual,
     assemble,
 )
-from torsor.robot.loops import Closure
-from torsor.robot.parts import VISUAL_SIZES
-from torsor.robot.values import ROTATION_TOLERANCE
+from torsor.mechanism.loops import Closure
+from torsor.mechanism.parts import VISUAL_SIZES
+from torsor.mechanism.values import ROTATION_TOLERANCE
 from torsor.spatial import from_rpy, make_pose, to_rpy
 
 __all__ = ["read_toml", "write_toml"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
-from torsor.robot import Joint, Link, Mechanism, Spring, Visual, assemble
+from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, assemble
 from torsor.spatial import from_rpy, make_pose
 
 __all__ = ["read_urdf"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.xml import Element
-from torsor.robot import Joint, Motor
+from torsor.mechanism import Joint, Motor
 
 __all__ = ["with_motors"]
 

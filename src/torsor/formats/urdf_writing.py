@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe
 from torsor.formats.plain_joints import limited, plain_joints
 from torsor.formats.xml_writing import LeftOut, add, content, put, seen_from
-from torsor.robot import Joint, Link, Mechanism, Motor, Visual
-from torsor.robot.assemble import free_name
+from torsor.mechanism import Joint, Link, Mechanism, Motor, Visual
+from torsor.mechanism.assemble import free_name
 from torsor.spatial import from_rpy, inverse_pose, make_pose, to_rpy
 
 __all__ = ["write_urdf"]
@@ -51,7 +51,7 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     Example:
         >>> import tempfile
         >>> from torsor.formats import read_urdf
-        >>> from torsor.robot import assemble
+        >>> from torsor.mechanism import assemble
         >>> arm = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1]))
         >>> robot = assemble("arm", [Link("ground"), arm], [Joint("hinge", "continuous", "ground", "arm")])
         >>> with tempfile.TemporaryDirectory() as folder:

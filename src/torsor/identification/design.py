@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from torsor.compiler import Kernel, compile
 from torsor.identification.fourier import features
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["CRITERIA", "Design", "Limits"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.robot.values import frozen_array
+from torsor.mechanism.values import frozen_array
 
 __all__ = ["differentiate", "uniform_step"]
 

@@ -11,8 +11,8 @@ from torsor.errors import ModelError, describe
 from torsor.identification.descent import Descent
 from torsor.identification.design import CRITERIA, Design, Limits
 from torsor.identification.fourier import Excitation, features, resting
-from torsor.model import Robot
-from torsor.robot.values import frozen_array
+from torsor.mechanism.values import frozen_array
+from torsor.robot.robot import Robot
 from torsor.simulation.progress import Bar
 
 __all__ = ["excite"]

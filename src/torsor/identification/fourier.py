@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["Excitation", "features", "resting"]
 

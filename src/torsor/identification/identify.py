@@ -12,7 +12,7 @@ from torsor.identification.least_squares import fit
 from torsor.identification.measurements import Measurements, checked
 from torsor.identification.physical import nearest_physical
 from torsor.identification.result import Identified
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
 __all__ = ["identify"]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.identification.differentiation import differentiate
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
 __all__ = ["Measurements", "checked"]

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.identification.measurements import Measurements, checked
-from torsor.model import Robot
-from torsor.parameters import BaseParameters
+from torsor.robot.parameters import BaseParameters
+from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
 __all__ = ["Identified"]

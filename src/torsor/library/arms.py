@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.formats import DHLink, MDHLink
-from torsor.model import Robot
-from torsor.reading import from_dh, from_mdh
+from torsor.robot.load import from_dh, from_mdh
+from torsor.robot.robot import Robot
 
 __all__ = ["scara", "seven_axis_arm", "six_axis_arm"]
 

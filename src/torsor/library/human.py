@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.library.anthropometry import Body, Segment
-from torsor.model import Robot
-from torsor.reading import assemble
-from torsor.robot import Frame, Joint, Link
+from torsor.mechanism import Frame, Joint, Link
+from torsor.robot.load import assemble
+from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
 __all__ = ["human"]

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.library.arms import cylinder
-from torsor.model import Robot
-from torsor.reading import assemble
-from torsor.robot import Frame, Joint, Link
+from torsor.mechanism import Frame, Joint, Link
+from torsor.robot.load import assemble
+from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
 
 __all__ = ["closed_leg", "five_bar", "four_bar", "palletiser", "slider_crank"]

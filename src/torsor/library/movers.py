@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from torsor.library.arms import cylinder, seven_axis_arm
-from torsor.model import Robot
-from torsor.reading import assemble
-from torsor.robot import Frame, Joint, Link
+from torsor.mechanism import Frame, Joint, Link
+from torsor.robot.load import assemble
+from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
 __all__ = ["eel", "elastic_seven_axis_arm", "free_flying_arm", "quadruped"]

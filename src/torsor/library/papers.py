@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from torsor.formats import DHLink, MDHLink
-from torsor.model import Robot
-from torsor.reading import assemble, from_dh, from_mdh
-from torsor.robot import Frame, Joint, Link
+from torsor.mechanism import Frame, Joint, Link
+from torsor.robot.load import assemble, from_dh, from_mdh
+from torsor.robot.robot import Robot
 from torsor.spatial import composite, make_pose
 
 __all__ = ["elastic_arm", "slide_link", "stanford", "two_link"]

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.library.arms import cylinder
+from torsor.mechanism import Frame, Joint, Link
 from torsor.parallel import Leg, ParallelRobot
 from torsor.parallel.inputs import positive
-from torsor.reading import assemble
-from torsor.robot import Frame, Joint, Link
+from torsor.robot.load import assemble
 from torsor.spatial import about_z, make_pose
 
 __all__ = ["delta", "gough_stewart", "three_rrr"]

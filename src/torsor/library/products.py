@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from torsor.model import Robot
-from torsor.reading import assemble
-from torsor.robot import Joint, Link
+from torsor.mechanism import Joint, Link
+from torsor.robot.load import assemble
+from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
 
 __all__ = ["panda", "ur5"]

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.formats import MDHLink
-from torsor.model import Robot
-from torsor.reading import assemble, from_mdh
-from torsor.robot import Joint, Link
+from torsor.mechanism import Joint, Link
+from torsor.robot.load import assemble, from_mdh
+from torsor.robot.robot import Robot
 from torsor.spatial import from_pseudo_inertia, from_quaternion, make_pose
 
 __all__ = ["planar_chain", "random_tree"]

@@ -6,36 +6,45 @@ A ``MotionProblem`` has a robot, a ``Phase`` or several, an objective and constr
 Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Jerk, Reaction, Reference, Manipulability,
 ExpressionCost. At the ends: Start, End, Linked, Periodic, Symmetric. Bounds: Positions, Velocities, Accelerations,
 Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated. In space: FramePosition, FrameVelocity, Orientation, Follow,
-Clearance of Sphere, Capsule and HalfSpace. Anything else of a ``Node``: ExpressionRows.
+Clearance of Sphere, Capsule and HalfSpace. Anything else of a ``Node``: ExpressionConstraint.
 
 Profiles: Spline, Path; free numbers of the robot: Number. Ready-made: PROBLEMS. From files: load_problem. Several at
 once: continuation, pareto, ``MotionProblem.multistart``. Torques that jump: switching. Solvers by name: SOLVERS.
 """
 
-from torsor.motion.constraints import Active, Group
-from torsor.motion.distances import Capsule, Clearance, HalfSpace, Sphere
-from torsor.motion.ends import End, Linked, Periodic, Start, Symmetric
-from torsor.motion.expressions import ExpressionCost, ExpressionRows
-from torsor.motion.failure import MotionError
 from torsor.motion.files import load_problem
-from torsor.motion.frames import FramePosition, FrameVelocity, Orientation
-from torsor.motion.limits import Accelerations, Jerks, Positions, Powers, TorqueRates, Torques, Unactuated, Velocities
-from torsor.motion.node import Node
-from torsor.motion.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
-from torsor.motion.paths import Path
-from torsor.motion.phase import Phase
+from torsor.motion.infeasible import MotionError
 from torsor.motion.problem import MotionProblem
 from torsor.motion.problems import PROBLEMS
-from torsor.motion.reactions import Reaction, Reactions
-from torsor.motion.references import Follow, Manipulability, Reference
-from torsor.motion.replay import Replay
-from torsor.motion.result import MotionResult, Part, Pass
-from torsor.motion.samples import Moments
-from torsor.motion.solvers import SOLVERS
-from torsor.motion.splines import Spline
+from torsor.motion.results.constraints import Active, Group
+from torsor.motion.results.replay import Replay
+from torsor.motion.results.result import MotionResult, Part, Pass
+from torsor.motion.results.samples import Moments
 from torsor.motion.sweeps import Multistart, continuation, pareto
 from torsor.motion.switching import BangBang, switching
-from torsor.motion.terms import Number
+from torsor.motion.terms.distances import Capsule, Clearance, HalfSpace, Sphere
+from torsor.motion.terms.ends import End, Linked, Periodic, Start, Symmetric
+from torsor.motion.terms.expressions import ExpressionConstraint, ExpressionCost
+from torsor.motion.terms.frames import FramePosition, FrameVelocity, Orientation
+from torsor.motion.terms.limits import (
+    Accelerations,
+    Jerks,
+    Positions,
+    Powers,
+    TorqueRates,
+    Torques,
+    Unactuated,
+    Velocities,
+)
+from torsor.motion.terms.objectives import Effort, ElectricalEnergy, Jerk, MechanicalEnergy, Time, TorqueRate
+from torsor.motion.terms.reactions import Reaction, Reactions
+from torsor.motion.terms.references import Follow, Manipulability, Reference
+from torsor.motion.terms.term import Number
+from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.paths import Path
+from torsor.motion.transcription.phase import Phase
+from torsor.motion.transcription.splines import Spline
+from torsor.optimisation import SOLVERS
 
 __all__ = [
     "PROBLEMS",
@@ -48,8 +57,8 @@ __all__ = [
     "Effort",
     "ElectricalEnergy",
     "End",
+    "ExpressionConstraint",
     "ExpressionCost",
-    "ExpressionRows",
     "Follow",
     "FramePosition",
     "FrameVelocity",

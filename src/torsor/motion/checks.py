@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
-from torsor.motion.ends import Ends, _State
-from torsor.motion.paths import Path
-from torsor.motion.phase import Phase, is_phase
-from torsor.motion.splines import finite_numbers
-from torsor.motion.terms import Cost, Number, Rows
+from torsor.motion.terms.ends import Ends, _State
+from torsor.motion.terms.term import Constraint, Cost, Number
+from torsor.motion.transcription.paths import Path
+from torsor.motion.transcription.phase import Phase, is_phase
+from torsor.motion.transcription.splines import finite_numbers
 from torsor.parallel import ParallelRobot
-from torsor.parametric import Parametric
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
@@ -59,20 +59,30 @@ def check_parts(problem: "MotionProblem") -> None:
         ("name", [problem.name], (str,), "a string"),
         ("phases", phases, (Phase,), "a Phase, or several"),
         ("objective", problem.costs, (Cost,), "terms with a weight, as motion.Time()"),
-        ("constraints", problem.conditions, (Rows, Ends), "terms with bounds, as motion.Torques(), or about ends"),
+        (
+            "constraints",
+            problem.conditions,
+            (Constraint, Ends),
+            "terms with bounds, as motion.Torques(), or about ends",
+        ),
         ("path", [problem.path], (Path, NoneType), "a Path"),
         ("numbers", [problem.numbers], (Mapping,), "{name: motion.Number(start, lower, upper)}"),
         ("settings", [problem.settings], (Mapping,), "{setting of solve: value}"),
-        ("yielding", [problem.yielding, *several(problem.yielding)], (list, tuple), "groups of names of constraints"),
+        (
+            "relaxation_order",
+            [problem.relaxation_order, *several(problem.relaxation_order)],
+            (list, tuple),
+            "groups of names of constraints",
+        ),
     ]
     for what, given, types, allowed in kinds:
         for each in given:
             if not isinstance(each, types):
                 raise ModelError(describe(f"{what}: {each!r}", where=where, allowed=allowed))
     titles = [each.title for each in problem.conditions]
-    for name in (name for group in problem.yielding for name in group):
+    for name in (name for group in problem.relaxation_order for name in group):
         if name not in titles:
-            raise ModelError(describe(f"yielding names {name!r}", where=where, allowed=", ".join(titles)))
+            raise ModelError(describe(f"relaxation_order names {name!r}", where=where, allowed=", ".join(titles)))
     names = [phase.name for phase in phases if phase.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -12,25 +12,37 @@ import numpy as np
 from torsor import library
 from torsor.errors import ModelError
 from torsor.formats.toml_schema import Table, error, one_of
-from torsor.model import Robot
-from torsor.motion.ends import Ends
-from torsor.motion.kinds import filled, fitted, kinds, made
-from torsor.motion.paths import Path as JointPath
-from torsor.motion.phase import POINTS, Phase
 from torsor.motion.problem import MotionProblem
 from torsor.motion.solve import DEFAULTS, Search
-from torsor.motion.splines import Spline
-from torsor.motion.terms import Cost, Number, Rows
+from torsor.motion.terms.ends import Ends
+from torsor.motion.terms.registry import filled, fitted, kinds, made
+from torsor.motion.terms.term import Constraint, Cost, Number
+from torsor.motion.transcription.paths import Path as JointPath
+from torsor.motion.transcription.phase import POINTS, Phase
+from torsor.motion.transcription.splines import Spline
 from torsor.parallel import ParallelRobot
-from torsor.parametric import Parametric
-from torsor.reading import load
+from torsor.robot.load import load
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot
 
 __all__ = ["SETTINGS", "VERSION", "load_problem"]
 
 VERSION = 1
 LARGEST_FILE = 8_000_000  # bytes
 MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
-TOP = ("torsor", "name", "units", "robot", "free", "numbers", "assembly", "yielding", "frozen", "path", "solver")
+TOP = (
+    "torsor",
+    "name",
+    "units",
+    "robot",
+    "free",
+    "numbers",
+    "assembly",
+    "relaxation_order",
+    "frozen",
+    "path",
+    "solver",
+)
 ARRAYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
 TYPES = {"name": str, "tolerance": float, "iterations": int, "seconds": float, "refine": bool | float}
@@ -99,7 +111,7 @@ class _Reader:
         robot = self._robot(data)
         phases = [self._phase(table, where) for table, where in self._tables(data, "phases")]
         costs = [made(kinds(Cost), table, where) for table, where in self._tables(data, "objectives")]
-        conditions = [made(kinds(Rows, Ends), table, where) for table, where in self._tables(data, "constraints")]
+        conditions = [made(kinds(Constraint, Ends), table, where) for table, where in self._tables(data, "constraints")]
         if not phases or not costs:
             raise error(self.source, f"no {'objectives' if phases else 'phases'}", fix="add one or more")
         given: Table = {"name": self._value(data, "name", str, self.path.stem)}
@@ -108,7 +120,7 @@ class _Reader:
             given["path"] = self._joint_path(data["path"])
         if "assembly" in data:
             given["assembly"] = self._value(data, "assembly", list[float], None)
-        given["yielding"] = self._value(data, "yielding", list[list[str]], [])
+        given["relaxation_order"] = self._value(data, "relaxation_order", list[list[str]], [])
         numbers = self._value(data, "numbers", dict[str, dict[str, float]], {})
         given["numbers"] = {name: self._number(name, table) for name, table in numbers.items()}
         given["settings"] = self._settings(data.get("solver", {}))

@@ -10,26 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
-from torsor.motion.batch import Batch
 from torsor.motion.checks import check_number, check_parts, check_splines, in_phases, several
-from torsor.motion.ends import Ends, Linked, whole_path
-from torsor.motion.groups import grouped
-from torsor.motion.layout import Layout
-from torsor.motion.linear import Linear
-from torsor.motion.node import Node
-from torsor.motion.paths import Path
-from torsor.motion.phase import Phase
-from torsor.motion.program import Program
-from torsor.motion.references import _OnPath
-from torsor.motion.settled import Settled
-from torsor.motion.subject import Subject
-from torsor.motion.terms import TOUCHING, Cost, Number, Rows, Term
-from torsor.motion.traced import Traced
-from torsor.parametric import Parametric
+from torsor.motion.terms.ends import Ends, Linked, whole_path
+from torsor.motion.terms.references import _OnPath
+from torsor.motion.terms.term import TOUCHING, Constraint, Cost, Number, Term
+from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.groups import grouped
+from torsor.motion.transcription.known_points import KnownPoints
+from torsor.motion.transcription.layout import Layout
+from torsor.motion.transcription.linear_rows import Linear
+from torsor.motion.transcription.motion_model import MotionModel
+from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.node_kernels import Traced
+from torsor.motion.transcription.paths import Path
+from torsor.motion.transcription.phase import Phase
+from torsor.motion.transcription.program import Program
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor.motion.result import MotionResult
+    from torsor.motion.results.result import MotionResult
     from torsor.motion.sweeps import Multistart
 
 __all__ = ["MotionProblem"]
@@ -45,10 +45,10 @@ class MotionProblem:
     through ``phases`` so that the sum of the parts of the ``objective`` is least and all ``constraints`` hold. Some
     coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, as far as the profile ``progress``
     says, from 0 to 1. Robots with closed loops are moved by their active coordinates; positions (nq,) in ``assembly``
-    say which way they are put together. ``settings`` are defaults of ``solve``. Where there is no motion, ``yielding``
-    has groups of names of constraints: it is then told by how much a group would have to give way, all else being kept
-    but the groups before it; the first group that can is the one. Profiles of phases after each other go
-    on up to accelerations, unless ``Linked`` says otherwise.
+    say which way they are put together. ``settings`` are defaults of ``solve``. Where the problem is infeasible,
+    ``relaxation_order`` has groups of names of constraints, in the order in which they may be relaxed: the error then
+    says by how much the first sufficient group has to give way while everything but the groups before it holds.
+    Profiles of successive phases are continuous up to accelerations, unless ``Linked`` says otherwise.
 
     Example:
         >>> import torsor
@@ -66,14 +66,14 @@ class MotionProblem:
     robot: Robot | Parametric[Robot]
     phases: Phase | Sequence[Phase]
     objective: Cost | Sequence[Cost]
-    constraints: Sequence[Rows | Ends] = ()
+    constraints: Sequence[Constraint | Ends] = ()
     frozen: Mapping[str, float] = field(default_factory=dict)
     path: Path | None = None
     numbers: Mapping[str, Number] = field(default_factory=dict)
     name: str = "motion"
     assembly: Sequence[float] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    yielding: Sequence[Sequence[str]] = ()
+    relaxation_order: Sequence[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
         check_parts(self)
@@ -100,7 +100,7 @@ class MotionProblem:
         return several(self.objective)
 
     @cached_property
-    def conditions(self) -> tuple[Rows | Ends, ...]:
+    def conditions(self) -> tuple[Constraint | Ends, ...]:
         """What must hold; phases go on from each other unless it is said how."""
         given = tuple(in_phases(each, self.stages) for each in several(self.constraints))
         if self.path is not None:
@@ -109,9 +109,9 @@ class MotionProblem:
         return given if goes_on else (*given, Linked())
 
     @cached_property
-    def subject(self) -> Subject:
+    def subject(self) -> MotionModel:
         """What moves."""
-        return Subject(self.robot, self.frozen, self.path, tuple(self._extras), self.assembly)
+        return MotionModel(self.robot, self.frozen, self.path, tuple(self._extras), self.assembly)
 
     @cached_property
     def _extras(self) -> dict[str, tuple[float, float]]:
@@ -185,7 +185,7 @@ class MotionProblem:
     def _trace(self, terms: Sequence[Term]) -> Traced:
         key = tuple(map(id, terms))
         if key not in self._traced:
-            rows = [each for each in terms if isinstance(each, Rows)]
+            rows = [each for each in terms if isinstance(each, Constraint)]
             costs = [each for each in terms if isinstance(each, Cost)]
             self._traced[key] = Traced(self._node, rows, costs)
         return self._traced[key]
@@ -194,7 +194,7 @@ class MotionProblem:
     def program(self) -> Program:
         """The nonlinear program."""
         check_splines(self.name, self.stages, self.subject.names)
-        ends = Settled(self.stages, self.subject.names, self.conditions, self._extras, self._lives)
+        ends = KnownPoints(self.stages, self.subject.names, self.conditions, self._extras, self._lives)
         layout = Layout.of(self.stages, self.subject.names, ends.known, list(self.shared))
         batches = [
             Batch(self._trace(terms), layout, phase, np.array(moments), np.array(weights))
@@ -211,7 +211,7 @@ class MotionProblem:
         return Program(layout, tuple(batches), Linear(ends.equations, layout), lower, upper)
 
     def _bound_points(self, term: Term, layout: Layout, lower: Array, upper: Array) -> None:
-        """Bound the control points that shape a profile during a term: the curve stays within their hull."""
+        """Rows the control points that shape a profile during a term: the curve stays within their hull."""
         bounds, (begin, end) = term.point_bounds(self.subject), term.during
         for index, stretch in enumerate(layout.stretches):
             if not bounds or not term.holds_in(index, stretch.phase):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.motion.solvers.outcome import Iteration, StoppedError
+from torsor.optimisation.outcome import Iteration, StoppedError
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -34,7 +34,7 @@ class Watch:
         >>> watch(Iteration(1, 5.0, 0.0, 0.1), np.ones(1))
         Traceback (most recent call last):
             ...
-        torsor.motion.solvers.outcome.StoppedError
+        torsor.optimisation.outcome.StoppedError
     """
 
     def __init__(self, shown: bool = False, title: str = "motion"):

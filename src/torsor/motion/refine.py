@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.motion.finer import finer, violations
+from torsor.motion.results.violations import finer, violations
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
-    from torsor.motion.result import MotionResult
+    from torsor.motion.results.result import MotionResult
 
 __all__ = ["missing_nodes", "refined"]
 
@@ -52,7 +52,7 @@ def refined(
     ``search(problem, before)`` solves a problem from an earlier result. ``passes`` of the result tell of each round. If
     rows still do not hold at the end, the status says so, and why it is the end.
     """
-    from torsor.motion.result import Pass
+    from torsor.motion.results.result import Pass
 
     def told(each: "MotionResult") -> Pass:
         nodes = sum(len(phase.nodes) for phase in each.problem.stages)

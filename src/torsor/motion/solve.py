@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from torsor.errors import ModelError, describe
-from torsor.motion.failure import MotionError, check_given, conflict, short_of
-from torsor.motion.finer import violations
-from torsor.motion.program import Program
+from torsor.motion.infeasible import MotionError, check_given, conflict, short_of
 from torsor.motion.progress import Watch
 from torsor.motion.refine import refined
-from torsor.motion.result import HELD, MotionResult
-from torsor.motion.solvers import SOLVERS, least_violation, least_widening
-from torsor.motion.solvers.outcome import Outcome, Settings
-from torsor.motion.solvers.softened import least_squares
+from torsor.motion.results.result import HELD, MotionResult
+from torsor.motion.results.violations import violations
 from torsor.motion.starts import is_same_program, read_start
+from torsor.motion.transcription.program import Program
+from torsor.optimisation import SOLVERS, least_violation, least_widening
+from torsor.optimisation.outcome import Outcome, Settings
+from torsor.optimisation.squared_penalty import least_squares
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
@@ -28,7 +28,7 @@ __all__ = ["DEFAULTS", "Search", "solve"]
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-YIELDING = 200  # most iterations in which a group of constraints gives way
+RELAXING = 200  # most iterations in which a group of constraints gives way
 REFINED = 1e-4  # of a row's scale, where refinement ends unless it is said otherwise
 RANGES = {"tolerance": (1e-12, 0.1), "iterations": (1, 10**9), "seconds": (1e-9, np.inf)}
 DEFAULTS: dict[str, Any] = {
@@ -145,8 +145,8 @@ def _searched(
         fix = "give phases more points, or a duration from least to most"
         raise ModelError(describe("nothing is left to find: all control points are known", where=problem.name, fix=fix))
     _check_start(problem, x)
-    program.slope(x)
-    program.bend(x, np.zeros(program.m), 1.0)
+    program.jacobian(x)
+    program.hessian(x, np.zeros(program.m), 1.0)
     setup = perf_counter() - began
     with Watch(search.progress, problem.name) as watch:
         settings = Settings(search.tolerance, search.iterations, max(search.seconds - setup, 1e-3), watch)
@@ -181,8 +181,8 @@ def _from_nearest(
 ) -> MotionResult:
     """Search again from the motion with the least violations; if these stay, tell what conflicts."""
     program, ends = problem.program, perf_counter() + search.seconds - spent
-    for index in range(len(problem.yielding)):
-        told = _yielded(problem, start, result, index, _until(search, ends), spent)
+    for index in range(len(problem.relaxation_order)):
+        told = _relaxed(problem, start, result, index, _until(search, ends), spent)
         if told is not None:
             return told
     left = _until(search, ends)
@@ -223,7 +223,7 @@ def _told(result: MotionResult, error: MotionError, search: Search) -> MotionRes
     raise error
 
 
-def _yielded(
+def _relaxed(
     problem: "MotionProblem", start: Array, result: MotionResult, index: int, search: Search, spent: float
 ) -> MotionResult | None:
     """Return what is found where a group of constraints may give way, or raise by how much it has to.
@@ -231,11 +231,11 @@ def _yielded(
     Groups before it are left out. None is for a group that is not enough.
     """
     program, enough = problem.program, max(10 * search.tolerance, HELD)
-    without = [name for group in problem.yielding[:index] for name in group]
+    without = [name for group in problem.relaxation_order[:index] for name in group]
     soft, left_out = (
-        np.array([row.title in names for row in program.rows]) for names in (problem.yielding[index], without)
+        np.array([row.title in names for row in program.rows]) for names in (problem.relaxation_order[index], without)
     )
-    settings = Settings(search.tolerance, min(search.iterations, YIELDING), search.seconds)
+    settings = Settings(search.tolerance, min(search.iterations, RELAXING), search.seconds)
     began = perf_counter()
     wide, _, outcome = least_widening(program, start, settings, soft, ~left_out)
     if not outcome.is_solved:

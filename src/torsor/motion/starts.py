@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.ends import _State
-from torsor.motion.layout import Layout, Stretch
+from torsor.motion.terms.ends import _State
+from torsor.motion.transcription.layout import Layout, PhaseLayout
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
-    from torsor.motion.result import MotionResult
+    from torsor.motion.results.result import MotionResult
 
 __all__ = ["from_profiles", "from_result", "is_same_program", "random_start", "read_start", "straight_lines"]
 
@@ -27,7 +27,7 @@ def read_start(problem: "MotionProblem", start: Any) -> Array:
     ``start`` is None (straight lines), a ``MotionResult``, variables (n,), or profiles (K, N) at equal steps of time
     from the start to the end of the whole motion.
     """
-    from torsor.motion.result import MotionResult
+    from torsor.motion.results.result import MotionResult
 
     program, names = problem.program, problem.subject.names
     if start is None:
@@ -155,7 +155,7 @@ def is_same_program(problem: "MotionProblem", result: "MotionResult") -> bool:
     )
 
 
-def _shares(stretch: Stretch) -> Array:
+def _shares(stretch: PhaseLayout) -> Array:
     return np.linspace(0.0, 1.0, SAMPLES * max(spline.count for spline in stretch.splines) + 1)
 
 
@@ -171,7 +171,7 @@ def _whole(layout: Layout, seconds: Array, x: Array, times: Array) -> Array:
     return found
 
 
-def fit(stretch: Stretch, x: Array, s: Array, values: Array) -> None:
+def fit(stretch: PhaseLayout, x: Array, s: Array, values: Array) -> None:
     """Put into x the control points of a phase that come nearest to values (K, N) at shares s; NaN is left alone."""
     for profile, spline in enumerate(stretch.splines):
         if np.isnan(values[:, profile]).any():

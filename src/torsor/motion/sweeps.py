@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.phase import Phase
-from torsor.motion.result import MotionResult
+from torsor.motion.results.result import MotionResult
 from torsor.motion.solve import Search, solve
-from torsor.motion.solvers.outcome import Outcome
+from torsor.motion.transcription.phase import Phase
+from torsor.optimisation.outcome import Outcome
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
@@ -104,8 +104,8 @@ def multistart(
     x = problem.random_start(seed, spread)
     seeds = range(seed, seed + count)
     with np.errstate(all="ignore"):  # compiled once, before processes are made
-        problem.program.value(x), problem.program.slope(x)
-        problem.program.bend(x, np.zeros(problem.program.m), 1.0)
+        problem.program.value(x), problem.program.jacobian(x)
+        problem.program.hessian(x, np.zeros(problem.program.m), 1.0)
     _shared.update(problem=problem, spread=spread, search=replace(search, progress=search.progress and workers == 1))
     try:
         if min(workers, count) == 1 or not sys.platform.startswith("linux"):

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
-from torsor.motion.ends import End, Start
-from torsor.motion.limits import Torques
-from torsor.motion.objectives import Time
 from torsor.motion.problem import MotionProblem
+from torsor.motion.terms.ends import End, Start
+from torsor.motion.terms.limits import Torques
+from torsor.motion.terms.objectives import Time
+from torsor.robot.robot import Robot
 
 __all__ = ["BangBang", "switching"]
 
@@ -161,7 +161,7 @@ def _task(problem: MotionProblem) -> _Task:
     limits = [each for each in problem.conditions if isinstance(each, Torques)]
     if any(each.at is not None or tuple(each.during) != (0.0, 1.0) for each in limits):
         raise ModelError(describe("torques with bounds at times", where=where, allowed="bounds all the time"))
-    bounds = [each.bound(problem._node) for each in limits]
+    bounds = [each.rows(problem._node) for each in limits]
     if len(bounds) != 1 or bounds[0].labels != names or not np.isfinite([bounds[0].lower, bounds[0].upper]).all():
         raise ModelError(describe("torques without both bounds", where=where, fix="give Torques of every coordinate"))
     return _Task(subject.robot, states[0], states[1], bounds[0].lower, bounds[0].upper)
@@ -217,7 +217,7 @@ class _Shooting:
             y = _moved(rate, y, torques[..., k, :], lengths[..., k], parts)
         return y
 
-    def slopes(self, z: Array, parts: int) -> Array:
+    def jacobians(self, z: Array, parts: int) -> Array:
         """Return the derivatives (2 nv, z) of the state at the end, by central differences."""
         step = 1e-6 * z[-1]
         ahead, behind = (self.end(z + sign * step * np.eye(len(z)), parts) for sign in (1, -1))
@@ -233,10 +233,10 @@ class _Shooting:
                     return self._found(z, float(np.abs(off).max()), iteration, parts)
                 parts, off = 2 * parts, finer
                 continue
-            slopes = self.slopes(z, parts)
-            if np.linalg.cond(slopes) > 1e12:
+            jacobians = self.jacobians(z, parts)
+            if np.linalg.cond(jacobians) > 1e12:
                 raise ModelError(describe("the equations of switches are singular", where=where))
-            step, share = np.linalg.solve(slopes, -off), 1.0
+            step, share = np.linalg.solve(jacobians, -off), 1.0
             for _ in range(30):
                 new = z + share * step
                 if self._is_rising(new):
@@ -262,9 +262,9 @@ class _Shooting:
 
     def _margin(self, z: Array, parts: int) -> float:
         """Return the least signed switching function, from costates p' = -(df/dy)^T p that go back from the end."""
-        slopes, n = self.slopes(z, parts), self.task.robot.nv
-        p = np.linalg.svd(slopes[:, :-1])[0][:, -1]  # no switch changes p y(T); and p y'(T) > 0
-        y = np.concatenate([self.task.end, p * np.sign(p @ slopes[:, -1])])
+        jacobians, n = self.jacobians(z, parts), self.task.robot.nv
+        p = np.linalg.svd(jacobians[:, :-1])[0][:, -1]  # no switch changes p y(T); and p y'(T) > 0
+        y = np.concatenate([self.task.end, p * np.sign(p @ jacobians[:, -1])])
         lengths, torques = self._pieces(z)
         rate, samples = _costate_rate_of(self.task.robot), 8
         pulled, sides = [], []

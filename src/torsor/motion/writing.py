@@ -9,15 +9,15 @@ import numpy as np
 
 from torsor.formats.toml import _text
 from torsor.formats.toml_schema import Table, error
-from torsor.motion.distances import Body
-from torsor.motion.ends import Ends
 from torsor.motion.files import SETTINGS, VERSION
-from torsor.motion.kinds import FORM, KEY, kind_of, kinds
-from torsor.motion.paths import Path as JointPath
-from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
-from torsor.motion.terms import Cost, Rows
-from torsor.parametric import Parametric
+from torsor.motion.terms.distances import Body
+from torsor.motion.terms.ends import Ends
+from torsor.motion.terms.registry import FORM, KEY, kind_of, kinds
+from torsor.motion.terms.term import Constraint, Cost
+from torsor.motion.transcription.paths import Path as JointPath
+from torsor.motion.transcription.phase import Phase
+from torsor.robot.parametric import Parametric
 
 __all__ = ["save_problem"]
 
@@ -38,8 +38,8 @@ def _content(problem: MotionProblem, robot: str) -> str:
         head["free"] = list(paths) if all(name == path for name, path in paths.items()) else paths
     if problem.assembly is not None:
         head["assembly"] = _plain(list(problem.assembly), "assembly")
-    if problem.yielding:
-        head["yielding"] = [list(group) for group in problem.yielding]
+    if problem.relaxation_order:
+        head["relaxation_order"] = [list(group) for group in problem.relaxation_order]
     blocks = [_block("", head)]
     if problem.frozen:
         blocks.append(_block("[frozen]", {key: float(value) for key, value in problem.frozen.items()}))
@@ -78,10 +78,10 @@ def _key(name: str) -> str:
     return name if name.isascii() and name.isidentifier() else _text(name)
 
 
-def _term(term: Cost | Rows | Ends, where: str) -> Table:
+def _term(term: Cost | Constraint | Ends, where: str) -> Table:
     kind = kind_of(type(term))
     where = f"{where}: {term.title}"
-    if kinds(Cost, Rows, Ends).get(kind) is not type(term):
+    if kinds(Cost, Constraint, Ends).get(kind) is not type(term):
         found = f"{type(term).__name__} of {type(term).__module__} cannot be written to a file"
         raise error(where, found, "terms of torsor.motion", "keep this problem in Python")
     return {KEY: kind} | _entries(term, where)

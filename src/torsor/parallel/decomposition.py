@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.dynamics.energy import kinetic_energy as tree_kinetic_energy
-from torsor.dynamics.energy import potential_energy as tree_potential_energy
-from torsor.dynamics.factors import Columns
-from torsor.dynamics.tree import Tree
-from torsor.dynamics.units import units
+from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.factors import Columns
+from torsor.dynamics.recursions.energy import kinetic_energy as tree_kinetic_energy
+from torsor.dynamics.recursions.energy import potential_energy as tree_potential_energy
+from torsor.dynamics.trees.tree import Tree
 from torsor.parallel.closed_form import Strut, closest
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform

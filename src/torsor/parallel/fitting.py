@@ -4,21 +4,21 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.configuration import integrate
-from torsor.dynamics.lean import lean
-from torsor.dynamics.newton_euler import inverse_dynamics
-from torsor.dynamics.tree import Tree
-from torsor.dynamics.units import units
+from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.recursions.configuration import integrate
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.dynamics.trees.lean import lean
+from torsor.dynamics.trees.tree import Tree
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import CLOSED, Space
-from torsor.loops.mobility import RANK, choose
-from torsor.model import Robot
+from torsor.mechanism import Link, Loop, Place
 from torsor.parallel.legs import Leg
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.singular import moving
-from torsor.reading import assemble
-from torsor.robot import Link, Loop, Place
+from torsor.robot.load import assemble
+from torsor.robot.loops.assembly import CLOSED, Space
+from torsor.robot.loops.mobility import RANK, choose
+from torsor.robot.robot import Robot
 
 __all__ = ["HOME", "Look", "fit", "placed"]
 

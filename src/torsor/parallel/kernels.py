@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import casadi as ca
@@ -12,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.compiler import Kernel, OperationCount, compile, compiler_fingerprint, count_operations, recall
-from torsor.computing import Target
 from torsor.dynamics import fingerprint
-from torsor.dynamics.lean import lean
-from torsor.dynamics.tree import Tree
+from torsor.dynamics.trees.lean import lean
+from torsor.dynamics.trees.tree import Tree
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.hashing import source_hash
+from torsor.mechanism import Link
+from torsor.mechanism.values import Part, checked_name, frozen_array
 from torsor.parallel.closed_form import Strut, closest, strut_of
 from torsor.parallel.decomposition import Parts, soundness
 from torsor.parallel.fitting import HOME, fit
@@ -29,8 +29,8 @@ from torsor.parallel.rules import RULES
 from torsor.parallel.singular import legs, moving, platforms
 from torsor.parallel.sizes import length_of
 from torsor.parallel.trigonometry import Known, without_trigonometry
-from torsor.robot import Link
-from torsor.robot.values import Part, checked_name, frozen_array
+from torsor.robot.computing import Target
+from torsor.robot.robot import Robot
 
 __all__ = ["Assembled"]
 
@@ -251,7 +251,7 @@ class Assembled(Part):
             limbs.append(fingerprint(leg.robot, *places, *own))
         signs = [strut and strut.signs(self.leg_home[strut.limb.q]) for strut in self._parts.struts]
         home = self.leg_home.tobytes(), self._parts.length
-        return fingerprint(self.carriage, limbs, signs, *home, _source())
+        return fingerprint(self.carriage, limbs, signs, *home, source_hash("parallel"))
 
     def _function(self, asked: Asked) -> ca.Function:
         if asked not in self._functions:
@@ -366,8 +366,3 @@ class Assembled(Part):
 
 def _titles(name: str, count: int) -> list[str]:
     return [name] if count == 1 else [f"{name}_{k}" for k in range(count)]
-
-
-def _source() -> bytes:
-    folder = Path(__file__).parent
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).digest()

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.mechanism import Joint, Link, Loop
+from torsor.mechanism.values import Part, checked_name, frozen_array, frozen_pose
 from torsor.parallel.inputs import numbers
-from torsor.reading import assemble
-from torsor.robot import Joint, Link, Loop
-from torsor.robot.values import Part, checked_name, frozen_array, frozen_pose
+from torsor.robot.load import assemble
+from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
 __all__ = ["Leg", "carriage", "coordinates_of", "matrix_of"]

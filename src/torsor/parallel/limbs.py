@@ -17,15 +17,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.composite import mass_matrix
-from torsor.dynamics.kinematics import Move, motions, moves, sx
-from torsor.dynamics.newton_euler import inverse_dynamics
-from torsor.dynamics.places import place_in_body
-from torsor.dynamics.tree import Tree
-from torsor.dynamics.units import units
+from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.recursions.composite import mass_matrix
+from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.dynamics.recursions.places import place_in_body
+from torsor.dynamics.trees.tree import Tree
+from torsor.mechanism import CUTS, Loop, Place
 from torsor.parallel.platforms import Platform
 from torsor.parallel.small import margin, solve
-from torsor.robot import CUTS, Loop, Place
 from torsor.spatial import cross, skew
 
 __all__ = ["Limb", "TracedLimb"]

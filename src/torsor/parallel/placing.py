@@ -5,13 +5,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.dynamics.units import units
+from torsor.dynamics.loops.characteristic_scales import units
 from torsor.errors import ModelError, describe
-from torsor.loops.assembly import CLOSED, NEAREST, Closer
 from torsor.parallel.fitting import Look
 from torsor.parallel.inputs import broadcast, numbers
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.trials import drive_units, tells_by_itself
+from torsor.robot.loops.assembly import CLOSED, NEAREST, Closer
 
 __all__ = ["Placed"]
 

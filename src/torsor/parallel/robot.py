@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.loops.closed import OPEN
-from torsor.model import Robot
 from torsor.parallel.inputs import numbers
 from torsor.parallel.placing import Placed
 from torsor.parallel.rules import RULES, Rule
 from torsor.parallel.workspace import Workspace, explore, grid
+from torsor.robot.loops.closed import OPEN
+from torsor.robot.robot import Robot
 
 __all__ = ["ParallelRobot"]
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torsor.loops.assembly import NEAREST
 from torsor.parallel import decomposition, trials
+from torsor.robot.loops.assembly import NEAREST
 
 __all__ = ["RULES", "Rule"]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.units import units
+from torsor.dynamics.loops.characteristic_scales import units
 from torsor.parallel.decomposition import Parts
 
 __all__ = ["SINGULAR", "Platforms", "legs", "moving", "platforms"]

@@ -6,10 +6,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.tree import Tree
+from torsor.dynamics.trees.tree import Tree
+from torsor.mechanism import Place
 from torsor.parallel.legs import Leg
 from torsor.parallel.platforms import Platform
-from torsor.robot import Place
 
 __all__ = ["length_of"]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics.factors import Columns, reflected
+from torsor.dynamics.loops.factors import Columns, reflected
 
 __all__ = ["least", "margin", "solve"]
 

@@ -8,10 +8,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.configuration import integrate
-from torsor.dynamics.factors import Columns, reflected
-from torsor.dynamics.tree import Tree
-from torsor.dynamics.units import units
+from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.factors import Columns, reflected
+from torsor.dynamics.recursions.configuration import integrate
+from torsor.dynamics.trees.tree import Tree
 from torsor.parallel.decomposition import Assembly, Parts
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler import Kernel
-from torsor.dynamics.constrained import Closing
+from torsor.dynamics.loops.constrained import Closing
 from torsor.errors import describe
 from torsor.simulation.control import ask_of, sampled
 from torsor.simulation.dynamics import acceleration, closed, forces, position_rate

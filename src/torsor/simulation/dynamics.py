@@ -9,9 +9,9 @@ import casadi as ca
 
 from torsor.compiler import Kernel, compile
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.constrained import Closing
-from torsor.dynamics.index_one import closed_forward_dynamics
-from torsor.model import Robot
+from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.index_one import closed_forward_dynamics
+from torsor.robot.robot import Robot
 from torsor.simulation.sources import Source
 
 __all__ = ["acceleration", "closed", "compiled", "forces", "held", "position_rate", "symbols"]

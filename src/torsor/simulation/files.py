@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
-from torsor.reading import load as load_robot
+from torsor.robot.load import load as load_robot
+from torsor.robot.robot import Robot
 from torsor.simulation.trajectory import Crossings, Trajectory
 
 __all__ = ["SUFFIXES", "load", "save", "units"]

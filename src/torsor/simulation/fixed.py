@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.constrained import Closing
+from torsor.dynamics.loops.constrained import Closing
 from torsor.simulation.control import ask_of, sampled
 from torsor.simulation.dynamics import closed, forces, held
 from torsor.simulation.events import Watch

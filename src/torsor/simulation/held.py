@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.dynamics import Tree, closed_state, lean
-from torsor.dynamics.constrained import Closing
+from torsor.dynamics.loops.constrained import Closing
 from torsor.errors import ModelError, describe
-from torsor.loops.closed import OPEN
-from torsor.loops.multipliers import POOR, SINGULAR
-from torsor.model import Robot
+from torsor.robot.loops.closed import OPEN
+from torsor.robot.loops.multipliers import POOR, SINGULAR
+from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.trajectory import SimulationError
 

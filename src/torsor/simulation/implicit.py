@@ -4,10 +4,10 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import Tree, lean, midpoint_step
-from torsor.dynamics.constrained import Closing
-from torsor.dynamics.index_one import held_end
+from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.index_one import held_end
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import symbols
 
 __all__ = ["implicit_midpoint"]

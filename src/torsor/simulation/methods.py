@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import casadi as ca
 
-from torsor.dynamics.constrained import Closing
-from torsor.model import Robot
+from torsor.dynamics.loops.constrained import Closing
+from torsor.robot.robot import Robot
 from torsor.simulation.implicit import implicit_midpoint
 from torsor.simulation.runge_kutta import runge_kutta
 

@@ -3,9 +3,9 @@
 import casadi as ca
 
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.constrained import Closing
-from torsor.dynamics.index_one import held_end
-from torsor.model import Robot
+from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.index_one import held_end
+from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, symbols
 
 __all__ = ["runge_kutta"]

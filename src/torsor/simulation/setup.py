@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.held import closed_at_start
 from torsor.simulation.methods import METHODS

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.events import Watch, read_events
 from torsor.simulation.failure import refuse_singular

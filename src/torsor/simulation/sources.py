@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 from torsor.simulation.trajectory import SimulationError
 
 __all__ = ["Ask", "Source", "casadi_function", "real_array", "traced"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["Crossings", "SimulationError", "Trajectory", "forward"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 
 __all__ = ["plot_motion"]
 

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.model import Robot
+from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
 __all__ = ["count_table", "drive_table", "joint_table", "link_table", "motion_table", "state_table"]

@@ -3,12 +3,12 @@
 from typing import Any
 
 from torsor import library
-from torsor.motion.ends import End, Start
-from torsor.motion.limits import Torques, Unactuated
-from torsor.motion.objectives import Time
-from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
-from torsor.motion.splines import Spline
+from torsor.motion.terms.ends import End, Start
+from torsor.motion.terms.limits import Torques, Unactuated
+from torsor.motion.terms.objectives import Time
+from torsor.motion.transcription.phase import Phase
+from torsor.motion.transcription.splines import Spline
 
 __all__ = ["elastic_arm"]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from torsor import library
 from torsor.errors import ModelError, describe
-from torsor.motion.ends import End, Start
-from torsor.motion.limits import TorqueRates, Torques
-from torsor.motion.objectives import Effort, Time
-from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
-from torsor.motion.terms import Cost
+from torsor.motion.terms.ends import End, Start
+from torsor.motion.terms.limits import TorqueRates, Torques
+from torsor.motion.terms.objectives import Effort, Time
+from torsor.motion.terms.term import Cost
+from torsor.motion.transcription.phase import Phase
 
 __all__ = ["slide_link", "stanford_rates", "two_link_time"]
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from torsor import library
-from torsor.model import Robot
-from torsor.motion.ends import End, Start
-from torsor.motion.limits import TorqueRates, Torques, Velocities
-from torsor.motion.objectives import Time
-from torsor.motion.paths import Path
-from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
+from torsor.motion.terms.ends import End, Start
+from torsor.motion.terms.limits import TorqueRates, Torques, Velocities
+from torsor.motion.terms.objectives import Time
+from torsor.motion.transcription.paths import Path
+from torsor.motion.transcription.phase import Phase
+from torsor.robot.robot import Robot
 
 __all__ = ["path_time"]
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from torsor import library
-from torsor.model import Robot
-from torsor.motion.distances import Capsule, Clearance, Sphere
-from torsor.motion.ends import End, Start
-from torsor.motion.limits import TorqueRates, Torques, Velocities
-from torsor.motion.objectives import Time
-from torsor.motion.phase import Phase
 from torsor.motion.problem import MotionProblem
+from torsor.motion.terms.distances import Capsule, Clearance, Sphere
+from torsor.motion.terms.ends import End, Start
+from torsor.motion.terms.limits import TorqueRates, Torques, Velocities
+from torsor.motion.terms.objectives import Time
+from torsor.motion.transcription.phase import Phase
+from torsor.robot.robot import Robot
 
 __all__ = ["panda_time", "ur5_time"]
 

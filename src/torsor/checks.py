@@ -1,0 +1,346 @@
+"""Input validation: one vocabulary for every argument that a user gives.
+
+Each function returns the value in the type that the code works with, or raises a ``ModelError`` that names where the
+value was given, which argument it is, what was found and what is allowed. Booleans, text and complex numbers are not
+numbers. ``where`` is the object that the argument belongs to (a robot, a file, a term), ``what`` the argument.
+"""
+
+import math
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+
+__all__ = [
+    "by_name",
+    "check_pose",
+    "common_shape",
+    "finite_vector",
+    "frozen_array",
+    "frozen_pose",
+    "indices_of",
+    "interval",
+    "name_of",
+    "number",
+    "one_of",
+    "positive",
+    "positive_vector",
+    "real_array",
+    "several",
+    "table",
+    "vectors",
+    "whole_number",
+]
+
+Array = NDArray[np.float64]
+
+# How far the rows of a rotation may be from orthonormal before it is taken for a mistake rather than for rounding.
+ROTATION_TOLERANCE = 1e-6
+LONGEST = 16  # numbers that a message shows in full: those of a pose
+
+
+# One number
+
+
+def number(
+    value: object,
+    where: str,
+    what: str,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    finite: bool = True,
+) -> float:
+    """Return one real number within bounds: ``least`` and ``most`` are allowed, ``above`` and ``below`` are not.
+
+    Example:
+        >>> number(2, "arm", "mass", least=0)
+        2.0
+        >>> number(True, "arm", "mass", least=0)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: arm: mass is True; allowed: a finite number, 0 or more
+    """
+    given = _as_array(value)
+    if given is None or given.shape:
+        raise _not_a_number(value, where, what, least, most, above, below, finite)
+    found = float(given)
+    inside = least <= found <= most and (above < found or above == -math.inf) and (found < below or below == math.inf)
+    if not inside or (finite and math.isinf(found)):  # NaN is inside of nothing
+        raise _not_a_number(value, where, what, least, most, above, below, finite)
+    return found
+
+
+def positive(value: object, where: str, what: str) -> float:
+    """Return one finite number above 0.
+
+    Example:
+        >>> positive(2, "effort", "width")
+        2.0
+    """
+    return number(value, where, what, above=0.0)
+
+
+def whole_number(value: object, where: str, what: str, *, least: int = 1, most: int | None = None) -> int:
+    """Return an integer from ``least`` to ``most``.
+
+    Example:
+        >>> whole_number(3, "arm", "threads")
+        3
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):  # type: ignore[operator]
+        allowed = f"a whole number from {least}" + ("" if most is None else f" to {most}")
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def interval(value: object, where: str, what: str) -> tuple[float, float]:
+    """Return two finite numbers, the lower one first.
+
+    Example:
+        >>> interval((55, 65), "habits", "knee")
+        (55.0, 65.0)
+    """
+    if isinstance(value, (list, tuple, np.ndarray)) and len(value) == 2:
+        low, high = (number(each, where, what) for each in value)
+        if low <= high:
+            return low, high
+    allowed = "two numbers (lower, upper) with lower <= upper"
+    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+
+
+# Arrays
+
+
+def real_array(value: ArrayLike, where: str, what: str) -> Array:
+    """Return real numbers of any shape as a new array; NaN and infinity are allowed.
+
+    Example:
+        >>> real_array([1, 2], "robot", "pose")
+        array([1., 2.])
+    """
+    given = _as_array(value)
+    if given is None:
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="real numbers"))
+    return np.array(given, dtype=float)
+
+
+def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
+    """Return finite vectors (..., count).
+
+    Example:
+        >>> vectors([[1, 2], [3, 4]], 2, "robot", "q").shape
+        (2, 2)
+    """
+    allowed, given = f"finite numbers of shape (..., {count})", _as_array(value)
+    if given is None:
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+    if given.ndim == 0 or given.shape[-1] != count:
+        raise ModelError(describe(f"{what} has shape {given.shape}", where=where, allowed=allowed))
+    array = np.asarray(given, dtype=float)
+    if not np.isfinite(array).all():
+        raise ModelError(describe(f"{what} is not finite", where=where, allowed=allowed))
+    return array
+
+
+def finite_vector(value: object) -> Array | None:
+    """Return one finite number or a list of them as an array (K,), or None for anything else.
+
+    Example:
+        >>> finite_vector((1, 2.5)), finite_vector("2"), finite_vector([1.0, np.nan])
+        (array([1. , 2.5]), None, None)
+    """
+    given = _as_array(value)
+    if given is None or given.ndim > 1 or not np.isfinite(given).all():
+        return None
+    return given.astype(float).ravel()
+
+
+def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_zero: bool = False) -> Array:
+    """Return ``count`` finite positive numbers (count,), from one for all or one for each.
+
+    Example:
+        >>> positive_vector(3.0, 2, "arm", "kp").tolist()
+        [3.0, 3.0]
+    """
+    single = np.asarray(value, dtype=object).ndim == 0
+    found = frozen_array(value, () if single else (count,), where, what)
+    if (found < 0).any() or (not or_zero and (found == 0).any()):
+        allowed = "0 or more" if or_zero else "positive numbers"
+        raise ModelError(describe(f"{what} is {found.tolist()}", where=where, allowed=allowed))
+    return np.full(count, found) if single else found
+
+
+def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True) -> Array:
+    """Return a read-only copy of the given shape, -0.0 as 0.0; infinity only if not ``finite``, NaN never.
+
+    Example:
+        >>> frozen_array([1, 2, 3], (3,), "link 'hand'", "com").tolist()
+        [1.0, 2.0, 3.0]
+    """
+    array = real_array(value, where, what)
+    if array.shape != shape:
+        allowed = f"an array of shape {shape}" if shape else "one number"
+        raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
+    if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
+        found = f"{what} is {array.tolist() if array.size <= LONGEST else reprlib.repr(array.tolist())}"
+        raise ModelError(describe(found, where=where, allowed="finite numbers"))
+    array += 0.0  # -0.0 becomes 0.0
+    array.setflags(write=False)
+    return array
+
+
+def frozen_pose(value: ArrayLike, where: str, what: str) -> Array:
+    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with R a rotation matrix.
+
+    Example:
+        >>> frozen_pose(np.eye(4), "frame 'tool'", "pose").shape
+        (4, 4)
+    """
+    T = frozen_array(value, (4, 4), where, what)
+    check_pose(T, where, what)
+    return T
+
+
+def check_pose(T: Array, where: str, what: str) -> None:
+    """Raise ModelError where an array (4 x 4) is not a pose.
+
+    Example:
+        >>> check_pose(2 * np.eye(4), "frame 'tool'", "pose")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: frame 'tool': pose is not a pose (its axes are off by 3.0e+00, determinant 8); \
+allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
+    """
+    R = T[:3, :3]
+    error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
+    if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
+        found = f"{what} is not a pose (its axes are off by {error:.1e}, determinant {np.linalg.det(R):.3g})"
+        raise ModelError(describe(found, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"))
+
+
+def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the leading axes that arrays broadcast to.
+
+    Example:
+        >>> common_shape("robot", pose=(3, 1), guess=(2,))
+        (3, 2)
+    """
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        text = f"leading axes do not broadcast: {found}"
+        raise ModelError(describe(text, where=where, allowed="equal lengths, or 1")) from None
+
+
+# Names and tables
+
+
+def name_of(value: object, what: str, where: str = "") -> str:
+    """Return the name of a part; it must be a non-empty string, since a number could be mistaken for an index.
+
+    Example:
+        >>> name_of("hand", "link")
+        'hand'
+    """
+    if not isinstance(value, str) or not value:
+        raise ModelError(describe(f"the name of a {what} is {value!r}", where=where, allowed="a non-empty string"))
+    return value
+
+
+def one_of(value: object, allowed: Sequence[str], where: str, what: str) -> str:
+    """Return a word that is one of those allowed.
+
+    Example:
+        >>> one_of("mean", ["mean", "peak"], "reaction", "kind")
+        'mean'
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed=", ".join(map(repr, allowed))))
+    return value
+
+
+def indices_of(wanted: Sequence[str] | str | None, names: Sequence[str], where: str) -> list[int]:
+    """Return the indices of names, all of them for None.
+
+    Example:
+        >>> indices_of(["elbow"], ["shoulder", "elbow"], "limits")
+        [1]
+    """
+    if wanted is None:
+        return list(range(len(names)))
+    given = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(given, Sequence):
+        raise ModelError(describe(f"{given!r}", where=where, allowed=f"some of {', '.join(names)}"))
+    for name in given:
+        if name not in names:
+            raise ModelError(describe(f"no {name!r}", where=where, allowed=", ".join(names)))
+    return [names.index(name) for name in given]
+
+
+def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
+    """Return numbers (names,) from one for all, one for each, or {name: number}, the others being ``missing``.
+
+    Infinity is allowed, NaN is not.
+
+    Example:
+        >>> by_name({"elbow": 2.0}, ["shoulder", "elbow"], np.inf, "limits").tolist()
+        [inf, 2.0]
+    """
+    if isinstance(value, Mapping):
+        found = np.full(len(names), missing)
+        found[indices_of(list(value), names, where)] = by_name(list(value.values()), list(value), missing, where)
+        return found
+    count, array = len(names), _as_array(value)
+    if array is None or array.shape not in ((), (count,)) or np.isnan(array).any():
+        raise ModelError(describe(f"{value!r}", where=where, allowed=f"a number, or {count} of them"))
+    return np.broadcast_to(array.astype(float), (count,))
+
+
+def several(value: Any) -> tuple[Any, ...]:
+    """Return the elements of an iterable, or one thing as a tuple; text is one thing.
+
+    Example:
+        >>> several("one"), several(["one", "two"])
+        (('one',), ('one', 'two'))
+    """
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+
+
+def table(value: object, where: str, what: str) -> dict[str, Any]:
+    """Return a mapping as a new dictionary, an empty one for None.
+
+    Example:
+        >>> table(None, "walk", "frozen")
+        {}
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a table {name: value}"))
+    return dict(value)
+
+
+def _as_array(value: Any) -> NDArray[Any] | None:
+    """Return an array of real numbers, or None: text, booleans, complex numbers and ragged lists are none."""
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return given if given.dtype.kind in "iuf" else None
+
+
+def _not_a_number(
+    value: object, where: str, what: str, least: float, most: float, above: float, below: float, finite: bool
+) -> ModelError:
+    bounds = [f"{least:g} or more"] if least > -math.inf else [f"above {above:g}"] if above > -math.inf else []
+    bounds += [f"{most:g} or less"] if most < math.inf else [f"below {below:g}"] if below < math.inf else []
+    kind = "a finite number" if finite else "a number"
+    allowed = f"{kind}, {' and '.join(bounds)}" if bounds else kind
+    return ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))

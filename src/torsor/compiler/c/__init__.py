@@ -1,0 +1,1 @@
+"""CasADi functions as C99 source."""

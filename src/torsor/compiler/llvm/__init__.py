@@ -1,0 +1,1 @@
+"""CasADi functions as LLVM code: rules, loops over states, and object code."""

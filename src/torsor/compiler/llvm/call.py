@@ -1,0 +1,123 @@
+"""A Python function in LLVM's language, for one state, without NumPy's machinery.
+
+NumPy takes a microsecond to set up a loop, which is more than most kernels take to run. If the arguments are arrays of
+the right type and shape, dense and aligned, as they are nearly always, this function makes the result and calls ``run``
+at once; whatever else it is given goes to the gufunc. It reads the fields of ``PyArrayObject`` that NumPy's headers
+publish.
+"""
+
+from torsor.compiler.llvm.rules import Scalar
+
+__all__ = ["ADDRESSES", "write_call"]
+
+# What the code needs to know of the process it runs in, in this order; ``pycall`` fills the table in.
+ADDRESSES = ("type of arrays", "description of the type", "PyArray_New", "PyObject_Vectorcall")
+
+# Of an array, dense in C order and aligned.
+_FLAGS = 0x101
+
+
+def write_call(
+    inputs: list[tuple[int, ...]], output: tuple[int, ...], scalar: Scalar, type_number: int, head: int
+) -> str:
+    """Return the function ``call``, to be put beside ``run``; ``head`` is the size of the head of a Python object."""
+    count = len(inputs)
+    shapes = [*inputs, output]
+    distances = [scalar.size * _entries(shape) for shape in shapes]  # of states; never 0, as there is one
+    distances += [step for shape in shapes for step in _steps(shape, scalar.size)]
+    output_shape = _table([*output, 1])
+    defaults = "ptr null, ptr null, i32 0, i32 0, ptr null"  # strides, data, item size, flags, like what
+    checks = "".join(_check(k, shape, head, k + 1 == count) for k, shape in enumerate(inputs))
+    return f"""
+@addresses = global [{len(ADDRESSES)} x ptr] zeroinitializer
+@one.state = internal constant {_table([1])}
+@distances = internal constant {_table(distances)}
+@output.shape = internal constant {output_shape}
+define ptr @call(ptr %self, ptr %args, i64 %nargs) {{
+entry:
+  %arrays = alloca ptr, i64 {count + 1}
+  %array.type = load ptr, ptr @addresses
+  %p.number.type = getelementptr ptr, ptr @addresses, i64 1
+  %number.type = load ptr, ptr %p.number.type
+  %complete = icmp eq i64 %nargs, {count}
+  br i1 %complete, label %check.0, label %other
+{checks}make:
+  %p.new = getelementptr ptr, ptr @addresses, i64 2
+  %new = load ptr, ptr %p.new
+  %out = call ptr %new(ptr %array.type, i32 {len(output)}, ptr @output.shape, i32 {type_number}, {defaults})
+  %failed = icmp eq ptr %out, null
+  br i1 %failed, label %end, label %work
+work:
+  %p.data = getelementptr i8, ptr %out, i64 {head}
+  %data = load ptr, ptr %p.data
+  %slot = getelementptr ptr, ptr %arrays, i64 {count}
+  store ptr %data, ptr %slot
+  call void @run(ptr %arrays, ptr @one.state, ptr @distances)
+  br label %end
+end:
+  ret ptr %out
+other:
+  %p.vectorcall = getelementptr ptr, ptr @addresses, i64 3
+  %vectorcall = load ptr, ptr %p.vectorcall
+  %result = call ptr %vectorcall(ptr %self, ptr %args, i64 %nargs, ptr null)
+  ret ptr %result
+}}
+"""
+
+
+def _entries(shape: tuple[int, ...]) -> int:
+    count = 1
+    for length in shape:
+        count *= length
+    return count
+
+
+def _steps(shape: tuple[int, ...], size: int) -> list[int]:
+    """Return the distances in bytes between the entries of a dense array along each axis."""
+    return [size * _entries(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _table(numbers: list[int]) -> str:
+    return f"[{len(numbers)} x i64] [{', '.join(f'i64 {number}' for number in numbers)}]"
+
+
+def _check(k: int, shape: tuple[int, ...], head: int, last: bool) -> str:
+    """Return the checks of one argument: its type, then its kind and axes, then their lengths."""
+
+    def field(name: str, kind: str, offset: int) -> str:
+        return f"""  %p.{name}.{k} = getelementptr i8, ptr %a.{k}, i64 {offset}
+  %{name}.{k} = load {kind}, ptr %p.{name}.{k}
+"""
+
+    offsets = (("data", "ptr", 0), ("axes", "i32", 8), ("shape", "ptr", 16), ("descr", "ptr", 40), ("flags", "i32", 48))
+    fields = "".join(field(name, kind, head + offset) for name, kind, offset in offsets)
+    text = f"""check.{k}:
+  %p.{k} = getelementptr ptr, ptr %args, i64 {k}
+  %a.{k} = load ptr, ptr %p.{k}
+{field("type", "ptr", head - 8)}  %is.array.{k} = icmp eq ptr %type.{k}, %array.type
+  br i1 %is.array.{k}, label %fields.{k}, label %other
+fields.{k}:
+{fields}  %set.{k} = and i32 %flags.{k}, {_FLAGS}
+  %dense.{k} = icmp eq i32 %set.{k}, {_FLAGS}
+  %right.axes.{k} = icmp eq i32 %axes.{k}, {len(shape)}
+  %right.type.{k} = icmp eq ptr %descr.{k}, %number.type
+  %both.{k} = and i1 %right.axes.{k}, %right.type.{k}
+  %plain.{k} = and i1 %both.{k}, %dense.{k}
+  br i1 %plain.{k}, label %lengths.{k}, label %other
+lengths.{k}:
+"""
+    condition = "true"
+    for axis, length in enumerate(shape):
+        text += f"""  %pl.{k}.{axis} = getelementptr i64, ptr %shape.{k}, i64 {axis}
+  %l.{k}.{axis} = load i64, ptr %pl.{k}.{axis}
+  %e.{k}.{axis} = icmp eq i64 %l.{k}.{axis}, {length}
+  %c.{k}.{axis} = and i1 %e.{k}.{axis}, {condition}
+"""
+        condition = f"%c.{k}.{axis}"
+    return (
+        text
+        + f"""  %slot.{k} = getelementptr ptr, ptr %arrays, i64 {k}
+  store ptr %data.{k}, ptr %slot.{k}
+  br i1 {condition}, label %{"make" if last else f"check.{k + 1}"}, label %other
+"""
+    )

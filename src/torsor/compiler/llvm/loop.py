@@ -1,0 +1,343 @@
+"""The loop that NumPy calls, in LLVM's language: W states are packed into blocks, computed, and unpacked.
+
+NumPy gives, for each array, a pointer, the distance in bytes between states, and the distances between rows and between
+columns; all of them are free. Where the entries of a state lie one after another, four of them at a time are loaded for
+W states and transposed in registers; otherwise they are fetched one by one.
+"""
+
+from torsor.compiler.llvm.rules import Scalar
+
+__all__ = ["write_loop"]
+
+# Entries that are transposed at a time, at least.
+TILE = 4
+# Memory above this many bytes is not taken from the stack, of which threads have little.
+STACK = 65536
+
+
+def write_loop(
+    inputs: tuple[tuple[int, int], ...],
+    outputs: tuple[tuple[int, int], ...],
+    axes: tuple[int, ...],
+    scalar: Scalar,
+    width: int,
+    pieces: int,
+    scratch: int,
+) -> str:
+    """Return the module with ``loop``, which NumPy calls, and ``run``, which does the work.
+
+    ``axes`` says for each array, inputs first, how many axes it has for one state: that is how many distances NumPy
+    gives.
+    """
+    block = width * scalar.size
+    calls = "\n".join(f"  call void @piece.{k}(ptr %in, ptr %out, ptr %scratch)" for k in range(pieces))
+    declarations = "\n".join(f"declare void @piece.{k}(ptr, ptr, ptr)" for k in range(pieces))
+    sizes = [*inputs, *outputs]
+    count_in = sum(rows * columns for rows, columns in inputs)
+    count_out = sum(rows * columns for rows, columns in outputs)
+    heads: list[str] = []
+    moves: dict[str, list[str]] = {"pack": [], "unpack": []}
+    first_step, first_entry = len(sizes), 0
+    for k, (rows, columns) in enumerate(sizes):
+        if k == len(inputs):
+            first_entry = 0
+        heads.append(_array(k, rows, columns, axes[k], first_step, scalar))
+        first_step += axes[k]
+        buffer, move = ("%in", "pack") if k < len(inputs) else ("%out", "unpack")
+        # Results are written in the longest runs that there are: whole cache lines, if vectors are as long.
+        tile = "" if move == "pack" else f".{width if rows * columns >= width > TILE else TILE}"
+        moves[move].append(_move(k, move, tile, buffer, first_entry * block, rows, columns))
+        first_entry += rows * columns
+    align = max(64, block)
+    sizes_of = [-(-count * block // align) * align for count in (count_in, count_out, scratch)]
+    take, give = _memory(sum(sizes_of), align)
+    return f"""
+{declarations}
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+declare void @llvm.trap()
+declare i32 @feclearexcept(i32)
+{_pack_one_by_one(scalar, width)}
+{_unpack_one_by_one(scalar, width)}
+{_pack_tiles(scalar, width)}
+{_unpack_tiles(scalar, width, TILE)}
+{_unpack_tiles(scalar, width, width) if width > TILE else ""}
+define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
+  call void @run(ptr %arrays, ptr %lengths, ptr %steps)
+  ; NumPy would warn of flags that were raised in a branch that was not taken
+  %cleared = call i32 @feclearexcept(i32 63)
+  ret void
+}}
+define void @run(ptr %arrays, ptr %lengths, ptr %steps) {{
+entry:
+{take}
+  %out = getelementptr i8, ptr %in, i64 {sizes_of[0]}
+  %scratch = getelementptr i8, ptr %out, i64 {sizes_of[1]}
+  %states = load i64, ptr %lengths
+{"".join(heads)}
+  call void @constants(ptr %out)
+  br label %head
+head:
+  %i = phi i64 [ 0, %ready ], [ %next, %done ]
+  %left = sub i64 %states, %i
+  %more = icmp sgt i64 %left, 0
+  br i1 %more, label %full, label %end
+full:
+  %whole = icmp sge i64 %left, {width}
+  %lanes = select i1 %whole, i64 {width}, i64 %left
+{"".join(moves["pack"])}
+{calls}
+{"".join(moves["unpack"])}
+  br label %done
+done:
+  %next = add i64 %i, {width}
+  br label %head
+end:
+{give}  ret void
+}}
+"""
+
+
+def _memory(size: int, align: int) -> tuple[str, str]:
+    """Return how the memory of the blocks is taken and given back: from the stack, if it is little."""
+    if size <= STACK:
+        return f"  %in = alloca i8, i64 {max(size, 1)}, align {align}\n  br label %ready\nready:", ""
+    take = f"""  %in = call ptr @aligned_alloc(i64 {align}, i64 {size})
+  %exhausted = icmp eq ptr %in, null
+  br i1 %exhausted, label %abort, label %ready
+abort:
+  call void @llvm.trap() ; there is no memory, and no way to say so
+  unreachable
+ready:"""
+    return take, "  call void @free(ptr %in)\n"
+
+
+def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: Scalar) -> str:
+    """Return what is read once for an array: its pointer, its distances, and whether its entries are contiguous."""
+
+    def step(index: int, name: str) -> str:
+        return f"""  %{name}p.{k} = getelementptr i64, ptr %steps, i64 {index}
+  %{name}.{k} = load i64, ptr %{name}p.{k}
+"""
+
+    text = f"""  %base.p.{k} = getelementptr ptr, ptr %arrays, i64 {k}
+  %base.{k} = load ptr, ptr %base.p.{k}
+""" + step(k, "state")
+    # A scalar has no distances, a vector one; the missing ones do not matter.
+    text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
+    text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
+    wanted_row = scalar.size * columns
+    text += f"  %dense.row.{k} = icmp eq i64 %row.{k}, {wanted_row}\n"
+    text += (
+        f"  %dense.column.{k} = icmp eq i64 %column.{k}, {scalar.size}\n"
+        if columns > 1
+        else f"  %dense.column.{k} = icmp eq i64 0, 0\n"
+    )
+    text += f"  %long.{k} = icmp sge i64 {rows * columns}, {TILE}\n"
+    text += f"  %dense.a.{k} = and i1 %dense.row.{k}, %dense.column.{k}\n"
+    return text + f"  %dense.{k} = and i1 %dense.a.{k}, %long.{k}\n"
+
+
+def _move(k: int, move: str, tile: str, buffer: str, offset: int, rows: int, columns: int) -> str:
+    """Return the call that packs or unpacks an array. An input that is the same for all states is packed once."""
+    once = (
+        f"""  %fixed.{k} = icmp eq i64 %state.{k}, 0
+  %later.{k} = icmp ne i64 %i, 0
+  %skip.{k} = and i1 %fixed.{k}, %later.{k}
+"""
+        if move == "pack"
+        else f"  %skip.{k} = icmp ne i64 0, 0\n"
+    )
+    distances = f"ptr %from.{k}, i64 %state.{k}, i64 {rows}, i64 %row.{k}, i64 {columns}, i64 %column.{k}"
+    return f"""{once}  br i1 %skip.{k}, label %moved.{k}, label %move.{k}
+move.{k}:
+  %at.{k} = mul i64 %i, %state.{k}
+  %from.{k} = getelementptr i8, ptr %base.{k}, i64 %at.{k}
+  %block.{k} = getelementptr i8, ptr {buffer}, i64 {offset}
+  %fast.{k} = and i1 %dense.{k}, %whole
+  br i1 %fast.{k}, label %tiles.{k}, label %singles.{k}
+tiles.{k}:
+  call void @{move}.tiles{tile}(ptr %from.{k}, i64 %state.{k}, i64 {rows * columns}, ptr %block.{k})
+  br label %moved.{k}
+singles.{k}:
+  call void @{move}.singles({distances}, ptr %block.{k}, i64 %lanes)
+  br label %moved.{k}
+moved.{k}:
+"""
+
+
+_OVER_ENTRIES = """entry:
+{before}  %none = icmp eq i64 %count, 0
+  br i1 %none, label %end, label %body
+body:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %after ]
+  %c = phi i64 [ 0, %entry ], [ %c.next, %after ]
+  %e = phi i64 [ 0, %entry ], [ %e.next, %after ]
+  %down = mul i64 %r, %row
+  %across = mul i64 %c, %column
+  %offset = add i64 %down, %across
+  %p = getelementptr i8, ptr %array, i64 %offset
+  %b.offset = mul i64 %e, {block}
+  %b = getelementptr i8, ptr %block, i64 %b.offset
+{body}
+after:
+  %e.next = add i64 %e, 1
+  %c.plus = add i64 %c, 1
+  %wrap = icmp eq i64 %c.plus, %columns
+  %c.next = select i1 %wrap, i64 0, i64 %c.plus
+  %r.plus = add i64 %r, 1
+  %r.next = select i1 %wrap, i64 %r.plus, i64 %r
+  %last = icmp eq i64 %e.next, %count
+  br i1 %last, label %end, label %body
+end:
+  ret void
+"""
+_SINGLES = "(ptr %array, i64 %state, i64 %rows, i64 %row, i64 %columns, i64 %column, ptr %block, i64 %lanes)"
+
+
+def _pack_one_by_one(scalar: Scalar, width: int) -> str:
+    vector = f"<{width} x {scalar.name}>"
+    before = "  %count = mul i64 %rows, %columns\n  %top = sub i64 %lanes, 1\n"
+    for lane in range(width):
+        # Lanes beyond the last state repeat it.
+        before += (
+            f"  %in.{lane} = icmp slt i64 {lane}, %lanes\n  %l.{lane} = select i1 %in.{lane}, i64 {lane}, i64 %top\n"
+        )
+        before += f"  %o.{lane} = mul i64 %l.{lane}, %state\n"
+    body, value = "", "poison"
+    for lane in range(width):
+        body += f"  %p.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}\n"
+        body += f"  %x.{lane} = load {scalar.name}, ptr %p.{lane}, align 1\n"
+        body += f"  %v.{lane} = insertelement {vector} {value}, {scalar.name} %x.{lane}, i64 {lane}\n"
+        value = f"%v.{lane}"
+    body += f"  store {vector} {value}, ptr %b, align {width * scalar.size}\n  br label %after"
+    text = _OVER_ENTRIES.format(before=before, block=width * scalar.size, body=body)
+    return f"define internal void @pack.singles{_SINGLES} noinline {{\n{text}}}"
+
+
+def _unpack_one_by_one(scalar: Scalar, width: int) -> str:
+    body = f"""  br label %lane
+lane:
+  %l = phi i64 [ 0, %body ], [ %l.next, %lane ]
+  %o = mul i64 %l, %state
+  %q = getelementptr i8, ptr %p, i64 %o
+  %s = getelementptr {scalar.name}, ptr %b, i64 %l
+  %x = load {scalar.name}, ptr %s
+  store {scalar.name} %x, ptr %q, align 1
+  %l.next = add i64 %l, 1
+  %l.more = icmp slt i64 %l.next, %lanes
+  br i1 %l.more, label %lane, label %after"""
+    before = "  %count = mul i64 %rows, %columns\n"
+    text = _OVER_ENTRIES.format(before=before, block=width * scalar.size, body=body)
+    return f"define internal void @unpack.singles{_SINGLES} noinline {{\n{text}}}"
+
+
+_OVER_TILES = """entry:
+  %final = sub i64 %count, {tile}
+  ; the second tile begins where a cache line does: stores that cross lines take twice as long
+  %address = ptrtoint ptr %array to i64
+  %gap = sub i64 0, %address
+  %gap.bytes = and i64 %gap, 63
+  %gap.entries = udiv i64 %gap.bytes, {size}
+  %far = icmp ugt i64 %gap.entries, {tile}
+  %aligned = icmp eq i64 %gap.entries, 0
+  %plain = or i1 %far, %aligned
+  %second = select i1 %plain, i64 {tile}, i64 %gap.entries
+  br label %body
+body:
+  %e = phi i64 [ 0, %entry ], [ %e.next, %body ]
+  %offset = mul i64 %e, {size}
+  %p = getelementptr i8, ptr %array, i64 %offset
+  %b.offset = mul i64 %e, {block}
+  %b = getelementptr i8, ptr %block, i64 %b.offset
+{body}
+  %e.step = add i64 %e, {tile}
+  %at.first = icmp eq i64 %e, 0
+  %e.plus = select i1 %at.first, i64 %second, i64 %e.step
+  %over = icmp sgt i64 %e.plus, %final
+  ; the last tile ends with the last entry, and does some of the one before again
+  %e.next = select i1 %over, i64 %final, i64 %e.plus
+  %last = icmp eq i64 %e, %final
+  br i1 %last, label %end, label %body
+end:
+  ret void
+"""
+
+
+class _Shuffles:
+    """Writes shuffles of vectors, each known by its name and length."""
+
+    def __init__(self, scalar: Scalar):
+        self.scalar, self._next = scalar, 0
+        self.lines: list[str] = []
+
+    def shuffle(self, a: str, b: str, length: int, picks: list[int]) -> str:
+        """Return entries of a (0 .. length - 1) and b (length ..) in the given order."""
+        self._next += 1
+        mask = ", ".join(f"i32 {pick}" for pick in picks)
+        kind = f"<{length} x {self.scalar.name}>"
+        self.lines.append(f"  %s{self._next} = shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{mask}>")
+        return f"%s{self._next}"
+
+
+def _transposed(s: _Shuffles, rows: list[str], length: int) -> list[str]:
+    """Return the columns of a matrix given by its rows, each of the given length, by shuffles of pairs.
+
+    At first each vector holds one row. Merging neighbours makes vectors that hold two rows, then four, and so on, entry
+    after entry, and fewer entries of them, so that no vector is longer than a column.
+    """
+    count = len(rows)
+    groups, merged_rows, entries = [[row] for row in rows], 1, length
+    while merged_rows < count:
+        keep = min(entries, max(1, count // (2 * merged_rows)))
+        merged = []
+        for first, second in zip(groups[::2], groups[1::2], strict=True):
+            parts = []
+            for a, b in zip(first, second, strict=True):
+                for start in range(0, entries, keep):
+                    picks = [
+                        entry * merged_rows + row + other
+                        for entry in range(start, start + keep)
+                        for other in (0, entries * merged_rows)
+                        for row in range(merged_rows)
+                    ]
+                    parts.append(s.shuffle(a, b, entries * merged_rows, picks))
+            merged.append(parts)
+        groups, merged_rows, entries = merged, 2 * merged_rows, keep
+    return groups[0]
+
+
+def _pack_tiles(scalar: Scalar, width: int) -> str:
+    s = _Shuffles(scalar)
+    rows = []
+    for lane in range(width):
+        s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
+        s.lines.append(f"  %p.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
+        s.lines.append(f"  %r.{lane} = load <{TILE} x {scalar.name}>, ptr %p.{lane}, align {scalar.size}")
+        rows.append(f"%r.{lane}")
+    align = width * scalar.size
+    for entry, name in enumerate(_transposed(s, rows, TILE)):
+        s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
+        s.lines.append(f"  store <{width} x {scalar.name}> {name}, ptr %b.{entry}, align {align}")
+    return _over_tiles("pack.tiles", scalar, width, TILE, s)
+
+
+def _unpack_tiles(scalar: Scalar, width: int, tile: int) -> str:
+    s = _Shuffles(scalar)
+    align = width * scalar.size
+    entries = []
+    for entry in range(tile):
+        s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
+        s.lines.append(f"  %v.{entry} = load <{width} x {scalar.name}>, ptr %b.{entry}, align {align}")
+        entries.append(f"%v.{entry}")
+    for lane, row in enumerate(_transposed(s, entries, width)):
+        s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
+        s.lines.append(f"  %q.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
+        s.lines.append(f"  store <{tile} x {scalar.name}> {row}, ptr %q.{lane}, align {scalar.size}")
+    return _over_tiles(f"unpack.tiles.{tile}", scalar, width, tile, s)
+
+
+def _over_tiles(name: str, scalar: Scalar, width: int, tile: int, s: _Shuffles) -> str:
+    body = "\n".join(s.lines)
+    text = _OVER_TILES.format(tile=tile, size=scalar.size, block=width * scalar.size, body=body)
+    return f"define internal void @{name}(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"

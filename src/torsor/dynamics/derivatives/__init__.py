@@ -1,0 +1,1 @@
+"""Analytical first and second derivatives of inverse, forward and hybrid dynamics."""

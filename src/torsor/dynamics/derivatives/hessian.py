@@ -1,0 +1,125 @@
+"""The second derivatives of weight . tau by q, v and a: one pass, with covectors that climb.
+
+The weight is a virtual velocity, and gives each body a virtual twist W: L = weight . tau is the virtual power of all
+that the bodies' motion takes. Moving joint j changes W, the twist V and its rate A of all that it carries by
+
+    q: W_ x S, P1, P2        v: 0, S, P3        a: 0, 0, S          (W_ of the parent; P1, P2, P3 of ``derivatives``)
+
+With what joint k carries (its wrench F, inertia I, velocity products B of V and B_W of W, H = sum of I W and G = sum of
+2 B^T W), dL is W_ x S . F + P1 . G + P2 . H by q, S . G + P3 . H by v and S . H by a. Of joint j above k that changes
+all but S, and since 2 B(X)^T W = -2 B(W)^T X, the second derivatives are shares of the changes of W, V and A in
+
+    q: S x* F + I P2 + 2 B P1,   S x* G + 2 B^T (W_ x S) - 2 B_W^T P1,   S x* H + I (W_ x S)
+    v: I P3 + 2 B S,             -2 B_W^T S
+    a: I S
+
+which climb from k as wrenches do; those of V are moments without forces. For j = k they hold too, of v and a by q, and
+symmetrised of q by q (second derivatives along ``integrate``) and of v by v. A rotor with spin momentum h is a joint
+that carries nothing: v: w x h, h x W; a: h. Joints whose S varies are taken apart before (``simple``).
+"""
+
+from collections.abc import Iterator
+
+import casadi as ca
+
+from torsor.dynamics.derivatives.inverse_dynamics import Loads, Setting, carry
+from torsor.dynamics.recursions.composite import Entries, body_momenta, climb, momentum_composites, rotors, times_B_T
+from torsor.dynamics.recursions.kinematics import sx, twists
+from torsor.dynamics.recursions.passive import curvatures
+from torsor.dynamics.trees.simple import simple
+from torsor.dynamics.trees.tree import Rotor, Tree
+from torsor.spatial import ad, cross
+
+__all__ = ["inverse_dynamics_hessian"]
+
+
+class _Virtual:
+    """A state with a virtual velocity: what the covectors are made of."""
+
+    def __init__(self, at: Setting, v: ca.SX, weight: ca.SX):
+        tree, self.at = at.tree, at
+        self.twist = twists(tree, at.moved, weight)
+        self.change = [self._change(k) for k in range(len(tree.bodies))]
+        self.G = self._moments(v, weight)
+        self.D, self.P = momentum_composites(tree, at.moved, self.twist, weight)
+
+    def _change(self, k: int) -> ca.SX:
+        """Return W_ x S."""
+        move, parent = self.at.moved[k], self.at.tree.bodies[k].parent
+        W = move.down_twist(self.twist[parent]) if parent >= 0 else ca.SX.zeros(6, 1)
+        change: ca.SX = ad(W) @ move.S
+        return change
+
+    def _moments(self, v: ca.SX, weight: ca.SX) -> list[ca.SX]:
+        """Return the moments G of what each joint carries, tips to root."""
+        tree, at = self.at.tree, self.at
+        G = []
+        for k, (D, P) in enumerate(zip(*body_momenta(tree, at.twist, v, scale=2), strict=True)):
+            spin = tree.bodies[k].spin(weight)
+            G.append(times_B_T(D, P, self.twist[k])[:3] + cross(at.twist[k][:3], spin))
+        for k in reversed(range(len(G))):
+            parent = tree.bodies[k].parent
+            if parent >= 0:
+                G[parent] = G[parent] + at.moved[k].up(G[k])
+        return G
+
+    def covectors(self, k: int) -> tuple[ca.SX, ...]:
+        """Return what the derivatives of joint k feel of W, V and A: three by q, two by v and one by a."""
+        S, W, real, D, P = self.at.moved[k].S, self.change[k], self.at.carried[k], self.D[k], self.P[k]
+        W_by_q, W_by_v, W_by_a = self.at.columns(k)
+        turned = carry(S, self.G[k], ca.SX.zeros(3, 1))
+        V_by_q = turned + real.times_B_T(W) - times_B_T(D, P, 2 * self.at.change[k].P1)
+        H = ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])  # and P, its linear part
+        A_by_q = carry(S, H, P) + real.times_I(W)
+        return W_by_q, V_by_q, A_by_q, W_by_v, -times_B_T(D, P, 2 * S), W_by_a
+
+    def rotor_covectors(self, k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
+        """Return the same for a rotor on body k: two by v and one by a."""
+        _, W_by_v, W_by_a = self.at.rotor_columns(k, rotor)
+        return W_by_v, ca.vertcat(cross(sx(rotor.h), self.twist[k][:3]), ca.SX.zeros(3, 1)), W_by_a
+
+    def climb(self, k: int, covectors: tuple[ca.SX, ...]) -> Iterator[tuple[int, list[ca.SX]]]:
+        """Give covectors, each turned on its side, as body k and each body above see them."""
+        wide, width = ca.horzcat(*covectors), covectors[0].size2()
+        for j, seen in climb(self.at.tree, self.at.moved, k, wide[:3, :], wide[3:, :]):
+            yield j, [seen[:, width * c : width * (c + 1)].T for c in range(len(covectors))]
+
+
+def inverse_dynamics_hessian(
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None = None
+) -> ca.SX:
+    """Return the second derivatives of weight . tau by q (along ``integrate``), v and a (3 nv x 3 nv)."""
+    tree, external = simple(tree, external)
+    at = Setting(tree, q, v, a, Loads(external))
+    virtual, bodies = _Virtual(at, v, weight), tree.bodies
+    qq, qv, qa, vv = (Entries(tree) for _ in range(4))
+    for k, body in enumerate(bodies):
+        for j, (W_by_q, V_by_q, A_by_q, W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.covectors(k)):
+            other, each, W = bodies[j], at.change[j], virtual.change[j]
+            twice = W_by_q @ W + V_by_q @ each.P1 + A_by_q @ each.P2
+            qv.add(other, body, (W_by_v @ W + V_by_v @ each.P1).T)
+            qa.add(other, body, (W_by_a @ W).T)
+            if j == k:
+                qq.add(body, body, _symmetric(twice))
+                vv.add(body, body, _symmetric(V_by_v @ each.S))
+            else:
+                qq.add_both(body, other, twice)
+                vv.add_both(body, other, V_by_v @ each.S)
+                qv.add(body, other, V_by_q @ each.S + A_by_q @ each.P3)
+                qa.add(body, other, A_by_q @ each.S)
+    for k, rotor in rotors(tree):
+        for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.rotor_covectors(k, rotor)):
+            each, W = at.change[j], virtual.change[j]
+            qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)
+            qa.add(bodies[j], rotor, (W_by_a @ W).T)
+            vv.add_both(rotor, bodies[j], V_by_v @ each.S)
+    for (i, j), (spring, friction) in curvatures(tree, q, v, weight):
+        qq.add_at(i, j, spring)
+        vv.add_at(i, j, friction)
+    QV, QA, none = qv.matrix(), qa.matrix(), ca.SX(tree.nv, tree.nv)
+    return ca.blockcat([[qq.matrix(), QV, QA], [QV.T, vv.matrix(), none], [QA.T, none, none]])
+
+
+def _symmetric(block: ca.SX) -> ca.SX:
+    """Return the symmetric part, of which one triangle is computed."""
+    return ca.triu2symm(ca.triu(block + block.T) / 2) if block.size1() > 1 else block

@@ -1,0 +1,279 @@
+"""Derivatives of forces and joint reactions by q, v and a: one pass, with columns that climb.
+
+Moving joint k a little moves all that it carries, as one body, through the motion of what is before it. With the twist
+V and its rate A (the base's being -g) of the parent, seen from body k, and V_k its own twist,
+
+    P1 = V x S,   P2 = A x S + V x P1        change of twist and of its rate, by q
+    P3 = V x S + V_k x S                     change of the rate of twist, by v
+
+and of the composite that joint k carries (inertia I, velocity products B, wrench F) the wrench changes by
+
+    dq: I P2 + 2 B P1 + S x* F       dv: I P3 + 2 B S       da: I S
+
+(Singh, Russell and Wensing 2022; S x* F because F turns with the body). These climb to every joint above k as wrenches,
+and their shares S_j there are the columns of k. The other way round, what joint k feels of joint j above it is
+
+    dq: P2_j . I S + P1_j . 2 B^T S       dv: P3_j . I S + S_j . 2 B^T S       da: S_j . I S
+
+with I S and 2 B^T S climbing likewise. A rotor with spin momentum h is such a joint that carries nothing: h stands for
+I S, and w x h for both 2 B S and 2 B^T S. Where S itself changes with q, its derivatives join P1, P2 and P3.
+
+External wrenches are fixed in their links, or in the world. In the world they turn back as the link turns, which
+changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over all that it carries (x from its origin) and
+E w = (tr(Y) w - Y w, w x f): the same form as B, and it climbs with it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from torsor.dynamics.recursions.composite import (
+    Composite,
+    Entries,
+    carried_by_each,
+    composites,
+    coordinates,
+    momentum_composites,
+    times_B,
+    times_B_T,
+)
+from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists
+from torsor.dynamics.recursions.newton_euler import to_link, wrenches
+from torsor.dynamics.recursions.passive import slopes
+from torsor.dynamics.trees.tree import Rotor, Tree
+from torsor.spatial import ad, cross, skew
+
+__all__ = [
+    "Loads",
+    "Setting",
+    "carry",
+    "inverse_dynamics_derivatives",
+    "joint_wrench_derivatives",
+]
+
+Three = tuple[ca.SX, ca.SX, ca.SX]
+
+
+class Loads(NamedTuple):
+    """External wrenches (L x 6), and whether they are fixed in the world; then forces act at ``points`` (L x 3)."""
+
+    external: ca.SX | None = None
+    in_world: bool = False
+    points: ca.SX | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """What a joint carries, as one body: inertia I and velocity products 2 B (of D and P twice) of twists (6 x m)."""
+
+    composite: Composite
+    D: ca.SX
+    P: ca.SX
+    load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of what is fixed in the world
+
+    def times_I(self, X: ca.SX) -> ca.SX:
+        """Return I X."""
+        return ca.vertcat(*self.composite.momentum(X))
+
+    def times_B(self, X: ca.SX) -> ca.SX:
+        """Return 2 B X."""
+        return times_B(self.D, self.P, X)
+
+    def times_B_T(self, X: ca.SX) -> ca.SX:
+        """Return 2 B^T X, moments without forces."""
+        return times_B_T(self.D, self.P, X)
+
+    def times_E(self, X: ca.SX) -> ca.SX:
+        """Return E X, what turning does to loads that are fixed in the world."""
+        return times_B(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+
+    def times_E_T(self, X: ca.SX) -> ca.SX:
+        """Return E^T X, moments without forces."""
+        return times_B_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
+
+
+def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
+    """Return S x* (n, f): how a wrench changes that is carried along with each twist that is a column of S."""
+    turned: ca.SX = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
+    return turned
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """How the twist of a body (by q: P1) and its rate (by q: P2, by v: P3) change with its joint; by a: S."""
+
+    S: ca.SX
+    P1: ca.SX
+    P2: ca.SX
+    P3: ca.SX
+
+    def wrenches(self, carried: Carried) -> Three:
+        """Return how the wrench changes by q, v and a of what is carried; the body's own turning is not in it."""
+        return (
+            carried.times_I(self.P2) + carried.times_B(self.P1) + carried.times_E(self.S),
+            carried.times_I(self.P3) + carried.times_B(self.S),
+            carried.times_I(self.S),
+        )
+
+    def down(self, move: Move) -> "Change":
+        """Return the same seen from a child."""
+        moved = move.down_twist(ca.horzcat(self.S, self.P1, self.P2, self.P3))
+        return Change(*_parts(moved, 4))
+
+    def beside(self, other: "Change") -> "Change":
+        """Return the columns of both."""
+        return Change(*(ca.horzcat(getattr(self, each), getattr(other, each)) for each in ("S", "P1", "P2", "P3")))
+
+
+def _parts(X: ca.SX, count: int) -> list[ca.SX]:
+    """Return matrices of equal width that stand side by side."""
+    width = X.size2() // count
+    return [X[:, k * width : (k + 1) * width] for k in range(count)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Climbing:
+    """Wrenches on their way to the root: for each coordinate, with its ratio, a column (6 x 1) of each kind.
+
+    All move in one product: CasADi takes longer to begin one than to do it.
+    """
+
+    coordinates: list[tuple[int, float]]
+    kinds: tuple[ca.SX, ...]
+
+    def beside(self, other: "_Climbing") -> "_Climbing":
+        """Return the wrenches of both."""
+        both = zip(self.kinds, other.kinds, strict=True)
+        return _Climbing(self.coordinates + other.coordinates, tuple(ca.horzcat(mine, its) for mine, its in both))
+
+    def up(self, move: Move) -> "_Climbing":
+        """Return the same seen from the parent."""
+        X = ca.horzcat(*self.kinds)
+        moved = ca.vertcat(*move.up_wrench(X[:3, :], X[3:, :]))
+        return _Climbing(self.coordinates, tuple(_parts(moved, len(self.kinds))))
+
+
+class Setting:
+    """All that the derivatives are made of, at a state."""
+
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
+        external = loads.external
+        self.tree, self.moved = tree, moves(tree, q)
+        self.twist = twists(tree, self.moved, v)
+        self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
+        self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
+        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v, scale=2), strict=True)
+        bodies = zip(composites(tree, self.moved), momenta, self._loads(loads), strict=True)
+        self.carried = [Carried(composite, D, P, load) for composite, (D, P), load in bodies]
+        self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
+
+    def _loads(self, loads: Loads) -> list[tuple[ca.SX, ca.SX] | None]:
+        """Return Y and f of the loads that each joint carries, where they are fixed in the world."""
+        if loads.external is None or not loads.in_world:
+            return [None] * len(self.tree.bodies)
+        Y, f = [], []
+        for i, body in enumerate(self.tree.bodies):
+            R, moment, force = sx(body.link[:3, :3]), loads.external[i, :3].T, loads.external[i, 3:].T
+            point = ca.SX.zeros(3, 1) if loads.points is None else loads.points[i, :].T
+            f.append(R @ force)
+            x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the couple is what remains of the moment
+            Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
+        return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
+
+    def _change(self, k: int, v: ca.SX, a: ca.SX) -> Change:
+        body, move = self.tree.bodies[k], self.moved[k]
+        V, A = ca.SX.zeros(6, 1), ca.vertcat(ca.SX.zeros(3, 1), -sx(self.tree.gravity))
+        if body.parent >= 0:
+            V, m = self.twist[body.parent], self.motion[body.parent]
+            A = ca.vertcat(m.wd, m.a - cross(V[:3], V[3:]))
+        V, A = move.down_twist(V), move.down_twist(A)
+        P1 = ad(V) @ move.S
+        P2, P3 = ad(A) @ move.S + ad(V) @ P1, P1 + ad(self.twist[k]) @ move.S
+        if move.varies:
+            by_q, rate_by_q, rate_by_v = move.variations(body.rate(v), body.rate(a))
+            P1, P2, P3 = P1 + by_q, P2 + rate_by_q + ad(V + self.twist[k]) @ by_q, P3 + rate_by_v
+        return Change(move.S, P1, P2, P3)
+
+    def columns(self, k: int) -> Three:
+        """Return how the wrench through joint k changes with it, as those before it see it."""
+        by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
+        return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
+
+    def rotor_columns(self, k: int, rotor: Rotor) -> Three:
+        """Return the same for a rotor on body k: its angle does not matter."""
+        spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
+        none, by_v, by_a = (ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
+        return none, by_v, by_a
+
+    def below(
+        self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
+    ) -> list[_Climbing]:
+        """Return what climbs to each body from all below it and its rotors: of each, what the two functions give."""
+        bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
+        arrived = [_Climbing([], (ca.SX(6, 0),) * count) for _ in bodies]
+        for k in reversed(range(len(bodies))):
+            for each in bodies[k].rotors:
+                arrived[k] = arrived[k].beside(_Climbing(coordinates(each), rotor(k, each)))
+            parent = bodies[k].parent
+            if parent >= 0:
+                own = _Climbing(coordinates(bodies[k]), joint(k))
+                arrived[parent] = arrived[parent].beside(arrived[k].beside(own).up(self.moved[k]))
+        return arrived
+
+
+def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
+    at = Setting(tree, q, v, a, Loads(**loads))
+
+    def of_joint(k: int) -> tuple[ca.SX, ...]:
+        S, carried = at.moved[k].S, at.carried[k]
+        return *at.columns(k), carried.times_B_T(S), carried.times_E_T(S)
+
+    def of_rotor(k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
+        none, by_v, by_a = at.rotor_columns(k, rotor)
+        return none, by_v, by_a, by_v, none  # its angle, and loads, do nothing to it
+
+    found = Entries(tree), Entries(tree), Entries(tree)
+    for k, (body, below) in enumerate(zip(tree.bodies, at.below(of_joint, of_rotor), strict=True)):
+        S, each, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
+        by_q, by_v, u, b, e = below.kinds
+        felt = S.T @ by_q, S.T @ by_v, S.T @ u  # by the joint of those below it, and by them of it
+        given = u.T @ each.P2 + b.T @ each.P1 + e.T @ S, u.T @ each.P3 + b.T @ S, u.T @ S
+        by_q, by_v, by_a = (S.T @ wrench for wrench in each.wrenches(carried))
+        if at.moved[k].varies:
+            by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
+        own = by_q, by_v, ca.triu2symm(ca.triu(by_a))
+        here, others = coordinates(body), below.coordinates
+        for entries, above, beneath, block in zip(found, felt, given, own, strict=True):
+            entries.add_block(here, here, block)
+            entries.add_block(here, others, above)
+            entries.add_block(others, here, beneath)
+    dq, dv, da = found
+    for (i, j), (K, D) in slopes(tree, q, v).items():
+        for row, column in {(i, j), (j, i)}:
+            dq.add_at(row, column, K)
+            dv.add_at(row, column, D)
+    return dq.matrix(), dv.matrix(), da.matrix() + ca.diag(sx(tree.armature))
+
+
+def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
+    at = Setting(tree, q, v, a, Loads(**loads))
+    none = ca.SX(6, 0)
+    rows: tuple[list[ca.SX], ...] = [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)]
+    seen: list[tuple[list[tuple[int, float]], Change]] = []  # the changes of all joints up to each body
+    for k, (body, below) in enumerate(zip(tree.bodies, at.below(at.columns, at.rotor_columns), strict=True)):
+        before, change = seen[body.parent] if body.parent >= 0 else ([], Change(none, none, none, none))
+        seen.append((before + coordinates(body), change.down(at.moved[k]).beside(at.change[k])))
+        before, change = seen[k]
+        columns = before + below.coordinates
+        gather = ca.SX(len(columns), tree.nv)
+        for index, (coordinate, ratio) in enumerate(columns):
+            gather[index, coordinate] = ratio
+        for kind, above, beneath in zip(rows, change.wrenches(at.carried[k]), below.kinds, strict=True):
+            wrench = ca.horzcat(above, beneath) @ gather
+            kind.append(to_link(body, wrench[:3, :], wrench[3:, :]))
+    by_q, by_v, by_a = (ca.vertcat(*kind) for kind in rows)
+    return by_q, by_v, by_a

@@ -1,0 +1,242 @@
+"""Dynamics with closed loops, in the coordinates that are driven.
+
+Of the equations of closure A v = 0 as many as are independent are kept, and of the coordinates as many are dependent;
+the others, x, move the mechanism:
+
+    v = G x,   G = [1; -A_d^-1 A_x]             a = G x' + g,   g = [0; -A_d^-1 drift]
+
+Forces that the loops pass on do no work along G, so that what the tree takes, projected, is what the drives give:
+
+    G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
+
+(document 003, eqs. 55-58). Where more coordinates are driven than are needed, of all forces that do it those with the
+least tau^T share^-1 tau are found. The forces in the cut joints are the multipliers of A. One column of motion or force
+is solved for with A_d itself, without G: -A_x^T A_d^-T is what G^T does to forces of the dependent coordinates.
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import casadi as ca
+
+from torsor.dynamics.loops.closure import Closures
+from torsor.dynamics.loops.factors import Columns, Squares
+from torsor.dynamics.recursions.composite import mass_matrix
+from torsor.dynamics.recursions.kinematics import symmetric
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.dynamics.trees.tree import Tree
+
+__all__ = [
+    "Closing",
+    "Linkage",
+    "Sharing",
+    "accelerated",
+    "constrained_accelerations",
+    "constrained_forward_dynamics",
+    "constrained_inverse_dynamics",
+    "constrained_velocities",
+    "loop_forces",
+    "projected_mass",
+]
+
+
+class Closing(NamedTuple):
+    """Which equations of closure are kept, which coordinates move the mechanism, and which are driven.
+
+    ``coupled`` says that the drives' shares are a matrix. ``units`` (c) and ``length`` (m) say what errors of closure
+    and steps of coordinates are measured by. Where multipliers hold the loops no coordinate moves the others;
+    ``scales`` then has what A M^-1 A^T of each kept equation is where the mechanism is far from singular.
+    """
+
+    rows: tuple[int, ...]
+    independent: tuple[int, ...] = ()
+    active: tuple[int, ...] = ()
+    coupled: bool = False
+    units: tuple[float, ...] = ()
+    length: float = 1.0
+    scales: tuple[float, ...] = ()
+
+
+class Linkage:
+    """A mechanism at a place where its loops are closed: what its dependent coordinates do."""
+
+    def __init__(self, tree: Tree, q: ca.SX, closing: Closing):
+        self.tree, self.q, self.closing = tree, q, closing
+        self.rows, self.independent, self.active = map(list, closing[:3])
+        self.dependent = [k for k in range(tree.nv) if k not in closing.independent]
+        self.closures = Closures(tree, q)
+        self.A = self.closures.A[self.rows, :]
+        self._A_x = self.A[:, self.independent]
+        self._factors = Columns(self.A[:, self.dependent])
+
+    @property
+    def independence(self) -> ca.SX:
+        """How far from singular it is: 0 where dependent coordinates move while the independent ones are held."""
+        return self._factors.independence()
+
+    @cached_property
+    def G(self) -> ca.SX:
+        """How all coordinates (nv) move with the independent ones."""
+        return self.complete(ca.SX.eye(len(self.independent)), self._A_x)
+
+    @cached_property
+    def G_active(self) -> ca.SX:
+        """How the active coordinates do."""
+        return self.G[self.active, :]
+
+    @property
+    def is_redundant(self) -> bool:
+        """Whether more coordinates are active than are needed."""
+        return len(self.active) > len(self.independent)
+
+    def complete(self, independent: ca.SX, right: ca.SX) -> ca.SX:
+        """Return X (nv x k) with the independent rows given, and A_d X_d = -right for the kept equations."""
+        whole = ca.SX(self.tree.nv, independent.size2())
+        whole[self.independent, :] = independent
+        whole[self.dependent, :] = -self._factors.solve(right)
+        return whole
+
+    def following(self, right: ca.SX) -> ca.SX:
+        """Return X (nv x k) with A X = -right and the independent coordinates at rest."""
+        return self.complete(ca.SX(len(self.independent), right.size2()), right)
+
+    def among_active(self, x_active: ca.SX) -> ca.SX:
+        """Return the rates of the independent coordinates, from those of the active ones."""
+        return x_active[[self.closing.active.index(k) for k in self.independent], :]  # one column, also of none
+
+    def by_active(self, columns: ca.SX) -> ca.SX:
+        """Return derivatives by the active coordinates, of which only the independent ones are asked for."""
+        spread = ca.SX(columns.size1(), len(self.active))
+        spread[:, [self.closing.active.index(k) for k in self.independent]] = columns
+        return spread
+
+    def velocities(self, v_active: ca.SX) -> ca.SX:
+        """Return v (nv x 1) of all coordinates."""
+        x = self.among_active(v_active)
+        return ca.densify(self.complete(x, self._A_x @ x))  # no gaps where a coordinate cannot move
+
+    def drift(self, v: ca.SX) -> ca.SX:
+        """Return phi'' without acceleration, of the kept equations."""
+        return self.closures.drift(v)[self.rows]
+
+    def motion(self, v_active: ca.SX, a_active: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return v and a (nv x 1 each) of all coordinates, from those of the active ones."""
+        v, x = self.velocities(v_active), self.among_active(a_active)
+        return v, ca.densify(self.complete(x, self._A_x @ x + self.drift(v)))
+
+    def multipliers(self, force: ca.SX) -> ca.SX:
+        """Return lambda (rows x k) with A^T lambda = force (nv x k) in the dependent coordinates."""
+        return self._factors.solve_transposed(force[self.dependent, :])
+
+    def balance(self, tau: ca.SX, share: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the forces of the active coordinates and the multipliers of the kept equations, where tau is taken."""
+        passed = self.multipliers(tau)
+        needed = tau[self.independent] - self._A_x.T @ passed  # G^T tau
+        given = Sharing(self, share).forces(needed)
+        if self.is_redundant:  # only then dependent coordinates are driven
+            passed = self.multipliers(tau - self.driven(given))
+        return given, passed
+
+    def driven(self, tau_active: ca.SX) -> ca.SX:
+        """Return the forces (nv x k) of all coordinates, from those of the active ones."""
+        whole = ca.SX(self.tree.nv, tau_active.size2())
+        whole[self.active, :] = tau_active
+        return whole
+
+    def all_rows(self, kept: ca.SX) -> ca.SX:
+        """Return what belongs to the kept equations, with zeros for those that are spare."""
+        found = ca.SX(self.closures.A.size1(), kept.size2())
+        found[self.rows, :] = kept
+        return found
+
+
+class Sharing:
+    """How the drives share what the independent coordinates need: tau = share G_a y, with G_a^T tau = force."""
+
+    def __init__(self, linkage: Linkage, share: ca.SX):
+        self._linkage = linkage
+        if linkage.is_redundant:
+            self._share = share if linkage.closing.coupled else ca.diag(share)
+            self._spread = self._share @ linkage.G_active
+            self._factors = Squares(symmetric(linkage.G_active.T @ self._spread))
+
+    def levels(self, force: ca.SX) -> ca.SX:
+        """Return y (m x k)."""
+        return self._factors.solve(force)
+
+    def forces(self, force: ca.SX) -> ca.SX:
+        """Return the forces (N x k) of the active coordinates that do what ``force`` (m x k) would do."""
+        if not self._linkage.is_redundant:
+            order = [self._linkage.independent.index(k) for k in self._linkage.active]
+            return force[order, :]
+        return self._spread @ self.levels(force)
+
+    def turned(self, force: ca.SX, change: ca.SX) -> ca.SX:
+        """Return how the forces change where G_a^T d(tau) = force (m x k), and d(G_a) y is ``change`` (N x k)."""
+        moved = self._share @ change
+        return moved + self.forces(force - self._linkage.G_active.T @ moved)
+
+
+def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, closing: Closing) -> ca.SX:
+    """Return v (nv x 1), of all coordinates."""
+    return Linkage(tree, q, closing).velocities(v_active)
+
+
+def constrained_accelerations(
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, closing: Closing
+) -> tuple[ca.SX, ca.SX]:
+    """Return v and a (nv x 1 each), of all coordinates."""
+    return Linkage(tree, q, closing).motion(v_active, a_active)
+
+
+def constrained_inverse_dynamics(
+    tree: Tree,
+    q: ca.SX,
+    v_active: ca.SX,
+    a_active: ca.SX,
+    share: ca.SX,
+    closing: Closing,
+    external: ca.SX | None = None,
+) -> ca.SX:
+    """Return the forces of the active coordinates."""
+    linkage = Linkage(tree, q, closing)
+    v, a = linkage.motion(v_active, a_active)
+    return linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[0]
+
+
+def constrained_forward_dynamics(
+    tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, closing: Closing, external: ca.SX | None = None
+) -> ca.SX:
+    """Return the accelerations of the active coordinates."""
+    linkage = Linkage(tree, q, closing)
+    v = linkage.velocities(v_active)
+    return accelerated(linkage, v, tau_active, mass_matrix(tree, q), external)[linkage.active]
+
+
+def accelerated(linkage: Linkage, v: ca.SX, tau_active: ca.SX, M: ca.SX, external: ca.SX | None) -> ca.SX:
+    """Return the accelerations of all coordinates (nv x 1) that forces of the active ones cause."""
+    tree, q, G = linkage.tree, linkage.q, linkage.G
+    rest = linkage.following(linkage.drift(v))
+    H = inverse_dynamics(tree, q, v, rest, external)
+    x = Squares(projected_mass(linkage, M)).solve(linkage.G_active.T @ tau_active - G.T @ H)
+    return ca.densify(G @ x + rest)
+
+
+def projected_mass(linkage: Linkage, M: ca.SX) -> ca.SX:
+    """Return M_c = G^T M G (m x m)."""
+    return symmetric(linkage.G.T @ (M @ linkage.G))
+
+
+def loop_forces(
+    tree: Tree,
+    q: ca.SX,
+    v_active: ca.SX,
+    a_active: ca.SX,
+    share: ca.SX,
+    closing: Closing,
+    external: ca.SX | None = None,
+) -> ca.SX:
+    """Return the multipliers (c x 1) of the equations of closure: what each cut joint passes on from a to b."""
+    linkage = Linkage(tree, q, closing)
+    v, a = linkage.motion(v_active, a_active)
+    return linkage.all_rows(linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[1])

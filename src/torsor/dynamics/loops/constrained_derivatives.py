@@ -1,0 +1,178 @@
+"""Derivatives of motion and forces with closed loops, by the coordinates that move the mechanism.
+
+Small changes of the independent coordinates x move all others along the closed mechanism, dq = G dx. What the
+equations of closure A v = 0 and phi'' = A a + drift = 0 say of changes is, with the independent rows given,
+
+    A dv = -(d(A v)/dq) dq        A da = -(d phi''/dq) dq - (d phi''/dv) dv
+
+and what the tree takes is balanced in every coordinate by the drives and by the loops, ID = B tau + A^T lambda, so that
+
+    G_a^T d(tau) = G^T (d(ID)/dq dq - d(A^T lambda)/dq dq + d(ID)/dv dv + M da)         lambda held
+
+the change of lambda does no work along G, and G itself need not be differentiated. From the dependent rows of the same
+balance come the changes of lambda; with tau held and the changes of x'' unknown it is direct dynamics. Where more
+coordinates are driven than are needed, tau = share G_a y changes with G_a too: d(G_a) y is dv at the velocity G y.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+
+from torsor.dynamics.derivatives.inverse_dynamics import Loads, Three, inverse_dynamics_derivatives
+from torsor.dynamics.loops.constrained import Closing, Linkage, Sharing, accelerated, projected_mass
+from torsor.dynamics.loops.factors import Squares
+from torsor.dynamics.recursions.composite import mass_matrix
+from torsor.dynamics.recursions.kinematics import symmetric
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.dynamics.trees.tree import Tree
+
+__all__ = [
+    "Balance",
+    "MotionSlopes",
+    "constrained_acceleration_derivatives",
+    "constrained_forward_dynamics_derivatives",
+    "constrained_inverse_dynamics_derivatives",
+    "constrained_velocity_derivatives",
+    "loop_force_derivatives",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class MotionSlopes:
+    """How v and a of all coordinates change with the independent ones and their rates (nv x m each)."""
+
+    linkage: Linkage
+    v: ca.SX
+    a: ca.SX
+
+    @cached_property
+    def _slopes(self) -> list[ca.SX]:
+        return [each[self.linkage.rows, :] for each in self.linkage.closures.slopes(self.v, self.a)]
+
+    @cached_property
+    def v_by_q(self) -> ca.SX:
+        """Of v, by x; by x' it is G."""
+        return self.linkage.following(self._slopes[0] @ self.linkage.G)
+
+    @cached_property
+    def a_by_q(self) -> ca.SX:
+        """Of a, by x."""
+        _, by_q, by_v = self._slopes
+        return self.linkage.following(by_q @ self.linkage.G + by_v @ self.v_by_q)
+
+    @cached_property
+    def a_by_v(self) -> ca.SX:
+        """Of a, by x'; by x'' it is G."""
+        return self.linkage.following(self._slopes[2] @ self.linkage.G)
+
+
+class Balance:
+    """How the forces that the tree takes, and that the loops with held multipliers give, change along G (nv x m)."""
+
+    def __init__(self, motion: MotionSlopes, tau: ca.SX, passed: ca.SX, **loads: Any):
+        self.linkage, self.motion, self.tau = motion.linkage, motion, tau
+        dq, self.dv, self.M = inverse_dynamics_derivatives(
+            self.linkage.tree, self.linkage.q, motion.v, motion.a, **loads
+        )
+        self.dq = dq - self.linkage.closures.stiffness(self.linkage.all_rows(passed))
+
+    @classmethod
+    def of_motion(
+        cls, tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
+    ) -> "Balance":
+        """Return the balance where the motion of the active coordinates is given."""
+        linkage = Linkage(tree, q, closing)
+        v, a = linkage.motion(v_active, a_active)
+        tau = inverse_dynamics(tree, q, v, a, Loads(**loads).external)
+        return cls(MotionSlopes(linkage, v, a), tau, linkage.balance(tau, share)[1], **loads)
+
+    def changes(self) -> Three:
+        """Return them by q, v and a, in all coordinates."""
+        G, motion = self.linkage.G, self.motion
+        by_q = self.dq @ G + self.dv @ motion.v_by_q + self.M @ motion.a_by_q
+        return by_q, self.dv @ G + self.M @ motion.a_by_v, self.M @ G
+
+    def projected(self) -> Three:
+        """Return G^T times them (m x m each), multiplied from the left first, which is less work."""
+        G, motion = self.linkage.G, self.motion
+        felt, dv = (self.M @ G).T, G.T @ self.dv
+        by_q = G.T @ (self.dq @ G) + dv @ motion.v_by_q + felt @ motion.a_by_q
+        return by_q, dv @ G + felt @ motion.a_by_v, symmetric(felt @ G)
+
+    def drives(self, share: ca.SX, changes: Three) -> Three:
+        """Return the changes of the drives' forces (N x m each), from G^T times those of all coordinates."""
+        sharing, linkage = Sharing(self.linkage, share), self.linkage
+        by_q, by_v, by_a = changes
+        if not linkage.is_redundant:
+            return sharing.forces(by_q), sharing.forces(by_v), sharing.forces(by_a)
+        level = linkage.G @ sharing.levels(linkage.G.T @ self.tau)
+        turned = MotionSlopes(linkage, level, level).v_by_q[linkage.active, :]
+        return sharing.turned(by_q, turned), sharing.forces(by_v), sharing.forces(by_a)
+
+    def passed(self, share: ca.SX) -> Three:
+        """Return the changes of the multipliers of the kept equations (rows x m each)."""
+        linkage, changes = self.linkage, self.changes()
+        if linkage.is_redundant:  # only then dependent coordinates are driven
+            by_q, by_v, by_a = (linkage.G.T @ each for each in changes)
+            given = map(linkage.driven, self.drives(share, (by_q, by_v, by_a)))
+            by_q, by_v, by_a = (each - drive for each, drive in zip(changes, given, strict=True))
+            changes = by_q, by_v, by_a
+        by_q, by_v, by_a = map(linkage.multipliers, changes)
+        return by_q, by_v, by_a
+
+
+def constrained_velocity_derivatives(tree: Tree, q: ca.SX, v_active: ca.SX, closing: Closing) -> tuple[ca.SX, ca.SX]:
+    """Return the derivatives of v by the active coordinates and their velocities (nv x N each)."""
+    linkage = Linkage(tree, q, closing)
+    v = linkage.velocities(v_active)
+    return linkage.by_active(MotionSlopes(linkage, v, v).v_by_q), linkage.by_active(linkage.G)
+
+
+def constrained_acceleration_derivatives(
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, closing: Closing
+) -> Three:
+    """Return the derivatives of a by the active coordinates, their velocities and accelerations (nv x N each)."""
+    linkage = Linkage(tree, q, closing)
+    motion = MotionSlopes(linkage, *linkage.motion(v_active, a_active))
+    return linkage.by_active(motion.a_by_q), linkage.by_active(motion.a_by_v), linkage.by_active(linkage.G)
+
+
+def constrained_inverse_dynamics_derivatives(
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
+) -> Three:
+    """Return the derivatives of the drives' forces by the active coordinates and their rates (N x N each)."""
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, **loads)
+    by_q, by_v, by_a = map(balance.linkage.by_active, balance.drives(share, balance.projected()))
+    return by_q, by_v, by_a
+
+
+def constrained_forward_dynamics_derivatives(
+    tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, closing: Closing, **loads: Any
+) -> Three:
+    """Return the derivatives of the active accelerations by the active coordinates, velocities and forces (N x N)."""
+    linkage = Linkage(tree, q, closing)
+    v, M = linkage.velocities(v_active), mass_matrix(tree, q)
+    external = Loads(**loads).external
+    a = accelerated(linkage, v, tau_active, M, external)
+    motion, tau = MotionSlopes(linkage, v, a), inverse_dynamics(tree, q, v, a, external)
+    passed = linkage.multipliers(tau - linkage.driven(tau_active))
+    by_q, by_v, _ = Balance(motion, tau, passed, **loads).projected()
+    factors, active = Squares(projected_mass(linkage, M)), linkage.active
+    x_by_q, x_by_v, x_by_tau = (factors.solve(each) for each in (-by_q, -by_v, linkage.G_active.T))
+    return (
+        linkage.by_active(linkage.G_active @ x_by_q + motion.a_by_q[active, :]),
+        linkage.by_active(linkage.G_active @ x_by_v + motion.a_by_v[active, :]),
+        linkage.G_active @ x_by_tau,
+    )
+
+
+def loop_force_derivatives(
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
+) -> Three:
+    """Return the derivatives of the loops' forces by the active coordinates and their rates (c x N each)."""
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, **loads)
+    linkage = balance.linkage
+    by_q, by_v, by_a = (linkage.all_rows(linkage.by_active(each)) for each in balance.passed(share))
+    return by_q, by_v, by_a

@@ -1,0 +1,92 @@
+"""Derivatives of the wrenches in cut joints, and in the joints of the tree while loops are closed.
+
+A cut joint's wrench changes with its multipliers, and with the pose of b seen from a at held multipliers. To the tree
+it is a load whose components change: those changes climb to the root as loads do, beside what the motion changes.
+"""
+
+import casadi as ca
+
+from torsor.dynamics.derivatives.inverse_dynamics import Three, joint_wrench_derivatives
+from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained_derivatives import Balance
+from torsor.dynamics.loops.wrenches import ends, loads, on_link
+from torsor.dynamics.recursions.composite import climb
+from torsor.dynamics.recursions.kinematics import moves
+from torsor.dynamics.recursions.newton_euler import to_body, to_link
+from torsor.dynamics.trees.tree import Tree
+
+__all__ = ["constrained_joint_wrench_derivatives", "loop_wrench_derivatives"]
+
+
+class _Wrenches:
+    """What cut joints pass on, and how it changes by the independent coordinates and their rates."""
+
+    def __init__(self, balance: Balance, share: ca.SX):
+        self.balance, self.linkage, self.closures = balance, balance.linkage, balance.linkage.closures
+        self.forces = self.linkage.all_rows(self.linkage.balance(balance.tau, share)[1])
+        self.found = self.closures.wrenches(self.forces)
+        changes = [self.linkage.all_rows(each) for each in balance.passed(share)]
+        none = ca.SX(*self.linkage.G.shape)
+        self.dq = self.linkage.G, none, none  # positions change with the first alone
+        self.changes = [self.closures.wrench_changes(self.forces, *each) for each in zip(self.dq, changes, strict=True)]
+
+    def on_bodies(self, kind: int) -> list[ca.SX | None]:
+        """Return the changes (6 x m) of the loads on each link, at its origin in its axes; None where it has none."""
+        tree = self.linkage.tree
+        total: list[ca.SX | None] = [None] * len(tree.bodies)
+        parts = zip(ends(tree, self.closures), self.found, self.changes[kind], strict=True)
+        for (a, b, chain), wrench, change in parts:
+            for place, load in ((a, -change), (b, chain.changes_at_b(wrench, self.dq[kind], change))):
+                if place.link >= 0:
+                    before, more = total[place.link], on_link(place, load)
+                    total[place.link] = more if before is None else before + more
+        return total
+
+
+def loop_wrench_derivatives(
+    tree: Tree,
+    q: ca.SX,
+    v_active: ca.SX,
+    a_active: ca.SX,
+    share: ca.SX,
+    closing: Closing,
+    external: ca.SX | None = None,
+) -> Three:
+    """Return the derivatives of the cut joints' wrenches by the active coordinates and their rates (6 cuts x N)."""
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, external=external)
+    wrenches, none = _Wrenches(balance, share), ca.SX(0, len(closing.active))
+    by_q, by_v, by_a = (
+        ca.vertcat(none, *(balance.linkage.by_active(each) for each in kind)) for kind in wrenches.changes
+    )
+    return by_q, by_v, by_a
+
+
+def constrained_joint_wrench_derivatives(
+    tree: Tree,
+    q: ca.SX,
+    v_active: ca.SX,
+    a_active: ca.SX,
+    share: ca.SX,
+    closing: Closing,
+    external: ca.SX | None = None,
+) -> Three:
+    """Return the derivatives of the joint reactions by the active coordinates and their rates (6 L x N each)."""
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, external=external)
+    wrenches, linkage, motion = _Wrenches(balance, share), balance.linkage, balance.motion
+    total = loads(tree, linkage.closures, wrenches.found, external)
+    dq, dv, da = joint_wrench_derivatives(tree, q, motion.v, motion.a, external=total)
+    found = [
+        dq @ linkage.G + dv @ motion.v_by_q + da @ motion.a_by_q,
+        dv @ linkage.G + da @ motion.a_by_v,
+        da @ linkage.G,
+    ]
+    moved = moves(tree, q)
+    for kind, rows in enumerate(found):
+        parts = ca.vertsplit(rows, 6) if tree.bodies else []
+        for k, load in enumerate(wrenches.on_bodies(kind)):
+            if load is not None:
+                for j, seen in climb(tree, moved, k, *to_body(tree.bodies[k], load)):
+                    parts[j] = parts[j] - to_link(tree.bodies[j], seen[:3, :], seen[3:, :])
+        found[kind] = linkage.by_active(ca.vertcat(ca.SX(0, rows.size2()), *parts))
+    by_q, by_v, by_a = found
+    return by_q, by_v, by_a

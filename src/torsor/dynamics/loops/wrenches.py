@@ -1,0 +1,92 @@
+"""Wrenches with closed loops: what the cut joints pass on, and what then is left for the joints of the tree.
+
+The multipliers of a cut joint's equations are forces along them. Together they are a wrench that frame a exerts on
+frame b, and b the opposite on a; the tree carries both as it carries loads from outside.
+"""
+
+from collections.abc import Iterator
+
+import casadi as ca
+
+from torsor.dynamics.loops.closure import Closures
+from torsor.dynamics.loops.constrained import Closing, Linkage
+from torsor.dynamics.loops.relative import Chain
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics, joint_wrenches
+from torsor.dynamics.trees.tree import Cut, Tree
+from torsor.mechanism import Place
+from torsor.spatial import skew
+
+__all__ = ["constrained_joint_wrenches", "ends", "loads", "loop_loads", "loop_wrenches", "on_link"]
+
+
+def _solved(
+    tree: Tree,
+    q: ca.SX,
+    v_active: ca.SX,
+    a_active: ca.SX,
+    share: ca.SX,
+    closing: Closing,
+    external: ca.SX | None,
+) -> tuple[ca.SX, ca.SX, Closures, list[ca.SX]]:
+    linkage = Linkage(tree, q, closing)
+    v, a = linkage.motion(v_active, a_active)
+    _, passed = linkage.balance(inverse_dynamics(tree, q, v, a, external), share)
+    return v, a, linkage.closures, linkage.closures.wrenches(linkage.all_rows(passed))
+
+
+def loop_wrenches(
+    tree: Tree,
+    q: ca.SX,
+    v_active: ca.SX,
+    a_active: ca.SX,
+    share: ca.SX,
+    closing: Closing,
+    external: ca.SX | None = None,
+) -> ca.SX:
+    """Return what a exerts on b in each cut joint, at frame a in its axes (cuts x 6)."""
+    *_, found = _solved(tree, q, v_active, a_active, share, closing, external)
+    return ca.vertcat(ca.SX(0, 6), *(wrench.T for wrench in found))
+
+
+def constrained_joint_wrenches(
+    tree: Tree,
+    q: ca.SX,
+    v_active: ca.SX,
+    a_active: ca.SX,
+    share: ca.SX,
+    closing: Closing,
+    external: ca.SX | None = None,
+) -> ca.SX:
+    """Return what each parent exerts on its link, at the link's origin in its axes, while loops are closed (L x 6)."""
+    v, a, closures, found = _solved(tree, q, v_active, a_active, share, closing, external)
+    return joint_wrenches(tree, q, v, a, loads(tree, closures, found, external))
+
+
+def loop_loads(tree: Tree, q: ca.SX, multipliers: ca.SX) -> ca.SX:
+    """Return the wrenches (L x 6) that cut joints exert on the links, from the multipliers (c x 1)."""
+    closures = Closures(tree, q)
+    return loads(tree, closures, closures.wrenches(multipliers), None)
+
+
+def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]:
+    """Give the two places of each cut joint, and the chain between them."""
+    cuts = (each for each in tree.closures if isinstance(each, Cut))
+    for cut, chain in zip(cuts, closures.chains, strict=True):
+        yield cut.a, cut.b, chain
+
+
+def loads(tree: Tree, closures: Closures, found: list[ca.SX], external: ca.SX | None) -> ca.SX:
+    """Return the wrenches (L x 6) on the links, at their origins in their axes, from outside and from cut joints."""
+    total = ca.SX.zeros(len(tree.bodies), 6) if external is None else ca.SX(external)
+    for (a, b, chain), wrench in zip(ends(tree, closures), found, strict=True):
+        for place, load in ((a, -wrench), (b, chain.at_b(wrench))):
+            if place.link >= 0:
+                total[place.link, :] += on_link(place, load).T
+    return total
+
+
+def on_link(place: Place, wrenches: ca.SX) -> ca.SX:
+    """Return wrenches (6 x k) at a place as those at the origin of its link, in the link's axes."""
+    R, p = ca.SX(place.pose[:3, :3]), ca.SX(place.pose[:3, 3])
+    f = R @ wrenches[3:, :]
+    return ca.vertcat(R @ wrenches[:3, :] + skew(p) @ f, f)

@@ -1,0 +1,1 @@
+"""Recursions over the tree: kinematics, Newton-Euler, articulated and composite bodies, rates, regressors."""

@@ -1,0 +1,243 @@
+"""Composite bodies, tips to root: mass matrix and Coriolis matrix.
+
+The composite of joint k is everything that the joint carries, as one rigid body. In pseudo-inertia form it moves to the
+parent's frame as
+
+    Sigma' = R Sigma R^T + p h^T + h p^T,  h = R ms + m p / 2;    ms' = R ms + m p
+
+and a motion of joint k alone gives it the momentum F = I S_k, whose share on each joint above is an entry of M:
+
+    M_jk = S_j^T F    (Walker and Orin 1982; Featherstone's composite-rigid-body algorithm)
+
+The Coriolis matrix needs one more composite. A body with twist (w, v) has the linear momentum P = m v + w x ms and
+D = integral of (v + w x r) r^T dm = v ms^T + [w] Sigma; they move as P' = R P, D' = R D R^T + P' p^T. With
+
+    B = [[tr(D) - D, 0], [-[P], 0]]        C_jk = S_j^T (I S'_k + B S_k),   C_kj = S'_j^T I S_k + S_j^T B^T S_k
+
+C v are the velocity forces and M' - 2 C is skew (Echeandia and Wensing 2021, whose B this is, worked out for a body).
+
+A rotor has the momentum h on its body for a unit rate of its coordinate r, and climbs as momentum does:
+
+    M_jr = S_j^T (h, 0)      C_rj = S'_j^T (h, 0) + S_j^T (w x h, 0) / 2,   C_jr = S_j^T (w x h, 0) / 2
+
+and D gains [h] v_r / 2, half of the gyroscopic moment; the other half is in C_jr.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import casadi as ca
+
+from torsor.dynamics.recursions.kinematics import Move, moves, sx, twists
+from torsor.dynamics.trees.tree import Body, Rotor, Tree
+from torsor.spatial import ad, cross, skew
+
+__all__ = [
+    "Composite",
+    "Entries",
+    "body_momenta",
+    "carried_by_each",
+    "climb",
+    "composites",
+    "coordinates",
+    "coriolis_matrix",
+    "mass_matrix",
+    "momentum_composites",
+    "rotors",
+    "times_B",
+    "times_B_T",
+]
+
+Coordinates = list[tuple[int, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """Everything that a joint carries, as one body: second moments, first moments and mass, in the joint frame."""
+
+    Sigma: ca.SX
+    ms: ca.SX
+    m: float | ca.SX
+
+    def momentum(self, S: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return (angular, linear) momentum about the origin for each twist that is a column of S."""
+        J, c = _across(self.Sigma), skew(self.ms)
+        return J @ S[:3, :] + c @ S[3:, :], self.m * S[3:, :] - c @ S[:3, :]
+
+    def up(self, move: Move) -> "Composite":
+        """Return the composite in the parent's frame."""
+        ms = move.up(self.ms)
+        h = ms + 0.5 * self.m * move.p
+        outer = h @ move.p.T
+        # One triangle is computed and mirrored: the other would be the same numbers by other operations.
+        Sigma = ca.triu2symm(ca.triu(move.up_tensor(self.Sigma) + outer + outer.T))
+        return Composite(Sigma, ms + self.m * move.p, self.m)
+
+    def __add__(self, other: "Composite") -> "Composite":
+        return Composite(self.Sigma + other.Sigma, self.ms + other.ms, self.m + other.m)
+
+
+def composites(tree: Tree, moved: list[Move]) -> list[Composite]:
+    """Return the composite of each joint, in its body's frame, tips to root."""
+    total = [Composite(sx(b.P[:3, :3]), sx(b.P[:3, 3]), b.mass) for b in tree.bodies]
+    for i in reversed(range(len(total))):
+        parent = tree.bodies[i].parent
+        if parent >= 0:
+            total[parent] = total[parent] + total[i].up(moved[i])
+    return total
+
+
+def climb(tree: Tree, moved: list[Move], k: int, *wrench: ca.SX) -> Iterator[tuple[int, ca.SX]]:
+    """Give wrenches (n, f) on body k as 6-row columns, seen from body k and from each body above it."""
+    n, f = wrench
+    while True:
+        yield k, ca.vertcat(n, f)
+        parent = tree.bodies[k].parent
+        if parent < 0:
+            return
+        n, f = moved[k].up_wrench(n, f)
+        k = parent
+
+
+class Entries:
+    """Blocks of a matrix between joints or rotors, summed into the rows and columns of their coordinates."""
+
+    def __init__(self, tree: Tree):
+        self._tree = tree
+        self._values: dict[tuple[int, int], ca.SX] = {}
+
+    def add(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
+        """Add the block between the coordinates of two joints or rotors."""
+        self.add_block(coordinates(row), coordinates(column), block)
+
+    def add_block(self, rows: Coordinates, columns: Coordinates, block: ca.SX) -> None:
+        """Add the block between several coordinates, each given with the ratio of its joint to it."""
+        values = iter(ca.vertsplit(ca.vec(ca.densify(block))) if block.numel() else [])
+        for j, j_ratio in columns:
+            for i, i_ratio in rows:
+                value, ratio = next(values), i_ratio * j_ratio
+                self.add_at(i, j, value if ratio == 1 else ratio * value)
+
+    def add_both(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
+        """Add the block and its mirror image."""
+        self.add(row, column, block)
+        self.add(column, row, block.T)
+
+    def add_at(self, row: int, column: int, value: ca.SX) -> None:
+        """Add one entry."""
+        before = self._values.get((row, column))
+        self._values[row, column] = value if before is None else before + value
+
+    def matrix(self) -> ca.SX:
+        """Return the matrix (nv x nv); entries that no block touched are structural zeros."""
+        n = self._tree.nv
+        keys = sorted(self._values, key=lambda key: (key[1], key[0]))
+        sparsity = ca.Sparsity.triplet(n, n, [i for i, _ in keys], [j for _, j in keys])
+        return ca.SX(sparsity, ca.vertcat(ca.SX.zeros(0, 1), *(self._values[key] for key in keys)))
+
+
+def coordinates(owner: Body | Rotor) -> Coordinates:
+    """Return the coordinates of a joint or rotor, each with the ratio of the joint to it."""
+    if isinstance(owner, Rotor):
+        return [(owner.v, 1.0)]
+    return [(k, owner.joint.ratio) for k in range(owner.v.start, owner.v.stop)]
+
+
+def rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
+    """Give each rotor with the index of the body that carries it."""
+    return ((k, rotor) for k, body in enumerate(tree.bodies) for rotor in body.rotors)
+
+
+def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return M(q) (nv x nv), rotors included."""
+    moved, bodies = moves(tree, q), tree.bodies
+    entries = Entries(tree)
+    for k, composite in enumerate(composites(tree, moved)):
+        for j, F in climb(tree, moved, k, *composite.momentum(moved[k].S)):
+            block = moved[j].S.T @ F
+            if j == k:
+                entries.add(bodies[k], bodies[k], ca.triu2symm(ca.triu(block)))
+            else:
+                entries.add(bodies[j], bodies[k], block)
+                entries.add(bodies[k], bodies[j], block.T)
+    for k, rotor in rotors(tree):
+        for j, F in climb(tree, moved, k, sx(rotor.h), ca.SX.zeros(3, 1)):
+            block = moved[j].S.T @ F
+            entries.add(bodies[j], rotor, block)
+            entries.add(rotor, bodies[j], block.T)
+    return entries.matrix() + ca.diag(sx(tree.armature))
+
+
+def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric. Friction is not in it."""
+    moved, bodies = moves(tree, q), tree.bodies
+    twist = twists(tree, moved, v)
+    D, P = momentum_composites(tree, moved, twist, v)
+    S_rate = [ad(V) @ move.S + move.S_rate(body.rate(v)) for body, move, V in zip(bodies, moved, twist, strict=True)]
+    entries = Entries(tree)
+    for k, (move, composite) in enumerate(zip(moved, composites(tree, moved), strict=True)):
+        below = ca.vertcat(*composite.momentum(S_rate[k])) + times_B(D[k], P[k], move.S)
+        above = ca.vertcat(*composite.momentum(move.S))
+        turn = times_B_T(D[k], P[k], move.S)
+        climbs = (climb(tree, moved, k, X[:3, :], X[3:, :]) for X in (below, above, turn))
+        for (j, down), (_, up), (_, turned) in zip(*climbs, strict=True):
+            entries.add(bodies[j], bodies[k], moved[j].S.T @ down)
+            if j != k:
+                entries.add(bodies[k], bodies[j], up.T @ S_rate[j] + turned.T @ moved[j].S)
+    for k, rotor in rotors(tree):
+        h, zero = sx(rotor.h), ca.SX.zeros(3, 1)
+        half = cross(twist[k][:3], h) / 2
+        for (j, F), (_, G) in zip(climb(tree, moved, k, h, zero), climb(tree, moved, k, half, zero), strict=True):
+            gyroscopic = moved[j].S.T @ G
+            entries.add(bodies[j], rotor, gyroscopic)
+            entries.add(rotor, bodies[j], (S_rate[j].T @ F + gyroscopic).T)
+    return entries.matrix()
+
+
+def _across(D: ca.SX) -> ca.SX:
+    """Return tr(D) - D, in which each entry of the diagonal is the sum of the other two."""
+    across = -D
+    for k in range(3):
+        across[k, k] = D[(k + 1) % 3, (k + 1) % 3] + D[(k + 2) % 3, (k + 2) % 3]
+    return across
+
+
+def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
+    """Return B X for twists X (6 x m)."""
+    w = X[:3, :]
+    return ca.vertcat(_across(D) @ w, -skew(P) @ w)
+
+
+def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
+    """Return B^T X, moments without forces."""
+    moment = _across(D).T @ X[:3, :] + skew(P) @ X[3:, :]
+    return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
+
+
+def momentum_composites(
+    tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX, scale: float = 1.0
+) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return D and P of everything that each joint carries, in the body's frame, tips to root."""
+    return carried_by_each(tree, moved, *body_momenta(tree, twist, rates, scale))
+
+
+def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.0) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return D and P of each body alone, so many times as ``scale`` says: scaled numbers take no operations."""
+    D, P = [], []
+    for body, V in zip(tree.bodies, twist, strict=True):
+        w, v, P_body = V[:3], V[3:], scale * sx(body.P)
+        Sigma, ms = P_body[:3, :3], P_body[:3, 3]
+        D.append(v @ ms.T + skew(w) @ Sigma + scale / 2 * skew(body.spin(rates)))
+        P.append(P_body[3, 3] * v + cross(w, ms))
+    return D, P
+
+
+def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return sums, over all that each joint carries, of vectors P and of their products D with positions."""
+    for i in reversed(range(len(D))):
+        parent = tree.bodies[i].parent
+        if parent >= 0:
+            P_up = moved[i].up(P[i])
+            P[parent] = P[parent] + P_up
+            D[parent] = D[parent] + moved[i].up_tensor(D[i]) + P_up @ moved[i].p.T
+    return D, P

@@ -1,0 +1,103 @@
+"""Sums over the bodies: energies, centre of mass, momentum."""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
+from torsor.dynamics.recursions.passive import spring_energy
+from torsor.dynamics.trees.tree import Body, Tree
+from torsor.spatial import cross, rotational_inertia
+
+__all__ = [
+    "body_gravity_energy",
+    "center_of_mass",
+    "gravity_energy",
+    "kinetic_energy",
+    "momentum",
+    "potential_energy",
+    "twice_kinetic_energy",
+]
+
+Array = NDArray[np.float64]
+
+
+def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes.
+
+    Its rotors spin with the rates (nv x 1) of the coordinates, and add theirs.
+    """
+    J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), body.mass
+    w, v = V[:3], V[3:]
+    return J @ w + cross(ms, v) + body.spin(rates), m * v + cross(w, ms)
+
+
+def twice_kinetic_energy(body: Body, V: ca.SX, v: ca.SX) -> ca.SX:
+    """Return omega . h + v . p (J) of a body with the twist V, its rotors spinning at the rates v (nv x 1)."""
+    # The spin couples to the body's own turning twice: once in the body's energy, once in the rotor's.
+    return ca.dot(V, ca.vertcat(*_momentum(body, V, 2 * v)))
+
+
+def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return v^T M v / 2 (J): the sum over the bodies, and that of the rotors' spin."""
+    energy = ca.dot(v, sx(tree.armature) * v)
+    for body, V in zip(tree.bodies, twists(tree, moves(tree, q), v), strict=True):
+        energy += twice_kinetic_energy(body, V, v)
+    return energy / 2
+
+
+def _body_first_moment(body: Body, pose: tuple[ca.SX, ca.SX]) -> ca.SX:
+    """Return mass times position of a body at the pose (R, p), in base axes."""
+    R, p = pose
+    return R @ sx(body.P[:3, 3]) + body.mass * p
+
+
+def body_gravity_energy(body: Body, pose: tuple[ca.SX, ca.SX], gravity: Array) -> ca.SX:
+    """Return -m g . c (J) of a body at the pose (R, p) in base axes."""
+    return -ca.dot(sx(gravity), _body_first_moment(body, pose))
+
+
+def _first_moment(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return the sum of mass times position over the bodies, in base axes."""
+    total = ca.SX.zeros(3, 1)
+    for body, pose in zip(tree.bodies, world_poses(tree, moves(tree, q)), strict=True):
+        total += _body_first_moment(body, pose)
+    return total
+
+
+def _mass(tree: Tree) -> ca.SX:
+    return ca.SX(sum(body.mass for body in tree.bodies))
+
+
+def gravity_energy(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return -m g . c (J), zero with the centre of mass at the origin of the base."""
+    return -ca.dot(sx(tree.gravity), _first_moment(tree, q))
+
+
+def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return the energy (J) of gravity and of the springs."""
+    return gravity_energy(tree, q) + spring_energy(tree, q)
+
+
+def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return the centre of mass (3 x 1) of the moving links, in base axes."""
+    mass = _mass(tree)
+    return ca.SX.nan(3, 1) if mass.is_zero() else _first_moment(tree, q) / mass  # nothing has no centre
+
+
+def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1).
+
+    Of links without any mass, the angular momentum is the same about every point.
+    """
+    moved = moves(tree, q)
+    h, p = ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
+    first = ca.SX.zeros(3, 1)
+    bodies = zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True)
+    for body, V, (R, origin) in bodies:
+        h_body, p_body = _momentum(body, V, v)
+        p_world = R @ p_body
+        h, p = h + R @ h_body + cross(origin, p_world), p + p_world
+        first += _body_first_moment(body, (R, origin))
+    mass = _mass(tree)
+    return ca.vertcat(h if mass.is_zero() else h - cross(first, p) / mass, p)

@@ -1,0 +1,201 @@
+"""The outward pass, root to tips: how each body moves. Every algorithm that needs motion calls ``motions``.
+
+    omega_j  = R^T omega_i + omega_J                                       (i = parent, R = iRj, p = origin of j in i)
+    omega'_j = R^T omega'_i + omega'_J + (R^T omega_i) x omega_J
+    U_j      = [omega'_j] + [omega_j][omega_j]
+    a_j      = R^T (a_i + U_i p) + a_J + 2 (R^T omega_i) x v_J + omega_J x v_J
+
+with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is
+the acceleration of the origin (what an accelerometer there feels); the base starts with a_0 = -g, so that gravity is
+felt by all. Luh, Walker and Paul 1980; document 003, eqs. 18-23; U after Khalil and Kleinfinger.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics.trees.tree import Body, Tree
+from torsor.spatial import cross, skew
+
+__all__ = ["Motion", "Move", "motions", "moves", "sx", "symmetric", "twists", "world_poses"]
+
+
+def sx(value: Any) -> ca.SX:
+    """Return numbers or symbols as a dense CasADi SX, so that zeros and ones fold."""
+    return ca.densify(ca.SX(value))
+
+
+def symmetric(A: ca.SX) -> ca.SX:
+    """Return A, whose halves are equal, with one half for both: x y and y x would be two operations."""
+    total: ca.SX = ca.tril2symm(ca.tril(A))
+    return total
+
+
+class Move:
+    """Where a joint puts its body: constant rotation, then the joint's; and the joint's subspace there.
+
+    The two rotations are applied one after the other: a constant one is often a permutation, which costs nothing, and
+    the joint's turns two components only.
+    """
+
+    def __init__(self, body: Body, q: ca.SX):
+        kind, pitch, position = body.joint.kind, body.joint.pitch, body.position(q)
+        R, p = kind.transform(position, pitch)
+        self._placement, self._joint = sx(body.T[:3, :3]), sx(R)
+        self._placement_T, self._joint_T = self._placement.T, self._joint.T
+        self.p = sx(body.T[:3, 3]) + self._placement @ sx(p)
+        self.S = sx(kind.subspace(position, pitch))
+        self._kind, self._position, self._pitch = kind, position, pitch
+
+    def down(self, x: ca.SX) -> ca.SX:
+        """Return components in the body's axes of a vector (or the columns of a matrix) in the parent's axes."""
+        return self._joint_T @ (self._placement_T @ x)
+
+    def up(self, x: ca.SX) -> ca.SX:
+        """Return components in the parent's axes of a vector (or the columns of a matrix) in the body's axes."""
+        return self._placement @ (self._joint @ x)
+
+    def up_tensor(self, D: ca.SX) -> ca.SX:
+        """Return components (3 x 3) in the parent's axes of a tensor in the body's axes."""
+        return _turned(self._placement, _turned(self._joint, D))
+
+    def down_twist(self, X: ca.SX) -> ca.SX:
+        """Return twists (6 rows), or their rates, as the body sees what moves with the parent."""
+        w, origin = X[:3, :], X[3:, :]
+        return ca.vertcat(self.down(w), self.down(origin - skew(self.p) @ w))
+
+    def S_rate(self, v: ca.SX) -> ca.SX:
+        """Return the rate of S (6 x nv) in the moved axes, from the joint's velocities v."""
+        rate = self._kind.subspace_rate(self._position, v, self._pitch)
+        return ca.SX.zeros(*self.S.shape) if rate is None else rate
+
+    @property
+    def varies(self) -> bool:
+        """Whether S changes with the joint's positions."""
+        return not self.S.is_constant()
+
+    def variations(self, v: ca.SX, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return the derivatives of S v and of S a + S' v by the joint's positions, and of S' v by v (6 x nv each)."""
+        q, rate = ca.SX.sym("q", self._kind.nq), ca.SX.sym("rate", self._kind.nv)
+        S, S_rate = self._kind.subspace(q, self._pitch), sx(self._kind.subspace_rate(q, rate, self._pitch))
+        found = ca.jacobian(S @ rate, q), ca.jacobian(S @ a + S_rate @ rate, q), ca.jacobian(S_rate @ rate, rate)
+        here = ca.vertcat(q, rate), ca.vertcat(self._position, v)
+        by_q, rate_by_q, rate_by_v = (ca.substitute(each, *here) for each in found)
+        return by_q, rate_by_q, rate_by_v
+
+    def S_rates(self, rates: list[ca.SX]) -> list[ca.SX]:
+        """Return S and, where it varies, its rates (6 x nv each), as many as the joint's own velocities' rates."""
+        if not self.varies:
+            return [self.S]
+        q, x = ca.SX.sym("q", self._kind.nq), [ca.SX.sym(f"x{k}", self._kind.nv) for k in range(len(rates))]
+        found = [ca.vec(sx(self._kind.subspace(q, self._pitch)))]
+        for _ in rates[1:]:  # here positions are the integrals of velocities, or S would not vary
+            found.append(ca.jtimes(found[-1], ca.vertcat(q, *x[:-1]), ca.vertcat(*x)))
+        here = ca.vertcat(q, *x), ca.vertcat(self._position, *rates)
+        return [ca.reshape(ca.substitute(each, *here), self.S.shape) for each in found]
+
+    def turning(self, wrench: ca.SX) -> ca.SX:
+        """Return the derivative of S^T wrench by the joint's positions (nv x nv), the wrench held."""
+        q = ca.SX.sym("q", self._kind.nq)
+        share = ca.jacobian(self._kind.subspace(q, self._pitch).T @ wrench, q)
+        return ca.substitute(share, q, self._position)
+
+    def up_wrench(self, n: ca.SX, f: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return wrenches at the parent's origin in its axes: each column of n is a moment about the body's origin."""
+        f = self.up(f)
+        return self.up(n) + skew(self.p) @ f, f
+
+
+def _turned(R: ca.SX, D: ca.SX) -> ca.SX:
+    """Return R D R^T.
+
+    A turn about an axis of the frame leaves the trace and the skew part of the plane's four components as they are:
+    that takes 11 operations where the product takes 24.
+    """
+    axis = _axis(R)
+    if axis is None:
+        return R @ (R @ D.T).T
+    x, y, z = (axis + 1) % 3, (axis + 2) % 3, axis
+    c, s = R[x, x], R[y, x]
+    k = s * (D[x, x] - D[y, y]) + c * (D[x, y] + D[y, x])
+    turned = ca.SX.zeros(3, 3)
+    turned[x, x], turned[y, y] = D[x, x] - s * k, D[y, y] + s * k
+    turned[x, y], turned[y, x] = c * k - D[y, x], c * k - D[x, y]
+    turned[:, z], turned[z, :] = R @ D[:, z], (R @ D[z, :].T).T
+    return turned
+
+
+def _axis(R: ca.SX) -> int | None:
+    """Return the axis of the frame that a rotation is about; none for any other, and for those that cost nothing."""
+    if R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}:
+        return None
+    # A half turn about a line across the axis leaves the same entries zero, but turns the axis round.
+    others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
+    stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
+    return next((k for k in stays if R[k, k].is_one()), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Angular velocity and acceleration, acceleration of the origin, and U, in the body's own axes."""
+
+    w: ca.SX
+    wd: ca.SX
+    a: ca.SX
+    U: ca.SX
+
+
+def moves(tree: Tree, q: ca.SX) -> list[Move]:
+    """Return the move of each body."""
+    return [Move(body, q) for body in tree.bodies]
+
+
+def motions(
+    tree: Tree, moved: list[Move], v: ca.SX | None, a: ca.SX | None, gravity: ca.SX | None = None
+) -> list[Motion]:
+    """Return the motion of each body, root to tips. No v or a means zero; gravity is felt as -g at the base."""
+    zero = ca.SX.zeros(3, 1)
+    ground = Motion(zero, zero, zero if gravity is None else -gravity, ca.SX.zeros(3, 3))
+    motion: list[Motion] = []
+    for body, move, parent in _outward(tree, moved, motion, ground):
+        a_parent = parent.a + parent.U @ move.p
+        wJ = vJ = wdJ = aJ = zero
+        if v is not None:
+            rate = body.rate(v)
+            twist, rest = move.S @ rate, move.S_rate(rate) @ rate
+            wJ, vJ, wdJ, aJ = twist[:3], twist[3:], rest[:3], rest[3:]
+        if a is not None:
+            acceleration = move.S @ body.rate(a)
+            wdJ, aJ = wdJ + acceleration[:3], aJ + acceleration[3:]
+        w_parent = move.down(parent.w)
+        w = w_parent + wJ
+        wd = move.down(parent.wd) + wdJ + cross(w_parent, wJ)
+        W = skew(w)
+        acc = move.down(a_parent) + aJ + cross(w_parent, 2 * vJ) + cross(wJ, vJ)
+        motion.append(Motion(w, wd, acc, skew(wd) + symmetric(W @ W)))
+    return motion
+
+
+def twists(tree: Tree, moved: list[Move], v: ca.SX) -> list[ca.SX]:
+    """Return the twist (omega, v of the origin) of each body, 6 x 1 in its own axes, root to tips."""
+    twist: list[ca.SX] = []
+    for body, move, parent in _outward(tree, moved, twist, ca.SX.zeros(6, 1)):
+        twist.append(move.down_twist(parent) + move.S @ body.rate(v))
+    return twist
+
+
+def _outward(tree: Tree, moved: list[Move], done: list[Any], ground: Any) -> Iterator[tuple[Body, Move, Any]]:
+    """Walk from the root to the tips, giving each body with what is done for its parent."""
+    for body, move in zip(tree.bodies, moved, strict=True):
+        yield body, move, done[body.parent] if body.parent >= 0 else ground
+
+
+def world_poses(tree: Tree, moved: list[Move]) -> list[tuple[ca.SX, ca.SX]]:
+    """Return (R, p) of each body's frame in the base's axes, root to tips."""
+    poses: list[tuple[ca.SX, ca.SX]] = []
+    for _, move, (R, p) in _outward(tree, moved, poses, (sx(np.eye(3)), ca.SX.zeros(3, 1))):
+        poses.append((move.down(R.T).T, p + R @ move.p))
+    return poses

@@ -1,0 +1,167 @@
+"""One step of the implicit midpoint rule on the positions' group: symplectic, of order 2, and stable however stiff.
+
+The step goes from the positions q to chart(q, h w), with a mean rate w of the local coordinates. Its action is h times
+the Lagrangian L in the middle, at u = h w / 2, where the velocity is v(u, w). Varying both ends of each step (Marsden
+and West 2001; on groups, Kobilarov and Marsden 2011) gives with
+
+    mu = M v,  Q = dL/dq + F          the momentum, and the forces known and unknown to L, in the middle
+    e = v_w^T (mu + h/2 Q) + h/2 v_u^T mu
+    mu1 = B(h w)^T e                                     the momentum at the end
+    mu0 = C(h w)^T mu1 - h C(u)^T Q                      that at the start, which is solved for w
+
+where B(u) turns velocities into rates of u (``chart_rate``), and C(u) carries a velocity of the start to the point u
+(``chart_carry``). With no Q the momentum at the end is that at the start seen from there: what floats keeps it to
+rounding, whatever the step. w is improved by Newton's method with the matrix M + h^2/4 K + h/2 D, K and D the slopes of
+springs, dampers and friction: the elimination of ``hybrid`` solves it. Forces from outside that depend on the state
+have slopes too, and then the matrix is full. Where the equations are not solved in the end there is NaN for a result.
+
+Loops push at both ends of the step: at the start along A^T with multipliers that close them at the end, phi(q1) = 0,
+and at the end with others that let nothing open, A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). That is
+variational too: energy does not drift.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import casadi as ca
+
+from torsor.dynamics.loops.closure import closure_error, closure_jacobian
+from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.factors import Columns
+from torsor.dynamics.loops.index_one import CLOSED
+from torsor.dynamics.recursions.composite import mass_matrix
+from torsor.dynamics.recursions.configuration import chart, chart_carry, chart_rate, chart_velocity
+from torsor.dynamics.recursions.energy import gravity_energy, kinetic_energy
+from torsor.dynamics.recursions.hybrid import Stiffness, solve_mass
+from torsor.dynamics.recursions.kinematics import moves
+from torsor.dynamics.recursions.newton_euler import inertial_force, load_force
+from torsor.dynamics.recursions.passive import friction_force, slopes, spring_force
+from torsor.dynamics.trees.tree import Tree
+
+__all__ = ["midpoint_step"]
+
+Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
+
+# The error shrinks by about the change of the mass matrix within a step each time, which leaves rounding alone. Steep
+# friction takes longer: first with the slopes of chords, which always come nearer, then with those of tangents.
+EVALUATIONS, EVALUATIONS_WITH_FRICTION, CHORDS = 7, 16, 8
+# How much of the momenta and impulses the equations may be off.
+CONVERGED = 1e-6
+
+
+def midpoint_step(
+    tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, closing: Closing | None = None
+) -> tuple[ca.SX, ca.SX]:
+    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches in the middle.
+
+    With the equations of ``closing`` q has closed loops; v becomes that of closed loops by ``closed_state``.
+    """
+    if not tree.nv:
+        return q, v
+    mu0 = inertial_force(tree, q, v)
+    near = chart(tree, q, h / 2 * v)
+    push = _lagrangian_force(tree)
+    rubbing = {k for each in tree.passives if each.coulomb for k in each.v}
+    evaluations = EVALUATIONS_WITH_FRICTION if rubbing else EVALUATIONS
+    outer = _outer_slopes(tree, near, v, forces)
+    # Friction grows ever more slowly with speed: Newton's method climbs it from rest, and falls over it from above.
+    w = ca.vertcat(*(ca.SX(0) if k in rubbing else v[k] for k in range(tree.nv)))
+    mu1, off, scale = mu0, mu0, mu0
+    loops = None if closing is None else _Loops(tree, q, v, h, closing)
+    for k in range(evaluations):
+        u = h / 2 * w
+        q_mid, v_mid = chart(tree, q, u), chart_velocity(tree, u, w)
+        tau, external = forces(q_mid, v_mid)
+        Q = push(q_mid, v_mid) + tau - spring_force(tree, q_mid) - friction_force(tree, v_mid)
+        if external is not None:
+            Q = Q + load_force(tree, q_mid, external)
+        mu1, start = _ends(tree, w, h, inertial_force(tree, q_mid, v_mid), Q)
+        off, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
+        if loops is not None:
+            off = off + loops.push
+        if k < evaluations - 1:
+            own = slopes(tree, q_mid, v_mid, chord=k < CHORDS)
+            stiffness = {key: h**2 / 4 * K + h / 2 * D for key, (K, D) in own.items()}
+            if outer is None:
+                solve = partial(_solve, tree, near, stiffness=stiffness)
+            else:
+                A = mass_matrix(tree, near) + h**2 / 4 * outer[0] + h / 2 * outer[1]
+                for (i, j), value in stiffness.items():
+                    for row, column in {(i, j), (j, i)}:
+                        A[row, column] += value
+                solve = partial(ca.solve, A)
+            change = solve(off)
+            w = w + (change if loops is None else loops.closing(w, change, solve))
+    q_end = chart(tree, q, h * w)
+    v_end = _solve(tree, q_end, mu1, {})
+    found = ca.norm_1(off) <= CONVERGED * scale
+    if loops is not None:
+        found = ca.logic_and(found, ca.norm_inf(loops.error(w)) <= CLOSED)
+    return q_end, ca.if_else(found, v_end, ca.SX.nan(tree.nv, 1))
+
+
+class _Loops:
+    """What loops add to the equations of the step: a push at its start, so that they are closed at its end."""
+
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, closing: Closing):
+        self.tree, self.q, self.h, self.rows = tree, q, h, list(closing.rows)
+        self.A_T = closure_jacobian(tree, q)[self.rows, :].T
+        self.multipliers = ca.SX.zeros(len(self.rows), 1)
+        u = ca.SX.sym("u", tree.nv)
+        by_u = ca.jacobian(closure_error(tree, chart(tree, q, u))[self.rows], u)
+        self.slope = h * ca.substitute(by_u, u, h * v)  # of the errors at the end by w, where the end is about to be
+
+    @property
+    def push(self) -> ca.SX:
+        """The momentum (nv x 1) that the loops give at the start."""
+        return self.A_T @ self.multipliers
+
+    def error(self, w: ca.SX) -> ca.SX:
+        """Return what the loops are open by after a step with the mean rate w."""
+        return closure_error(self.tree, chart(self.tree, self.q, self.h * w))[self.rows]
+
+    def closing(self, w: ca.SX, change: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
+        """Return the change of w that also closes the loops, from the one that does not, and remember the push."""
+        X = ca.horzcat(*(solve(column) for column in ca.horzsplit(self.A_T)))
+        more = -Columns(self.slope @ X).solve(self.error(w) + self.slope @ change)
+        self.multipliers = self.multipliers + more
+        return change + X @ more
+
+
+def _outer_slopes(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
+    """Return minus the derivatives by q and by v of the forces from outside, or None if they do not depend on them."""
+    here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
+    moved = chart(tree, here, s)
+    tau, external = forces(moved, x)
+    F = tau if external is None else tau + load_force(tree, moved, external)
+    found = ca.jacobian(F, s), ca.jacobian(F, x)
+    if not any(each.nnz() for each in found):
+        return None
+    at = ca.vertcat(here, s, x), ca.vertcat(q, ca.SX.zeros(tree.nv, 1), v)
+    K, D = (ca.substitute(-ca.densify(each), *at) for each in found)
+    return K, D
+
+
+def _lagrangian_force(tree: Tree) -> ca.Function:
+    """Return (q, v) -> dL/dq (nv x 1) at constant v, along the local coordinates about q; springs are left to F."""
+    q, v, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
+    moved = chart(tree, q, s)
+    slope = ca.gradient(kinetic_energy(tree, moved, v) - gravity_energy(tree, moved), s)
+    return ca.Function("push", [q, v], [ca.substitute(slope, s, ca.SX.zeros(tree.nv, 1))])
+
+
+def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the momentum at the end and that at the start of a step with the mean rate w."""
+    u, rate, x = (ca.SX.sym(name, tree.nv) for name in ("u", "rate", "x"))
+    velocity, turned, carried = chart_velocity(tree, u, rate), chart_rate(tree, u, x), chart_carry(tree, u, x)
+    by_rate, by_u = ca.jacobian(velocity, rate), ca.jacobian(velocity, u)
+    v_w, v_u = (ca.substitute(each, ca.vertcat(u, rate), ca.vertcat(h / 2 * w, w)) for each in (by_rate, by_u))
+    B, C = ca.jacobian(turned, x), ca.jacobian(carried, x)
+    e = v_w.T @ (mu + h / 2 * Q) + h / 2 * (v_u.T @ mu)
+    mu1 = ca.substitute(B, u, h * w).T @ e
+    return mu1, ca.substitute(C, u, h * w).T @ mu1 - h * (ca.substitute(C, u, h / 2 * w).T @ Q)
+
+
+def _solve(tree: Tree, q: ca.SX, residual: ca.SX, stiffness: Stiffness) -> ca.SX:
+    found, _ = solve_mass(tree, moves(tree, q), dict(enumerate(ca.vertsplit(residual))), stiffness)
+    return ca.vertcat(*(found[k] for k in range(tree.nv)))

@@ -1,0 +1,132 @@
+"""The inward pass, tips to root: what forces the motion takes. Inverse dynamics and joint reactions are both it.
+
+    f_j = m a + U ms          - external force  + sum over children of R f_k
+    n_j = axial(U Sigma) + ms x a - external moment + sum over children of (R n_k + p x R f_k)
+    tau_j = S^T (n_j, f_j) + Ia a + springs(q) + friction(v)
+
+A rotor on body j adds the rate of its spin momentum to n_j, and to the force of its own coordinate h . omega'_j.
+f_j, n_j is the wrench of the parent on body j at its origin. Document 003, eqs. 24-27; the pseudo-inertia (m, ms,
+Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics.recursions.kinematics import Motion, Move, motions, moves, sx
+from torsor.dynamics.recursions.passive import gather, passive_force
+from torsor.dynamics.trees.tree import Body, Tree
+from torsor.spatial import cross, moment, skew
+
+__all__ = [
+    "bias_force",
+    "gravity_force",
+    "inertial_force",
+    "inverse_dynamics",
+    "joint_wrenches",
+    "load_force",
+    "to_body",
+    "to_link",
+    "wrenches",
+]
+
+
+def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
+    """Return (n, f) about the body's origin that its motion takes: Newton's and Euler's equations, and its rotors.
+
+    A rotor adds the rate of its spin momentum: h a + (w x h) v, with v and a of its coordinate (document 004, eq. 25).
+    """
+    Sigma, ms, m = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
+    n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
+    if a is not None:
+        n = n + body.spin(a)
+    if v is not None:
+        n = n + cross(motion.w, body.spin(v))
+    return n, f
+
+
+def wrenches(
+    tree: Tree, moved: list[Move], motion: list[Motion], v: ca.SX | None, a: ca.SX | None, external: ca.SX | None
+) -> list[tuple[ca.SX, ca.SX]]:
+    """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root."""
+    wrench = [body_wrench(body, m, v, a) for body, m in zip(tree.bodies, motion, strict=True)]
+    for i in reversed(range(len(wrench))):
+        n, f = wrench[i]
+        if external is not None:
+            n_e, f_e = to_body(tree.bodies[i], external[i, :].T)
+            n, f = n - n_e, f - f_e
+            wrench[i] = n, f
+        parent = tree.bodies[i].parent
+        if parent >= 0:
+            n_up, f_up = moved[i].up_wrench(n, f)
+            wrench[parent] = wrench[parent][0] + n_up, wrench[parent][1] + f_up
+    return wrench
+
+
+def to_body(body: Body, wrench: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return (n, f) in the body's frame of wrenches (6 x k) given in the user's link frame."""
+    R, p = sx(body.link[:3, :3]), sx(skew(body.link[:3, 3]))
+    f = R @ wrench[3:, :]
+    return R @ wrench[:3, :] + p @ f, f
+
+
+def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
+    """Return wrenches (6 rows) in the user's link frame of the columns of (n, f) in the body's frame."""
+    R_T, p = sx(body.link[:3, :3].T), sx(skew(body.link[:3, 3]))
+    return ca.vertcat(R_T @ (n - p @ f), R_T @ f)
+
+
+def _project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], motion: list[Motion]) -> ca.SX:
+    """Return S^T (n, f) for each coordinate, and h . omega' of its rotors: what the motion of the bodies asks of it."""
+
+    def shares() -> Iterator[tuple[int, ca.SX]]:
+        for body, move, (n, f), m in zip(tree.bodies, moved, wrench, motion, strict=True):
+            force = body.joint.ratio * (move.S.T @ ca.vertcat(n, f))
+            yield from enumerate(ca.vertsplit(force) if body.v.stop > body.v.start else [], body.v.start)
+            for rotor in body.rotors:
+                yield rotor.v, ca.dot(sx(rotor.h), m.wd)
+
+    return gather(tree.nv, shares())
+
+
+def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: ca.SX | None = None) -> ca.SX:
+    """Return what moving the bodies asks of the coordinates, gravity included; no v or a means zero."""
+    moved = moves(tree, q)
+    motion = motions(tree, moved, v, a, sx(tree.gravity))
+    return _project(tree, moved, wrenches(tree, moved, motion, v, a, external), motion)
+
+
+def inertial_force(tree: Tree, q: ca.SX, a: ca.SX) -> ca.SX:
+    """Return M(q) a (nv x 1): for a velocity in place of a, the momenta of the coordinates."""
+    return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + sx(tree.armature) * a
+
+
+def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
+    """Return J^T external (nv x 1): what wrenches on the links do to the coordinates."""
+    return -_forces(replace(tree, gravity=np.zeros(3)), q, None, None, external)
+
+
+def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None) -> ca.SX:
+    """Return tau = M(q) a + C(q, v) v + g(q) + springs and friction - J^T external (nv x 1)."""
+    return _forces(tree, q, v, a, external) + sx(tree.armature) * a + passive_force(tree, q, v)
+
+
+def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None) -> ca.SX:
+    """Return what each parent exerts on its link, at the link's origin in its axes (L x 6)."""
+    moved = moves(tree, q)
+    motion = motions(tree, moved, v, a, sx(tree.gravity))
+    wrench = wrenches(tree, moved, motion, v, a, external)
+    rows = [to_link(body, n, f).T for body, (n, f) in zip(tree.bodies, wrench, strict=True)]
+    return ca.vertcat(ca.SX.zeros(0, 6), *rows)
+
+
+def bias_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return tau without acceleration: C(q, v) v + g(q) + springs and friction."""
+    return _forces(tree, q, v, None) + passive_force(tree, q, v)
+
+
+def gravity_force(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return what gravity takes: g(q)."""
+    return _forces(tree, q, None, None)

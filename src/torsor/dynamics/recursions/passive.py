@@ -1,0 +1,117 @@
+"""Springs, dampers and friction: forces along the coordinates that no recursion is needed for.
+
+Each acts along x, a sum of shares c of coordinates (one for a joint; motor minus joint for an elastic joint), with the
+force F = K(x) x + D x' + Fs sign(x'), or Fs tanh(x' / smooth), and takes c F of each of its coordinates.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import casadi as ca
+
+from torsor.dynamics.trees.tree import Passive, Tree
+from torsor.mechanism.laws import energy_at, stiffness_at
+
+__all__ = ["curvatures", "friction_force", "gather", "passive_force", "slopes", "spring_energy", "spring_force"]
+
+
+def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
+    """Return generalised forces (nv x 1) from shares of coordinates."""
+    tau: list[ca.SX] = [ca.SX.zeros(1, 1)] * nv
+    for index, force in forces:
+        tau[index] = tau[index] + force
+    return ca.vertcat(ca.SX.zeros(0, 1), *tau)
+
+
+def _acts(strength: float | str | ca.SX) -> bool:
+    """Whether a stiffness, a damping or a friction is there at all; one that is an input is."""
+    return isinstance(strength, ca.SX) or bool(strength)
+
+
+def _along(passive: Passive, indices: tuple[int, ...], values: ca.SX) -> ca.SX:
+    return sum((c * values[k] for c, k in zip(passive.c, indices, strict=True)), start=ca.SX(0))
+
+
+def _deflection(passive: Passive, q: ca.SX) -> ca.SX:
+    return _along(passive, passive.q, q) + passive.offset
+
+
+def _shared(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca.SX:
+    shares = ((k, c * F) for passive, F in forces for c, k in zip(passive.c, passive.v, strict=True))
+    return gather(tree.nv, shares)
+
+
+def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
+    """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v: what friction and the dampers of springs take."""
+    rubbing = (each for each in tree.passives if _acts(each.coulomb) or _acts(each.damping))
+    return _shared(tree, ((each, _friction(each, _along(each, each.v, v))) for each in rubbing))
+
+
+def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
+    direction = ca.tanh(rate / passive.smooth) if passive.smooth else ca.sign(rate)
+    return passive.coulomb * direction + passive.damping * rate
+
+
+def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return K(x) x of the springs for each coordinate (nv x 1)."""
+    springs = (each for each in tree.passives if _acts(each.stiffness))
+    return _shared(tree, ((each, _spring(each, _deflection(each, q))) for each in springs))
+
+
+def _spring(passive: Passive, x: ca.SX) -> ca.SX:
+    return ca.SX(stiffness_at(passive.stiffness, x) * x)
+
+
+def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
+    """Return the slope of friction by its rate: that of the tangent, or that of the chord from rest."""
+    if not passive.smooth:
+        return ca.SX(passive.damping)
+    s = rate / passive.smooth
+    tanh = ca.tanh(s)
+    near = ca.fabs(s) < 1e-4
+    slope = ca.if_else(near, 1.0, tanh / ca.if_else(near, 1.0, s)) if chord else 1 - tanh**2
+    return passive.damping + passive.coulomb / passive.smooth * slope
+
+
+def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
+    """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices.
+
+    ``chord`` takes for friction the slope of the line from rest, which is never too small.
+    """
+    x = ca.SX.sym("x")
+    found: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
+    for each in tree.passives:
+        K = ca.substitute(ca.gradient(_spring(each, x), x), x, _deflection(each, q) if _acts(each.stiffness) else 0)
+        D = _friction_slope(each, _along(each, each.v, v), chord)
+        shares = list(zip(each.v, each.c, strict=True))
+        for i, ci in shares:
+            for j, cj in shares:
+                if i <= j:
+                    before = found.get((i, j), (ca.SX(0), ca.SX(0)))
+                    found[i, j] = before[0] + ci * cj * K, before[1] + ci * cj * D
+    return found
+
+
+def curvatures(tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
+    """Give the second derivatives (by q, by v) of weight . passive forces: shares of entries of symmetric matrices."""
+    x = ca.SX.sym("x")
+    for each in tree.passives:
+        laws = _spring(each, x), _friction(each, x)
+        at = _deflection(each, q) if _acts(each.stiffness) else 0, _along(each, each.v, v)
+        share = _along(each, each.v, weight)
+        bent = [share * ca.substitute(ca.hessian(law, x)[0], x, here) for law, here in zip(laws, at, strict=True)]
+        shares = list(zip(each.v, each.c, strict=True))
+        for i, ci in shares:
+            for j, cj in shares:
+                if not (bent[0].is_zero() and bent[1].is_zero()):
+                    yield (i, j), (ci * cj * bent[0], ci * cj * bent[1])
+
+
+def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return what springs, dampers and friction ask of each coordinate (nv x 1)."""
+    return spring_force(tree, q) + friction_force(tree, v)
+
+
+def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
+    """Return the energy (J) in the springs: the sum of the integrals of K(x) x."""
+    springs = (each for each in tree.passives if _acts(each.stiffness))
+    return sum((energy_at(each.stiffness, _deflection(each, q)) for each in springs), start=ca.SX(0))

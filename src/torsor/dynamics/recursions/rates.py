@@ -1,0 +1,277 @@
+"""Rates of the forces, of any order: the recursion of inverse dynamics over components and their rates in time.
+
+Every x comes as a jet x, x', x'', ... of its components, so that products obey Leibniz' rule. What passes a joint turns
+with it: with w_J the joint's own angular velocity, seen from the child,
+
+    down:  (R^T x)' = R^T x' - w_J x (R^T x)              up:  (R x)' = R (x' + w_J x x)
+
+and all else is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. A
+body's wrench and its rate then cost the same. Order 1 is document 002 (eqs. 3-21) in other words, for trees and every
+kind of joint, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import comb
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics.recursions.kinematics import Move, moves, sx, symmetric
+from torsor.dynamics.recursions.newton_euler import to_body, to_link
+from torsor.dynamics.recursions.passive import gather, passive_force
+from torsor.dynamics.recursions.places import links, place_in_body
+from torsor.dynamics.trees.tree import Body, Tree
+from torsor.mechanism import Place
+from torsor.spatial import cross, moment, skew
+
+__all__ = ["force_rate", "jerk", "jerks", "joint_wrench_rates"]
+
+Jet = list[ca.SX]
+
+
+def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[Any], m: int) -> ca.SX:
+    """Return the m-th rate of a product of two jets, by Leibniz' rule."""
+    first, *rest = (comb(m, k) * times(x[k], y[m - k]) for k in range(m + 1))
+    total: ca.SX = sum(rest, start=first)
+    return total
+
+
+class _U:
+    """A rate of U = [w'] + [w][w].
+
+    The diagonal of [w][w] has every product twice in its rates. It is kept apart, halved, and the two goes to what U is
+    applied to: constants, but for the way of a sliding joint.
+    """
+
+    def __init__(self, w: Jet, m: int):
+        self._times = 2 if m else 1
+        self._rest, self._diagonal = skew(w[m + 1]), ca.SX.zeros(3, 3)
+        for k in range(m // 2 + 1):
+            both = skew(w[k]) @ skew(w[m - k])
+            mirrored = 2 * k != m  # with k and m - k exchanged it comes once more
+            whole = symmetric(both + both.T if mirrored else both)
+            self._rest += comb(m, k) * (whole - ca.diag(ca.diag(whole)))
+            self._diagonal += comb(m, k) // (1 if mirrored else self._times) * ca.diag(ca.diag(both))
+
+    def __matmul__(self, x: ca.SX) -> ca.SX:
+        total: ca.SX = self._rest @ x + self._diagonal @ (self._times * x)
+        return total
+
+    def moment(self, Sigma: ca.SX) -> ca.SX:
+        """Return the integral of r x (U r) dm."""
+        total: ca.SX = moment(self._rest, Sigma) + moment(self._diagonal, self._times * Sigma)
+        return total
+
+
+class _Turning:
+    """A joint that turns: jets pass it up and down."""
+
+    def __init__(self, move: Move, w: Jet):
+        self.move, self.w = move, w
+        # As the parent sees it, w_J has other rates from the second on.
+        self._seen = w[:1] + self._carried(w[1:]) if len(w) > 1 else w
+
+    def _carried(self, jet: Jet) -> Jet:
+        """Return x, x' + w_J x x, ...: the rates that the parent sees, in the child's axes."""
+        found, rates = jet[:1], jet
+        while len(rates) > 1:
+            rates = [rates[m + 1] + _product(cross, self.w, rates, m) for m in range(len(rates) - 1)]
+            found = [*found, rates[0]]
+        return found
+
+    def up(self, jet: Jet) -> Jet:
+        """Return components in the parent's axes."""
+        return [self.move.up(x) for x in self._carried(jet)]
+
+    def down(self, jet: Jet) -> Jet:
+        """Return components in the child's axes."""
+        # levels[l][m]: the m-th rate that the parent sees of the l-th rate that the child sees.
+        levels = [[self.move.down(x) for x in jet]]
+        for level in range(1, len(jet)):
+            levels.append([self._step(levels, level, m) for m in range(len(jet) - level)])
+        return [rates[0] for rates in levels]
+
+    def _step(self, levels: list[Jet], level: int, m: int) -> ca.SX:
+        """Return one rate more as the child sees it: x' - w_J x x, the vectors gathered before they are crossed."""
+        total = m + level
+        found = levels[0][total]
+        for k in range(total):
+            below = range(min(level, total - k))
+            first, *rest = (comb(total - 1 - i, k) * levels[i][total - 1 - i - k] for i in below)
+            found = found + cross(sum(rest, start=first), self._seen[k])
+        return found
+
+
+class _Recursion:
+    """Out to the tips and back; ``rates`` are v, a and what follows: two more than the order."""
+
+    def __init__(self, tree: Tree, q: ca.SX, rates: Sequence[ca.SX]):
+        self.tree, self.moved, self.rates = tree, moves(tree, q), rates
+        self.orders = range(len(rates) - 1)
+        zero = ca.SX.zeros(3, 1)
+        self.w: list[Jet] = []
+        self.a: list[Jet] = []
+        self.U: list[list[_U]] = []
+        self.S: list[Jet] = []
+        self.joints: list[_Turning] = []
+        self.p: list[Jet] = []  # of the body's origin in the parent's axes
+        none = [zero] * len(rates)
+        still = none, [-sx(tree.gravity), *none[2:]], [_U(none, m) for m in self.orders]
+        for body, move in zip(tree.bodies, self.moved, strict=True):
+            k = body.parent
+            self._outward(body, move, *((self.w[k], self.a[k], self.U[k]) if k >= 0 else still))
+
+    def _outward(self, body: Body, move: Move, w_above: Jet, a_above: Jet, U_above: list[_U]) -> None:
+        own = [body.rate(each) for each in self.rates]
+        S = move.S_rates(own)
+        twist = [_product(lambda S, x: S @ x, S, own, m) if move.varies else S[0] @ own[m] for m in range(len(own))]
+        wJ, vJ = [each[:3] for each in twist], [each[3:] for each in twist]
+        joint = _Turning(move, wJ)
+        p = [move.p, *joint.up(vJ)[: len(self.orders) - 1]]
+        carried = joint.down(w_above)
+        w = [carried[m] + wJ[m] for m in range(len(own))]
+        felt = joint.down([a_above[m] + _product(lambda U, r: U @ r, U_above, p, m) for m in self.orders])
+        across = [2 * carried[m] + wJ[m] for m in range(len(own))]
+        a = [felt[m] + vJ[m + 1] + _product(cross, across, vJ, m) for m in self.orders]
+        self.w.append(w)
+        self.a.append(a)
+        self.U.append([_U(w, m) for m in self.orders])
+        self.S.append(S)
+        self.joints.append(joint)
+        self.p.append(p)
+
+    def wrenches(self, external: Sequence[ca.SX]) -> list[tuple[Jet, Jet]]:
+        """Return jets of (n, f) that each parent exerts on its body, tips to root; ``external`` is a jet of loads."""
+        wrench = [self._inertial(i, body) for i, body in enumerate(self.tree.bodies)]
+        for i in reversed(range(len(wrench))):
+            body, (n, f) = self.tree.bodies[i], wrench[i]
+            if external:
+                pairs = [to_body(body, rate[i, :].T) for rate in external]
+                n = [n[m] - pairs[m][0] for m in self.orders]
+                f = [f[m] - pairs[m][1] for m in self.orders]
+                wrench[i] = n, f
+            if body.parent >= 0:
+                f_up, (n_there, f_there) = self.joints[i].up(f), wrench[body.parent]
+                n_up = self.joints[i].up(n)
+                n_up = [n_up[m] + _product(cross, self.p[i], f_up, m) for m in self.orders]
+                wrench[body.parent] = (
+                    [n_there[m] + n_up[m] for m in self.orders],
+                    [f_there[m] + f_up[m] for m in self.orders],
+                )
+        return wrench
+
+    def _inertial(self, i: int, body: Body) -> tuple[Jet, Jet]:
+        """Return the jets of what the motion of a body takes, rotors included."""
+        Sigma, ms, mass = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
+        n = [self.U[i][m].moment(Sigma) + cross(ms, self.a[i][m]) for m in self.orders]
+        f = [mass * self.a[i][m] + self.U[i][m] @ ms for m in self.orders]
+        for rotor in body.rotors:
+            h, spin = sx(rotor.h), [rate[rotor.v] for rate in self.rates]
+            turned = [cross(w, h) for w in self.w[i]]
+            n = [n[m] + h * spin[m + 1] + _product(lambda x, y: x * y, turned, spin, m) for m in self.orders]
+        return n, f
+
+    def forces(self, wrench: list[tuple[Jet, Jet]]) -> list[ca.SX]:
+        """Return the jet of what the motion of the bodies asks of the coordinates, each nv x 1."""
+        found = []
+        for m in self.orders:
+            shares: list[tuple[int, ca.SX]] = []
+            for i, body in enumerate(self.tree.bodies):
+                both = [ca.vertcat(n, f) for n, f in zip(*wrench[i], strict=True)]
+                S, varies = self.S[i], self.moved[i].varies
+                force = _product(lambda S, x: S.T @ x, S, both, m) if varies else S[0].T @ both[m]
+                shares += enumerate(ca.vertsplit(body.joint.ratio * force), body.v.start)
+                shares += [(rotor.v, ca.dot(sx(rotor.h), self.w[i][m + 1])) for rotor in body.rotors]
+            found.append(gather(self.tree.nv, shares))
+        return found
+
+
+def _passive_rates(tree: Tree, q: ca.SX, rates: Sequence[ca.SX]) -> list[ca.SX]:
+    """Return the jet of what springs, dampers and friction ask of the coordinates."""
+    springs = (each for each in tree.passives if each.q)
+    places = {k: v for each in springs for k, v in zip(each.q, each.v, strict=True)}
+    x, y = ca.SX.sym("x", tree.nq), [ca.SX.sym(f"y{k}", tree.nv) for k in range(len(rates))]
+    x_rate = ca.vertcat(ca.SX.zeros(0, 1), *(y[0][places[k]] if k in places else 0 for k in range(tree.nq)))
+    found = [passive_force(tree, x, y[0])]
+    for _ in rates[2:]:
+        found.append(ca.jtimes(found[-1], ca.vertcat(x, *y[:-1]), ca.vertcat(x_rate, *y[1:])))
+    here = ca.vertcat(x, *y), ca.vertcat(q, *rates)
+    return [ca.substitute(each, *here) for each in found]
+
+
+def _loads(rates: Sequence[ca.SX], external: ca.SX | None, external_rate: ca.SX | None) -> list[ca.SX]:
+    """Return the jet of the external wrenches; rates beyond the first are zero."""
+    if external is None:
+        return []
+    none = ca.SX.zeros(*external.shape)
+    return [external, none if external_rate is None else external_rate, *[none for _ in rates[3:]]]
+
+
+def force_rate(
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    a: ca.SX,
+    j: ca.SX,
+    external: ca.SX | None = None,
+    external_rate: ca.SX | None = None,
+    **higher: ca.SX,
+) -> tuple[ca.SX, ...]:
+    """Return tau and its rates (nv x 1 each): one more with each rate of a that is given, j and those in ``higher``.
+
+    ``external_rate`` are the rates of the components of ``external`` in the links' axes.
+    """
+    rates = [v, a, j, *higher.values()]
+    recursion = _Recursion(tree, q, rates)
+    moving = recursion.forces(recursion.wrenches(_loads(rates, external, external_rate)))
+    passive, armature = _passive_rates(tree, q, rates), sx(tree.armature)
+    return tuple(moving[m] + armature * rates[m + 1] + passive[m] for m in recursion.orders)
+
+
+def joint_wrench_rates(
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    a: ca.SX,
+    j: ca.SX,
+    external: ca.SX | None = None,
+    external_rate: ca.SX | None = None,
+    **higher: ca.SX,
+) -> tuple[ca.SX, ...]:
+    """Return the joint reactions in the links' axes and the rates of their components (L x 6 each)."""
+    rates = [v, a, j, *higher.values()]
+    recursion = _Recursion(tree, q, rates)
+    wrench = recursion.wrenches(_loads(rates, external, external_rate))
+
+    def rows(m: int) -> ca.SX:
+        pairs = zip(tree.bodies, wrench, strict=True)
+        return ca.vertcat(ca.SX.zeros(0, 6), *(to_link(body, n[m], f[m]).T for body, (n, f) in pairs))
+
+    return tuple(rows(m) for m in recursion.orders)
+
+
+def _jerks(tree: Tree, q: ca.SX, rates: list[ca.SX], places: list[Place]) -> ca.SX:
+    # The rate of a vector x, seen from the base, has the components x' + w x x in axes that turn with w.
+    recursion = _Recursion(replace(tree, gravity=np.zeros(3)), q, rates)
+    rows = [ca.SX.zeros(0, 6)]
+    for place in places:
+        if place.link < 0:
+            rows.append(ca.SX.zeros(1, 6))
+            continue
+        i, (R, r) = place.link, place_in_body(tree, place)
+        w, acceleration, rate = recursion.w[i], *(recursion.a[i][m] + recursion.U[i][m] @ r for m in (0, 1))
+        turning, origin = w[2] + cross(w[0], w[1]), rate + cross(w[0], acceleration)
+        rows.append(ca.vertcat(R.T @ turning, R.T @ origin).T)
+    return ca.vertcat(*rows)
+
+
+def jerks(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX) -> ca.SX:
+    """Return (omega'', jerk of the origin) of each link in its own axes (L x 6)."""
+    return _jerks(tree, q, [v, a, j], links(tree))
+
+
+def jerk(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place) -> ca.SX:
+    """Return (omega'', jerk of the origin) of a place in its own axes (6 x 1)."""
+    return _jerks(tree, q, [v, a, j], [place]).T

@@ -1,0 +1,220 @@
+"""Changes of the parameters that change no force, by rule: Khalil's regrouping of inertial parameters.
+
+Between a link and its parent: what a joint cannot tell from inertia of the parent (``invisible`` of its kind) may be on
+either. Near the base there is more, since links there do not move in all ways. With u the only direction that a link
+turns about, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in its joint frame:
+
+- a link that never turns shows its mass only;
+- one that turns about u only shows, of its inertia, J_uu = tr(Sigma) - Sigma_uu alone, and nothing of ms along u;
+- one that slides along u, after turns about u only, shares ms with its parent;
+- one that turns about one line that stays where it is, upright in gravity, does not show ms;
+- a rotor shows as its own link's inertia about the joint's axis does, where all turns before are about one direction
+  across that axis; and as the link's mass does, where nothing before moves and gravity does not pull along the joint;
+- where nothing before turns, three equal rotors of a ball joint show as the inertia of a ball;
+- joints of one coordinate share rotor inertia and friction.
+
+Document 003, section 3; Khalil and Bennis 1995; Gautier and Khalil 1990. The rules hold for every robot. They are
+complete for usual ones: ``base_parameters`` compares them with numbers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.recursions.regressor import inertial, units
+from torsor.dynamics.trees.tree import Tree
+from torsor.spatial import axis_frame, inverse_pose, move_pseudo_inertia
+
+__all__ = ["regroupings"]
+
+Array = NDArray[np.float64]
+
+PARALLEL = 1e-9  # sine of an angle that is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """How a body can move: the directions that the joints from the base to it turn and slide along, at rest.
+
+    ``turns`` and ``slides`` (3 x any) are in base axes, those of its own joint apart from those ``before``; ``points``
+    (3 x any) are the places of the joints on the path that turn, ``pose`` (4 x 4) is the body's own.
+    """
+
+    pose: Array
+    turns_before: Array
+    slides_before: Array
+    turns: Array
+    slides: Array
+    points: Array
+
+    @cached_property
+    def u(self) -> Array | None:
+        """The one direction that the body turns about, in base axes, or None if there is none or more than one."""
+        directions = np.column_stack([self.turns_before, self.turns])
+        return _common(directions)
+
+
+def _common(directions: Array) -> Array | None:
+    """Return the unit vector along all directions (3 x any), or None where there is none."""
+    lengths = np.linalg.norm(directions, axis=0)
+    if not lengths.size:
+        return None
+    u = np.asarray(directions[:, 0] / lengths[0])
+    return u if np.linalg.norm(np.cross(u, (directions / lengths).T)) <= PARALLEL else None
+
+
+def _along(u: Array, vectors: Array) -> bool:
+    """Return whether all vectors (3 x any) are along u, or zero."""
+    across = np.linalg.norm(np.cross(u, vectors.T), axis=-1)
+    return bool((across <= PARALLEL * np.maximum(np.linalg.norm(vectors, axis=0), 1e-3)).all())
+
+
+class _Row:
+    """Makes changes of parameters (p,): of the inertia of a body's link, and of what drives a joint."""
+
+    def __init__(self, tree: Tree):
+        self.tree = tree
+        sizes = [3 * body.joint.nv for body in tree.bodies]
+        self.starts = np.cumsum([10 * len(tree.bodies), *sizes])
+
+    def link(self, i: int, P: Array) -> Array:
+        """Return the change of a body's pseudo-inertia by P (4 x 4), in its own axes."""
+        row = np.zeros(self.starts[-1])
+        row[10 * i : 10 * i + 10] = inertial(move_pseudo_inertia(inverse_pose(self.tree.bodies[i].link), P))
+        return row
+
+    def drive(self, i: int, k: int, what: int = 0) -> Array:
+        """Return the change by one of rotor inertia (0), Coulomb (1) or viscous friction (2) of a joint's velocity."""
+        row = np.zeros(self.starts[-1])
+        row[self.starts[i] + 3 * k + what] = 1.0
+        return row
+
+
+def regroupings(tree: Tree) -> Array:
+    """Return changes of the parameters (r x p), as in ``regressor.parameters``, none of which changes a force."""
+    row, ways = _Row(tree), _ways(tree)
+    found = [row.link(i, P) for i, way in enumerate(ways) for P in _not_shown(way, tree.gravity)]
+    found += _shared_with_parents(tree, row, ways)
+    found += _rotors(tree, row, ways)
+    found += _of_one_coordinate(tree, row)
+    return np.array(found).reshape(len(found), row.starts[-1])
+
+
+def _ways(tree: Tree) -> list[_Way]:
+    """Return how each body can move, root to tips."""
+    ways: list[_Way] = []
+    none = np.zeros((3, 0))
+    for body in tree.bodies:
+        kind, pitch = body.joint.kind, body.joint.pitch
+        S = np.array(kind.subspace(kind.neutral, pitch), dtype=float)
+        before = ways[body.parent] if body.parent >= 0 else _Way(np.eye(4), none, none, none, none, none)
+        pose = before.pose @ body.T
+        turns, slides = (pose[:3, :3] @ part[:, part.any(axis=0)] for part in (S[:3], S[3:]))
+        ways.append(
+            _Way(
+                pose,
+                np.column_stack([before.turns_before, before.turns]),
+                np.column_stack([before.slides_before, before.slides]),
+                turns,
+                slides,
+                np.column_stack([before.points, *([pose[:3, 3]] if turns.size else [])]),
+            )
+        )
+    return ways
+
+
+def _second(R: Array, Sigma: Array) -> Array:
+    """Return the pseudo-inertia of the second moments Sigma (3 x 3) in the axes that are the columns of R."""
+    P = np.zeros((4, 4))
+    P[:3, :3] = R @ Sigma @ R.T
+    return P
+
+
+def _first(ms: Array) -> Array:
+    P = np.zeros((4, 4))
+    P[:3, 3] = P[3, :3] = ms
+    return P
+
+
+def _axes(way: _Way, u: Array) -> Array:
+    """Return axes (3 x 3), seen from the body, whose third is u."""
+    return axis_frame(way.pose[:3, :3].T @ u)
+
+
+def _not_shown(way: _Way, gravity: Array) -> Iterator[Array]:
+    """Give what a body's motion does not show at all of its pseudo-inertia, in its own axes."""
+    if not way.turns_before.size and not way.turns.size:
+        yield from (P for P in units() if P[3, 3] == 0)  # whatever is not the mass
+        return
+    u = way.u
+    if u is None:
+        return
+    R = _axes(way, u)
+    for i, j in ((2, 2), (0, 2), (1, 2), (0, 1)):
+        Sigma = np.zeros((3, 3))
+        Sigma[i, j] = Sigma[j, i] = 1.0
+        yield _second(R, Sigma)
+    yield _second(R, np.diag([1.0, -1.0, 0.0]))
+    yield _first(R[:, 2])
+    places = way.points - way.pose[:3, 3:]
+    still = _along(u, np.column_stack([way.slides_before, way.slides, places]))
+    if way.turns.size and still and _along(u, gravity[:, None]):
+        yield _first(R[:, 0])
+        yield _first(R[:, 1])
+
+
+def _shared_with_parents(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]:
+    """Return what may be on a link or on its parent."""
+    found = []
+    for i, (body, way) in enumerate(zip(tree.bodies, ways, strict=True)):
+        parts = [body.joint.kind.invisible(P) for P in units()]
+        if way.u is not None and not way.turns.size and _along(way.u, way.slides):
+            R = _axes(way, way.u)
+            parts += [_first(R[:, 0]), _first(R[:, 1])]
+        for P in parts:
+            if P.any():
+                on_parent = row.link(body.parent, move_pseudo_inertia(body.T, P)) if body.parent >= 0 else 0.0
+                found.append(row.link(i, P) - on_parent)
+    return found
+
+
+def _rotors(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]:
+    """Return the rotor inertias that may as well be inertia of the joint's own link, or its mass."""
+    found = []
+    for i, (body, way) in enumerate(zip(tree.bodies, ways, strict=True)):
+        S = np.array(body.joint.kind.subspace(body.joint.kind.neutral, body.joint.pitch), dtype=float)
+        if way.turns.shape[1] > 1:  # the link has gyroscopic forces, a rotor none: only a ball is like three of them
+            if not way.turns_before.size:
+                rotors = sum(row.drive(i, int(k)) for k in np.flatnonzero(S[:3].any(axis=0)))
+                found.append(row.link(i, _second(np.eye(3), np.eye(3) / 2)) - rotors)
+            continue
+        before = _common(way.turns_before)
+        apart = not way.turns_before.size or (before is not None and np.abs(before @ way.turns).max(initial=0) < 1e-9)
+        for k in np.flatnonzero(S[:3].any(axis=0)) if apart else ():
+            J = np.outer(S[:3, k], S[:3, k])
+            found.append(row.link(i, _second(np.eye(3), np.trace(J) / 2 * np.eye(3) - J)) - row.drive(i, int(k)))
+        pulled = np.abs(tree.gravity @ way.slides).max(initial=0.0) > PARALLEL * np.linalg.norm(tree.gravity)
+        if body.parent < 0 and not pulled:
+            mass = np.zeros((4, 4))
+            mass[3, 3] = 1.0
+            found.append(row.link(i, mass) - sum(S[3:, k] @ S[3:, k] * row.drive(i, k) for k in range(S.shape[1])))
+    return found
+
+
+def _of_one_coordinate(tree: Tree, row: _Row) -> list[Array]:
+    """Return the rotor inertia and friction of joints that follow others as that of the leading joints."""
+    leaders = {body.v.start: i for i, body in reversed(list(enumerate(tree.bodies)))}
+    found = []
+    for i, body in enumerate(tree.bodies):
+        first = leaders[body.v.start]
+        leader = tree.bodies[first].joint
+        if first == i:
+            continue
+        share = abs(body.joint.ratio / leader.ratio)
+        same = abs(leader.smooth * share - body.joint.smooth) <= 1e-12 * body.joint.smooth
+        for what, value in ((0, share**2), (2, share**2), *([(1, share)] if same else [])):
+            found.append(row.drive(i, 0, what) - value * row.drive(first, 0, what))
+    return found

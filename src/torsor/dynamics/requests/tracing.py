@@ -1,0 +1,47 @@
+"""From a request to a CasADi function: the tree is made, numbers that are inputs are put in, the algorithm is run."""
+
+from typing import Any
+
+import casadi as ca
+
+from torsor.dynamics.requests.algorithms import ALGORITHMS
+from torsor.dynamics.requests.forms import formed
+from torsor.dynamics.requests.request import Request
+from torsor.dynamics.trees.imposed import impose, touched
+from torsor.dynamics.trees.lean import lean
+from torsor.dynamics.trees.tree import Tree
+from torsor.mechanism import Mechanism
+
+__all__ = ["trace"]
+
+# From so many operations on, to look for those that are there twice takes longer than to compile these few.
+LONG = 50_000
+
+
+def trace(mechanism: Mechanism, request: Request) -> ca.Function:
+    """Return what is requested of one mechanism as a CasADi function of SX, zeros and ones folded away."""
+    algorithm = ALGORITHMS[request.name]
+    symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
+    arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
+    if algorithm.at_place:
+        arguments["place"] = mechanism.place(request.place)  # type: ignore[arg-type]
+    if algorithm.hybrid:
+        arguments["forced"] = request.forced
+    if algorithm.closed:
+        arguments["closing"] = request.closing
+    if algorithm.keeps:
+        arguments["in_world"] = request.loads in ("world", "point")
+    tree = Tree.of(mechanism)
+    if algorithm.lean:
+        tree = lean(tree, held=touched(mechanism, request.free))
+    if request.free:
+        tree = impose(tree, mechanism, request.free, symbols["p"])
+    found = algorithm.rule(tree, **arguments)
+    values = found if isinstance(found, tuple) else (found,)
+    results = dict(zip(request.results(mechanism), values, strict=True))
+    inputs, outputs = formed(tree, request, symbols, results)
+    expressions = list(outputs.values())
+    function = ca.Function(request.name, list(inputs.values()), expressions, list(inputs), list(outputs))
+    if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
+        return function
+    return ca.Function(request.name, list(inputs.values()), ca.cse(expressions), list(inputs), list(outputs))

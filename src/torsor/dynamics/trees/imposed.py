@@ -1,0 +1,144 @@
+"""Numbers of the mechanism that are inputs: their symbols put into the tree, in place of the values that they had.
+
+Masses move no frame, so that a lean tree stays one: what a body has beyond its nominal pseudo-inertia is added, in the
+axes that the tree has for it. A joint's pose in its parent follows from the frames of the user's links,
+
+    T = L_parent placement L^-1 Rz(-turn)        L: pose of the link's frame in the body's frame
+
+which also holds in a lean tree, as long as no inertia was moved through that pose (``Held``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics.recursions.kinematics import sx
+from torsor.dynamics.trees.lean import Held
+from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along
+from torsor.mechanism import Mechanism
+from torsor.mechanism.free import PAIRS, Free, Number, read_number
+from torsor.spatial import about_z, from_quaternion, make_pose, pseudo_inertia, quaternion_exp
+
+__all__ = ["impose", "touched"]
+
+_POSES = ("origin", "turn", "point")
+
+
+def touched(mechanism: Mechanism, free: Sequence[Free]) -> Held:
+    """Return the bodies whose poses or joint frames depend on free numbers."""
+    numbers = [number for each in free for number, _ in each.shares if number.part == "joints"]
+    frames = {number.index for number in numbers if number.field == "point"}
+    poses = {number.index for number in numbers if number.field in _POSES}
+    poses |= {i for i, parent in enumerate(mechanism.parents) if parent in frames}
+    return Held(frozenset(poses), frozenset(frames))
+
+
+class _Values:
+    """What each number of the mechanism is: its value, or an expression of the free ones."""
+
+    def __init__(self, mechanism: Mechanism, free: Sequence[Free], p: ca.SX):
+        self.mechanism = mechanism
+        self.given: dict[Number, ca.SX] = {}
+        for k, each in enumerate(free):
+            for number, share in each.shares:
+                # For a number on its own this is p[k] itself, to the last bit.
+                before = self.given.get(number, ca.SX(read_number(mechanism, number)))
+                self.given[number] = (before - share * each.value) + share * p[k]
+
+    def has(self, part: str, index: int, *fields: str) -> bool:
+        """Whether any of these fields depends on a free number."""
+        return any(n.part == part and n.index == index and n.field in fields for n in self.given)
+
+    def vector(self, part: str, index: int, field: str, length: int) -> ca.SX:
+        """Return a field (length x 1)."""
+        numbers = [Number(part, index, field, k) for k in range(length)]
+        return ca.vertcat(*(self.given.get(n, ca.SX(read_number(self.mechanism, n))) for n in numbers))
+
+    def change(self, number: Number) -> ca.SX:
+        """Return by how much a number differs from its value in the mechanism."""
+        return self.given[number] - read_number(self.mechanism, number)
+
+
+def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX) -> Tree:
+    """Return the tree of a mechanism, lean or not, with p (k x 1) in place of the values of the free numbers."""
+    values, held = _Values(mechanism, free, p), touched(mechanism, free)
+    bodies = list(tree.bodies)
+    for i in held.frames:
+        bodies[i] = replace(bodies[i], link=_link_frame(values, i))
+    for i in range(len(bodies)):
+        if i in held.frames:  # nothing was regrouped into or out of it
+            bodies[i] = replace(bodies[i], P=_moved(bodies[i].link, _pseudo_inertia(values, i)))
+        elif values.has("links", i, "mass", "com", "inertia"):
+            change = _pseudo_inertia(values, i) - sx(pseudo_inertia(*mechanism.links[i].body))
+            bodies[i] = replace(bodies[i], P=sx(bodies[i].P) + _moved(bodies[i].link, change))
+    for i in held.poses:
+        above = bodies[bodies[i].parent].link if bodies[i].parent >= 0 else np.eye(4)
+        only_origin = not held.frames and not values.has("joints", i, "turn")
+        pose = _shifted if only_origin else _posed
+        bodies[i] = replace(bodies[i], T=pose(values, i, bodies[i], sx(above)))
+    armature, passives = _drives(tree, values)
+    gravity = values.vector("gravity", -1, "gravity", 3)
+    return replace(tree, bodies=tuple(bodies), armature=armature, passives=passives, gravity=gravity)
+
+
+def _pseudo_inertia(values: _Values, i: int) -> ca.SX:
+    m, c, six = (values.vector("links", i, *each) for each in (("mass", 1), ("com", 3), ("inertia", 6)))
+    inertia = ca.SX(3, 3)
+    for k, (row, column) in enumerate(PAIRS):
+        inertia[row, column] = inertia[column, row] = six[k]
+    Sigma = ca.trace(inertia) / 2 * ca.SX.eye(3) - inertia + m * (c @ c.T)
+    return sx(ca.blockcat([[Sigma, m * c], [m * c.T, m]]))
+
+
+def _moved(T: ca.SX, P: ca.SX) -> ca.SX:
+    """Return T P T^T, one triangle of it mirrored."""
+    return ca.triu2symm(ca.triu(sx(T) @ P @ sx(T).T))
+
+
+def _link_frame(values: _Values, i: int) -> ca.SX:
+    """Return the pose of a link's frame in its joint frame, whose point is an input."""
+    R = sx(values.mechanism.joints[i].frame[:3, :3])
+    return _pose(R.T, -R.T @ values.vector("joints", i, "point", 3))
+
+
+def _shifted(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
+    """Return T where only the origin is an input: its rotation stays as clean as it is."""
+    T = sx(body.T)
+    change = values.vector("joints", i, "origin", 3) - sx(values.mechanism.joints[i].placement[:3, 3])
+    return _pose(T[:3, :3], T[:3, 3] + above[:3, :3] @ change)
+
+
+def _posed(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
+    """Return T from the placement of the link and the frames of the two links."""
+    R = sx(values.mechanism.joints[i].placement[:3, :3])
+    if values.has("joints", i, "turn"):
+        R = R @ sx(from_quaternion(quaternion_exp(values.vector("joints", i, "turn", 3))))
+    placement = _pose(R, values.vector("joints", i, "origin", 3))
+    link = sx(body.link)
+    back = _pose(link[:3, :3].T, -link[:3, :3].T @ link[:3, 3])
+    return above @ placement @ back @ sx(make_pose(about_z(-body.turn)))
+
+
+def _pose(R: ca.SX, p: ca.SX) -> ca.SX:
+    return ca.vertcat(ca.horzcat(R, p), sx([[0, 0, 0, 1]]))
+
+
+def _drives(tree: Tree, values: _Values) -> tuple[ca.SX, tuple[Passive, ...]]:
+    """Return the armature and the passive forces, with what the drives' free numbers add to them."""
+    armature, passives = sx(tree.armature), list(tree.passives)
+    for number in values.given:
+        if number.part != "joints" or number.field in _POSES:
+            continue
+        joint, where = values.mechanism.joints[number.index], values.mechanism.coordinates[number.index]
+        change, v = values.change(number), where.v.start + number.component
+        if number.field == "rotor_inertia":
+            armature[v] += joint.ratio**2 * change
+        elif number.field == "stiffness":
+            passives.append(replace(spring_along(values.mechanism, number.index), stiffness=change, damping=0.0))
+        else:
+            coulomb, viscous = (change, 0.0) if number.field == "coulomb" else (0.0, change)
+            friction = Passive((), (v,), (joint.ratio,), damping=viscous, coulomb=coulomb, smooth=joint.smooth)
+            passives.append(friction)
+    return armature, tuple(passives)

@@ -1,0 +1,142 @@
+"""A tree with the same forces and fewer numbers, for whatever is seen through the coordinates alone.
+
+Generalised forces and the mass matrix do not change under three freedoms, all exact:
+
+- a joint frame may slide along its axis (a prismatic one anywhere), so its origin goes to the point nearest to the
+  parent's origin, which makes components of the placement zero;
+- inertia that a joint cannot tell from inertia of its parent moves to the parent, from the tips to the root (Khalil's
+  regrouping), which makes three of ten inertial parameters zero at a revolute joint and six at a prismatic one;
+- the frame of a revolute joint may turn about its axis, which makes an oblique placement a turn about x, as the
+  modified
+  Denavit-Hartenberg convention has it, or an inertia simpler.
+
+The trace folds the zeros away: see docs/architecture.md for what that saves.
+"""
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.trees.tree import ROUNDING, Body, Tree, tidy, tidy_inertia, tidy_pose
+from torsor.spatial import about_z, axis_frame, inverse_pose, make_pose, move_pseudo_inertia
+
+__all__ = ["Held", "lean"]
+
+Array = NDArray[np.float64]
+
+
+class Held(NamedTuple):
+    """Bodies whose pose in the parent's frame, and those whose joint frame in the link, are not numbers but inputs.
+
+    Nothing is regrouped through such a pose, and such a joint frame stays where it is.
+    """
+
+    poses: frozenset[int] = frozenset()
+    frames: frozenset[int] = frozenset()
+
+
+NOTHING = Held()
+
+
+def lean(tree: Tree, held: Held = NOTHING) -> Tree:
+    """Return an equivalent tree that takes fewer operations; its own poses and wrenches are not the robot's."""
+    bodies = _align(_regroup(_slide(list(tree.bodies), held), held), held)
+    return replace(tree, bodies=tuple(map(tidy, bodies)))
+
+
+def _slide(bodies: list[Body], held: Held) -> list[Body]:
+    """Root to tips: move each joint frame, where its joint allows, to the point nearest to the parent's origin."""
+    slid: list[Body] = []
+    shifts: list[Array] = []
+    for i, body in enumerate(bodies):
+        T = inverse_pose(shifts[body.parent]) @ body.T if body.parent >= 0 else body.T
+        shift = np.eye(4)
+        if i not in held.frames:
+            shift = make_pose(p=body.joint.kind.free_shift(T[:3, :3].T @ T[:3, 3]))
+        back = inverse_pose(shift)
+        shifts.append(shift)
+        slid.append(replace(body, T=T @ shift, P=move_pseudo_inertia(back, body.P), link=back @ body.link))
+    return slid
+
+
+def _regroup(bodies: list[Body], held: Held) -> list[Body]:
+    """Tips to root: give to each parent the inertia that the joint between cannot tell from the parent's own."""
+    P = [body.P for body in bodies]
+    for i in reversed(range(len(bodies))):
+        if i in held.poses:
+            continue
+        invisible = bodies[i].joint.kind.invisible(P[i])
+        P[i] = P[i] - invisible
+        if bodies[i].parent >= 0:
+            P[bodies[i].parent] = P[bodies[i].parent] + move_pseudo_inertia(bodies[i].T, invisible)
+    return [replace(body, P=Pi) for body, Pi in zip(bodies, P, strict=True)]
+
+
+def _align(bodies: list[Body], held: Held) -> list[Body]:
+    """Root to tips: turn each joint frame about its axis to where the fewest numbers are left.
+
+    Only where the joint turns about that axis itself: the turn then is an offset of its coordinate, one addition.
+    """
+    children: dict[int, list[int]] = defaultdict(list)
+    for i, body in enumerate(bodies):
+        children[body.parent].append(i)
+    aligned = list(bodies)
+    for i in range(len(bodies)):
+        if aligned[i].joint.kind.absorbs_turn and i not in held.frames:
+            family = [aligned[i], *(aligned[k] for k in children[i])]
+            options = [_turned(family, angle) for angle in _angles(family)]
+            best = min(options, key=_cost)  # the first of several, which is the frame as it was described
+            for k, body in zip([i, *children[i]], best, strict=True):
+                aligned[k] = body
+    return aligned
+
+
+def _angles(family: list[Body]) -> list[float]:
+    """Return the angles worth trying: none, to the first moment, and to the children's axes and origins."""
+    body, *children = family
+    directions = [body.P[:2, 3], *(child.T[:2, k] for child in children for k in (2, 3))]
+    return [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
+
+
+def _turned(family: list[Body], angle: float) -> list[Body]:
+    """Return a body and its children with the body's frame turned about its axis by an angle."""
+    body, *children = family
+    turn = make_pose(about_z(angle))
+    back = inverse_pose(turn)
+    T, rest = body.T @ turn, _rest(body.T)
+    x = rest[:, 0] @ T[:3, 0], rest[:, 1] @ T[:3, 0]
+    already = math.atan2(x[1], x[0])
+    if abs(math.remainder(already, math.pi / 2)) <= ROUNDING:
+        already = 0.0  # quarter turns of axes are permutations, which cost nothing as they are
+    else:
+        T = make_pose(rest, T[:3, 3])
+    P = tidy_inertia(move_pseudo_inertia(back, body.P))
+    moved = [replace(child, T=tidy_pose(back @ child.T)) for child in children]
+    rotors = tuple(replace(rotor, h=back[:3, :3] @ rotor.h) for rotor in body.rotors)
+    return [replace(body, T=tidy_pose(T), P=P, link=back @ body.link, turn=already, rotors=rotors), *moved]
+
+
+def _rest(T: Array) -> Array:
+    """Return the simplest axes (3 x 3) whose z is that of the pose T."""
+    return axis_frame(T[:3, 2])
+
+
+def _cost(family: list[Body]) -> int:
+    """Return about how many operations of inverse dynamics depend on the frame of a body: inertia and poses."""
+    body, *children = family
+    products_of_inertia = np.count_nonzero(body.P[[0, 0, 1], [1, 2, 2]])
+    inertia = 7 * products_of_inertia + 10 * np.count_nonzero(body.P[:3, 3])
+    # A child that can turn will take the simplest axes when its own turn comes.
+    free = [replace(c, T=make_pose(_rest(c.T), c.T[:3, 3])) if c.joint.kind.absorbs_turn else c for c in children]
+    return int((body.turn != 0) + inertia + sum(_pose_cost(tidy_pose(each.T)) for each in (body, *free)))
+
+
+def _pose_cost(T: Array) -> int:
+    """Return about how many operations a constant pose takes: three vectors go down through it, two come up."""
+    R, p = T[:3, :3], T[:3, 3]
+    products = np.count_nonzero((R != 0) & (np.abs(R) != 1))
+    return int(5 * (products + np.count_nonzero(R) - 3) + 10 * np.count_nonzero(p))

@@ -1,0 +1,266 @@
+"""The mechanism as the recursions see it: bodies in joint frames, whose z axis is the joint's axis.
+
+The last trace of a convention ends here: whatever the description was, a body has a constant pose in its parent's
+frame, a joint that moves it from there, and a pseudo-inertia. Frames of the user's links are kept as poses in the
+body's frame.
+
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.mechanism import Coordinate, Joint, Loop, Mechanism, Motor, Place
+from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
+
+__all__ = [
+    "ROUNDING",
+    "Body",
+    "Cut",
+    "Passive",
+    "Relation",
+    "Rotor",
+    "Tree",
+    "spring_along",
+    "tidy",
+    "tidy_inertia",
+    "tidy_pose",
+]
+
+Array = NDArray[np.float64]
+Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
+
+# Entries below this fraction of their neighbours are rounding left over from products of rotations.
+ROUNDING = 4e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Rotor:
+    """A rotor on a body: ``h`` (3) is its angular momentum, in the body's axes, for a unit rate of coordinate ``v``."""
+
+    v: int
+    h: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Passive:
+    """What springs, dampers and friction do along x = sum of c q + offset: the force K(x) x + D x' + Fs sign(x').
+
+    ``q`` and ``v`` name the positions and velocities that x has a share of; ``c`` are the shares.
+    """
+
+    q: tuple[int, ...]
+    v: tuple[int, ...]
+    c: tuple[float, ...]
+    offset: float = 0.0
+    stiffness: float | str | ca.SX = 0.0
+    damping: float | ca.SX = 0.0
+    coulomb: float | ca.SX = 0.0
+    smooth: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A cut joint between two places of the tree."""
+
+    loop: Loop
+    a: Place
+    b: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """A coupling: the sum of shares c of positions q[k] is ``offset``."""
+
+    shares: tuple[tuple[int, float], ...]
+    offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A link in its joint frame: ``T`` is the pose in the parent's frame at rest, ``P`` the pseudo-inertia (4 x 4)."""
+
+    parent: int
+    joint: Joint
+    q: slice
+    v: slice
+    T: Numbers
+    P: Numbers
+    link: Numbers  # pose of the user's link frame in the body's frame
+    turn: float = 0.0  # what the joint has turned already in the pose T
+    rotors: tuple[Rotor, ...] = ()
+
+    @property
+    def mass(self) -> float | ca.SX:
+        """The mass (kg): a number, or a symbol where it is an input."""
+        return float(self.P[3, 3]) if isinstance(self.P, np.ndarray) else self.P[3, 3]
+
+    def position(self, q: ca.SX) -> ca.SX:
+        """Return the joint's own positions from the robot's q."""
+        offset = self.joint.offset + self.turn
+        position = q[self.q] if self.joint.ratio == 1 else self.joint.ratio * q[self.q]
+        return position + offset if offset else position
+
+    def rate(self, v: ca.SX) -> ca.SX:
+        """Return the joint's own velocities (or accelerations) from the robot's."""
+        return v[self.v] if self.joint.ratio == 1 else self.joint.ratio * v[self.v]
+
+    def spin(self, rates: ca.SX) -> ca.SX:
+        """Return the spin momentum (3 x 1) of the rotors on this body at the rates (nv x 1) of the coordinates."""
+        spins = (ca.SX(rotor.h) * rates[rotor.v] for rotor in self.rotors)
+        total: ca.SX = sum(spins, start=ca.SX.zeros(3, 1))
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Bodies, parents before children, with the numbers of coordinates and gravity (m/s^2, in base axes).
+
+    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. The coordinates of motors stand
+    behind those of the joints.
+    """
+
+    bodies: tuple[Body, ...]
+    nq: int
+    nv: int
+    gravity: Numbers
+    armature: Numbers
+    passives: tuple[Passive, ...]
+    closures: tuple[Cut | Relation, ...] = ()
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "Tree":
+        """Return the tree of a mechanism."""
+        frames = [joint.frame for joint in mechanism.joints]
+        rotors = _rotors(mechanism)
+        bodies = []
+        for link, joint, parent, slices in zip(
+            mechanism.links, mechanism.joints, mechanism.parents, mechanism.coordinates, strict=True
+        ):
+            to_body = inverse_pose(joint.frame)
+            T = joint.placement @ joint.frame
+            if parent >= 0:
+                T = inverse_pose(frames[parent]) @ T
+            P = move_pseudo_inertia(to_body, pseudo_inertia(*link.body))
+            carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
+            bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried))
+        passives = tuple(_passives(mechanism))
+        settings = (
+            mechanism.nq,
+            mechanism.nv,
+            mechanism.gravity,
+            _armature(mechanism),
+            passives,
+            tuple(_closures(mechanism)),
+        )
+        return cls(tuple(map(tidy, bodies)), *settings)
+
+    @property
+    def motors(self) -> tuple[tuple[int, int], ...]:
+        """Where the angle and the rate of each motor of an elastic joint lie in q and v."""
+        first_q = max((body.q.stop for body in self.bodies), default=0)
+        first_v = max((body.v.stop for body in self.bodies), default=0)
+        return tuple(zip(range(first_q, self.nq), range(first_v, self.nv), strict=True))
+
+
+def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
+    for loop in mechanism.loops:
+        if isinstance(loop, Loop):
+            yield Cut(loop, mechanism.place(loop.a), mechanism.place(loop.b))
+        else:
+            positions = mechanism.position_names
+            yield Relation(tuple((positions.index(name), c) for name, c in loop.shares.items()), loop.offset)
+
+
+def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:
+    """Give each joint with a motor, the motor, its coordinate in v and how fast the rotor turns for a unit rate."""
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        if joint.motor is not None and joint.is_elastic:
+            yield joint, joint.motor, mechanism.motor_coordinates[joint.name].v.start, joint.motor.ratio
+        elif joint.motor is not None:
+            yield joint, joint.motor, slices.v.start, joint.motor.ratio * joint.ratio
+
+
+def _rotors(mechanism: Mechanism) -> dict[str, list[Rotor]]:
+    """Return the rotors on each link, in the link's axes."""
+    rotors: dict[str, list[Rotor]] = defaultdict(list)
+    for _, motor, v, rate in _motor_rates(mechanism):
+        if motor.inertia * rate:
+            rotors[motor.carrier].append(Rotor(v, motor.inertia * rate * motor.axis))
+    return rotors
+
+
+def _armature(mechanism: Mechanism) -> Array:
+    armature = np.zeros(mechanism.nv)
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        armature[slices.v] += joint.ratio**2 * np.asarray(joint.rotor_inertia)
+    for _, motor, v, rate in _motor_rates(mechanism):
+        armature[v] += rate**2 * motor.inertia
+    return armature
+
+
+def _passives(mechanism: Mechanism) -> Iterator[Passive]:
+    """Give the friction of the joints and motors, the springs of the joints, and those between joints and motors."""
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        coulomb, viscous = np.asarray(joint.coulomb), np.asarray(joint.viscous)
+        for k in np.flatnonzero(coulomb + viscous):
+            one = (slices.v.start + int(k),)
+            yield Passive((), one, (joint.ratio,), 0.0, 0.0, float(viscous[k]), float(coulomb[k]), joint.smooth)
+        if joint.spring is not None:
+            yield _spring(joint, slices)
+        if joint.is_elastic:
+            yield _transmission(joint, slices, mechanism.motor_coordinates[joint.name])
+    for joint, motor, v, _ in _motor_rates(mechanism):
+        if motor.coulomb or motor.viscous:
+            share = 1.0 if joint.is_elastic else joint.ratio
+            yield Passive((), (v,), (share,), 0.0, 0.0, motor.viscous, motor.coulomb, motor.smooth)
+
+
+def _spring(joint: Joint, at: Coordinate) -> Passive:
+    spring: Any = joint.spring
+    where = (at.q.start,), (at.v.start,), (joint.ratio,)
+    return Passive(*where, joint.offset - spring.rest, spring.stiffness, spring.damping)
+
+
+def _transmission(joint: Joint, at: Coordinate, own: Coordinate) -> Passive:
+    motor: Any = joint.motor
+    where = (own.q.start, at.q.start), (own.v.start, at.v.start), (1.0, -joint.ratio)
+    return Passive(*where, -joint.offset, motor.stiffness, motor.damping)
+
+
+def spring_along(mechanism: Mechanism, index: int) -> Passive:
+    """Return the spring of a joint, or else the one between it and its motor."""
+    joint, at = mechanism.joints[index], mechanism.coordinates[index]
+    if joint.spring is not None:
+        return _spring(joint, at)
+    return _transmission(joint, at, mechanism.motor_coordinates[joint.name])
+
+
+def tidy(body: Body) -> Body:
+    """Return the body with exact zeros and ones where only rounding makes them something else."""
+    rotors = tuple(replace(rotor, h=_drop(rotor.h, np.abs(rotor.h).max())) for rotor in body.rotors)
+    return replace(body, T=tidy_pose(body.T), P=tidy_inertia(body.P), link=tidy_pose(body.link), rotors=rotors)
+
+
+def _drop(values: Array, scale: float) -> Array:
+    return np.where(np.abs(values) <= ROUNDING * scale, 0.0, values)
+
+
+def tidy_pose(T: Array) -> Array:
+    """Return a pose whose rounding errors next to 0 and 1 are gone."""
+    R = _drop(T[:3, :3], 1.0)
+    units = np.abs(np.abs(R) - 1) <= ROUNDING
+    return make_pose(np.where(units, np.sign(R), R), _drop(T[:3, 3], max(np.abs(T[:3, 3]).max(), 0.1)))
+
+
+def tidy_inertia(P: Array) -> Array:
+    """Return a pseudo-inertia whose rounding errors next to 0 are gone."""
+    kept = P.copy()
+    for block in (np.s_[:3, :3], np.s_[:3, 3], np.s_[3, :3]):
+        kept[block] = _drop(P[block], np.abs(P[block]).max())
+    return kept

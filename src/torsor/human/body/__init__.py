@@ -1,0 +1,1 @@
+"""The body: kernels shared by all bodies, landmarks, loads, strength, fatigue, postures."""

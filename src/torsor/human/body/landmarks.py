@@ -1,0 +1,30 @@
+"""Where landmarks of a body are while it stands upright, by its joints' placements: nothing is compiled for it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.robot.robot import Robot
+
+__all__ = ["landmark"]
+
+Array = NDArray[np.float64]
+
+
+def landmark(body: Robot, place: str) -> Array:
+    """Return where a link or frame is (3,), in base axes (m), with all coordinates at 0.
+
+    Example:
+        >>> import torsor
+        >>> body = torsor.library.human()
+        >>> bool(abs(landmark(body, "right_toe") - body.pose(body.neutral(), "right_toe")[:3, 3]).max() < 1e-12)
+        True
+    """
+    link, within = body.place(place)
+    at = within[:3, 3]
+    while link >= 0:
+        joint = body.joints[link]
+        if joint.offset:  # its placement is not where it is at 0
+            return np.asarray(body.pose(body.neutral(), place)[:3, 3])
+        at = joint.placement[:3, :3] @ at + joint.placement[:3, 3]
+        link = body.parents[link]
+    return at

@@ -1,0 +1,148 @@
+"""Postures from which searches start: bodies that stand, sit or crouch on flat feet, seen from the side."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.human.body.landmarks import landmark
+from torsor.human.contact.support import SIDES
+from torsor.motion import MotionProblem
+from torsor.motion.starts import fit, straight_lines
+from torsor.robot.robot import Robot
+
+__all__ = ["Task", "both", "crouching", "hips_apart", "sitting", "standing"]
+
+Array = NDArray[np.float64]
+
+EASE = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # of arms that hang (rad)
+BUTTOCKS = 0.085  # from a seat up to the hips (m)
+SHANKS = 18.0  # what shanks lean forward of one who sits (degrees)
+BENT, ROUND = 115.0, 24.0  # what hips, and each joint of the spine, bend at most (degrees)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Task(MotionProblem):
+    """A motion problem whose search starts from straight lines between two postures, ``first`` and ``last``.
+
+    Both are {coordinate: position}, 0 where nothing is said; what ends of the motion say goes before.
+    """
+
+    first: Mapping[str, float] = field(default_factory=dict)
+    last: Mapping[str, float] = field(default_factory=dict)
+
+    def guess(self) -> Array:
+        """Return the variables of these lines."""
+        x, program = straight_lines(self), self.program
+        ends = np.array([[each.get(name, 0.0) for name in self.subject.names] for each in (self.first, self.last)])
+        s = np.linspace(0.0, 1.0, 41)
+        for stretch in program.layout.stretches:
+            fit(stretch, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
+        return np.clip(x, program.lower, program.upper)
+
+
+def both(angles: Mapping[str, float]) -> dict[str, float]:
+    """Return angles of both sides.
+
+    Example:
+        >>> both({"knee_flexion": 0.1})
+        {'right_knee_flexion': 0.1, 'left_knee_flexion': 0.1}
+    """
+    return {f"{side}_{name}": angle for side in SIDES for name, angle in angles.items()}
+
+
+def hips_apart(body: Robot) -> float:
+    """Return the distance between the hips (m).
+
+    Example:
+        >>> import torsor
+        >>> round(hips_apart(torsor.library.human()), 3)
+        0.17
+    """
+    return float(landmark(body, "left_thigh")[0] - landmark(body, "right_thigh")[0])
+
+
+def standing(body: Robot) -> dict[str, float]:
+    """Return who stands upright with hanging arms, heels at z = 0."""
+    return both(EASE) | {"tz": _heights(body).ahead}
+
+
+def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
+    """Return who sits upright on a seat that high (m).
+
+    Example:
+        >>> import torsor
+        >>> round(-sitting(torsor.library.human(), 0.45, "chair")["tz"], 3)
+        0.235
+    """
+    size, lean = _heights(body), math.radians(SHANKS)
+    knees = size.ankle + size.shank * math.cos(lean)
+    least, most = knees - 0.5 * size.thigh - BUTTOCKS, knees + 0.9 * size.thigh - BUTTOCKS
+    if not least <= seat <= most:
+        allowed = f"from {least:.2f} to {most:.2f} m, for a body of this size"
+        raise ModelError(describe(f"seat is {seat!r}", where=where, allowed=allowed))
+    return _legs(size, seat + BUTTOCKS, lean, 0.0)
+
+
+def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str, float]:
+    """Return who bends legs and back just so far that hands are at a height, so far ahead of the heels (m).
+
+    The chest leans forward by ``lean`` (rad) when the hips are half as high as when standing, and less when they are
+    higher. Where the place cannot be reached, arms point at it.
+
+    Example:
+        >>> import torsor
+        >>> low, high = (crouching(torsor.library.human(), y, 0.4, 0.8) for y in (0.3, 1.0))
+        >>> low["right_knee_flexion"] > 1.0, bool(high["right_knee_flexion"] < 0.1)
+        (True, True)
+    """
+    size = _heights(body)
+    shoulder, elbow, hand = (
+        float(landmark(body, f"right_{place}")[1]) for place in ("upper_arm", "forearm", "knuckles")
+    )
+    trunk, upper, fore = shoulder - size.hip, shoulder - elbow, elbow - hand
+    for down in np.linspace(0.0, 0.6, 25).tolist():  # of the hips, in parts of their height
+        bent = lean * min(2 * down, 1.0)
+        legs = _legs(size, (1 - down) * size.hip, math.radians(25) * min(3 * down, 1.0), bent)
+        y = height - (1 - down) * size.hip - trunk * math.cos(bent)
+        z = ahead - legs["tz"] - trunk * math.sin(bent)
+        way = math.hypot(y, z)
+        if way < 0.98 * (upper + fore):
+            break
+    inner = (upper**2 + fore**2 - way**2) / (2 * upper * fore)
+    turned = math.pi - math.acos(min(max(inner, -1.0), 1.0))
+    off = math.atan2(fore * math.sin(turned), upper + fore * math.cos(turned))
+    arms = {"shoulder_flexion": math.atan2(z, -y) - off + bent, "elbow_flexion": turned}
+    return legs | both(arms)
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Heights of hips and ankles, lengths of thigh and shank, and how far ankles are ahead of heels (m)."""
+
+    hip: float
+    ankle: float
+    thigh: float
+    shank: float
+    ahead: float
+
+
+def _heights(body: Robot) -> _Sizes:
+    hip, knee, foot, heel = (landmark(body, f"right_{each}") for each in ("thigh", "shank", "foot", "heel"))
+    values = hip[1] - heel[1], foot[1] - heel[1], hip[1] - knee[1], knee[1] - foot[1], foot[2] - heel[2]
+    return _Sizes(*(float(each) for each in values))
+
+
+def _legs(size: _Sizes, hips: float, lean: float, bent: float) -> dict[str, float]:
+    """Return legs on flat feet with hips at a height (m), shanks and chest leaning forward (rad), and the pelvis."""
+    knees = size.ankle + size.shank * math.cos(lean)
+    up = math.asin(min(max((knees - hips) / size.thigh, -1.0), 1.0))  # of the thigh, from the horizontal
+    tilt = min(bent, max(math.radians(BENT) - math.pi / 2 - up, 0.0))
+    spine = min((bent - tilt) / 3, math.radians(ROUND))
+    angles = {"hip_flexion": math.pi / 2 + up + tilt, "knee_flexion": math.pi / 2 + up + lean, "ankle_flexion": lean}
+    back = size.thigh * math.cos(up) - size.shank * math.sin(lean) - size.ahead
+    found = {"ty": hips - size.hip, "tz": -back, "tilt": tilt}
+    return both(angles) | found | {f"spine{k}_flexion": spine for k in (1, 2, 3)}

@@ -1,0 +1,282 @@
+"""How strong hips, knees and ankles are at an angle and at a speed: the curves of Anderson, Madigan and Nussbaum.
+
+With q the angle (flexion, and dorsiflexion, above 0) and v the speed along the torque, the greatest torque is
+
+    C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  where v >= 0 (the muscles shorten)
+                                        f(v) = r(-v) (1 - C6 v)      where v < 0 (they are stretched)
+    r(v) = (2 C4 C5 + v (C5 - 3 C4)) / (2 C4 C5 + v (2 C5 - 4 C4))
+
+for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The law is from "Maximum voluntary
+joint torque as a function of joint angle and angular velocity", J. Biomechanics 40 (2007) 3105-3113; its table 3, the
+means of 34 active people, is as RBDL has it (addons/muscle, Millard2016TorqueMuscle). Its passive torques are left out.
+
+The law has a kink at v = 0, is below 0 for fast speeds, and grows without end for some of the stretched. Here it is
+twice differentiable: its branches are blended within BLEND of v = 0, where f(0) stays 1, and both factors go over into
+a floor, the second into a ceiling too. Elsewhere it is the law itself, also where that is unlike other muscles: knees
+of the young that extend hold less when stretched than at rest. Floor, ceiling and blend are choices, and so is that the
+angle of a hip is taken between thigh and pelvis.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor import library
+from torsor.errors import ModelError, describe
+from torsor.human.contact.support import SIDES
+from torsor.human.terms.forces import Grounded, contact_forces
+from torsor.motion import Node
+from torsor.motion.terms.term import Constraint, Rows, one_of
+from torsor.robot.robot import Robot
+from torsor.spatial.vectors import is_symbolic
+
+__all__ = ["Curve", "JointStrength", "StrengthCurves", "Strengths", "joint_strength"]
+
+Array = NDArray[np.float64]
+
+JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
+SEXES, AGES = ("male", "female"), ("young", "middle", "old")
+GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 of the law; m and kg of the usual body
+BLEND = 0.25  # rad/s, about 0, in which the branches are blended
+FLOOR, CEILING, HALF = 0.05, 1.4, 0.05  # of factors; half the width of what goes over into them
+
+# C1 to C6, of men and women (18 to 25 years, 55 to 65, above 65), who extend and who flex.
+_TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
+    ("hip_flexion", "extend"): (
+        (0.161, 0.958, 0.932, 1.578, 3.190, 0.242),
+        (0.171, 0.922, 1.176, 1.601, 3.236, 0.320),
+        (0.144, 0.896, 1.125, 1.561, 3.152, 0.477),
+        (0.181, 0.697, 1.242, 1.567, 3.164, 0.164),
+        (0.140, 0.830, 1.241, 1.444, 2.919, 0.317),
+        (0.138, 0.707, 1.542, 1.613, 3.256, 0.360),
+    ),
+    ("hip_flexion", "flex"): (
+        (0.113, 0.738, -0.214, 2.095, 4.267, 0.218),
+        (0.107, 0.712, -0.192, 2.038, 4.145, 0.206),
+        (0.101, 0.762, -0.269, 1.875, 3.819, 0.296),
+        (0.127, 0.650, -0.350, 2.136, 4.349, 0.156),
+        (0.091, 0.812, -0.196, 2.145, 4.366, 0.186),
+        (0.081, 0.625, -0.422, 2.084, 4.245, 0.196),
+    ),
+    ("knee_flexion", "extend"): (
+        (0.163, 1.258, 1.133, 1.517, 3.952, 0.095),
+        (0.156, 1.225, 1.173, 1.518, 3.954, 0.266),
+        (0.137, 1.310, 1.067, 1.141, 3.152, 0.386),
+        (0.159, 1.187, 1.274, 1.393, 3.623, 0.173),
+        (0.128, 1.286, 1.141, 1.332, 3.469, 0.233),
+        (0.124, 1.347, 1.140, 1.066, 2.855, 0.464),
+    ),
+    ("knee_flexion", "flex"): (
+        (0.087, 0.869, 0.522, 2.008, 5.233, 0.304),
+        (0.081, 0.986, 0.523, 1.830, 4.777, 0.230),
+        (0.069, 0.838, 0.437, 1.718, 4.476, 0.414),
+        (0.080, 0.873, 0.635, 1.698, 4.412, 0.175),
+        (0.060, 0.967, 0.402, 1.693, 4.410, 0.349),
+        (0.060, 0.897, 0.445, 1.121, 2.922, 0.389),
+    ),
+    ("ankle_flexion", "extend"): (
+        (0.095, 1.391, 0.408, 0.987, 3.558, 0.295),
+        (0.114, 1.444, 0.551, 0.593, 2.128, 0.350),
+        (0.106, 1.465, 0.498, 0.490, 1.767, 0.571),
+        (0.104, 1.399, 0.424, 0.862, 3.109, 0.189),
+        (0.093, 1.504, 0.381, 0.860, 3.126, 0.349),
+        (0.125, 1.299, 0.580, 0.587, 1.819, 0.348),
+    ),
+    ("ankle_flexion", "flex"): (
+        (0.033, 1.510, -0.187, 0.699, 1.940, 0.828),
+        (0.028, 1.293, -0.284, 0.634, 1.759, 0.999),
+        (0.029, 1.419, -0.174, 0.561, 1.558, 1.198),
+        (0.027, 1.079, -0.302, 0.864, 2.399, 0.771),
+        (0.024, 1.308, -0.254, 0.596, 1.654, 1.006),
+        (0.022, 1.096, -0.369, 0.458, 1.242, 1.401),
+    ),
+}
+
+
+def _functions(x: Any) -> Any:
+    """Return the module whose cos, fmin and fmax are for numbers, or for symbols."""
+    return ca if is_symbolic(x) else np
+
+
+def _within(x: Any, least: float, most: float) -> Any:
+    of = _functions(x)
+    return of.fmin(of.fmax(x, least), most)
+
+
+def _ramp(x: Any) -> Any:
+    """Return max(x, 0), twice differentiable: just that where |x| > HALF."""
+    u = _within((x + HALF) / (2 * HALF), 0.0, 1.0)
+    return HALF * u * u * u * (2 - u) + _functions(x).fmax(x - HALF, 0.0)
+
+
+class Curve(NamedTuple):
+    """One direction of a joint: its greatest torque, by the law above; fields are numbers or symbols.
+
+    ``peak`` is the greatest torque at rest (N m; C1 times weight times height), at the ``angle`` C3 (rad), ``width`` is
+    C2 (1/rad); ``slow`` C4 and ``fast`` C5 are the speeds (rad/s) at which 75 % and 50 % are left, and ``stretched`` is
+    C6 (s/rad).
+
+    Example:
+        >>> knee = StrengthCurves().of(library.human(), "knee_flexion").extend
+        >>> round(knee.peak), round(float(knee.torque(knee.angle, knee.fast) / knee.peak), 12)
+        (203, 0.5)
+    """
+
+    peak: Any
+    width: Any
+    angle: Any
+    slow: Any
+    fast: Any
+    stretched: Any
+
+    def at_angle(self, q: Any) -> Any:
+        """Return the factor at angles q (rad): numbers, arrays or symbols."""
+        turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond, the floor is all there is
+        return FLOOR + _ramp(_functions(turn).cos(turn) - FLOOR)
+
+    def at_speed(self, v: Any) -> Any:
+        """Return the factor at speeds v (rad/s) along the torque: numbers, arrays or symbols."""
+        u, of = _within((v + BLEND) / (2 * BLEND), 0.0, 1.0), _functions(v)
+        share = u * u * u * (10 - 15 * u + 6 * u * u)
+        shorter, longer = of.fmax(v, -BLEND), of.fmin(v, BLEND)
+        found = share * self._left(shorter) + (1 - share) * self._left(-longer) * (1 - self.stretched * longer)
+        return CEILING - _ramp(CEILING - FLOOR - _ramp(found - FLOOR))
+
+    def _left(self, v: Any) -> Any:
+        both = 2 * self.slow * self.fast
+        return (both + v * (self.fast - 3 * self.slow)) / (both + v * (2 * self.fast - 4 * self.slow))
+
+    def torque(self, q: Any, v: Any) -> Any:
+        """Return the greatest torque (N m) at angles q and speeds v along it."""
+        return self.peak * self.at_angle(q) * self.at_speed(v)
+
+
+class JointStrength(NamedTuple):
+    """The two directions of a joint: ``extend`` (torques below 0) and ``flex`` (above 0)."""
+
+    extend: Curve
+    flex: Curve
+
+    def limits(self, q: Any, v: Any) -> tuple[Any, Any]:
+        """Return the least and the most torque (N m) at angles q (rad) and speeds v (rad/s) of the coordinate."""
+        return -self.extend.torque(q, -v), self.flex.torque(q, v)
+
+
+@dataclass(frozen=True)
+class StrengthCurves:
+    """Curves of a group of people: ``sex`` is "male" or "female", ``age`` "young", "middle" or "old".
+
+    These are 18 to 25, 55 to 65, and above 65 years old. Hips, knees and ankles have curves in flexion; dorsiflexion is
+    that of an ankle. Plantarflexion has 118 N m at most for 73 kg and 1.741 m: walking may take all of it.
+
+    Example:
+        >>> [round(each.peak) for each in StrengthCurves().of(library.human(), "ankle_flexion")]
+        [118, 41]
+        >>> [round(each.peak) for each in StrengthCurves("female", "old").of(library.human(1.6, 60.0), "hip_flexion")]
+        [130, 76]
+    """
+
+    sex: str = "male"
+    age: str = "young"
+
+    def __post_init__(self) -> None:
+        one_of(self.sex, SEXES, "sex", "strength curves")
+        one_of(self.age, AGES, "age", "strength curves")
+
+    def of(self, body: Robot, name: str) -> JointStrength:
+        """Return the curves (N m) of a coordinate of a body (``library.human``), "knee_flexion" with or without a side.
+
+        Weight times height is known from ``effort_limit``, which has it as a factor: loads do not change it.
+        """
+        joint = next((each for each in JOINTS if name.endswith(each)), None)
+        coordinate = f"right_{name}" if name == joint else name
+        if joint is None or coordinate not in body.coordinate_names:
+            allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in JOINTS)
+            raise ModelError(describe(f"no strength curve of {name!r}", where=f"robot {body.name!r}", allowed=allowed))
+        limit = body.effort_limit[body.coordinate_names.index(coordinate)]
+        times = MASS * GRAVITY * HEIGHT * float(limit / _usual()[coordinate])
+        group = SEXES.index(self.sex) * len(AGES) + AGES.index(self.age)
+        rows = (_TABLE[joint, way][group] for way in ("extend", "flex"))
+        return JointStrength(*(Curve(row[0] * times, *row[1:]) for row in rows))
+
+
+@cache
+def _usual() -> dict[str, float]:
+    """Return the strengths of the usual body (N m)."""
+    body = library.human(HEIGHT, MASS)
+    return dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
+
+
+def joint_strength(
+    body: Robot, name: str, q: ArrayLike, v: ArrayLike, curves: StrengthCurves | None = None
+) -> tuple[Array, Array]:
+    """Return the least and the most torque (N m) of a coordinate at angles q (rad) and speeds v (rad/s).
+
+    Shapes are those of q and v together. A coordinate without curves has its ``effort_limit`` at all angles and speeds.
+
+    Example:
+        >>> body = library.human()
+        >>> least, most = joint_strength(body, "right_ankle_flexion", [0.0, 0.2], 0.0)
+        >>> least.round().tolist(), most.round().tolist()
+        ([-100.0, -114.0], [40.0, 34.0])
+        >>> joint_strength(body, "left_hip_rotation", 0.0, 0.0)
+        (array(-60.), array(60.))
+    """
+    if name not in body.coordinate_names:
+        raise ModelError(
+            describe(f"no {name!r}", where=f"robot {body.name!r}", allowed=", ".join(body.coordinate_names))
+        )
+    try:
+        q, v = np.broadcast_arrays(np.asarray(q, dtype=float), np.asarray(v, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise ModelError(describe(f"q and v: {error}", where=name, allowed="numbers of shapes that fit")) from error
+    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        raise ModelError(describe("q or v has what is no finite number", where=name, allowed="rad and rad/s"))
+    if name.endswith(JOINTS):
+        least, most = (curves or StrengthCurves()).of(body, name).limits(q, v)
+        return np.asarray(least), np.asarray(most)
+    limit = body.effort_limit[body.coordinate_names.index(name)]
+    return np.full(q.shape, -limit), np.full(q.shape, limit)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Strengths(Grounded, Constraint):
+    """Torques of hips, knees and ankles within curves, times the factors of ``strength``; rows are what they leave.
+
+    Rows are in parts of the greatest torque of a direction. Curves are data: one compiled function is for all people.
+    ``Torques`` hold beside them.
+    """
+
+    curves: StrengthCurves
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return what ``Grounded`` does, and the curves of both legs (K, 72)."""
+        found = list[float]()
+        for name in self._names():
+            factor = self.strength.get(name, 1.0)
+            for curve in self.curves.of(self.body, name):
+                found += [factor * curve.peak, *curve[1:]]
+        return {**super().data(s), "strength curves": np.tile(found, (len(s), 1))}
+
+    @staticmethod
+    def _names() -> list[str]:
+        return [f"{side}_{joint}" for side in SIDES for joint in JOINTS]
+
+    def rows(self, node: Node) -> Rows:
+        """Return what is left of the strength of joints that move, in both directions."""
+        names, given, torques = self._names(), node.data("strength curves", 72), contact_forces(node).torques
+        rows, labels = list[ca.SX](), list[str]()
+        for index, name in enumerate(names):
+            if name not in node.subject.names:
+                continue
+            k = node.robot.coordinate_names.index(name)
+            extend, flex = (Curve(*(given[12 * index + first + j] for j in range(6))) for first in (0, 6))
+            least, most = JointStrength(extend, flex).limits(node.q[k], node.v[k])
+            rows += [(torques[k - 6] - least) / extend.peak, (most - torques[k - 6]) / flex.peak]
+            labels += [f"{name} extends", f"{name} flexes"]
+        return Rows(ca.vertcat(ca.SX(0, 1), *rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))

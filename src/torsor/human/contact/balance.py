@@ -1,0 +1,102 @@
+"""What the ground gives: the wrench that keeps the body in equilibrium, and how two feet share it.
+
+Without the ground, the motion of the body asks for forces of its six global coordinates; these are what the ground must
+give. With f their force and n their moment about the origin,
+
+    x_zmp = n_z / f_y      z_zmp = -n_x / f_y
+
+is the point about which the ground exerts no moment across the vertical (document 001, section 5.2, y up). While both
+feet stand, the one in front takes a share s of the force, and of the moment
+
+    n_F = s (n + (p_F - p) x f)      p = s p_F + (1 - s) p_R
+
+with p_F and p_R where the feet push; the other takes the rest, so that the sum is exact. The forces in the joints are
+those without the ground less what the feet's wrenches do to them.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.compiler import Kernel, compile
+from torsor.errors import ModelError, describe
+from torsor.robot.robot import Robot
+
+__all__ = ["GLOBAL", "GroundReaction", "Wrench", "felt", "ground_reaction", "required"]
+
+Array = NDArray[np.float64]
+
+GLOBAL = ("tx", "ty", "tz", "yaw", "tilt", "list")
+
+
+class Wrench(NamedTuple):
+    """A force and its moment about the origin, in base axes (3 x 1 each)."""
+
+    f: ca.SX
+    n: ca.SX
+
+
+def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
+    """Return the wrench that the forces of the six global coordinates are: those of slides and of yaw, tilt and list.
+
+    ``origin`` (3 x 1) is where the pelvis is.
+    """
+    yaw, tilt = q[3], q[4]
+    aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # about which it tilts
+    ahead = ca.vertcat(ca.sin(yaw), 0, ca.cos(yaw))
+    about = (tau[5] + ca.sin(tilt) * tau[3]) / ca.cos(tilt)
+    own = tau[3] * ca.SX([0, 1, 0]) + tau[4] * aside + about * ahead
+    return Wrench(tau[:3], own + ca.cross(origin, tau[:3]))
+
+
+def felt(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
+    """Return what a wrench does along a hinge through a point, both in base axes: axis . (n - at x f)."""
+    return ca.dot(axis, wrench.n - ca.cross(at, wrench.f))
+
+
+class GroundReaction(NamedTuple):
+    """What the ground gives at each moment: ``force`` (..., 3), ``moment`` (..., 3) about the origin, ``zmp`` (..., 2).
+
+    The zero-moment point is (x, z); ``twist`` (...) is the moment about the vertical through it (N m).
+    """
+
+    force: Array
+    moment: Array
+    zmp: Array
+    twist: Array
+
+
+def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> GroundReaction:
+    """Return what the ground must give a body (``library.human``) for a motion (..., 55 each).
+
+    Where it gives no force, as in free fall, there is no zero-moment point: it is then no number.
+
+    Example:
+        >>> import torsor
+        >>> body, still = torsor.library.human(), np.zeros(55)
+        >>> ground = ground_reaction(body, still, still, still)
+        >>> ground.force.round(6).tolist(), bool(abs(ground.zmp - body.center_of_mass(still)[[0, 2]]).max() < 1e-9)
+        ([0.0, 716.13, 0.0], True)
+    """
+    if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
+        allowed = f"a body whose first coordinates are {', '.join(GLOBAL)}"
+        raise ModelError(
+            describe(f"body is {body!r}", where="ground reaction", allowed=allowed, fix="torsor.library.human()")
+        )
+    force, moment = _kernel(body)(q, v, a)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        zmp = np.stack([moment[..., 2], -moment[..., 0]], axis=-1) / force[..., 1, None]
+    twist = moment[..., 1] - (zmp[..., 1] * force[..., 0] - zmp[..., 0] * force[..., 2])
+    return GroundReaction(force, moment, zmp, twist)
+
+
+@lru_cache(maxsize=8)
+def _kernel(body: Robot) -> Kernel:
+    q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
+    wrench = required(body.function("inverse_dynamics")(q, v, a), q, body.function("pose", place="pelvis")(q)[:3, 3])
+    return compile(
+        ca.Function("ground", [q, v, a], ca.cse([ca.densify(each) for each in wrench]), list("qva"), ["f", "n"])
+    )

@@ -1,0 +1,1 @@
+"""Walking: the problem, the stride, energy, reference curves, reports and figures."""

@@ -1,0 +1,1 @@
+"""Tasks on flat feet: lifting, standing up, reaching; and start values."""

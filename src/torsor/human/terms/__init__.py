@@ -1,0 +1,1 @@
+"""Terms of human motion problems: torques, balance, contacts, habits, places."""

@@ -1,0 +1,258 @@
+"""How people walk, where mechanics and strength leave it open: ranges that walking uses, an upright chest, arms.
+
+With the ranges of the joints alone, walking of least effort is unlike that of people: elbows and hips go far out.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.human.body.loads import Box
+from torsor.human.contact.support import SIDES
+from torsor.human.given import number, pair, table
+from torsor.motion import ExpressionConstraint, Node
+from torsor.motion.terms.term import Constraint, Rows
+from torsor.robot.robot import Robot
+
+__all__ = ["HOLDING", "RANGES", "Habits"]
+
+Array = NDArray[np.float64]
+
+# What walking uses of the joints' ranges (degrees; m for tx and ty): narrower than what bodies can, as people walk.
+RANGES: Mapping[str, tuple[float, float]] = {
+    "tx": (-0.06, 0.06),
+    "ty": (-0.07, -0.002),
+    "tilt": (-3, 6),
+    "list": (-6, 6),
+    "yaw": (-8, 8),
+    "hip_flexion": (-25, 45),
+    "hip_adduction": (-12, 12),
+    "hip_rotation": (-12, 12),
+    "knee_flexion": (0, 75),
+    "ankle_flexion": (-22, 15),
+    "ankle_inversion": (-12, 12),
+    "toe_extension": (-5, 45),
+    "flexion": (-5, 8),
+    "lateral": (-3, 3),
+    "axial": (-4, 4),
+    "shoulder_flexion": (-40, 40),
+    "shoulder_adduction": (-15, 0),
+    "shoulder_rotation": (-15, 15),
+    "elbow_flexion": (5, 60),
+    "pronation": (-10, 10),
+}
+# The same of arms that hold a box.
+HOLDING: Mapping[str, tuple[float, float]] = {
+    "shoulder_flexion": (-40, 60),
+    "shoulder_adduction": (-40, 30),
+    "shoulder_rotation": (-60, 60),
+    "elbow_flexion": (5, 130),
+    "pronation": (-80, 80),
+}
+
+
+class Ease(NamedTuple):
+    """Where a coordinate is at ease (``angle``, degrees), the ``weight`` of squares of what it is from that (rad^2).
+
+    ``drag`` is the weight of squares of its rate (rad^2/s^2): tissue resists. Elbows at ease follow the flexion of
+    their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times that is added.
+    """
+
+    angle: float
+    weight: float
+    drag: float = 0.0
+    follows: float = 0.0
+
+
+# Postures at ease, and what resists their change: angles that cost next to no torque would wander without them.
+EASE: Mapping[str, Ease] = {
+    "yaw": Ease(0, 5, 3),
+    "tilt": Ease(0, 2, 0.3),
+    "list": Ease(0, 2, 0.3),
+    "hip_flexion": Ease(0, 0),
+    "adduction": Ease(0, 1, 0.03),
+    "rotation": Ease(0, 1, 0.03),
+    "knee_flexion": Ease(0, 0),
+    "ankle_flexion": Ease(0, 20),
+    "inversion": Ease(0, 1, 0.03),
+    "toe_extension": Ease(0, 1),
+    "flexion": Ease(0, 1, 0.3),  # of the spine
+    "lateral": Ease(0, 1, 0.3),
+    "axial": Ease(0, 5, 0.3, -1.0),
+    "shoulder_flexion": Ease(0, 0, 0.03),
+    "elbow_flexion": Ease(45, 1, 0.03, 0.8),
+    "pronation": Ease(0, 1),
+}
+METRES = ("tx", "ty", "tz")
+RADIUS = 0.17  # of what hands keep clear of around the hips (m)
+STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # what a slope turns, forward
+
+
+def at_ease(name: str) -> Ease:
+    """Return where a coordinate is at ease: what is said of the longest name which its own ends with.
+
+    Example:
+        >>> at_ease("left_hip_rotation").weight, at_ease("tx").weight
+        (1, 0)
+    """
+    return next((EASE[key] for key in sorted(EASE, key=len, reverse=True) if name.endswith(key)), Ease(0, 0))
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What keeps a walk like that of people; None leaves out what it says.
+
+    ``ranges`` are those of coordinates (degrees; m), each for all whose names end so. The chest stays within ``sway``
+    to the sides and between the two of ``lean`` forward (sines of angles from the vertical). The pelvis is ``drop``
+    (degrees) or more lower on the side that swings. Arms swing against the legs: wrist before shoulder is within
+    ``arms`` (m) of half of ankle before hip of the other side. ``posture`` weighs squares of angles that cost no
+    torque. The swinging foot is ``clearance`` (m) or more above the ground, and the swinging knee bends by ``knee``
+    (least and most, degrees).
+
+    Example:
+        >>> Habits.none().ranges is None, Habits().range("left_knee_flexion")
+        (True, (0.0, 75.0))
+    """
+
+    ranges: Mapping[str, tuple[float, float]] | None = field(default_factory=lambda: dict(RANGES))
+    sway: float | None = 0.02
+    lean: tuple[float, float] | None = (-0.03, 0.10)
+    drop: float | None = 2.0
+    arms: float | None = 0.12
+    posture: float = 0.03
+    clearance: float = 0.005
+    knee: tuple[float, float] | None = (55.0, 65.0)
+
+    def __post_init__(self) -> None:
+        for name in ("sway", "drop", "arms", "posture", "clearance"):
+            if getattr(self, name) is not None or name in ("posture", "clearance"):
+                number(getattr(self, name), name, "habits", least=-np.inf if name == "drop" else 0.0)
+        for name in ("lean", "knee"):
+            if getattr(self, name) is not None:
+                pair(getattr(self, name), name, "habits")
+        for name, each in table(self.ranges, "ranges", "habits").items():
+            pair(each, f"the range of {name}", "habits")
+
+    @classmethod
+    def none(cls) -> "Habits":
+        """Return mechanics alone: the ranges of the joints, and a knee that bends as in document 001."""
+        return cls(None, None, None, None, None, 0.0, 0.0)
+
+    def range(self, name: str) -> tuple[float, float] | None:
+        """Return the range of a coordinate (degrees; m): that of the longest name which its own ends with."""
+        for key in sorted(self.ranges or {}, key=len, reverse=True):
+            if name.endswith(key):
+                least, most = (self.ranges or {})[key]
+                return float(least), float(most)
+        return None
+
+    def bounds(
+        self, body: Robot, names: list[str], slope: float, holding: bool
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Return lower and upper bounds of coordinates (rad; m); a slope (rad) turns hips and ankles with it."""
+        for key in self.ranges or {}:
+            if not any(name.endswith(key) for name in body.coordinate_names):
+                allowed = "names, or how they end, of coordinates"
+                raise ModelError(describe(f"ranges name {key!r}", where="habits", allowed=allowed))
+        lower, upper = dict[str, float](), dict[str, float]()
+        for name in names:
+            k = body.coordinate_names.index(name)
+            low, high, found = float(body.lower[k]), float(body.upper[k]), self.range(name)
+            if holding and self.ranges is not None:
+                found = next((HOLDING[key] for key in HOLDING if name.endswith(key)), found)
+            if found is not None:
+                ends = found if name in METRES else (math.radians(found[0]), math.radians(found[1]))
+                more = slope if name.endswith(STEEPER) else 0.0
+                # The range of the joints themselves is never left.
+                low, high = max(low, ends[0] + min(more, 0.0)), min(high, ends[1] + max(more, 0.0))
+            lower[name], upper[name] = low, high
+        return lower, upper
+
+    def rows(self, body: Robot, box: Box | None, clear: bool = True) -> list[Constraint]:
+        """Return the chest, and arms that swing or hold a box; ``clear``: hands keep clear of the hips."""
+        found: list[Constraint] = []
+        if self.sway is not None or self.lean is not None:
+            lean = (-np.inf, np.inf) if self.lean is None else self.lean
+            sway = np.inf if self.sway is None else self.sway
+            found.append(Upright(body=body, sway=sway, lean=lean, name="upright chest"))
+        if box is not None:
+            return [*found, Holds(body=body, box=box, name="hands hold the box")]
+        if clear:
+            found.append(ExpressionConstraint(function=_apart, lower=1.0, labels=SIDES, name="hands clear of hips"))
+        if self.arms is not None:
+            name = "arms swing against legs"
+            found.append(
+                ExpressionConstraint(function=_coupled, lower=-self.arms, upper=self.arms, labels=SIDES, name=name)
+            )
+        return found
+
+
+def _apart(node: Node) -> ca.SX:
+    """Return the squared distances of wrists from hips, in parts of the radius of both."""
+    ways = [node.position(f"{side}_hand") - node.position(f"{side}_thigh") for side in SIDES]
+    return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / RADIUS**2
+
+
+def _coupled(node: Node) -> ca.SX:
+    """Return how far wrists are before shoulders, less half of what the other side's ankle is before its hip (m)."""
+    rows = []
+    for arm, leg in (SIDES, SIDES[::-1]):
+        hand = (node.position(f"{arm}_hand") - node.position(f"{arm}_upper_arm"))[2]
+        foot = (node.position(f"{leg}_foot") - node.position(f"{leg}_thigh"))[2]
+        rows.append(hand - 0.5 * foot)
+    return ca.vertcat(*rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Upright(Constraint):
+    """The upper trunk stays upright, against gravity: sines of its angles to the side and forward are bounded."""
+
+    body: Robot
+    sway: float
+    lean: tuple[float, float]
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the direction (K, 3) that is forward and across the vertical."""
+        up = -self.body.gravity / np.linalg.norm(self.body.gravity)
+        return {self.title: np.tile(np.cross([1.0, 0.0, 0.0], up), (len(s), 1))}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the two components."""
+        up = node.pose("spine4")[:3, 1]
+        rows = ca.vertcat(up[0], ca.dot(node.data(self.title, 3), up))
+        ends = np.array([[-self.sway, self.sway], self.lean], dtype=float)
+        kept = np.flatnonzero(np.isfinite(ends).any(axis=1))
+        labels = ("to the left", "forward")
+        return Rows(rows[kept.tolist()], ends[kept, 0], ends[kept, 1], tuple(labels[k] for k in kept))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Holds(Constraint):
+    """Both hands hold a box before the upper trunk: its width apart, level, and as near as the box says."""
+
+    body: Robot
+    box: Box
+    level: float = 0.01
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return where the knuckles are on the hands (K, 3)."""
+        return {self.title: np.tile(self.body.place("left_knuckles").pose[:3, 3], (len(s), 1))}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the way from the right hand to the left, and where their middle is, in axes of the trunk."""
+        trunk, own = node.pose("spine4"), node.data(self.title, 3)
+        hands = [pose[:3, :3] @ own + pose[:3, 3] for pose in (node.pose(f"{side}_hand") for side in SIDES)]
+        way, middle = hands[1] - hands[0], (hands[0] + hands[1]) / 2 - trunk[:3, 3]
+        turned = trunk[:3, :3].T
+        rows = ca.vertcat(turned @ way, turned @ middle)
+        box, near = self.box, self.level
+        lower = [box.width - near, -near, -near, -0.05, box.low, box.near]
+        upper = [box.width + near, near, near, 0.05, box.high, box.far]
+        labels = ("width", "level", "skew", "middle aside", "height", "distance")
+        return Rows(rows, np.array(lower), np.array(upper), labels)

@@ -1,0 +1,26 @@
+"""What a mechanism is: links, joints, coordinates, frames; frozen, and validated once."""
+
+from torsor.mechanism.assemble import assemble
+from torsor.mechanism.drives import Motor, Spring
+from torsor.mechanism.joints import KINDS, JointKind
+from torsor.mechanism.loops import CUTS, Coupling, Loop
+from torsor.mechanism.mechanism import Coordinate, Mechanism, Place
+from torsor.mechanism.parts import Frame, Joint, Link, Visual
+
+__all__ = [
+    "CUTS",
+    "KINDS",
+    "Coordinate",
+    "Coupling",
+    "Frame",
+    "Joint",
+    "JointKind",
+    "Link",
+    "Loop",
+    "Mechanism",
+    "Motor",
+    "Place",
+    "Spring",
+    "Visual",
+    "assemble",
+]

@@ -1,0 +1,111 @@
+"""What drives a joint beside its force: springs, and motors with their gears."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe, warn
+from torsor.mechanism.laws import checked_stiffness
+from torsor.mechanism.values import Part, checked_name, frozen_array
+
+__all__ = ["Motor", "Spring"]
+
+
+def _number(part: Part, name: str, where: str, least: float = -np.inf) -> float:
+    value = float(frozen_array(getattr(part, name), (), where, name))
+    if value < least:
+        raise ModelError(describe(f"{name} is {value}", where=where, allowed="0 or more"))
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class Spring(Part):
+    """A spring on a joint: it pulls the joint back with K(x) x + D x', x its deflection from ``rest``.
+
+    ``stiffness`` K (N m/rad, or N/m) is a number or a law: a CasADi expression of one symbol, or text in x. ``damping``
+    D is in N m s/rad or N s/m, ``rest`` in rad or m.
+
+    Example:
+        >>> Spring(stiffness="100 + 500 * x**2", rest=0.5).rest
+        0.5
+    """
+
+    stiffness: float | str
+    damping: float = 0.0
+    rest: float = 0.0
+    source: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        where = self.source or "spring"
+        self._set(
+            stiffness=checked_stiffness(self.stiffness, where),
+            damping=_number(self, "damping", where, 0.0),
+            rest=_number(self, "rest", where),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Motor(Part):
+    """A motor that drives a joint: its rotor spins ``ratio`` times as fast as the joint, on the link ``carrier``.
+
+    ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong to
+    the carrier. ``axis`` is in the carrier's axes. With a ``stiffness`` (a number or a law, see ``Spring``) the joint
+    is elastic: the rotor has its own coordinate, the motor's angle theta after the gear, and pulls the joint with
+    K(x) x + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` are the friction of the motor, as the
+    gear's output feels it.
+
+    Example:
+        >>> Motor("upper_arm", inertia=4e-4, ratio=100.0, stiffness=1e4).is_elastic
+        True
+    """
+
+    carrier: str
+    inertia: float
+    ratio: float = 1.0
+    axis: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    stiffness: float | str | None = None
+    damping: float = 0.0
+    coulomb: float = 0.0
+    viscous: float = 0.0
+    smooth: float = 0.0
+    source: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checked_name(self.carrier, "carrier of a motor", self.source)
+        where = self.source or f"motor on {self.carrier!r}"
+        axis = frozen_array(self.axis, (3,), where, "axis")
+        length = float(np.linalg.norm(axis))
+        if not 1e-9 < length < 1e9:
+            raise ModelError(describe(f"axis is {axis.tolist()}", where=where, allowed="a direction"))
+        if abs(length - 1) > 1e-15:  # a unit vector is left as it is, so that a file that is read back is equal
+            axis = frozen_array(axis / length, (3,), where, "axis")
+        values: dict[str, Any] = {
+            name: _number(self, name, where, 0.0) for name in ("inertia", "damping", "coulomb", "viscous", "smooth")
+        }
+        self._set(axis=axis, ratio=_number(self, "ratio", where), **values)
+        if self.stiffness is None:
+            if self.damping:
+                fix = "give a stiffness, or use viscous"
+                raise ModelError(describe("damping of a transmission without a spring", where=where, fix=fix))
+            return
+        self._set(stiffness=checked_stiffness(self.stiffness, where))
+        if not (self.stiffness and self.inertia and self.ratio):
+            found = f"an elastic joint with stiffness {self.stiffness}, inertia {self.inertia}, ratio {self.ratio}"
+            raise ModelError(describe(found, where=where, allowed="none of them 0"))
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether a spring is between the motor and the joint."""
+        return self.stiffness is not None
+
+    def warn_if_too_heavy(self, joint: str, inertia: NDArray[np.float64]) -> None:
+        """Warn if the carrier's ``inertia`` (3 x 3, about its centre of mass) cannot have the rotor's in it."""
+        whole = float(self.axis @ inertia @ self.axis)
+        if self.inertia > whole * (1 + 1e-9):
+            found = (
+                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, its carrier {whole:.3g} in all"
+            )
+            fix = f"add the motor's mass and inertia to {self.carrier!r}, for example with_payload"
+            warn(describe(found, allowed="no more than the carrier", fix=fix))

@@ -1,0 +1,234 @@
+"""Numbers of a mechanism that are free: named by paths such as "links.hand.mass", read, and set to other values.
+
+A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity", with LINK and JOINT a name or an index, and ".x", ".yz"
+or ".0" behind it where one component of the field is meant.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.mechanism.mechanism import Mechanism, Place
+from torsor.mechanism.parts import Joint, Link
+from torsor.spatial import from_quaternion, make_pose, quaternion_exp
+
+__all__ = ["PAIRS", "Free", "Number", "free_numbers", "paths_of", "read_number", "with_numbers"]
+
+PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+"""Where the six components of an inertia stand."""
+
+_XYZ, _SIX = ("x", "y", "z"), ("xx", "xy", "xz", "yy", "yz", "zz")
+_LINK = {"mass": ("",), "com": _XYZ, "inertia": _SIX}
+_JOINT = {"origin": _XYZ, "turn": _XYZ, "point": _XYZ}
+_ONCE = "each number once, at least one"
+_DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one for each velocity
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number: ``part`` is "links", "joints" or "gravity", ``index`` that of the link or joint."""
+
+    part: str
+    index: int
+    field: str
+    component: int
+
+
+@dataclass(frozen=True)
+class Free:
+    """A free number: each of the numbers that it moves changes by its share of what this one differs from ``value``."""
+
+    name: str
+    value: float
+    shares: tuple[tuple[Number, float], ...]
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # these are hashed at every call
+
+
+def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any]) -> tuple[Free, ...]:
+    """Return the free numbers that paths name, with the values that they have.
+
+    A mapping gives them names of their own; there a mapping {path: share} in place of a path is one number that moves
+    several by their shares, and whose value is 0 for the mechanism as it is.
+    """
+    if isinstance(paths, str) or not isinstance(paths, (Sequence, Mapping)):
+        allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
+        raise ModelError(describe(f"paths is {paths!r}", where=mechanism.name, allowed=allowed))
+    found: list[Free] = []
+    given: dict[Number, str] = {}  # by name: these cannot have two values, while shares of several may add up in one
+    for item in paths:
+        path = paths[item] if isinstance(paths, Mapping) else item
+        if isinstance(path, Mapping):
+            moved = tuple((number, _share(mechanism, p, s)) for p, s in path.items() for number in _one(mechanism, p))
+            if len(dict(moved)) < max(len(moved), 1):
+                what = f"{item!r} moves {'one number by two paths' if moved else 'no number'}"
+                raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
+            found.append(Free(str(item), 0.0, moved))
+        else:
+            named = item if isinstance(paths, Mapping) else path
+            for suffix, number in _numbers(mechanism, path):
+                name = f"{named}{suffix}"
+                if given.setdefault(number, name) != name:
+                    what = f"{given[number]!r} and {name!r} are one number"
+                    raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
+                found.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
+    names = [each.name for each in found]
+    double = next((name for name in names if names.count(name) > 1), None)
+    if double is not None or not found:
+        what = f"{double!r} is named twice" if found else "no number is named"
+        raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
+    return tuple(found)
+
+
+def paths_of(mechanism: Mechanism, free: Sequence[Free]) -> dict[str, str | dict[str, float]]:
+    """Return the mapping from which ``free_numbers`` makes these numbers."""
+    found: dict[str, str | dict[str, float]] = {}
+    for each in free:
+        shares = {_path(mechanism, number): share for number, share in each.shares}
+        alone = len(shares) == 1 and each.shares[0][1] == 1 and each.value == read_number(mechanism, each.shares[0][0])
+        found[each.name] = next(iter(shares)) if alone else shares
+    return found
+
+
+def _path(mechanism: Mechanism, number: Number) -> str:
+    if number.part == "gravity":
+        return f"gravity.{_XYZ[number.component]}"
+    owner = getattr(mechanism, number.part)[number.index]
+    component = _fields(owner)[number.field][number.component]
+    return ".".join(filter(None, (number.part, owner.name, number.field, component)))
+
+
+def _share(mechanism: Mechanism, path: str, share: Any) -> float:
+    if isinstance(share, (bool, np.bool_)) or not isinstance(share, Real) or not isfinite(share):
+        raise ModelError(describe(f"the share of {path!r} is {share!r}", where=mechanism.name, allowed="a number"))
+    return float(share)
+
+
+def _one(mechanism: Mechanism, path: str) -> list[Number]:
+    numbers = _numbers(mechanism, path)
+    if len(numbers) != 1:
+        fix = f"name one, as in {path + numbers[0][0]!r}"
+        raise ModelError(describe(f"{path!r} are {len(numbers)} numbers", where=mechanism.name, fix=fix))
+    return [number for _, number in numbers]
+
+
+def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
+    """Return the numbers that a path names, each with what is to be added to the path for it."""
+    part, _, rest = path.partition(".") if isinstance(path, str) else ("", "", "")
+    if part == "gravity":
+        return _components(mechanism, path, ("gravity", -1, "gravity"), _XYZ, rest)
+    if part not in ("links", "joints"):
+        allowed = "links.LINK.FIELD, joints.JOINT.FIELD or gravity"
+        raise ModelError(describe(f"path {path!r}", where=mechanism.name, allowed=allowed))
+    owners: Sequence[Link | Joint] = getattr(mechanism, part)
+    names = [each.name for each in owners]
+    # Names may have dots in them: the longest that fits is meant.
+    fits = [name for name in names if rest.startswith(f"{name}.")]
+    owner = max(fits, key=len) if fits else rest.partition(".")[0]
+    index = names.index(owner) if fits else int(owner) if owner.isdecimal() else -1
+    if not 0 <= index < len(owners):
+        allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
+        carrier = mechanism.places.get(owner) if part == "links" else None
+        merged = "" if carrier is None else f" of its own: {owner!r} is part of {_carrier(mechanism, carrier)!r}"
+        raise ModelError(describe(f"path {path!r}: no such {part[:-1]}{merged}", where=mechanism.name, allowed=allowed))
+    fields = _fields(owners[index])
+    field, _, component = rest[len(owner) + 1 :].partition(".")
+    if field not in fields:
+        found = f"path {path!r}: no field {field!r}"
+        raise ModelError(describe(found, where=mechanism.name, allowed=", ".join(fields)))
+    return _components(mechanism, path, (part, index, field), fields[field], component)
+
+
+def _carrier(mechanism: Mechanism, place: Place) -> str:
+    return mechanism.base.name if place.link < 0 else mechanism.links[place.link].name
+
+
+def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
+    if isinstance(owner, Link):
+        return _LINK
+    drives = ("",) if owner.nv == 1 else tuple(map(str, range(owner.nv)))
+    stiffness: dict[str, tuple[str, ...]] = {} if _stiffness(owner) is None else {"stiffness": ("",)}
+    poses = {name: names for name, names in _JOINT.items() if name != "point" or owner.type != "free"}
+    return poses | dict.fromkeys(_DRIVES, drives) | stiffness
+
+
+def _components(
+    mechanism: Mechanism, path: str, key: tuple[str, int, str], names: tuple[str, ...], wanted: str
+) -> list[tuple[str, Number]]:
+    if not wanted:
+        return [(f".{name}" if name else "", Number(*key, k)) for k, name in enumerate(names)]
+    if wanted not in names:
+        found = f"path {path!r}: no component {wanted!r}"
+        raise ModelError(describe(found, where=mechanism.name, allowed=", ".join(filter(None, names)) or "none"))
+    return [("", Number(*key, names.index(wanted)))]
+
+
+def _stiffness(joint: Joint) -> float | None:
+    """Return the stiffness of a joint's linear spring, or of the one between it and its motor."""
+    laws = [each.stiffness for each in (joint.spring, joint.motor) if each is not None and each.stiffness is not None]
+    return laws[0] if len(laws) == 1 and isinstance(laws[0], float) else None
+
+
+def read_number(mechanism: Mechanism, number: Number) -> float:
+    """Return the value that a number has."""
+    if number.part == "gravity":
+        return float(mechanism.gravity[number.component])
+    owner = getattr(mechanism, number.part)[number.index]
+    if number.field == "inertia":
+        return float(owner.inertia[PAIRS[number.component]])
+    if number.field == "origin":
+        return float(owner.placement[number.component, 3])
+    if number.field == "turn":
+        return 0.0
+    value: Any = _stiffness(owner) if number.field == "stiffness" else getattr(owner, number.field)
+    return float(np.atleast_1d(value)[number.component])
+
+
+def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[str, Any]:
+    """Return the gravity, links and joints of a mechanism with some of its numbers changed."""
+    gravity = np.array(mechanism.gravity)
+    owners: dict[str, list[Any]] = {"links": list(mechanism.links), "joints": list(mechanism.joints)}
+    changes: dict[tuple[str, int], dict[str, dict[int, float]]] = {}
+    for number, value in values.items():
+        if number.part == "gravity":
+            gravity[number.component] = value
+        else:
+            owner = changes.setdefault((number.part, number.index), {})
+            owner.setdefault(number.field, {})[number.component] = value
+    for (part, index), fields in changes.items():  # all of a part at once: half of an inertia may be none
+        old = owners[part][index]
+        new: dict[str, Any] = {"source": f"{mechanism.name} with these numbers"}  # no file is wrong if they are
+        for field, components in fields.items():
+            new |= _changed(old, new, field, components)
+        owners[part][index] = replace(old, **new)
+    return {"gravity": gravity, "links": tuple(owners["links"]), "joints": tuple(owners["joints"])}
+
+
+def _changed(owner: Any, new: Mapping[str, Any], field: str, values: dict[int, float]) -> dict[str, Any]:
+    """Return an attribute of a link or joint with some components of a field changed, beyond what is new already."""
+    if field == "inertia":
+        inertia = np.array(owner.inertia)
+        for k, value in values.items():
+            inertia[PAIRS[k]] = inertia[PAIRS[k][::-1]] = value
+        return {"inertia": inertia}
+    if field in ("origin", "turn"):
+        placement = np.array(new.get("placement", owner.placement))
+        for k, value in values.items() if field == "origin" else ():
+            placement[k, 3] = value
+        if field == "turn":
+            turn = np.array([values.get(k, 0.0) for k in range(3)])
+            placement = placement @ make_pose(np.asarray(from_quaternion(quaternion_exp(turn)), dtype=float))
+        return {"placement": placement}
+    if field == "stiffness":
+        name = "spring" if owner.spring is not None else "motor"
+        return {name: replace(getattr(owner, name), stiffness=values[0])}
+    numbers = np.array(np.atleast_1d(getattr(owner, field)))
+    for k, value in values.items():
+        numbers[k] = value
+    return {field: numbers if np.ndim(getattr(owner, field)) else float(numbers[0])}

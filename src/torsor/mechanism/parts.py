@@ -1,0 +1,275 @@
+"""The parts of a mechanism: links, joints, frames and what a link looks like. All are frozen; arrays are read-only.
+
+Each part checks its own numbers when it is made, so that whatever holds a part holds a sound one.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.mechanism.drives import Motor, Spring
+from torsor.mechanism.joints import KINDS, JointKind
+from torsor.mechanism.values import Part, checked_name, frozen_array, frozen_pose
+from torsor.spatial import axis_frame, is_physical, make_pose
+
+__all__ = ["Frame", "Joint", "Link", "Visual"]
+
+Array = NDArray[np.float64]
+
+# How many numbers give the size of each shape.
+VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Visual(Part):
+    """A shape for viewing: a box (sizes), cylinder or capsule (radius, length), sphere (radius), or mesh (scale).
+
+    ``pose`` is in the link's axes; ``mesh`` is the file as written in the description and ``path`` where it was found.
+    """
+
+    shape: str
+    size: tuple[float, ...]
+    pose: Array = field(default_factory=lambda: np.eye(4))
+    color: tuple[float, ...] | None = None
+    mesh: str | None = None
+    path: str | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        where = f"visual {self.name!r}"
+        if self.shape not in VISUAL_SIZES:
+            raise ModelError(describe(f"shape is {self.shape!r}", where=where, allowed=", ".join(VISUAL_SIZES)))
+        size = frozen_array(self.size, (VISUAL_SIZES[self.shape],), where, f"size of a {self.shape}")
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose"))
+
+
+@dataclass(frozen=True, eq=False)
+class Link(Part):
+    """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in the link's axes.
+
+    ``strict=False`` lets an inertia pass that no body can have (its ``defect`` says why): published files have such
+    inertias, and their dynamics is well defined all the same.
+
+    Example:
+        >>> Link("arm", mass=1.0, com=(0, 0, 0.5), inertia=np.diag([0.1, 0.1, 0.01])).mass
+        1.0
+    """
+
+    name: str
+    mass: float = 0.0
+    com: Array = field(default_factory=lambda: np.zeros(3))
+    inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
+    visuals: tuple[Visual, ...] = ()
+    strict: bool = field(default=True, compare=False, repr=False)
+    source: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "link", self.source)
+        where = self.where
+        mass = float(frozen_array(self.mass, (), where, "mass"))
+        if mass < 0:
+            raise ModelError(describe(f"mass is {mass} kg", where=where, allowed="0 or more", fix="correct the mass"))
+        com = frozen_array(self.com, (3,), where, "centre of mass")
+        inertia = frozen_array(self.inertia, (3, 3), where, "inertia")
+        if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
+            raise ModelError(describe(f"inertia {inertia.tolist()} is not symmetric", where=where))
+        self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals))
+        if self.strict and self.defect:
+            raise ModelError(self.defect)
+
+    @property
+    def where(self) -> str:
+        """The link's place in its description, for messages."""
+        return f"{self.source}: link {self.name!r}" if self.source else f"link {self.name!r}"
+
+    @property
+    def defect(self) -> str:
+        """What makes this inertia one that no body can have, or an empty string."""
+        positive, triangle = is_physical(self.inertia)
+        if positive and triangle:
+            return ""
+        moments = [float(f"{moment:.6g}") for moment in np.linalg.eigvalsh(self.inertia)]
+        return describe(
+            f"no body has the principal moments of inertia {moments} kg m^2",
+            where=self.where,
+            allowed="moments of 0 or more, none larger than the sum of the other two",
+            fix="check signs, units and the point that the inertia is taken about (it is the centre of mass)",
+        )
+
+    @property
+    def body(self) -> tuple[float, Array, Array]:
+        """(mass, centre of mass, inertia about it), as the functions of ``spatial`` take it."""
+        return self.mass, self.com, self.inertia
+
+
+@dataclass(frozen=True, eq=False)
+class Joint(Part):
+    """What moves link ``child`` against link ``parent``.
+
+    ``placement`` is the pose of the child's frame in the parent's frame when the joint is at zero. The joint's axis
+    passes through ``point`` along ``axis``, both in the child's axes. A revolute joint turns about it, a prismatic
+    one slides along it, a helical one advances by ``pitch`` metres a radian, a planar one slides across it (along the
+    first two columns of ``axis_frame(axis)``) and turns about it, a spherical one turns about ``point``. A free joint
+    has neither axis nor point: its coordinates are those of the child's frame.
+
+    A joint's position is ratio * q + offset of its coordinate q, which is its own unless ``coordinate`` names another
+    joint: then it follows that one, and both move with one coordinate.
+    Limits ``lower``/``upper`` have one number for each position; ``velocity_limit`` and ``effort_limit``, the friction
+    ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, seen from the joint) have one for each velocity. A number
+    stands for all of them. ``smooth`` (rad/s or m/s), where not 0, replaces sign(v) of Coulomb's law by tanh(v /
+    smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
+
+    Example:
+        >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
+        1
+    """
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    placement: Array = field(default_factory=lambda: np.eye(4))
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    point: Array = field(default_factory=lambda: np.zeros(3))
+    pitch: float = 0.0
+    coordinate: str = ""
+    ratio: float = 1.0
+    offset: float = 0.0
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
+    velocity_limit: ArrayLike = np.inf
+    effort_limit: ArrayLike = np.inf
+    coulomb: ArrayLike = 0.0
+    viscous: ArrayLike = 0.0
+    smooth: float = 0.0
+    rotor_inertia: ArrayLike = 0.0
+    spring: Spring | None = None
+    motor: Motor | None = None
+    source: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "joint", self.source)
+        where = f"{self.source}: joint {self.name!r}" if self.source else f"joint {self.name!r}"
+        if not isinstance(self.type, str) or self.type not in KINDS:
+            raise ModelError(describe(f"unknown joint type {self.type!r}", where=where, allowed=", ".join(KINDS)))
+        axis = np.array(frozen_array(self.axis, (3,), where, "axis"))
+        largest = float(np.abs(axis).max())
+        axis = axis / largest if largest > 1e9 else axis  # squares of larger numbers could overflow
+        length = float(np.linalg.norm(axis))
+        if length < 1e-9:
+            fix = "give the direction of the axis, for example [0, 0, 1]"
+            raise ModelError(describe(f"axis is {axis.tolist()}", where=where, allowed="a direction", fix=fix))
+        if abs(length - 1) > 1e-15:  # a unit vector is left as it is, so that a file that is read back is equal
+            axis = axis / length
+        self._set(
+            placement=frozen_pose(self.placement, where, "placement"),
+            axis=frozen_array(axis, (3,), where, "axis"),
+            point=frozen_array(self.point, (3,), where, "point"),
+            coordinate=self.coordinate or self.name,
+        )
+        for name in ("pitch", "ratio", "offset", "smooth"):
+            self._set(**{name: float(frozen_array(getattr(self, name), (), where, name))})
+        if self.follows and self.nv != 1:
+            raise ModelError(
+                describe(f"a {self.type} joint cannot follow {self.coordinate!r}", where=where, allowed="1-dof joints")
+            )
+        if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
+            found = f"offset {self.offset} and ratio {self.ratio} of a {self.type} joint"
+            raise ModelError(describe(found, where=where, allowed="0 and 1, except for joints with one position"))
+        if self.ratio == 0 and not self.is_fixed:
+            raise ModelError(
+                describe("ratio is 0", where=where, allowed="any other number", fix="make it a fixed joint")
+            )
+        self._set(lower=self._limits("lower", self.nq, where), upper=self._limits("upper", self.nq, where))
+        if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
+            raise ModelError(describe(f"lower limit {self.lower} is above upper limit {self.upper}", where=where))
+        for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
+            values = self._limits(name, self.nv, where)
+            if (values < 0).any():
+                raise ModelError(describe(f"{name} is {values.tolist()}", where=where, allowed="0 or more"))
+            self._set(**{name: values})
+        if self.smooth < 0:
+            raise ModelError(describe(f"smooth is {self.smooth}", where=where, allowed="0 or more"))
+        for name, part in (("spring", Spring), ("motor", Motor)):
+            found = getattr(self, name)
+            if found is not None and not isinstance(found, part):
+                raise ModelError(describe(f"{name} is {found!r}", where=where, allowed=f"a {part.__name__} or None"))
+            if found is not None and not self.nq == self.nv == 1:
+                raise ModelError(describe(f"a {name} on a {self.type} joint", where=where, allowed="1-dof joints"))
+        if self.motor is not None and self.follows:
+            fix = f"put the motor on {self.coordinate!r}"
+            raise ModelError(describe(f"a motor on a joint that follows {self.coordinate!r}", where=where, fix=fix))
+
+    def _limits(self, name: str, count: int, where: str) -> Array:
+        value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
+        if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            value = np.full(count, frozen_array(value, (), where, name, finite=not infinite))
+        return frozen_array(value, (count,), where, name, finite=not infinite)
+
+    @property
+    def kind(self) -> JointKind:
+        """The joint's vocabulary: transform, subspace, integrate."""
+        return KINDS[self.type]
+
+    @property
+    def nq(self) -> int:
+        """Number of positions."""
+        return self.kind.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return self.kind.nv
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the joint does not move at all."""
+        return self.type == "fixed"
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether a spring is between the joint and its motor, which then has a coordinate of its own."""
+        return self.motor is not None and self.motor.is_elastic
+
+    @property
+    def follows(self) -> bool:
+        """Whether the joint shares the coordinate of another joint."""
+        return self.coordinate != self.name
+
+    @cached_property
+    def frame(self) -> Array:
+        """Pose (4 x 4) of the joint frame, whose z is the axis, in the child's frame."""
+        R = None if self.type in ("free", "spherical") else axis_frame(self.axis)
+        T = make_pose(R, None if self.type == "free" else self.point)
+        T.setflags(write=False)
+        return T
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """Names of the positions, in the order of q."""
+        suffixes = {4: ("qx", "qy", "qz", "qw"), 7: ("x", "y", "z", "qx", "qy", "qz", "qw")}
+        return tuple(self._name(suffix) for suffix in suffixes.get(self.nq, self.kind.velocity_names))
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Names of the velocities, in the order of v."""
+        return tuple(self._name(suffix) for suffix in self.kind.velocity_names)
+
+    def _name(self, suffix: str) -> str:
+        return f"{self.name}/{suffix}" if suffix else self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Frame(Part):
+    """A named place: its pose in the axes of a link."""
+
+    name: str
+    link: str
+    pose: Array = field(default_factory=lambda: np.eye(4))
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "frame")
+        self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose"))

@@ -1,0 +1,1 @@
+"""Results of motion problems: trajectories, forces, reports, files and figures."""

@@ -1,0 +1,150 @@
+"""What holds of a motion: active constraints, how the optimum changes with their bounds, and violations by name."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.motion.results.violations import violations
+from torsor.motion.transcription.program import Program, Row
+
+__all__ = ["VARIABLES", "Active", "Group", "active_rows", "groups", "time_of"]
+
+Array = NDArray[np.float64]
+
+VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds that are those of variables
+TOUCHED = 1e-6  # of a row's scale: so near to its bound it is active, whatever its multiplier
+
+
+class Active(NamedTuple):
+    """A row at its bound: its term and label, where, the bound and which side, and dJ/d(bound), in the user's units.
+
+    ``phase`` and ``time`` (s, since the motion began) are None for conditions at ends and for bounds of variables.
+    """
+
+    title: str
+    label: str
+    phase: int | None
+    time: float | None
+    side: str
+    bound: float
+    sensitivity: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """All rows of one name: how many, how many of them active, and how far outside their bounds.
+
+    ``violation`` is the largest in the rows' own units, ``scaled`` in parts of their scale; ``fine`` the same as scaled
+    on a finer grid; ``label`` and ``time`` say where. ``sensitivity`` has {(label, side): dJ/d(bound)} if the bound
+    changes at all moments at once.
+    """
+
+    title: str
+    count: int
+    active: int
+    violation: float
+    scaled: float
+    fine: float
+    label: str
+    time: float | None
+    sensitivity: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+def time_of(program: Program, x: Array, row: Row) -> float | None:
+    """Return when a row holds, in s since the motion began, or None for conditions at ends."""
+    if row.phase is None or row.s is None:
+        return None
+    seconds = [stretch.seconds(x) for stretch in program.layout.stretches]
+    return sum(seconds[: row.phase]) + row.s * seconds[row.phase]
+
+
+def active_rows(program: Program, x: Array, multipliers: Array, bound_multipliers: Array) -> list[Active]:
+    """Return the rows and variables at their bounds.
+
+    With L = f + multipliers . rows, df/d(bound) = -multiplier, here per unit of the row itself. A row is active if it
+    is at its bound, or if its multiplier is larger than the distance that an interior-point method leaves.
+    """
+    g, lower, upper, scales = program.value(x)[1], program.row_lower, program.row_upper, program.scales
+    found = []
+    for k in map(int, np.flatnonzero(_touching(g, lower, upper, multipliers))):
+        row = program.rows[k]
+        side, bound = _side(g[k], lower[k], upper[k], multipliers[k])
+        jacobian = -float(multipliers[k] / scales[k])
+        found.append(
+            Active(row.title, row.label, row.phase, time_of(program, x, row), side, float(bound * scales[k]), jacobian)
+        )
+    near = _touching(x, program.lower, program.upper, bound_multipliers)
+    for k, (title, label) in _variables(program).items():
+        if near[k]:
+            side, bound = _side(x[k], program.lower[k], program.upper[k], bound_multipliers[k])
+            found.append(Active(title, label, None, None, side, float(bound), -float(bound_multipliers[k])))
+    return found
+
+
+def _variables(program: Program) -> dict[int, tuple[str, str]]:
+    """Return what each variable is: a title, and a label."""
+    found = dict[int, tuple[str, str]]()
+    for phase, stretch in enumerate(program.layout.stretches):
+        for profile, point in np.argwhere(stretch.columns >= 0).tolist():
+            found[int(stretch.columns[profile, point])] = (
+                "Control point",
+                f"{point} of profile {profile}, phase {phase}",
+            )
+        if stretch.duration >= 0:
+            found[stretch.duration] = VARIABLES[0], f"phase {phase}"
+    return found | {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
+
+
+def _touching(values: Array, lower: Array, upper: Array, multipliers: Array) -> NDArray[np.bool_]:
+    distance = np.minimum(upper - values, values - lower)
+    return np.asarray((lower == upper) | (distance <= TOUCHED) | (np.abs(multipliers) > distance))
+
+
+def _side(value: float, lower: float, upper: float, multiplier: float) -> tuple[str, float]:
+    if lower == upper:
+        return "equal", lower
+    above = multiplier > 0 if abs(multiplier) > TOUCHED else upper - value < value - lower
+    return ("upper", upper) if above else ("lower", lower)
+
+
+def groups(
+    program: Program,
+    x: Array,
+    multipliers: Array,
+    active: list[Active],
+    fine: tuple[Program, NDArray[np.bool_]],
+) -> dict[str, Group]:
+    """Return the rows by the names of their terms; a sensitivity is the sum over all moments, of active rows or not."""
+    between = defaultdict[str, float](float)
+    for row, each in zip(fine[0].rows, violations(fine[0], x) * fine[1], strict=True):
+        between[row.title] = max(between[row.title], float(each))
+    places = defaultdict[str, list[int]](list)
+    for k, row in enumerate(program.rows):
+        places[row.title].append(k)
+    outside, found = violations(program, x), dict[str, Group]()
+    for title, own in places.items():
+        worst = own[int(np.argmax(outside[own]))]
+        row, sensitivity = program.rows[worst], defaultdict[tuple[str, str], float](float)
+        seen = [each for each in active if each.title == title]
+        sides = {(each.label, each.side) for each in seen}
+        for k in own:
+            equal = program.row_lower[k] == program.row_upper[k]
+            key = program.rows[k].label, "equal" if equal else "upper" if multipliers[k] > 0 else "lower"
+            if key in sides:
+                sensitivity[key] -= float(multipliers[k] / program.scales[k])
+        own_units = float((outside * program.scales)[own].max())
+        found[title] = Group(
+            title,
+            len(own),
+            len(seen),
+            own_units,
+            float(outside[worst]),
+            max(between[title], float(outside[worst])),
+            row.label,
+            time_of(program, x, row),
+            dict(sensitivity),
+        )
+    return found

@@ -1,0 +1,142 @@
+"""Results on disk: .npz with the problem in it, and .csv of the motion for other programs."""
+
+import secrets
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.motion.files import load_problem
+from torsor.motion.results.result import MotionResult, Pass
+from torsor.motion.writing import save_problem
+from torsor.optimisation import SOLVERS
+from torsor.optimisation.outcome import Iteration, Outcome, violation
+
+if TYPE_CHECKING:
+    from torsor.motion.problem import MotionProblem
+
+__all__ = ["load", "save", "to_csv"]
+
+VERSION = 1
+LONGEST, MOST = 1000, 10**9  # letters of a status, and iterations
+SAME = 1e-6  # within which the objective of a problem is that in its file
+OUTSIDE = 1e-3  # by which solvers leave a variable outside its bounds at most
+# What reading a file from anywhere may raise.
+_BROKEN = (ValueError, TypeError, ArithmeticError, MemoryError, AttributeError, EOFError, RuntimeError, OSError)
+
+
+def save(result: MotionResult, path: Path) -> None:
+    """Write a result, all at once: a write that fails leaves what was there before."""
+    if path.suffix.lower() != ".npz":
+        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".npz"))
+    outcome = result.outcome
+    arrays: dict[str, Any] = {
+        "torsor": VERSION,
+        "x": outcome.x,
+        "multipliers": outcome.multipliers,
+        "bound_multipliers": outcome.bound_multipliers,
+        "figures": [outcome.objective, outcome.iterations, outcome.is_solved, result.tolerance],
+        "seconds": [result.setup_seconds, result.solve_seconds],
+        "log": np.array(outcome.log, dtype=float).reshape(-1, len(Iteration._fields)),
+        "passes": np.array(result.passes, dtype=float).reshape(-1, len(Pass._fields)),
+        "status": outcome.status,
+        "solver": result.solver,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            save_problem(result.problem, Path(folder, "problem.toml"))
+        except ModelError:  # a problem with expressions is kept in Python, and given when the result is loaded
+            pass
+        else:
+            for name in ("problem", "problem.robot"):
+                arrays[name.replace(".", "_")] = np.frombuffer(
+                    Path(folder, f"{name}.toml").read_bytes(), dtype=np.uint8
+                )
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
+    try:
+        with part.open("wb") as file:
+            np.savez(file, **arrays)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: Path, problem: "MotionProblem | None") -> MotionResult:
+    """Return the result in a .npz file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+                raise ValueError("its parts are compressed, which Torsor's never are")  # some unpack to terabytes
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+        if int(found["torsor"]) != VERSION:
+            raise ValueError(f"version {found['torsor']}; allowed: {VERSION}")
+        problem = _problem(found, path.name) if problem is None else problem
+        return _result(found, problem)
+    except KeyError as error:
+        raise ModelError(describe(f"there is no {error}", where=path.name, fix="was it written by save?")) from None
+    except ModelError:
+        raise
+    except (*_BROKEN, zipfile.BadZipFile) as error:
+        raise ModelError(describe(f"not a result: {error}", where=path.name)) from None
+
+
+def _problem(found: dict[str, NDArray[Any]], where: str) -> "MotionProblem":
+    if "problem" not in found:
+        raise ModelError(describe("the file does not hold its problem", where=where, fix="give problem=..."))
+    with tempfile.TemporaryDirectory() as folder:
+        for key, name in (("problem", "problem.toml"), ("problem_robot", "problem.robot.toml")):
+            Path(folder, name).write_bytes(found[key].astype(np.uint8).tobytes())
+        return load_problem(Path(folder, "problem.toml"))
+
+
+def _result(found: dict[str, NDArray[Any]], problem: "MotionProblem") -> MotionResult:
+    program = problem.program
+    shapes: dict[str, tuple[int, ...]] = {
+        "x": (program.n,),
+        "multipliers": (program.m,),
+        "bound_multipliers": (program.n,),
+        "figures": (4,),
+        "seconds": (2,),
+        "log": (len(found["log"]), len(Iteration._fields)),
+        "passes": (len(found["passes"]), len(Pass._fields)),
+    }
+    for name, shape in shapes.items():
+        array = found[name]
+        if array.shape != shape or array.dtype.kind != "f":
+            raise ValueError(f"{name} has shape {array.shape} and type {array.dtype}; allowed: {shape}, real numbers")
+    if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"]).all():
+        raise ValueError("numbers that are not finite")
+    status, solver = str(found["status"]), str(found["solver"])
+    if len(status) > LONGEST or not status.isprintable():  # what a terminal would obey
+        raise ValueError("a status that is too long, or not to be printed")
+    if solver not in SOLVERS:
+        raise ValueError(f"solver {solver[:50]!r}; allowed: {', '.join(SOLVERS)}")
+    objective, iterations, is_solved, tolerance = found["figures"].tolist()
+    if not (0 <= iterations <= MOST and tolerance > 0):
+        raise ValueError(f"{iterations:g} iterations to a tolerance of {tolerance:g}")
+    if not (np.isfinite(found["passes"]).all() and (np.abs(found["log"][:, 0]) <= MOST).all()):
+        raise ValueError("a log of numbers that are not finite, or too large")
+    log = [Iteration(int(number), *rest) for number, *rest in found["log"].tolist()]
+    multipliers = found["multipliers"], found["bound_multipliers"]
+    if (np.maximum(program.lower - found["x"], found["x"] - program.upper) > OUTSIDE).any():
+        raise ValueError("variables outside their bounds")
+    value, rows = program.value(found["x"])
+    if is_solved and not abs(value - objective) <= SAME * max(1.0, abs(objective)):
+        raise ValueError(f"its objective is {objective:.9g}, and {value:.9g} in this problem, which is another one")
+    away = violation(program, found["x"], rows)
+    outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, away)
+    passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
+    setup, seconds = found["seconds"].tolist()
+    return MotionResult(problem, outcome, solver, tolerance, setup, seconds, passes)
+
+
+def to_csv(result: MotionResult, path: Path) -> None:
+    """Write the motion as a table: time, positions, velocities, accelerations, forces, with names and units."""
+    if path.suffix.lower() != ".csv":
+        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".csv"))
+    result.trajectory().save(path)

@@ -1,0 +1,135 @@
+"""A result in words and numbers: tables for the terminal, and plain values for JSON."""
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.table import Table
+
+from torsor.motion.results.constraints import VARIABLES
+
+if TYPE_CHECKING:
+    from torsor.motion.results.result import MotionResult
+
+__all__ = ["plain", "tables", "text", "titled_table"]
+
+MOST = 10  # bounds that are shown
+
+
+def titled_table(title: str, *columns: str) -> Table:
+    """Return an empty table with its title and its columns, the first to the left and the others to the right."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right")
+    return table
+
+
+def _figures(result: "MotionResult") -> Table:
+    table = titled_table(f"Motion {escape(result.problem.name)}", "what", "value")
+    counts = result.counts
+    rows = {
+        "status": escape(result.status),
+        "duration T (s)": f"{result.T:.8g}",
+        **{f"  phase {k} (s)": f"{each:.8g}" for k, each in enumerate(result.durations) if len(result.durations) > 1},
+        "objective": f"{result.objective:.8g}",
+        **{f"  {escape(part.title)}": f"{part.weight:.4g} x {part.value:.8g}" for part in result.parts},
+        **{escape(name): f"{result.numbers[name]:.8g}" for name in result.problem.shared},
+        "largest violation at nodes": f"{result.max_violation:.2e}",
+        "largest violation between nodes": f"{result.max_violation_fine:.2e}",
+        "variables (known, frozen)": f"{counts['variables']} ({counts['known']}, {counts['frozen']})",
+        "constraints (equalities)": f"{counts['constraints']} ({counts['equalities']})",
+        "solver, iterations": f"{result.solver}, {result.iterations}",
+        "setup, search (s)": f"{result.setup_seconds:.3f}, {result.solve_seconds:.3f}",
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _constraints(result: "MotionResult") -> Table:
+    table = titled_table("Constraints", "name", "rows", "active", "violation", "scaled", "between")
+    for title, group in result.constraints.items():
+        sizes = (f"{each:.1e}" for each in (group.violation, group.scaled, group.fine))
+        table.add_row(escape(title), str(group.count), str(group.active), *sizes)
+    return table
+
+
+def _sensitivities(result: "MotionResult") -> Table:
+    """Return the bounds that the objective depends on most."""
+    table = titled_table("What the objective changes by with a bound", "name", "of", "side", "dJ/d(bound)")
+    felt = [
+        (title, label, side, value)
+        for title, group in result.constraints.items()
+        for (label, side), value in group.sensitivity.items()
+    ]
+    felt += [(row.title, row.label, row.side, row.sensitivity) for row in result.active if row.title in VARIABLES]
+    for title, label, side, value in sorted(felt, key=lambda each: -abs(each[-1]))[:MOST]:
+        table.add_row(escape(title), escape(label), side, f"{value:.4g}")
+    return table
+
+
+def _passes(result: "MotionResult") -> Table:
+    table = titled_table("Refinement", "round", "nodes", "violation between", "objective", "iterations")
+    for number, each in enumerate(result.passes):
+        table.add_row(
+            str(number), str(each.nodes), f"{each.violation:.2e}", f"{each.objective:.8g}", str(each.iterations)
+        )
+    return table
+
+
+def tables(result: "MotionResult") -> Group:
+    """Return the tables of a result."""
+    found = [_figures(result)]
+    if result.constraints:
+        found.append(_constraints(result))
+    if result.active:
+        found.append(_sensitivities(result))
+    if result.passes:
+        found.append(_passes(result))
+    return Group(*found)
+
+
+def text(result: "MotionResult", width: int) -> str:
+    """Return the tables as text."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(tables(result))
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def plain(result: "MotionResult") -> dict[str, Any]:
+    """Return figures, constraints and the trajectory as numbers, lists and strings."""
+    robot, at = result.robot, result.moments
+    found: dict[str, Any] = {
+        "name": result.problem.name,
+        "status": result.status,
+        "is_solved": result.is_solved,
+        "T": result.T,
+        "durations": result.durations.tolist(),
+        "objective": result.objective,
+        "parts": [{"name": part.title, "weight": part.weight, "value": part.value} for part in result.parts],
+        "numbers": result.numbers,
+        "solver": result.solver,
+        "iterations": result.iterations,
+        "setup_seconds": result.setup_seconds,
+        "solve_seconds": result.solve_seconds,
+        "max_violation": result.max_violation,
+        "max_violation_fine": result.max_violation_fine,
+        **result.counts,
+    }
+    found["active"] = [
+        {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in row.items()}
+        for row in (each._asdict() for each in result.active)
+    ]
+    found["passes"] = [each._asdict() for each in result.passes]
+    found["trajectory"] = {
+        "positions": list(robot.position_names),
+        "coordinates": list(robot.coordinate_names),
+        "forces": list(result.force_names),
+        "t": at.times.tolist(),
+        **{name: getattr(at, name).tolist() for name in ("q", "v", "a", "tau")},
+    }
+    return found

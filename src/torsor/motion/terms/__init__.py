@@ -1,0 +1,1 @@
+"""Terms of motion problems: objectives, constraints and boundary conditions."""

@@ -1,0 +1,86 @@
+"""Terms that are written out: any CasADi expression of what a node has, integrated or between bounds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.motion.terms.term import Constraint, Cost, Rows, spread
+from torsor.motion.transcription.node import Node
+
+__all__ = ["ExpressionConstraint", "ExpressionCost"]
+
+
+def _called(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
+    """Return the column that a function gives for a node, made of the node's own symbols."""
+    if not callable(function):
+        raise ModelError(describe(f"function is {function!r}", where=where, allowed="a function of a node"))
+    found = function(node)
+    try:
+        column = ca.SX(found)
+    except (NotImplementedError, TypeError):
+        found_ = f"the function gives {type(found).__name__}"
+        raise ModelError(describe(found_, where=where, allowed="CasADi SX of the node's quantities")) from None
+    own = {each.__hash__() for each in ca.symvar(node.symbols)}
+    foreign = [str(each) for each in ca.symvar(column) if each.__hash__() not in own]
+    if foreign or column.shape[1] != 1:
+        text = f"the function depends on {foreign[0]}" if foreign else f"the function gives shape {column.shape}"
+        raise ModelError(describe(text, where=where, allowed="one column of the node's own quantities"))
+    return ca.densify(column)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExpressionCost(Cost):
+    """The integral of what ``function(node)`` gives, a CasADi SX scalar; or its sum over the moments ``at``.
+
+    A node has q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place), wrenches() and more: see ``Node``.
+
+    Example:
+        >>> ExpressionCost(function=lambda node: node.tau[0] ** 2).title
+        'ExpressionCost'
+    """
+
+    function: Callable[[Node], Any]
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return what the function gives."""
+        found = _called(self.function, node, self.title)
+        if found.numel() != 1:
+            raise ModelError(describe(f"the function gives {found.numel()} numbers", where=self.title, allowed="one"))
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExpressionConstraint(Constraint):
+    """What ``function(node)`` gives, a CasADi SX column, stays between ``lower`` and ``upper``, (m,) or one for all.
+
+    ``labels`` (m) name the rows in reports.
+
+    Example:
+        >>> rows = ExpressionConstraint(function=lambda node: node.v[0] * node.v[1], upper=1.0, labels=["product"])
+        >>> rows.lower, rows.upper
+        (-inf, 1.0)
+    """
+
+    function: Callable[[Node], Any]
+    lower: Any = -np.inf
+    upper: Any = np.inf
+    labels: Sequence[str] = ()
+
+    def rows(self, node: Node) -> Rows:
+        """Return the rows that have a finite bound."""
+        found = _called(self.function, node, self.title)
+        m = found.numel()
+        lower, upper = (spread(each, m, self.title) for each in (self.lower, self.upper))
+        labels = tuple(self.labels) or tuple(f"row {k}" for k in range(m))
+        if len(labels) != m:
+            raise ModelError(describe(f"{len(labels)} labels", where=self.title, allowed=f"{m}, one for each row"))
+        if not (lower <= upper).all():
+            raise ModelError(describe("a lower bound is above the upper", where=self.title))
+        kept = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
+        if not kept.size:
+            raise ModelError(describe("no row has a finite bound", where=self.title, fix="give lower or upper"))
+        return Rows(found[kept.tolist()], lower[kept], upper[kept], tuple(labels[k] for k in kept))

@@ -1,0 +1,286 @@
+"""Limits of the joints: positions, velocities, forces and their like stay between bounds; joints without a drive."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.motion.terms.term import Constraint, Rows, chosen, named
+from torsor.motion.transcription.motion_model import MotionModel
+from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.phase import Phase
+from torsor.motion.transcription.splines import Spline
+from torsor.robot.robot import Robot
+
+__all__ = [
+    "Accelerations",
+    "Jerks",
+    "Positions",
+    "Powers",
+    "TorqueRates",
+    "Torques",
+    "Unactuated",
+    "Velocities",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Limits(Constraint):
+    """A quantity of every coordinate between ``lower`` and ``upper``.
+
+    Bounds are a number for all, one for each, or {coordinate: number}, what is not named being free. Where both are
+    None the robot's own hold; otherwise a lower bound of None is the upper one with the other sign. ``only`` are the
+    names of the coordinates that it is about.
+    """
+
+    lower: Any = None
+    upper: Any = None
+    only: Sequence[str] | None = None
+    quantity: ClassVar[str] = ""
+    limit: ClassVar[str] = ""
+
+    def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
+        """Return the quantity, and the names of its entries."""
+        return getattr(node, self.quantity), node.robot.coordinate_names
+
+    def _own(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+        """Return the robot's bounds."""
+        if not self.limit:
+            fix = "give lower or upper"
+            raise ModelError(describe(f"{self.title} has no bounds", where=robot.name, fix=fix))
+        limits = getattr(robot, self.limit)
+        most = np.array([limits[robot.coordinate_names.index(name)] for name in names])
+        return -most, most
+
+    def _bounds(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+        """Return lower and upper bounds of entries with these names."""
+        if self.lower is None and self.upper is None:
+            least, most = self._own(robot, names)
+        else:
+            most = np.full(len(names), np.inf)
+            if self.upper is not None:
+                most = named(self.upper, names, np.inf, f"{self.title}: upper")
+            least = -most
+            if self.lower is not None:
+                least = named(self.lower, names, -np.inf, f"{self.title}: lower")
+        if not (least <= most).all():
+            wrong = names[int(np.flatnonzero(~(least <= most))[0])]
+            raise ModelError(describe(f"the lower bound of {wrong} is above the upper", where=self.title))
+        return least, most
+
+    def rows(self, node: Node) -> Rows:
+        """Return the coordinates whose limits are finite."""
+        values, names = self._values(node)
+        least, most = self._bounds(node.robot, names)
+        wanted = np.zeros(len(names), dtype=bool)
+        wanted[chosen(self.only, names, self.title)] = True
+        kept = np.flatnonzero(wanted & (np.isfinite(most) | np.isfinite(least)))
+        if not kept.size:
+            fix = f"give {self.title} bounds, or the robot limits"
+            raise ModelError(describe(f"no {self.quantity} has a limit", where=node.robot.name, fix=fix))
+        return Rows(values[kept.tolist()], least[kept], most[kept], tuple(names[k] for k in kept.tolist()))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Positions(_Limits):
+    """Positions of the coordinates (rad, m) between bounds, by default the robot's ``lower`` and ``upper``.
+
+    A bound of None is the robot's own. ``hull`` bounds control points in place of the curve at nodes: the curve stays
+    within their hull, so that the bounds hold at every moment and cost no rows; but the motion may keep farther from a
+    bound than it would have to.
+
+    Example:
+        >>> Positions(upper={"joint2": 1.5}, hull=True).hull
+        True
+    """
+
+    hull: bool = False
+    quantity = "q"
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is looked at in moments."""
+        return not self.hull
+
+    def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
+        return node.q, node.robot.position_names
+
+    def _bounds(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+        sides = []
+        for side, missing in (("lower", -np.inf), ("upper", np.inf)):
+            given = getattr(self, side)
+            if given is None:
+                given = getattr(robot, side)
+            sides.append(named(given, names, missing, f"{self.title}: {side}"))
+        if not (sides[0] <= sides[1]).all():
+            wrong = names[int(np.flatnonzero(~(sides[0] <= sides[1]))[0])]
+            raise ModelError(describe(f"the lower bound of {wrong} is above the upper", where=self.title))
+        return sides[0], sides[1]
+
+    def point_bounds(self, subject: MotionModel) -> Mapping[int, tuple[float, float]]:
+        """Return bounds of control points by profile, where ``hull`` is asked for."""
+        if not self.hull:
+            return {}
+        if subject.path is not None or self.at is not None:
+            found = "hull along a path" if subject.path is not None else "hull at moments"
+            raise ModelError(describe(found, where=self.title, fix="leave hull out, so that nodes are looked at"))
+        names = subject.robot.position_names
+        least, most = self._bounds(subject.robot, names)
+        moving = dict(zip(subject.places, range(subject.names.moving), strict=True))
+        wanted = chosen(self.only, names, self.title)
+        still = [names[k] for k in wanted if k not in moving and (np.isfinite(least[k]) or np.isfinite(most[k]))]
+        if still and subject.is_closed:
+            found = f"hull of {', '.join(still)}, which follow by closed loops"
+            fix = "name the active coordinates in only, and the others in another Positions without hull"
+            raise ModelError(describe(found, where=self.title, allowed=", ".join(subject.names), fix=fix))
+        return {moving[k]: (float(least[k]), float(most[k])) for k in wanted if k in moving}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Velocities(_Limits):
+    """Velocities of the coordinates between bounds, by default the robot's ``velocity_limit``.
+
+    Example:
+        >>> Velocities(upper=1.0).title
+        'Velocities'
+    """
+
+    quantity = "v"
+    limit = "velocity_limit"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Accelerations(_Limits):
+    """Accelerations of the coordinates (rad/s^2, m/s^2) between bounds.
+
+    Example:
+        >>> Accelerations(upper=[5.0, 10.0]).upper
+        [5.0, 10.0]
+    """
+
+    quantity = "a"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Jerks(_Limits):
+    """Jerks of the coordinates (rad/s^3, m/s^3) between bounds.
+
+    Example:
+        >>> Jerks(upper=100.0).quantity
+        'j'
+    """
+
+    quantity = "j"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Torques(_Limits):
+    """Forces of the coordinates (N m, N) between bounds, by default the robot's ``effort_limit``.
+
+    Of a robot with closed loops these are the forces of its active coordinates. What nobody drives, such as the link of
+    an elastic joint, whose limit is 0, has no row by default: ``Unactuated`` is for that.
+
+    Example:
+        >>> Torques(upper=10.0).title
+        'Torques'
+    """
+
+    quantity = "tau"
+    limit = "effort_limit"
+
+    def _own(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+        most = super()._own(robot, names)[1]
+        driven = np.where(most > 0, most, np.inf)
+        return -driven, driven
+
+    def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
+        return getattr(node, self.quantity), node.force_names
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorqueRates(Torques):
+    """Rates of the forces (N m/s, N/s) between bounds.
+
+    Example:
+        >>> TorqueRates(upper=300.0).quantity
+        'tau_rate'
+    """
+
+    quantity = "tau_rate"
+    limit = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Powers(_Limits):
+    """Mechanical powers tau v of the drives (W) between bounds.
+
+    Example:
+        >>> Powers(lower=-50.0, upper=200.0).lower
+        -50.0
+    """
+
+    quantity = "power"
+
+    def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
+        return node.tau * node.force_velocities, node.force_names
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Unactuated(Constraint):
+    """Coordinates that nobody drives: their forces are zero.
+
+    ``names`` are the coordinates; None means the links of all elastic joints. It is asked for at the Greville places of
+    the acceleration, a spline of degree - 2: for profiles with M control points these are M - 2 moments, as many as
+    accelerations have control points, so that as many equations hold as there are freedoms to meet them. Between them
+    forces are small, and smaller with more control points; far smaller where ``Phase.own`` gives the motors of elastic
+    joints splines with the same knots, two degrees below those of the links. ``at`` gives other moments.
+
+    Example:
+        >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # of a linear spline: its knots
+        [0.0, 0.3333333333333333, 0.6666666666666666, 1.0]
+    """
+
+    names: Sequence[str] | None = None
+
+    def moments(self, phase: Phase) -> Array:
+        """Return the places of collocation, those within ``during``."""
+        if self.at is not None:
+            return super().moments(phase)
+        first, last = self.during
+        found = collocation(phase.spline)
+        kept = found[(found >= first) & (found <= last)]
+        if not kept.size:
+            fix = "give a longer during, more control points, or at"
+            raise ModelError(describe(f"no place of collocation during {self.during!r}", where=self.title, fix=fix))
+        return kept
+
+    def rows(self, node: Node) -> Rows:
+        """Return the forces of these coordinates."""
+        names = self.names
+        if names is None:
+            names = tuple(joint.name for joint in node.robot.elastic)
+            if not names:
+                fix = "name the coordinates"
+                raise ModelError(describe("no joint is elastic", where=f"{node.robot.name}: {self.title}", fix=fix))
+        kept = chosen(names, node.force_names, self.title)
+        if not kept:
+            raise ModelError(describe("names is empty", where=self.title, allowed=", ".join(node.force_names)))
+        zero = np.zeros(len(kept))
+        return Rows(node.tau[kept], zero, zero, tuple(node.force_names[k] for k in kept))
+
+
+def collocation(spline: Spline) -> Array:
+    """Return the Greville places (count - 2,) of accelerations.
+
+    Example:
+        >>> collocation(Spline.uniform(5, degree=4)).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    inner, degree = spline.knots[2:-2], spline.degree - 2
+    return np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])

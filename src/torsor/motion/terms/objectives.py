@@ -1,0 +1,171 @@
+"""Parts of an objective that joints have: time, forces and their rates, energy, jerk."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.motion.terms.term import Cost, named, one_of, positive
+from torsor.motion.transcription.node import Node
+
+__all__ = ["Effort", "ElectricalEnergy", "Jerk", "MechanicalEnergy", "Time", "TorqueRate"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Time(Cost):
+    """The duration of the motion (s).
+
+    Example:
+        >>> Time(weight=0.5).weight
+        0.5
+    """
+
+    is_even = True
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return 1."""
+        return ca.SX(1)
+
+
+def _scaled(values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.SX:
+    """Return values divided by their scales, without those whose scale is infinite."""
+    sizes = named(scale, names, np.inf, where)
+    if not (sizes > 0).all() or not np.isfinite(sizes).any():
+        raise ModelError(describe(f"scale is {scale!r}", where=where, allowed="above 0, not all infinite"))
+    kept = np.flatnonzero(np.isfinite(sizes))
+    return values[kept.tolist()] / ca.SX(sizes[kept])
+
+
+def _magnitude(x: ca.SX, width: float) -> ca.SX:
+    """Return |x| rounded off near 0: sqrt(x^2 + width^2) - width, which is at most ``width`` below it."""
+    return ca.sqrt(x * x + width**2) - width
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Effort(Cost):
+    """The integral of forces, each divided by its entry of ``scale`` (a number, one for each, or {coordinate: number}).
+
+    ``kind`` is "squared"; "normalised", squared with the robot's ``effort_limit`` as scale; or "absolute", their
+    magnitudes sqrt(x^2 + width^2) - width, which differ from |x| by ``width`` at most (in parts of the scale).
+    Coordinates whose scale is infinite, or that a table leaves out, do not count.
+
+    Example:
+        >>> Effort(scale=10.0, kind="absolute").width
+        0.01
+    """
+
+    kind: str = "squared"
+    scale: Any = 1.0
+    width: float = 0.01
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the sum over forces."""
+        one_of(self.kind, ("squared", "normalised", "absolute"), "kind", self.title)
+        tau, names, scale = node.tau, node.force_names, self.scale
+        if self.kind == "normalised":
+            if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
+                fix = "leave scale out, or use kind='squared'"
+                raise ModelError(describe(f"scale is {scale!r} beside the robot's limits", where=self.title, fix=fix))
+            limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
+            scale = [limits[name] or np.inf for name in names]  # 0 is the limit of what nobody drives
+            if not np.isfinite(scale).any():
+                fix = "give the robot effort limits, or kind='squared' with a scale"
+                raise ModelError(describe("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix))
+        x = _scaled(tau, scale, names, self.title)
+        if self.kind == "absolute":
+            return ca.sum1(_magnitude(x, positive(self.width, "width", self.title)))
+        return ca.sumsqr(x)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorqueRate(Cost):
+    """The integral of squared rates of forces, each divided by its entry of ``scale`` (N m/s, N/s).
+
+    Example:
+        >>> TorqueRate(scale=100.0).title
+        'TorqueRate'
+    """
+
+    scale: Any = 1.0
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the sum of (tau' / scale)^2."""
+        return ca.sumsqr(_scaled(node.tau_rate, self.scale, node.force_names, self.title))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MechanicalEnergy(Cost):
+    """The work of the forces (J): the integral of the magnitude of each one's power tau v, or of what is positive.
+
+    ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2: nothing
+    is won back. Both are at most ``width`` (W) below the exact ones, and smooth.
+
+    Example:
+        >>> MechanicalEnergy(kind="positive").width
+        0.1
+    """
+
+    kind: str = "absolute"
+    width: float = 0.1
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the sum over coordinates (W)."""
+        one_of(self.kind, ("absolute", "positive"), "kind", self.title)
+        power, width = node.tau * node.force_velocities, positive(self.width, "width", self.title)
+        size = _magnitude(power, width)
+        return ca.sum1(size if self.kind == "absolute" else (power + size) / 2)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ElectricalEnergy(Cost):
+    """What electric motors take (J): the integral of tau^2 / k^2 + tau v, losses in copper and mechanical power.
+
+    ``motor_constant`` k (N m / sqrt(W), seen from the joint; a number, one for each, or {coordinate: number}) is the
+    force for the square root of a lost watt: gear ratio times torque constant by the root of the resistance. Of a
+    coordinate that a table leaves out the mechanical power alone counts. Power below zero is won back, unless
+    ``recovers`` is false: then only what is positive counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
+
+    Example:
+        >>> ElectricalEnergy(motor_constant=2.0).recovers
+        True
+    """
+
+    motor_constant: Any
+    recovers: bool = True
+    width: float = 0.1
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the electrical power (W)."""
+        k = named(self.motor_constant, node.force_names, np.inf, self.title)
+        if not (k > 0).all():
+            found = f"motor_constant is {self.motor_constant!r}"
+            raise ModelError(describe(found, where=self.title, allowed="above 0"))
+        power = (node.tau / ca.SX(k)) ** 2 + node.tau * node.force_velocities
+        if self.recovers:
+            return ca.sum1(power)
+        return ca.sum1(power + _magnitude(power, positive(self.width, "width", self.title))) / 2
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Jerk(Cost):
+    """The integral of squared jerks of the coordinates, or of the origin of a ``frame`` or link (m^2/s^5).
+
+    Those of coordinates are divided by ``scale``, a number, one for each, or {coordinate: number}.
+
+    Example:
+        >>> Jerk(frame="hand").frame
+        'hand'
+    """
+
+    frame: str | None = None
+    scale: Any = 1.0
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the sum of squares."""
+        if self.frame is not None:
+            node.robot.place(self.frame)
+            return ca.sumsqr(node.jerk(self.frame)[3:] / positive(self.scale, "scale", self.title))
+        return ca.sumsqr(_scaled(node.j, self.scale, node.robot.coordinate_names, self.title))

@@ -1,0 +1,147 @@
+"""Joint reactions: what the parent exerts on a link, bounded or made small, as a mean or at its largest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term, chosen, one_of, positive
+from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.phase import Phase
+
+__all__ = ["Reaction", "Reactions"]
+
+
+class _Load(NamedTuple):
+    """The squared share of a limit that a reaction takes."""
+
+    label: str
+    share: ca.SX
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Reacting(Term):
+    """Reactions of ``joints`` (names; None: all), measured by a ``force`` (N) and a ``moment`` (N m); None: not at all.
+
+    Moments are about the origin of the link that the joint moves.
+    """
+
+    joints: Sequence[str] | None = None
+    force: float | None = None
+    moment: float | None = None
+
+    def _loads(self, node: Node) -> list[_Load]:
+        robot, found = node.robot, list[_Load]()
+        if self.force is None and self.moment is None:
+            raise ModelError(describe("neither force nor moment is given", where=self.title, fix="give one of them"))
+        moving = [joint for joint in robot.joints if joint.child in robot.link_names]
+        names = [joint.name for joint in moving]
+        wrenches = node.wrenches()
+        wanted = chosen(self.joints, names, self.title)
+        if not wanted:
+            raise ModelError(describe("joints is empty", where=self.title, allowed=", ".join(names)))
+        for k in wanted:
+            row = wrenches[robot.link_names.index(moving[k].child), :]
+            for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
+                if size is not None:
+                    found.append(
+                        _Load(f"{kind} of {names[k]}", ca.sumsqr(part) / positive(size, kind, self.title) ** 2)
+                    )
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reactions(_Reacting, Constraint):
+    """The magnitudes of reaction force (N) and moment (N m) of joints stay below limits.
+
+    Rows are (|f| / limit)^2 <= 1, which is smooth also where a reaction vanishes.
+
+    Example:
+        >>> Reactions(joints=["joint1"], force=500.0).title
+        'Reactions'
+    """
+
+    def rows(self, node: Node) -> Rows:
+        """Return the squared shares of the limits."""
+        loads = self._loads(node)
+        labels = tuple(load.label for load in loads)
+        return Rows(
+            ca.vertcat(*(load.share for load in loads)), np.full(len(loads), -np.inf), np.ones(len(loads)), labels
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reaction(_Reacting, Cost):
+    """Reactions of joints, measured by ``force`` (N) and ``moment`` (N m): x = |f| / force, |n| / moment.
+
+    ``kind`` is "squared", the integral of the sum of x^2; "mean", the same divided by the time it is over;
+    "power", the integral of the sum of x^power, which the largest x rule (``power`` is even, 8 by default: of a
+    reaction at 0.8 of the scale it counts a sixth of one at the scale); or "peak", the largest x of all nodes,
+    exactly: a shared number that no x exceeds.
+
+    Example:
+        >>> sorted(Reaction(kind="peak", force=100.0).numbers())
+        ['Reaction']
+    """
+
+    kind: str = "mean"
+    power: int = 8
+
+    @property
+    def _is_peak(self) -> bool:
+        one_of(self.kind, ("squared", "mean", "power", "peak"), "kind", self.title)
+        return self.kind == "peak"
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is a sum over moments, and no integral."""
+        return self._is_peak or self.at is not None
+
+    def numbers(self) -> Mapping[str, Number]:
+        """Return the largest share, for a peak."""
+        return {self.title: Number(1.0, 0.0)} if self._is_peak else {}
+
+    def companions(self) -> Sequence[Term]:
+        """Return the rows that hold a peak above all nodes."""
+        if not self._is_peak:
+            return ()
+        own = {each.name: getattr(self, each.name) for each in fields(_Below)}
+        return (_Below(**own | {"name": self.title}),)
+
+    def moments(self, phase: Phase) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+        """Return the moments: a peak is counted once."""
+        return np.zeros(1) if self._is_peak else super().moments(phase)
+
+    def holds_in(self, index: int, phase: Phase) -> bool:
+        """Whether it belongs to a phase: a peak of all phases is counted in the first."""
+        return index == 0 if self._is_peak and self.phase is None else super().holds_in(index, phase)
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return what is integrated, or the peak."""
+        if self._is_peak:
+            return node.shared[self.title]
+        shares = [load.share for load in self._loads(node)]
+        if self.kind == "power":
+            if type(self.power) is not int or self.power < 2 or self.power % 2:
+                found = f"power is {self.power!r}"
+                raise ModelError(describe(found, where=self.title, allowed="an even whole number"))
+            return sum((share ** (self.power // 2) for share in shares), start=ca.SX(0))
+        total: ca.SX = sum(shares, start=ca.SX(0))
+        if self.kind != "mean":
+            return total
+        return total / (node.T * (self.during[1] - self.during[0]) if self.at is None else np.unique(self.at).size)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Below(_Reacting, Constraint):
+    """Rows x^2 - peak^2 <= 0 of a peak that has the same name."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return a row for each reaction."""
+        loads, peak = self._loads(node), node.shared[self.title]
+        rows = ca.vertcat(*(load.share - peak**2 for load in loads))
+        labels = tuple(load.label for load in loads)
+        return Rows(rows, np.full(len(loads), -np.inf), np.zeros(len(loads)), labels)

@@ -1,0 +1,357 @@
+"""One moment of a phase over symbols: what terms of a motion problem are written in, and how it is differentiated.
+
+The inputs of a node are u = (y, y', y'', y''', T, numbers): profiles and their rates in time, the phase's duration, and
+numbers that the whole problem shares. Forces are quantities with derivatives of their own, by the recursions of
+``dynamics``: with f(u, tau) the terms and J = d tau/du,
+
+    df  = f_u + f_tau J
+    d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from torsor.dynamics.recursions.kinematics import sx
+from torsor.errors import ModelError, describe
+from torsor.motion.transcription.motion_model import ORDERS, MotionModel
+from torsor.robot.robot import Robot
+from torsor.spatial import cross
+
+__all__ = ["Node"]
+
+
+class _Made(NamedTuple):
+    """Derivatives of values (m x 1) by u (m x u), and the Hessian (u x u) of weights . values."""
+
+    jacobian: ca.SX
+    hessian: Callable[[ca.SX], ca.SX]
+
+
+@dataclass(frozen=True, eq=False)
+class _Quantity:
+    """What terms know by a symbol (m x 1), of so many orders of profiles; it is traced when it is first needed."""
+
+    symbol: ca.SX
+    orders: int
+    compute: Callable[[], ca.SX]
+    make: Callable[[], _Made]
+
+    @cached_property
+    def value(self) -> ca.SX:
+        """Its values: who wants these alone does not wait for derivatives."""
+        return self.compute()
+
+    @cached_property
+    def made(self) -> _Made:
+        """Derivatives of its values."""
+        return self.make()
+
+
+class Node:
+    """A moment of a phase.
+
+    ``q``, ``v``, ``a``, ``j`` are positions, velocities, accelerations and jerks of all of the robot's coordinates,
+    ``y`` the profiles with their rates (``profile`` has them by name), ``s`` the share of the phase that has passed,
+    ``T`` its duration (s), ``t`` the time since it began (s), ``shared`` the numbers of the whole problem by name, of
+    which ``held`` have values; ``data`` are numbers that terms have for each moment.
+    ``tau`` are the forces, ``tau_rate`` their rates, of the coordinates ``force_names``, whose velocities are
+    ``force_velocities``. All are CasADi SX columns. Of a link or frame there are ``pose(place)`` (4 x 4),
+    ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)`` and ``jacobian(place)``; and
+    of all joints the reactions ``wrenches()``. ``call`` gives any algorithm of the robot, and ``rate`` rates in time.
+
+    Example:
+        >>> import torsor
+        >>> node = Node(MotionModel(torsor.library.two_link()))
+        >>> node.tau.shape, node.position("link2").shape, node.force_names
+        ((2, 1), (3, 1), ('joint1', 'joint2'))
+    """
+
+    def __init__(self, subject: MotionModel, shared: Sequence[str] = (), held: Mapping[str, float] | None = None):
+        self.subject, count = subject, len(subject.names)
+        self.y = [ca.SX.sym(f"y_{order}", count) for order in range(ORDERS)]
+        self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
+        self.shared = {name: ca.SX.sym(name) for name in (*subject.parameters, *shared)}
+        self.held = dict(held or {})
+        self._data: dict[str, ca.SX] = {}
+        self.Q = ca.SX.sym("Q", subject.robot.nq) if subject.is_closed else None
+        self.q, self.v, self.a, self.j = subject.motion(self.y, self.Q)
+        self._quantities: dict[str, _Quantity] = {}
+        self._known: dict[Any, Any] = {}
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.subject.robot
+
+    @property
+    def t(self) -> ca.SX:
+        """Time since the phase began (s)."""
+        return self.s * self.T
+
+    @property
+    def numbers(self) -> ca.SX:
+        """The shared numbers that are variables, one column: free parameters of the robot first."""
+        return ca.vertcat(ca.SX(0, 1), *(each for name, each in self.shared.items() if name not in self.held))
+
+    @property
+    def held_numbers(self) -> ca.SX:
+        """The shared numbers whose values are given, one column: nothing is differentiated by them."""
+        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.held))
+
+    @property
+    def _p(self) -> ca.SX:
+        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.subject.parameters))
+
+    def data(self, name: str, count: int) -> ca.SX:
+        """Return numbers (count x 1) that a term has for each moment (``Term.data``): no kernel depends on them."""
+        if name not in self._data:
+            self._data[name] = ca.SX.sym(name, count)
+        elif self._data[name].numel() != count:
+            what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as another term asks for"
+            raise ModelError(describe(what, where="node", allowed=allowed))
+        return self._data[name]
+
+    def data_of(self, expression: ca.SX) -> dict[str, ca.SX]:
+        """Return the data that an expression depends on, by name."""
+        return {name: each for name, each in self._data.items() if ca.depends_on(expression, each)}
+
+    def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
+        """Return what an algorithm of the robot (see ``Robot.function``) gives for symbols."""
+        return self.subject.call(name, *values, p=self._p, **options)
+
+    def profile(self, name: str, order: int = 0) -> ca.SX:
+        """Return a profile by its name, or its rate in time."""
+        return self.y[order][self.subject.names.index(name)]
+
+    @property
+    def force_names(self) -> tuple[str, ...]:
+        """Names of the coordinates that ``tau`` moves: all, or with closed loops the active ones."""
+        return self.robot.active if self.subject.is_closed else self.robot.coordinate_names
+
+    @property
+    def force_velocities(self) -> ca.SX:
+        """Velocities of these: tau . v is power."""
+        if not self.subject.is_closed:
+            return self.v
+        return self.v[[self.robot.coordinate_names.index(name) for name in self.robot.active]]
+
+    @property
+    def symbols(self) -> ca.SX:
+        """All symbols that expressions of a node may be made of."""
+        own = [each.symbol for each in self._quantities.values()]
+        given = [self.held_numbers, *self._data.values()]
+        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *given, *own)
+
+    # Quantities of the robot
+
+    @property
+    def tau(self) -> ca.SX:
+        """Forces (nv x 1) of all coordinates (N m, N); with closed loops, those of the active ones (N x 1)."""
+        if self.Q is not None:
+            return self._given("constrained_inverse_dynamics", *self._driving(self.Q))
+        if self._is_free:
+            return self._given("inverse_dynamics", self.q, self.v, self.a)
+        return self._kept("tau", 3, lambda: self.call("inverse_dynamics", self.q, self.v, self.a), self._forces)
+
+    @property
+    def tau_rate(self) -> ca.SX:
+        """Rates of the forces (N m/s, N/s)."""
+        if self.Q is not None:
+            J = self.call("constrained_inverse_dynamics_derivatives", *self._driving(self.Q))
+            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.subject.names.moving] for each in self.y[1:]))
+            return closed
+        if self._is_free:
+            rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
+            return rates
+        state = self.q, self.v, self.a, self.j
+        return self._kept("tau_rate", 4, lambda: self.call("force_rate", *state)[1], self._force_rates)
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether numbers of the robot are variables: forces then depend on more than the motion."""
+        return any(name not in self.held for name in self.subject.parameters)
+
+    def rate(self, expression: ca.SX) -> ca.SX:
+        """Return the rate in time of an expression of profiles up to accelerations."""
+        before = self._plain(expression)
+        found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
+        if self.Q is not None:
+            found += ca.jtimes(before, self.Q, self._follow @ self.y[1])
+        return found
+
+    def pose(self, place: str) -> ca.SX:
+        """Return the pose (4 x 4) of a link or frame in base axes."""
+        link, within = self.robot.place(place)
+        if link < 0:
+            return sx(within)
+        own = self._given("poses", self.q)[4 * link : 4 * link + 4, :]  # all links at once: terms look at many
+        return own if np.array_equal(within, np.eye(4)) else own @ sx(within)
+
+    def position(self, place: str) -> ca.SX:
+        """Return where the origin of a link or frame is (3 x 1), in base axes."""
+        return self.pose(place)[:3, 3]
+
+    def velocity(self, place: str) -> ca.SX:
+        """Return (omega, v) (6 x 1) of a link or frame, at its origin in its own axes."""
+        link, within = self.robot.place(place)
+        if link < 0:
+            return ca.SX.zeros(6, 1)
+        V = self._given("velocities", self.q, self.v)[link, :].T
+        R, p = sx(within[:3, :3]), sx(within[:3, 3])
+        same = np.array_equal(within, np.eye(4))
+        return V if same else ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
+
+    def jerk(self, place: str) -> ca.SX:
+        """Return the rate of acceleration (6 x 1) of a link or frame (see ``Robot.jerk``)."""
+        return self._given("jerk", self.q, self.v, self.a, self.j, place=place)
+
+    def jacobian(self, place: str) -> ca.SX:
+        """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the profiles that move."""
+        R, rates = self.pose(place)[:3, :3], self.y[1][: self.subject.names.moving]
+        return ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
+
+    def wrenches(self) -> ca.SX:
+        """Return the joint reactions (L x 6): what each parent exerts on its link, at its origin in its axes."""
+        if self.Q is not None:
+            return self._given("constrained_joint_wrenches", *self._driving(self.Q))
+        return self._given("joint_wrenches", self.q, self.v, self.a)
+
+    def _driving(self, Q: ca.SX) -> tuple[ca.SX, ...]:
+        moving = self.subject.names.moving
+        return Q, self.y[1][:moving], self.y[2][:moving], ca.SX.ones(moving, 1)
+
+    def _given(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
+        """Return what an algorithm gives for this node's motion: several terms share it."""
+        key = name, *options.values()
+        if key not in self._known:
+            self._known[key] = self.call(name, *values, **options)
+        found: ca.SX = self._known[key]
+        return found
+
+    # Derivatives
+
+    def _kept(self, name: str, orders: int, compute: Callable[[], ca.SX], make: Callable[[], _Made]) -> ca.SX:
+        if name not in self._quantities:
+            self._quantities[name] = _Quantity(ca.SX.sym(name, self.robot.nv), orders, compute, make)
+        return self._quantities[name].symbol
+
+    @property
+    def quantities(self) -> tuple[ca.SX, ...]:
+        """The symbols of quantities that terms have used so far."""
+        return tuple(each.symbol for each in self._quantities.values())
+
+    def orders(self, expression: ca.SX) -> int:
+        """Return how many orders of profiles an expression of terms needs: 1 for positions alone."""
+        own = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
+        # With closed loops positions follow, and their second derivatives have accelerations in them.
+        return max([1 if self.Q is None else 3, *own, *(each.orders for each in self._used(expression))])
+
+    @cached_property
+    def u(self) -> ca.SX:
+        """The inputs that terms are differentiated by."""
+        return ca.vertcat(*self.y, self.T, self.numbers)
+
+    @cached_property
+    def _follow(self) -> ca.SX:
+        return ca.SX(0, 0) if self.Q is None else self.subject.follow(self.Q, self.y[1])
+
+    def _by_u(self, expression: ca.SX) -> ca.SX:
+        """Return the derivatives of a column by u; with closed loops positions follow the profiles."""
+        if self.Q is None:
+            return ca.jacobian(expression, self.u)
+        n, count = self.y[0].numel(), self.u.numel()
+        follow = ca.horzcat(self._follow, ca.SX(self.Q.numel(), count - n))
+        both, along = ca.vertcat(self.u, self.Q), ca.vertcat(ca.SX.eye(count), follow)
+        if expression.numel() < count:  # few rows: backwards, by both
+            return ca.jacobian(expression, both) @ along
+        return ca.jtimes(expression, both, along)
+
+    def _forces(self) -> _Made:
+        state = self.q, self.v, self.a
+        w = ca.vertcat(*state)
+        W = self._by_u(w)
+        J = ca.horzcat(*self.call("inverse_dynamics_derivatives", *state))
+
+        def hessian(weights: ca.SX) -> ca.SX:
+            H: ca.SX = self.call("inverse_dynamics_hessian", *state, weights)
+            return W.T @ H @ W + self._curved(w, J.T @ weights)
+
+        return _Made(J @ W, hessian)
+
+    def _force_rates(self) -> _Made:
+        """Return the rates of forces: with w = (q, v, a) and w' = (v, a, j), d(J w') = (dJ/dw w') dw + J dw'."""
+        n, state = self.robot.nv, (self.q, self.v, self.a)
+        names = [ca.SX.sym(name, n) for name in "qvaj"]
+        w, w_rate, weights = ca.vertcat(*names[:3]), ca.vertcat(*names[1:]), ca.SX.sym("weights", n)
+        J = ca.horzcat(*self.call("inverse_dynamics_derivatives", *names[:3]))
+        H = self.call("inverse_dynamics_hessian", *names[:3], weights)
+        shift = ca.horzcat(ca.SX(3 * n, n), ca.SX.eye(3 * n))  # from (q, v, a, j) to w'
+        wide = ca.horzcat(ca.SX.eye(3 * n), ca.SX(3 * n, n))
+        along = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), w, w_rate), *J.shape) @ wide + J @ shift
+        turned = ca.reshape(ca.jtimes(ca.vec(ca.densify(H)), w, w_rate), *H.shape)
+        second = wide.T @ turned @ wide + wide.T @ H @ shift + shift.T @ H @ wide
+        made = ca.Function("rates", [*names, weights], [along, second])
+        all_, values = ca.vertcat(*state, self.j), [*state, self.j]
+        W = self._by_u(all_)
+
+        jacobian: ca.SX = made(*values, ca.SX.zeros(n, 1))[0]
+
+        def hessian(weights: ca.SX) -> ca.SX:
+            return W.T @ made(*values, weights)[1] @ W + self._curved(all_, jacobian.T @ weights)
+
+        return _Made(jacobian @ W, hessian)
+
+    def _curved(self, w: ca.SX, weights: ca.SX) -> ca.SX:
+        """Return the Hessian by u of weights . w, the weights held: zero where w is linear, as without a path."""
+        held = ca.SX.sym("held", weights.numel())
+        jacobian = ca.jacobian(held.T @ w, self.u)
+        return ca.substitute(ca.jacobian(jacobian.T, self.u), held, ca.densify(weights))
+
+    def _plain(self, expression: ca.SX) -> ca.SX:
+        """Return an expression with the values of all quantities in place of their symbols."""
+        for each in self._used(expression):
+            expression = ca.substitute(expression, each.symbol, each.value)
+        return expression
+
+    def value(self, expression: ca.SX) -> ca.SX:
+        """Return an expression of terms in the node's own inputs."""
+        return self._plain(expression)
+
+    def derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
+        """Return the derivatives (rows x u) of a column of terms; ``direct``: by CasADi's own rules alone."""
+        if direct:
+            return self._by_u(self._plain(expression))
+        total = self._by_u(expression)
+        for each in self._used(expression):
+            total += ca.jacobian(expression, each.symbol) @ each.made.jacobian
+        return self._plain(total)
+
+    def second_derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
+        """Return the Hessian (u x u) of a scalar of terms; ``direct``: by CasADi's own rules alone."""
+        if direct:
+            return self._by_u(self._by_u(self._plain(expression)).T)
+        used = self._used(expression)
+        total = self._by_u(self._by_u(expression).T)
+        if used:
+            Y, J = ca.vertcat(*(each.symbol for each in used)), ca.vertcat(*(each.made.jacobian for each in used))
+            by_Y = ca.jacobian(expression, Y).T
+            cross = self._by_u(by_Y).T @ J
+            total += cross + cross.T + J.T @ ca.jacobian(by_Y, Y) @ J
+            first = 0
+            for each in used:
+                last = first + each.symbol.numel()
+                total += each.made.hessian(by_Y[first:last])
+                first = last
+        return self._plain(total)
+
+    def has_recursions(self, expression: ca.SX) -> bool:
+        """Whether terms are of quantities whose derivatives have recursions of their own."""
+        return bool(self._used(expression))
+
+    def _used(self, expression: ca.SX) -> list[_Quantity]:
+        return [each for each in self._quantities.values() if ca.depends_on(expression, each.symbol)]

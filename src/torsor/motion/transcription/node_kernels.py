@@ -1,0 +1,353 @@
+"""The function of a node, traced and compiled: values, first and second derivatives of all terms of a kind of node."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.compiler import Kept, Kernel, Signature, cache, compiler_fingerprint, recall
+from torsor.dynamics import fingerprint
+from torsor.errors import ModelError, describe
+from torsor.hashing import source_hash
+from torsor.motion.terms.term import Constraint, Cost, Rows
+from torsor.motion.transcription.motion_model import ORDERS
+from torsor.motion.transcription.node import Node
+from torsor.robot.robot import Robot
+
+__all__ = ["Bend", "Slope", "Traced"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Call = Callable[..., dict[str, Array]]
+Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and patterns that tell where they belong
+
+SAME = 1e-9  # what numbers may differ by from bounds that they only just keep
+_SINGLE = ("T", "s", "weight")
+
+
+class Slope(NamedTuple):
+    """First derivatives of a node: which entries there are, and the kernel that gives them.
+
+    Derivatives are by B_d c = T^d w_d, the rates by the share s, by T with control points held, and by the numbers.
+    ``pairs`` (2, pairs) are the rows and profiles that depend on each other, ``timed`` the rows that depend on T,
+    ``entries`` (2, entries) the rows and numbers that do. The kernel gives "rows" (orders x pairs), "timed", "shared",
+    and of the integrand all derivatives, "cost" (orders x N, T, numbers). What is by T is left out where T is given.
+    """
+
+    pairs: Indices
+    timed: Indices
+    entries: Indices
+    call: Call
+
+
+class Bend(NamedTuple):
+    """Second derivatives of a node, as those of ``Slope``.
+
+    ``blocks`` (2, blocks) are the pairs of profiles i >= j that have any. The kernel gives "blocks" (orders of i x
+    orders of j x blocks), "mixed" (orders x N x specials) by a profile and by a special, which are T, unless it is
+    given, and the numbers, and "corner" (specials x specials) by two of these. Squares are there without the products
+    of their first derivatives, which are "squares" (orders x squares x N, then squares x specials).
+    """
+
+    blocks: Indices
+    call: Call
+
+
+def _moving(term: Constraint, bound: Rows) -> Rows:
+    """Return the rows that are not the same at all moments: those that are hold, or never will."""
+    still = np.array([bound.expression[k].is_constant() for k in range(bound.expression.numel())], dtype=bool)
+    for k in np.flatnonzero(still).tolist():
+        value, least, most = float(bound.expression[k]), float(bound.lower[k]), float(bound.upper[k])
+        if not least - SAME <= value <= most + SAME:
+            found = f"{bound.labels[k]} is {value:.6g} whatever the robot does"
+            raise ModelError(describe(found, where=term.title, allowed=f"{least:.6g} to {most:.6g}"))
+    kept = np.flatnonzero(~still)
+    labels = tuple(bound.labels[k] for k in kept.tolist())
+    return Rows(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
+
+
+class Traced:
+    """Terms at one kind of node: their rows (m), and their integrand.
+
+    Inputs are the profiles and their rates up to the highest order that occurs (``orders`` of them), T, the shared
+    numbers, s, and with closed loops the positions Q; u has the first ``orders`` x N, then T, then the numbers.
+    """
+
+    def __init__(self, node: Node, rows: Sequence[Constraint], costs: Sequence[Cost]):
+        self.node, self.rows, self.costs = node, tuple(rows), tuple(costs)
+        self.bounds: list[Rows] = [_moving(each, each.rows(node)) for each in rows]
+        expression = ca.vertcat(ca.SX(0, 1), *(bound.expression for bound in self.bounds))
+        parts, squares = list[ca.SX](), list[ca.SX]()
+        for each in costs:
+            weight = (1 if each.is_sum else node.T) * each.weight
+            column = each.squares(node)
+            parts.append(weight * each.integrand(node))
+            if each.weight < 0:  # has no root
+                parts.append(weight * ca.sumsqr(column))
+            else:
+                squares.append(ca.sqrt(weight) * column)
+        self._plain_cost, self._squares = sum(parts, start=ca.SX(0)), ca.densify(ca.vertcat(ca.SX(0, 1), *squares))
+        self._rows, self._cost = ca.densify(expression), ca.densify(self._plain_cost + ca.sumsqr(self._squares))
+        self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
+        self.m = int(self._rows.numel())
+        self._data = node.data_of(ca.vertcat(self._rows, self._cost))
+        self.profiles = self.orders * self.count
+        self.size = self.profiles + 1 + node.numbers.numel()
+
+    @property
+    def _inputs(self) -> dict[str, ca.SX]:
+        node = self.node
+        given = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}
+        given |= {"held": node.held_numbers, "data": ca.vertcat(ca.SX(0, 1), *self._data.values())}
+        return given if node.Q is None else given | {"Q": node.Q}
+
+    @cached_property
+    def _identity(self) -> str:
+        """A hash of all that the kernels depend on, which is known before anything of the robot is traced."""
+        node = self.node
+        inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
+        inputs += [] if node.Q is None else [node.Q]
+        outputs = [self._rows, self._cost, node.q, node.v, node.a, node.j]
+        terms = ca.Function("terms", inputs, outputs).serialize()
+        model = node.subject.model
+        free = () if isinstance(model, Robot) else model.paths
+        return fingerprint(
+            node.robot, free, terms, self.orders, source_hash("motion/transcription"), compiler_fingerprint()
+        )
+
+    def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
+        """Return the patterns and the kernel of outputs by name: kept ones where there are, or made and kept."""
+        keys = [hashlib.sha256(f"{self._identity} {name} {part}".encode()).hexdigest() for part in ("code", "patterns")]
+        kept, patterns = recall(keys[0]), cache.load(keys[1])
+        if kept is None or patterns is None:
+            outputs, found = make()
+            given = {key: each for key, each in (self._inputs | self._more(more)).items() if each.numel()}
+            flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
+            results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
+            function: ca.Function | Kept = ca.Function(
+                name, list(given.values()), list(results.values()), list(given), list(results)
+            )
+            patterns = [np.ascontiguousarray(each, dtype=np.int64).tobytes() for each in found]
+            cache.store(keys[1], [json.dumps([each.shape for each in found]).encode(), *patterns])
+        else:
+            function, found = kept, _arrays(patterns)
+        of = Signature.of(function)
+        if not of.names_out:
+            return found, lambda **_: {}
+        names = of.names_in, of.names_out
+        inputs = [() if key in _SINGLE else (a * b,) for key, (a, b) in zip(names[0], of.sizes_in, strict=True)]
+        kernel = Kernel(
+            function, "float64", "cpu", 1, inputs, [(a * b,) for a, b in of.sizes_out], key=keys[0], quick=True
+        )
+
+        def call(**values: Array) -> dict[str, Array]:
+            results = kernel(*(values[key] for key in names[0]))
+            return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
+
+        return found, call
+
+    def _more(self, names: Sequence[str]) -> dict[str, ca.SX]:
+        return {key: self._weights[key] for key in names}
+
+    @cached_property
+    def _weights(self) -> dict[str, ca.SX]:
+        return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
+
+    def _u(self, matrix: ca.SX) -> ca.SX:
+        """Return columns by u without the orders that do not occur."""
+        kept = [*range(self.profiles), *range(ORDERS * self.count, self.node.u.numel())]
+        return matrix[:, kept]
+
+    @cached_property
+    def value(self) -> Call:
+        """The "rows" (m,), and the integrand, "cost" (1,)."""
+
+        def make() -> Made:
+            return {"rows": self.node.value(self._rows), "cost": self.node.value(self._cost)}, []
+
+        return self._kernel("value", (), make)[1]
+
+    def _cheaper(self, made: Callable[[bool], list[ca.SX]], expression: ca.SX) -> list[ca.SX]:
+        """Return derivatives by recursions, or by CasADi's own rules, whichever takes fewer operations.
+
+        Recursions win where forces of many coordinates are bounded; CasADi's reverse sweep for a cost alone, and its
+        forward sweeps where few profiles move the robot, as along a path.
+        """
+        if not self.node.has_recursions(expression):
+            return made(False)
+        both = [made(direct) for direct in (False, True)]
+        sizes = [ca.Function("count", [], each, {"allow_free": True}).n_instructions() for each in both]
+        return both[sizes[1] < sizes[0]]
+
+    @cached_property
+    def _slopes(self) -> tuple[ca.SX, ca.SX]:
+        def made(direct: bool) -> list[ca.SX]:
+            return [ca.sparsify(self._u(self.node.derivatives(each, direct))) for each in (self._rows, self._cost)]
+
+        rows, cost = self._cheaper(made, ca.vertcat(self._rows, self._cost))
+        return rows, cost
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, bool], Any]:
+        return {}
+
+    def jacobian(self, by_T: bool) -> Slope:
+        """Return derivatives by (B c, T, numbers); T is left out where it is given."""
+        if ("jacobian", by_T) not in self._found:
+            name = "jacobian" if by_T else "slope_given_T"
+            (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_slope(by_T))
+            self._found["jacobian", by_T] = Slope(pairs, timed, entries, call)
+        jacobian: Slope = self._found["jacobian", by_T]
+        return jacobian
+
+    def _make_slope(self, by_T: bool) -> Made:
+        rows, cost = self._slopes
+        N, D, T = self.count, self.orders, self.node.T
+        i, j = _triplet(rows)
+        own = j < self.profiles
+        pairs = np.unique(np.stack([i[own], j[own] % N]), axis=1)
+        timed = np.unique(i[(j >= N) & (j <= self.profiles)]) if by_T else np.zeros(0, dtype=int)
+        entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
+        full, rates = ca.densify(rows), self._rates
+        outputs = {
+            "rows": ca.vertcat(*(_taken(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
+            "timed": (full @ rates)[timed.tolist()] if by_T else ca.SX(0, 1),
+            "shared": _taken(full, entries[0], entries[1] + self.profiles + 1),
+            "cost": ca.vertcat(
+                self._unscaled(cost.T), cost @ rates if by_T else ca.SX(0, 1), cost[self.profiles + 1 :].T
+            ),
+        }
+        return outputs, [pairs, timed, entries]
+
+    @cached_property
+    def _rates(self) -> ca.SX:
+        """How profiles, their rates in time, T and the numbers change with T where control points are held."""
+        y, T = self.node.y, self.node.T
+        parts = [-d / T * y[d] for d in range(self.orders)]
+        return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
+
+    def _unscaled(self, column: ca.SX) -> ca.SX:
+        """Return derivatives by B c, orders after each other, from those by rates in time."""
+        N, T = self.count, self.node.T
+        return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
+
+    @cached_property
+    def _bend(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
+        weights, here = self._weights, ca.SX.sym("here", self._squares.numel())
+        cost = self._plain_cost + 2 * ca.dot(here, self._squares)
+        total = weights["weight"] * cost + ca.dot(weights["multipliers"], self._rows)
+
+        def made(direct: bool) -> list[ca.SX]:
+            full = self._u(self._u(self.node.second_derivatives(total, direct)).T)
+            jacobian = ca.densify(self._u(self.node.derivatives(total, direct))).T
+            return [ca.sparsify(ca.tril(full)), jacobian]
+
+        at = self.node.value(self._squares)
+        lower, jacobian = (ca.substitute(each, here, at) for each in self._cheaper(made, total))
+        return weights, lower, jacobian
+
+    def hessian(self, by_T: bool) -> Bend:
+        """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
+        if ("hessian", by_T) not in self._found:
+            name = "hessian" if by_T else "bend_given_T"
+            (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_bend(by_T))
+            self._found["hessian", by_T] = Bend(blocks, call)
+        hessian: Bend = self._found["hessian", by_T]
+        return hessian
+
+    def _make_bend(self, by_T: bool) -> Made:
+        _, lower, jacobian = self._bend
+        N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
+        i, j = _triplet(lower)
+        own = i < U  # and so is j
+        touched = np.zeros((N, N), dtype=bool)
+        touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
+        jacobians = ca.sparsify(self._u(self.node.derivatives(self._squares)))
+        k, at = _triplet(jacobians)
+        felt = np.zeros((jacobians.shape[0], N), dtype=bool)
+        felt[k[at < U], at[at < U] % N] = True
+        touched |= felt.T @ felt
+        blocks = np.stack(np.nonzero(np.tril(touched)))
+        full = ca.densify(ca.tril2symm(lower))
+        mixed, corner = full[:U, U + 1 :], full[U + 1 :, U + 1 :]
+        if by_T:
+            pulled = full @ self._rates
+            second = sum(
+                (d * (d + 1) * ca.dot(y[d], jacobian[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0)
+            )
+            orders = ca.DM(np.repeat(np.arange(D), N))
+            mixed = ca.horzcat(pulled[:U] - orders / T * jacobian[:U], mixed)
+            top = ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T)
+            corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
+        scaled = ca.horzcat(ca.SX(U, 0), *(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
+        by_orders = [
+            _taken(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D)
+        ]
+        outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
+        if self._squares.numel():
+            by_rates = [ca.vec(jacobians[:, d * N : (d + 1) * N].T) / T**d for d in range(D)]
+            others = ca.horzcat(
+                jacobians @ self._rates if by_T else ca.SX(jacobians.shape[0], 0), jacobians[:, U + 1 :]
+            )
+            outputs["squares"] = ca.vertcat(*by_rates, ca.vec(others.T))
+        return outputs, [blocks]
+
+    def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
+        """Return the arguments of kernels, from profiles and their rates (orders, K, N)."""
+        given: dict[str, Any] = {f"y_{k}": y[k] for k in range(self.orders)}
+        given |= {"T": np.array(T), "numbers": numbers, "s": s, "held": self._held}
+        return given if Q is None else given | {"Q": Q}
+
+    @cached_property
+    def _held(self) -> Array:
+        return np.array(list(self.node.held.values()))
+
+    def data(self, s: Array) -> Array:
+        """Return the numbers (K, count) that the terms give for moments at shares s (K,)."""
+        found: dict[str, Array] = {}
+        for term in (*self.rows, *self.costs):
+            for name, given in term.data(s).items():
+                if name in self._data:
+                    values = self._checked(given, len(s), f"{term.title}: data {name!r}", name)
+                    if not np.array_equal(found.setdefault(name, values), values, equal_nan=True):
+                        what, fix = f"data {name!r} differ from those of another term", "give them another name"
+                        raise ModelError(describe(what, where=term.title, fix=fix))
+        missing = next((name for name in self._data if name not in found), None)
+        if missing is not None:
+            titles = ", ".join(each.title for each in (*self.rows, *self.costs))
+            what, fix = f"node.data asks for {missing!r}, which no term gives", "give it in Term.data"
+            raise ModelError(describe(what, where=titles, fix=fix))
+        return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
+
+    def _checked(self, given: Any, moments: int, where: str, name: str) -> Array:
+        """Return data of a term as numbers, one row a moment."""
+        count = self._data[name].numel()
+        try:
+            values = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            values = np.array(np.nan)
+        if values.shape != (moments, count):
+            found = f"shape {values.shape}" if values.ndim else f"{given!r}"
+            raise ModelError(describe(found, where=where, allowed=f"numbers ({moments}, {count}), one row a moment"))
+        return values
+
+
+def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:
+    rows, columns = matrix.sparsity().get_triplet()
+    return np.array(rows, dtype=int), np.array(columns, dtype=int)
+
+
+def _taken(matrix: ca.SX, rows: Indices, columns: Indices) -> ca.SX:
+    """Return entries of a dense matrix as a column."""
+    return matrix[(rows + columns * matrix.shape[0]).tolist()] if rows.size else ca.SX(0, 1)
+
+
+def _arrays(kept: Sequence[bytes]) -> list[Indices]:
+    """Return patterns as they were kept: their shapes, then each."""
+    shapes = json.loads(kept[0])
+    return [np.frombuffer(each, dtype=np.int64).reshape(shape) for each, shape in zip(kept[1:], shapes, strict=True)]

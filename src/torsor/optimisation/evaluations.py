@@ -1,0 +1,57 @@
+"""Each evaluation of a program once, where it is asked for at the same place again."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.optimisation.outcome import Solvable
+
+__all__ = ["Evaluations"]
+
+Array = NDArray[np.float64]
+
+
+class Evaluations:
+    """The functions of a program, each computed once where they are asked for at the same x again.
+
+    Numbers that are not finite are no error here: whether there are any is told by ``is_finite``.
+    """
+
+    def __init__(self, program: Solvable):
+        self.program = program
+        self._x: Array | None = None
+        self._value: tuple[float, Array] | None = None
+        self._slope: tuple[Array, Array] | None = None
+
+    def _move(self, x: Array) -> None:
+        if self._x is None or not np.array_equal(x, self._x):
+            self._x, self._value, self._slope = x.copy(), None, None
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return f and the rows (m,)."""
+        self._move(x)
+        if self._value is None:
+            with np.errstate(all="ignore"):
+                self._value = self.program.value(x)
+        return self._value
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,) and the entries of the rows' derivatives."""
+        self._move(x)
+        if self._slope is None:
+            with np.errstate(all="ignore"):
+                self._slope = self.program.jacobian(x)
+        return self._slope
+
+    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian; second derivatives that do not exist count as 0."""
+        with np.errstate(all="ignore"):
+            found = self.program.hessian(x, multipliers, weight)
+        return found if np.isfinite(found).all() else np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def is_finite(self, x: Array) -> bool:
+        """Whether f, the rows, and their first derivatives are finite at x."""
+        f, rows = self.value(x)
+        if not (np.isfinite(f) and np.isfinite(rows).all()):
+            return False
+        gradient, entries = self.jacobian(x)
+        return bool(np.isfinite(gradient).all() and np.isfinite(entries).all())

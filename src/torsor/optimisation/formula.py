@@ -1,0 +1,79 @@
+"""Small programs written as formulas: for tests of solvers, and to try them."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Formula"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Formula:
+    """A program whose objective and rows are CasADi expressions of x (n x 1), with the derivatives that CasADi gives.
+
+    Bounds are numbers for all, or one for each; they default to none.
+
+    Example:
+        >>> circle = Formula(lambda x: x[0] + x[1], lambda x: ca.sumsqr(x), n=2, row_upper=2.0)
+        >>> circle.value(np.array([1.0, 2.0]))
+        (3.0, array([5.]))
+    """
+
+    def __init__(
+        self,
+        objective: Callable[[ca.SX], Any],
+        rows: Callable[[ca.SX], Any] | None = None,
+        *,
+        n: int,
+        lower: ArrayLike = -np.inf,
+        upper: ArrayLike = np.inf,
+        row_lower: ArrayLike = -np.inf,
+        row_upper: ArrayLike = np.inf,
+    ):
+        x = ca.SX.sym("x", n)
+        f, g = ca.SX(objective(x)), ca.densify(ca.SX(rows(x))) if rows else ca.SX(0, 1)
+        weight, multipliers = ca.SX.sym("weight"), ca.SX.sym("multipliers", g.numel())
+        jacobian, hessian = ca.jacobian(g, x), ca.hessian(weight * f + ca.dot(multipliers, g), x)[0]
+        self.n, self.m = n, int(g.numel())
+        self.lower, self.upper = (np.array(np.broadcast_to(each, n), dtype=float) for each in (lower, upper))
+        self.row_lower, self.row_upper = (
+            np.array(np.broadcast_to(each, self.m), dtype=float) for each in (row_lower, row_upper)
+        )
+        self.scales = np.ones(self.m)
+        self._value = ca.Function("value", [x], [f, g])
+        self._slope = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])
+        self._bend = ca.Function("hessian", [x, multipliers, weight], [ca.densify(hessian)])
+        self._patterns = jacobian.sparsity(), ca.triu(hessian.sparsity())
+
+    @cached_property
+    def structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of the rows' derivatives, column after column."""
+        rows, columns = self._patterns[0].get_triplet()
+        return np.array(rows, dtype=int), np.array(columns, dtype=int)
+
+    @cached_property
+    def hessian_structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of the Hessian's upper triangle, column after column."""
+        rows, columns = self._patterns[1].get_triplet()
+        return np.array(rows, dtype=int), np.array(columns, dtype=int)
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return f and the rows (m,)."""
+        f, g = self._value(x)
+        return float(f), g.full().ravel()
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,) of f, and the entries of the rows' derivatives."""
+        gradient, jacobian = self._slope(x)
+        return gradient.full().ravel(), np.array(jacobian.nonzeros())
+
+    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian (n, n) of weight f + multipliers . rows."""
+        found: Array = self._bend(x, multipliers, weight).full()
+        return found

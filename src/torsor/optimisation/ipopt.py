@@ -1,0 +1,209 @@
+"""IPOPT: an interior-point method for sparse programs, as CasADi's wheel brings it (Waechter and Biegler 2006)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.optimisation.outcome import Outcome, Settings, Solvable
+from torsor.optimisation.record import Record, searched
+
+__all__ = ["ipopt_options", "solve_ipopt"]
+
+Array = NDArray[np.float64]
+
+WORDS = {
+    "Solve_Succeeded": "optimal",
+    "Solved_To_Acceptable_Level": "optimal to a looser tolerance",
+    "Infeasible_Problem_Detected": "no feasible motion was found nearby",
+    "Maximum_Iterations_Exceeded": "stopped at the most iterations",
+    "Maximum_CpuTime_Exceeded": "stopped at the most seconds",
+    "Maximum_WallTime_Exceeded": "stopped at the most seconds",
+    "User_Requested_Stop": "stopped",
+    "Restoration_Failed": "no feasible motion was found nearby",
+    "Search_Direction_Becomes_Too_Small": "stopped: no better step was found",
+    "Not_Enough_Degrees_Of_Freedom": "stopped: more equations than variables (the solver 'condensed' takes these)",
+    "Diverging_Iterates": "stopped: variables grow without bound",
+}
+
+OPTIONS = {
+    "no_nlp_grad": True,
+    "calc_lam_p": False,
+    "calc_lam_x": False,
+    "calc_f": False,
+    "calc_g": False,
+    "error_on_fail": False,
+    "show_eval_warnings": False,
+}
+WARM = {
+    "ipopt.warm_start_init_point": "yes",
+    "ipopt.warm_start_bound_push": 1e-9,
+    "ipopt.warm_start_bound_frac": 1e-9,
+    "ipopt.warm_start_slack_bound_push": 1e-9,
+    "ipopt.warm_start_slack_bound_frac": 1e-9,
+    "ipopt.warm_start_mult_bound_push": 1e-9,
+    "ipopt.mu_strategy": "monotone",
+    "ipopt.mu_init": 1e-6,
+}
+
+
+class _Call(ca.Callback):
+    """A function of CasADi that calls one of Python, with inputs and outputs of given patterns."""
+
+    def __init__(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], work: Any) -> None:
+        super().__init__()
+        self._inputs, self._outputs, self._work = inputs, outputs, work
+        self.construct(name, {})
+
+    def get_n_in(self) -> int:
+        return len(self._inputs)
+
+    def get_n_out(self) -> int:
+        return len(self._outputs)
+
+    def get_name_in(self, i: int) -> str:
+        return list(self._inputs)[i]
+
+    def get_name_out(self, i: int) -> str:
+        return list(self._outputs)[i]
+
+    def get_sparsity_in(self, i: int) -> ca.Sparsity:
+        pattern: ca.Sparsity = list(self._inputs.values())[i]
+        return pattern
+
+    def get_sparsity_out(self, i: int) -> ca.Sparsity:
+        pattern: ca.Sparsity = list(self._outputs.values())[i]
+        return pattern
+
+    def eval_buffer(self, inputs: Any, outputs: Any) -> int:
+        given = [None if each is None else np.frombuffer(each, dtype=float) for each in inputs]
+        found = self._work(*given)
+        if found is None:
+            return 1
+        for result, out in zip(found, outputs, strict=True):
+            if out is not None:
+                np.frombuffer(out, dtype=float)[:] = result
+        return 0
+
+    def has_eval_buffer(self) -> bool:
+        return True
+
+
+class _Calls:
+    """The functions that IPOPT calls; what goes wrong in Python is kept, and ends the search."""
+
+    def __init__(self, record: Record):
+        self.record, self.program, self.evaluations = record, record.program, record.evaluations
+        self.raised: BaseException | None = None
+        self._upper = self.program.hessian_structure
+
+    def guarded(self, work: Callable[..., Sequence[Any] | None]) -> Callable[..., Sequence[Any] | None]:
+        """Return what gives None, an error to IPOPT, where ``work`` raises, and from then on."""
+
+        def call(*given: Any) -> Sequence[Any] | None:
+            if self.raised is not None:
+                return None
+            try:
+                return work(*given)
+            except BaseException as error:  # an exception must not cross IPOPT: it is raised again behind it
+                self.raised = error
+                return None
+
+        return call
+
+    def value(self, x: Array, p: None) -> Sequence[Any] | None:
+        # A point whose derivatives do not exist is refused here, where IPOPT can still take a shorter step. They are
+        # needed anyway if the point is taken.
+        return self.evaluations.value(x) if self.evaluations.is_finite(x) else None
+
+    def gradient(self, x: Array, p: None) -> Sequence[Any]:
+        return self.evaluations.value(x)[0], self.evaluations.jacobian(x)[0]
+
+    def jacobian(self, x: Array, p: None) -> Sequence[Any]:
+        return self.evaluations.value(x)[1], self.evaluations.jacobian(x)[1]
+
+    def hessian(self, x: Array, p: None, weight: Array, multipliers: Array) -> Sequence[Any]:
+        return (self.evaluations.hessian(x, multipliers, float(weight[0]))[self._upper],)
+
+    def iteration(self, x: Array, f: Array, g: Array, lam_x: Array, lam_g: Array, lam_p: Array) -> Sequence[Any]:
+        self.record.note(x, lam_g, lam_x)
+        return (0.0,)
+
+
+def ipopt_options(program: Solvable, tolerance: float) -> dict[str, Any]:
+    """Return how IPOPT itself is set, whoever evaluates the program.
+
+    Example:
+        >>> from torsor.optimisation.formula import Formula
+        >>> valley = Formula(lambda x: (x[0] - 2) ** 2 + x[1] ** 2, lambda x: x[0] + x[1], n=2, row_upper=1.0)
+        >>> ipopt_options(valley, 1e-6)["ipopt.mu_strategy"]
+        'adaptive'
+    """
+    sides = (program.lower, program.upper, program.row_lower, program.row_upper)
+    bounds = sum(int(np.isfinite(side).sum()) for side in sides)
+    return {
+        "ipopt.tol": tolerance,
+        "ipopt.constr_viol_tol": tolerance,
+        "ipopt.compl_inf_tol": tolerance / max(bounds, 1),  # f is at most their sum from its least
+        "ipopt.mu_strategy": "adaptive",
+        "ipopt.mumps_pivtol": 1e-6,
+        "ipopt.print_level": 0,
+        "ipopt.sb": "yes",
+        "print_time": False,
+    }
+
+
+def solve_ipopt(program: Solvable, start: Array, settings: Settings, **options: Any) -> Outcome:
+    """Return what IPOPT finds from a start (n,); ``options`` are further ones of CasADi's ``nlpsol``.
+
+    Example:
+        >>> from torsor.optimisation.formula import Formula
+        >>> valley = Formula(lambda x: (x[0] - 2) ** 2 + x[1] ** 2, lambda x: x[0] + x[1], n=2, row_upper=1.0)
+        >>> solve_ipopt(valley, [0.0, 0.0], Settings()).x.round(6).tolist()
+        [1.5, -0.5]
+    """
+    return searched(program, start, settings, lambda record, x: _search(record, x, options))
+
+
+def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
+    program, settings, calls = record.program, record.settings, _Calls(record)
+    n, m = program.n, program.m
+    dense, none = ca.Sparsity.dense, ca.Sparsity(0, 1)
+    jacobian = ca.Sparsity.triplet(m, n, *(each.tolist() for each in program.structure))
+    hessian = ca.Sparsity.triplet(n, n, *(each.tolist() for each in program.hessian_structure))
+    x, rows, one = dense(n, 1), dense(m, 1), dense(1, 1)
+    at = {"x": x, "p": none}
+    weights = {"lam_f": one, "lam_g": rows}
+    seen = {"x": x, "f": one, "g": rows, "lam_x": x, "lam_g": rows, "lam_p": none}
+    made = {
+        "nlp": _Call("nlp", at, {"f": one, "g": rows}, calls.guarded(calls.value)),
+        "grad_f": _Call("grad_f", at, {"f": one, "grad_f_x": x}, calls.guarded(calls.gradient)),
+        "jac_g": _Call("jac_g", at, {"g": rows, "jac_g_x": jacobian}, calls.guarded(calls.jacobian)),
+        "hess_lag": _Call("hess_lag", at | weights, {"triu_hess_gamma_x_x": hessian}, calls.guarded(calls.hessian)),
+        "iteration_callback": _Call("seen", seen, {"stop": one}, calls.guarded(calls.iteration)),
+    }
+    sides = (program.lower, program.upper, program.row_lower, program.row_upper)
+    given: dict[str, Any] = {
+        **OPTIONS,
+        **ipopt_options(program, settings.tolerance),
+        "ipopt.max_iter": settings.iterations,
+        **{name: each for name, each in made.items() if name != "nlp"},
+    }
+    begin = {"x0": start}
+    if settings.multipliers is not None:
+        begin["lam_g0"] = settings.multipliers
+        begin["lam_x0"] = np.zeros(n) if settings.bound_multipliers is None else settings.bound_multipliers
+        given |= WARM
+    solver = ca.nlpsol("motion", "ipopt", made["nlp"], given | options)
+    found = solver(**begin, **dict(zip(("lbx", "ubx", "lbg", "ubg"), sides, strict=True)))
+    if calls.raised is not None:
+        raise calls.raised
+    status, is_solved = str(solver.stats()["return_status"]), bool(solver.stats()["success"])
+    last = _column(found["x"]), _column(found["lam_g"]), _column(found["lam_x"])
+    return record.outcome(WORDS.get(status, status.replace("_", " ").lower()), is_solved, last if is_solved else None)
+
+
+def _column(found: ca.DM) -> Array:
+    return np.asarray(found.full()).ravel()

@@ -1,0 +1,133 @@
+"""The least violation that can be reached: what a problem without a solution is told by.
+
+Each bound of a row gets a variable that widens it, and the sum of these is least:
+
+    sum (p + q) least,  row_lower <= g(x) + p - q <= row_upper,  p, q >= 0
+
+A sum, and no sum of squares, leaves few rows violated: those that are in each other's way.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.optimisation.ipopt import solve_ipopt
+from torsor.optimisation.outcome import Outcome, Settings, Solvable
+
+__all__ = ["MinSumViolation", "Shortfall", "least_violation"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+PROXIMITY = 1e-6  # weight of staying near the start, where violations leave x free
+
+
+class MinSumViolation:
+    """A program with its rows made elastic: variables (x, p, q), p for rows with lower bounds, q for those with upper.
+
+    Example:
+        >>> from torsor.optimisation.formula import Formula
+        >>> both = Formula(lambda x: x[0], lambda x: x, n=1, row_lower=2.0, upper=1.0)
+        >>> elastic = MinSumViolation(both, np.zeros(1))
+        >>> elastic.n, elastic.start.tolist()
+        (2, [0.0, 2.0])
+    """
+
+    def __init__(self, program: Solvable, start: Array):
+        self.program, self.m, self.scales = program, program.m, program.scales
+        self._near = np.clip(np.asarray(start, dtype=float), program.lower, program.upper)
+        self._p, self._q = (np.flatnonzero(np.isfinite(side)) for side in (program.row_lower, program.row_upper))
+        more = len(self._p) + len(self._q)
+        self.n = program.n + more
+        self.lower = np.concatenate([program.lower, np.zeros(more)])
+        self.upper = np.concatenate([program.upper, np.full(more, np.inf)])
+        self.row_lower, self.row_upper = program.row_lower, program.row_upper
+
+    @property
+    def start(self) -> Array:
+        """Variables (n,) from the start, with what it violates."""
+        rows = self.program.value(self._near)[1]
+        short = np.maximum(self.row_lower - rows, 0.0)[self._p], np.maximum(rows - self.row_upper, 0.0)[self._q]
+        return np.concatenate([self._near, *short])
+
+    @cached_property
+    def structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of the rows' derivatives, column after column."""
+        rows, columns = self.program.structure
+        new = np.arange(self.program.n, self.n)
+        return np.concatenate([rows, self._p, self._q]), np.concatenate([columns, new])
+
+    @cached_property
+    def hessian_structure(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the Hessian's upper triangle: that of x, with its diagonal."""
+        n = self.program.n
+        found = np.eye(n, dtype=bool)
+        found[self.program.hessian_structure] = True
+        columns, rows = np.nonzero(found.T)
+        return rows, columns
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return the sum of violations, and the rows (m,)."""
+        n, count = self.program.n, len(self._p)
+        rows = self.program.value(x[:n])[1].copy()
+        rows[self._p] += x[n : n + count]
+        rows[self._q] -= x[n + count :]
+        away = x[:n] - self._near
+        return float(x[n:].sum() + PROXIMITY / 2 * away @ away), rows
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,), and the entries of the rows' derivatives."""
+        n = self.program.n
+        entries = self.program.jacobian(x[:n])[1]
+        gradient = np.concatenate([PROXIMITY * (x[:n] - self._near), np.ones(self.n - n)])
+        return gradient, np.concatenate([entries, np.ones(len(self._p)), -np.ones(len(self._q))])
+
+    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian by x, in which alone the rows are not linear."""
+        n = self.program.n
+        return self.program.hessian(x[:n], multipliers, 0.0) + weight * PROXIMITY * np.eye(n)
+
+
+@dataclass(frozen=True, eq=False)
+class Shortfall:
+    """The least violation: ``x`` (n,), its sum over the rows as scaled, and which rows remain violated.
+
+    ``amounts`` are in units of the rows' own, positive above the upper bound and negative below the lower one.
+    ``outcome`` is that of the search over (x, p, q).
+    """
+
+    x: Array
+    total: float
+    rows: Indices
+    amounts: Array
+    outcome: Outcome
+
+
+def least_violation(
+    program: Solvable,
+    start: Array,
+    settings: Settings,
+    solver: Callable[[Solvable, Array, Settings], Outcome] = solve_ipopt,
+) -> Shortfall:
+    """Return the least sum of violations near a start (n,); the bounds of the variables hold.
+
+    IPOPT is the solver by default: it knows that most of the program's many variables are in one row only.
+
+    Example:
+        >>> from torsor.optimisation.formula import Formula
+        >>> both = Formula(lambda x: x[0], lambda x: x, n=1, row_lower=2.0, upper=1.0)
+        >>> short = least_violation(both, np.zeros(1), Settings())
+        >>> short.rows.tolist(), short.amounts.round(5).tolist()
+        ([0], [-1.0])
+    """
+    elastic = MinSumViolation(program, start)
+    outcome = solver(elastic, elastic.start, replace(settings, multipliers=None, bound_multipliers=None))
+    x = np.clip(outcome.x[: program.n], program.lower, program.upper)
+    rows = program.value(x)[1]
+    over, under = np.maximum(rows - program.row_upper, 0.0), np.maximum(program.row_lower - rows, 0.0)
+    violated = np.flatnonzero(np.maximum(over, under) > max(10 * settings.tolerance, 1e-6))
+    amounts = ((over - under) * program.scales)[violated]
+    return Shortfall(x, float((over + under).sum()), violated, amounts, outcome)

@@ -1,0 +1,123 @@
+"""A program as dense solvers want it: its free variables, equations and inequalities apart, no gradient too steep."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.optimisation.record import Record
+
+__all__ = ["Jacobians", "Standard"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+NARROW = 1e-12  # of their size: bounds that are nearer to each other are one
+STEEPEST = 100.0  # gradients that are steeper at the start are scaled down to this (as IPOPT does)
+
+
+class Jacobians(NamedTuple):
+    """First derivatives: the gradient (n,), of equations (e, n) and of inequalities (i, n)."""
+
+    gradient: Array
+    equations: Array
+    inequalities: Array
+
+
+class Standard:
+    """f(x) least with c(x) = 0 (e,) and lower <= h(x) <= upper (i,), and bounds on x that are apart.
+
+    Variables whose bounds are the same, or nearly so, are none here, and rows without bounds are left out. f and each
+    row are multiplied by a number of at most 1 each, such that no gradient at the start is steeper than ``STEEPEST``.
+    """
+
+    def __init__(self, record: Record, start: Array):
+        program = self.program = record.program
+        self._evaluations, self._all = record.evaluations, start.copy()
+        self.free = np.flatnonzero(~_is_one(program.lower, program.upper))
+        self.lower, self.upper = program.lower[self.free], program.upper[self.free]
+        bounded = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
+        same = _is_one(program.row_lower, program.row_upper)
+        self.e, self.i = np.flatnonzero(bounded & same), np.flatnonzero(bounded & ~same)
+        rows, columns = program.structure
+        gradient, entries = record.evaluations.jacobian(start)
+        steep = np.abs(gradient).max(initial=0.0)
+        self.weight = min(1.0, STEEPEST / steep) if steep > 0 else 1.0
+        steep_rows = np.zeros(program.m)
+        np.maximum.at(steep_rows, rows, np.abs(entries))
+        self.scales = np.minimum(1.0, STEEPEST / np.maximum(steep_rows, 1e-300))
+        self._entry_scales = self.scales[rows]
+        # Where entries are in the derivatives of equations, then of inequalities, by free variables; or behind all.
+        row_at, column_at = (np.full(size, -1) for size in (program.m, program.n))
+        row_at[self.e], row_at[self.i] = np.arange(len(self.e)), len(self.e) + np.arange(len(self.i))
+        column_at[self.free] = np.arange(len(self.free))
+        self._last = (len(self.e) + len(self.i)) * len(self.free)
+        found = row_at[rows] * len(self.free) + column_at[columns]
+        self._flat = np.where((row_at[rows] >= 0) & (column_at[columns] >= 0), found, self._last)
+        self._target = program.row_lower[self.e]
+        self.row_lower, self.row_upper = (
+            (side * self.scales)[self.i] for side in (program.row_lower, program.row_upper)
+        )
+
+    def full(self, x: Array) -> Array:
+        """Return all variables of the program."""
+        self._all[self.free] = x
+        return self._all
+
+    def is_finite(self, x: Array) -> bool:
+        """Whether f, rows and first derivatives are finite."""
+        return self._evaluations.is_finite(self.full(x))
+
+    def value(self, x: Array) -> tuple[float, Array, Array]:
+        """Return f, c (e,) and h (i,); not finite where derivatives are not."""
+        f, rows = self._evaluations.value(self.full(x))
+        if not self.is_finite(x):
+            return np.nan, np.full(len(self.e), np.nan), np.full(len(self.i), np.nan)
+        return self.weight * f, (rows[self.e] - self._target) * self.scales[self.e], (rows * self.scales)[self.i]
+
+    def jacobian(self, x: Array) -> Jacobians:
+        """Return the first derivatives."""
+        gradient, entries = self._evaluations.jacobian(self.full(x))
+        flat = np.zeros(self._last + 1)
+        flat[self._flat] = entries * self._entry_scales
+        J = flat[:-1].reshape(len(self.e) + len(self.i), len(self.free))
+        return Jacobians(self.weight * gradient[self.free], J[: len(self.e)], J[len(self.e) :])
+
+    def hessian(self, x: Array, y: Array, u: Array) -> Array:
+        """Return the Hessian (n, n) of f + y . c + u . h."""
+        multipliers = self._rows(y, u)
+        found, n = self._evaluations.hessian(self.full(x), multipliers, self.weight), self.program.n
+        if len(found) < n:
+            found = np.pad(found, (0, n - len(found)))
+        own: Array = found if len(self.free) == n else found[np.ix_(self.free, self.free)]
+        return own
+
+    def _rows(self, y: Array, u: Array) -> Array:
+        found = np.zeros(self.program.m)
+        found[self.e], found[self.i] = y, u
+        found *= self.scales
+        return found
+
+    def multipliers(self, x: Array, y: Array, u: Array, z: Array) -> tuple[Array, Array]:
+        """Return the multipliers of the program's rows (m,) and of its variables' bounds, from those of this form."""
+        rows, bounds = self._rows(y, u) / self.weight, np.zeros(self.program.n)
+        bounds[self.free] = z / self.weight
+        if len(self.free) < self.program.n:  # what holds a variable that is given is all that pulls at it
+            gradient, entries = self._evaluations.jacobian(self.full(x))
+            places = self.program.structure
+            pull = gradient + np.bincount(places[1], rows[places[0]] * entries, minlength=self.program.n)
+            fixed = np.setdiff1d(np.arange(self.program.n), self.free)
+            bounds[fixed] = -pull[fixed]
+        return rows, bounds
+
+    def own(self, multipliers: Array, bound_multipliers: Array) -> tuple[Array, Array, Array]:
+        """Return y (e,), u (i,) and z (n,) from multipliers of the program."""
+        scaled = multipliers / self.scales * self.weight
+        return scaled[self.e], scaled[self.i], bound_multipliers[self.free] * self.weight
+
+
+def _is_one(lower: Array, upper: Array) -> NDArray[np.bool_]:
+    """Return which bounds leave no room."""
+    with np.errstate(invalid="ignore"):
+        size = np.where(np.isfinite(lower), np.maximum(1.0, np.abs(lower)), 0.0)
+        return np.asarray(upper - lower <= NARROW * size)

@@ -1,0 +1,120 @@
+"""The public ways to make a robot: each reader of ``formats``, ending in a ``Robot``."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from torsor import formats
+from torsor.formats import DHLink, MDHLink
+from torsor.mechanism import Frame, Joint, Link
+from torsor.mechanism import assemble as assemble_mechanism
+from torsor.robot.robot import Robot
+
+__all__ = ["assemble", "from_dh", "from_mdh", "from_screws", "load"]
+
+EARTH = (0.0, 0.0, -9.81)
+
+
+def load(path: str | Path, base: str = "fixed", strict: bool | None = None) -> Robot:
+    """Return the robot in a file: URDF (.urdf), MJCF (.xml, needs ``torsor[mjcf]``) or TOML (.toml).
+
+    ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
+    v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
+    (True) or a warning (False); by default it is an error in TOML and a warning in URDF and MJCF, whose published files
+    often have one. Closed loops are read from TOML and from the equality constraints of MJCF.
+
+    Example:
+        >>> import tempfile, torsor
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     torsor.library.scara().save(folder + "/scara.toml")
+        ...     torsor.load(folder + "/scara.toml", base="floating").nv
+        10
+    """
+    return Robot.of(formats.read(path, base, strict))
+
+
+def from_dh(links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True) -> Robot:
+    """Return the serial robot of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
+
+    ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (document 001). A
+    last row with ``closes=-1`` is a joint back to the base: the chain is a loop.
+
+    Example:
+        >>> import torsor
+        >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
+        >>> torsor.from_dh([rod, rod], gravity=(0, -9.81, 0)).gravity_force([0.0, 0.0]).round(9).tolist()
+        [19.62, 4.905]
+        >>> torsor.from_dh([rod, rod, rod, torsor.DHLink(a=1.2, closes=-1)]).mobility().dof
+        1
+    """
+    return Robot.of(formats.read_dh(links, gravity, name, strict))
+
+
+def from_mdh(links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True) -> Robot:
+    """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
+
+    T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base): documents 002 and 003.
+    A row with ``closes`` is a joint of a closed loop that is cut (document 003, section 2.2), see ``MDHLink``.
+
+    Example:
+        >>> import torsor
+        >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]
+        >>> torsor.from_mdh(rows, gravity=(0, -9.81, 0)).gravity_force([0.0, 0.0]).round(9).tolist()
+        [14.715, 4.905]
+        >>> crank, rocker = torsor.MDHLink(-1, active=True), torsor.MDHLink(-1, d=1.0, mass=1.0)
+        >>> pin = [torsor.MDHLink(1, d=0.9, closes=4), torsor.MDHLink(2, d=0.8, joint="fixed")]
+        >>> four_bar = torsor.from_mdh([crank, torsor.MDHLink(0, d=0.4, mass=1.0), rocker, *pin])
+        >>> four_bar.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
+        [0.5, 0.242, 1.553]
+    """
+    return Robot.of(formats.read_mdh(links, gravity, name, strict))
+
+
+def from_screws(
+    home: Sequence[ArrayLike],
+    screws: Sequence[ArrayLike],
+    inertias: Sequence[ArrayLike],
+    gravity: ArrayLike = EARTH,
+    frame: Literal["space", "body"] = "space",
+    parents: Sequence[int] | None = None,
+    name: str = "robot",
+    strict: bool = True,
+) -> Robot:
+    """Return the robot of home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6) (document 000).
+
+    Link frame i is at its centre of mass, so G = diag(I, m 1), angular part first. Axes (omega, v) are in the space
+    frame at home, or in the link's own frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a
+    sliding joint, and omega . v is the pitch of a helical one. ``parents`` gives a tree; by default each link hangs on
+    the one before.
+
+    Example:
+        >>> import numpy as np, torsor
+        >>> home = np.eye(4)
+        >>> home[0, 3] = 0.5
+        >>> inertia = np.diag([0.1, 0.1, 0.1, 2.0, 2.0, 2.0])
+        >>> torsor.from_screws([home], [[0, 0, 1, 0, 0, 0]], [inertia]).mass_matrix([0.0]).round(9).tolist()
+        [[0.6]]
+    """
+    return Robot.of(formats.read_screws(home, screws, inertias, gravity, frame, parents, name, strict))
+
+
+def assemble(
+    name: str,
+    links: Sequence[Link],
+    joints: Sequence[Joint],
+    frames: Iterable[Frame] = (),
+    gravity: ArrayLike = EARTH,
+    base: str = "fixed",
+) -> Robot:
+    """Return the robot of links and joints made in Python, in any order. Fixed joints are merged.
+
+    Example:
+        >>> import torsor
+        >>> rod = torsor.Link("rod", mass=1.0, com=(0.5, 0, 0))
+        >>> pin = torsor.Joint("pin", "revolute", "ground", "rod")
+        >>> torsor.assemble("swing", [torsor.Link("ground"), rod], [pin]).nv
+        1
+    """
+    return Robot.of(assemble_mechanism(name, links, joints, frames, gravity, base=base))

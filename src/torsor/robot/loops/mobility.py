@@ -1,0 +1,176 @@
+"""What can move: degrees of freedom of a mechanism with loops, redundant equations, and what its drives control."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics.loops.constrained import Closing
+
+__all__ = ["Mobility", "Output", "analyse", "choose", "null_space", "quality", "valid_sets"]
+
+Array = NDArray[np.float64]
+
+# Singular values below this share of the largest are zero. Real mechanisms have 1e-4 and more; closing leaves 1e-12,
+# but where ways of assembly meet, only the root of that is known of the positions.
+RANK = 1e-5
+TRIED = 20_000  # sets of coordinates that are gone through; beyond, the best are built up one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What drives and output do to each other at one configuration (see ``Mobility``).
+
+    ``still`` (k, N) are directions of the active coordinates that leave the output at rest: a singularity of the first
+    kind, where the output loses directions. ``loose`` (k, 6 or 3) are velocities of the output with the active
+    coordinates held: a singularity of the second kind, where it gains some. ``dof`` is the number of its directions.
+    """
+
+    dof: int
+    still: Array
+    loose: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Mobility:
+    """What can move at one configuration.
+
+    ``dof`` is the number of degrees of freedom there, ``redundant`` how many of the ``equations`` of closure say
+    nothing new. ``uncontrolled`` (k, nv) are motions that the active coordinates leave free when they are held (a
+    singularity of the second kind, or too few drives); ``blocked`` (k, N) are directions of the active coordinates that
+    no motion has (they are more than the degrees of freedom, or the mechanism is at the end of a drive's range).
+    ``control`` is 1 where the active coordinates see all motions fully, and falls to 0 at a singularity of the second
+    kind: the least that they move by, of all motions of unit size. ``margin`` falls to 0 where the equations lose their
+    rank, and the mechanism may go on in several ways (a change point): the least singular value of the equations that
+    is not zero, in parts of the largest. ``output`` is what was asked for, or None.
+    """
+
+    dof: int
+    equations: int
+    redundant: int
+    uncontrolled: Array
+    blocked: Array
+    control: float
+    margin: float
+    output: Output | None = None
+
+    @property
+    def is_singular(self) -> bool:
+        """Whether motion is left when the active coordinates are held."""
+        return len(self.uncontrolled) > 0
+
+
+def null_space(A: Array, scale: float | None = None) -> Array:
+    """Return orthonormal rows that span the null space of A; ``scale`` (the largest, by default) is what zero is to."""
+    if not A.size:
+        return np.eye(A.shape[1])
+    _, values, V = np.linalg.svd(A)
+    size = max(values[0], 1e-300) if scale is None else scale
+    return np.asarray(V[np.count_nonzero(values > RANK * size) :])
+
+
+def analyse(A: Array, active: list[int], units: Array, J: Array | None = None) -> Mobility:
+    """Return the mobility where the Jacobian of the equations of closure is A (c x nv), both sides without units.
+
+    ``units`` (nv) are those of the coordinates; J (6 or 3 x nv) is the Jacobian of an output, without units as well.
+    """
+    motions = null_space(A)
+    dof, nv = motions.shape
+    seen = motions[:, active]  # of each motion, what the active coordinates do
+    free = null_space(seen.T, 1.0) if dof else np.zeros((0, 0))
+    blocked = null_space(seen, 1.0) if active else np.zeros((0, 0))
+    output = None if J is None else _output(J @ motions.T, seen, free, units[active])
+    uncontrolled = free @ motions * units
+    values = np.linalg.svd(A, compute_uv=False)[: nv - dof] if nv > dof else np.ones(1)
+    measures = _control(motions, active), float(values[-1] / values[0])
+    return Mobility(dof, len(A), len(A) - (nv - dof), uncontrolled, blocked * units[active], *measures, output)
+
+
+def _control(motions: Array, active: Sequence[int]) -> float:
+    """Return the least that the active coordinates move by, of all motions of unit size: 0 where some are unseen."""
+    if not len(motions):
+        return 1.0
+    if len(active) < len(motions):
+        return 0.0
+    return float(np.linalg.svd(motions[:, list(active)], compute_uv=False)[-1])
+
+
+def _output(J: Array, seen: Array, free: Array, units: Array) -> Output:
+    """Return what drives and output do to each other, from what the output (6 x k) and the drives do in k motions."""
+    stills = null_space(J, 1.0) if J.shape[1] else np.zeros((0, 0))
+    drives = stills @ seen  # of the motions that leave the output at rest
+    moved, loose = np.linalg.norm(drives, axis=1) > RANK, (J @ free.T).T
+    dof = J.shape[1] - len(stills)
+    return Output(dof, drives[moved] * units, loose[np.linalg.norm(loose, axis=1) > RANK])
+
+
+def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
+    """Return how good a configuration is to choose equations and coordinates at, the more the better.
+
+    Whether there are as many freedoms as active coordinates, the rank of A, and how far the mechanism is from moving
+    while its active coordinates are held.
+    """
+    rank = A.shape[1] - len(null_space(A))
+    passive = [k for k in range(A.shape[1]) if k not in active]
+    values = np.linalg.svd(A[:, passive], compute_uv=False) if A.size and passive else np.ones(1)
+    needed = min(rank, len(passive))
+    free = float(values[needed - 1] / values[0]) if needed and values[0] > 0 else 0.0
+    return A.shape[1] - rank == len(active), rank, free
+
+
+def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[int, ...], float]]:
+    """Return sets of coordinates that move the mechanism, as few as do, with their ``control``: the best first."""
+    motions = null_space(A)
+    dof = len(motions)
+    few = comb(len(candidates), dof) <= TRIED
+    sets = combinations(candidates, dof) if few else _exchanged(motions, candidates)
+    found = [(each, _control(motions, each)) for each in sets]
+    return sorted((each for each in found if each[1] > RANK), key=lambda each: -each[1])[:most]
+
+
+def _exchanged(motions: Array, candidates: list[int]) -> Iterator[tuple[int, ...]]:
+    """Return a good set, taken one by one, and those that differ from it in one coordinate."""
+    rest, best = motions[:, candidates].copy(), list[int]()
+    for _ in range(len(motions)):
+        k = int(np.argmax(np.linalg.norm(rest, axis=0)))
+        direction = rest[:, k] / max(float(np.linalg.norm(rest[:, k])), 1e-300)
+        rest = rest - np.outer(direction, direction @ rest)
+        best.append(candidates[k])
+    others = [k for k in candidates if k not in best]
+    swapped = ([*best[:i], k, *best[i + 1 :]] for i in range(len(best)) for k in others)
+    return (tuple(sorted(each)) for each in [best, *swapped])
+
+
+def choose(A: Array, active: list[int]) -> Closing:
+    """Return equations that are independent, and coordinates that move the mechanism: active ones, then others.
+
+    Each is the one that is farthest from those taken before (elimination with pivoting), so that what is solved later
+    is solved well.
+    """
+    rank = A.shape[1] - len(null_space(A))
+    scale = float(np.linalg.norm(A, 2)) if A.size else 0.0
+    # Dependent coordinates first: those that nobody drives, then those that are driven too.
+    order = [k for k in range(A.shape[1]) if k not in active], list(active)
+    rest, dependent = A.copy(), list[int]()
+    for group in order:
+        while len(dependent) < rank and group:
+            lengths = [float(np.linalg.norm(rest[:, k])) for k in group]
+            best = int(np.argmax(lengths))
+            if lengths[best] <= RANK * scale:
+                break
+            k = group.pop(best)
+            direction = rest[:, k] / lengths[best]
+            rest = rest - np.outer(direction, direction @ rest)
+            dependent.append(k)
+    rows, kept = A[:, dependent].copy(), list[int]()
+    for _ in range(rank):
+        lengths = [float(np.linalg.norm(row)) for row in rows]
+        best = int(np.argmax(lengths))
+        direction = rows[best] / lengths[best]
+        rows = rows - np.outer(rows @ direction, direction)
+        kept.append(best)
+    independent = tuple(k for k in range(A.shape[1]) if k not in dependent)
+    return Closing(tuple(sorted(kept)), independent, tuple(active))
