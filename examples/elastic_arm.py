@@ -1,4 +1,4 @@
-"""The simulation of document 004, section V: an arm with two rigid joints and an elastic one follows a sine.
+"""The simulation of Hua et al. 2022, section V: an arm with two rigid joints and an elastic one follows a sine.
 
 Prints the root mean square errors and draws the document's figures 3 to 8 as one picture:
 

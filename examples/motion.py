@@ -1,4 +1,4 @@
-"""The least-time motion of document 001, section 4.1: figures 4.2 to 4.4, beside the motion whose torques jump.
+"""The least-time motion of Barman 2020, section 4.1: figures 4.2 to 4.4, beside the motion whose torques jump.
 
 Prints times and switches, and draws all as one picture:
 

@@ -1,4 +1,4 @@
-"""The checks of document 002, section V: rates of the Stanford arm's joint forces, against backward differences.
+"""Rates of the Stanford arm's joint forces against backward differences (Guarino Lo Bianco 2009, section V).
 
 Prints the document's tables, the largest differences and the operation counts, and draws the move as one picture:
 

@@ -1,4 +1,4 @@
-"""One step of walking of least effort, with 55 degrees of freedom: document 001, chapter V, beside people who walk.
+"""One step of walking of least effort, with 55 degrees of freedom: Barman 2020, chapter V, beside people who walk.
 
 Prints figures of the stride, and draws curves, the body from three sides (human.png) and the walk in motion (.gif)
 beside each other:

@@ -1,4 +1,4 @@
-"""The controller of document 004: its two error equations, its Lyapunov function and its simulation."""
+"""The controller of Hua et al. 2022: its two error equations, its Lyapunov function and its simulation."""
 
 import importlib.util
 from dataclasses import replace

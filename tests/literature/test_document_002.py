@@ -1,4 +1,4 @@
-"""Forces, reactions and their rates are those of document 002's own equations, corrected."""
+"""Forces, reactions and their rates are those of Guarino Lo Bianco's own equations, corrected."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The library's mechanisms with loops against geometry, document 003 and the conservation of energy."""
+"""The library's mechanisms with loops against geometry, Khalil 2010 and the conservation of energy."""
 
 import importlib.util
 import json

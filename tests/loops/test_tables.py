@@ -1,4 +1,4 @@
-"""Loops in Denavit-Hartenberg tables: that of document 003, standard and modified ones, and mistakes in them."""
+"""Loops in Denavit-Hartenberg tables: that of Khalil 2010, standard and modified ones, and mistakes in them."""
 
 import json
 from collections.abc import Callable

@@ -261,7 +261,10 @@ def test_recursions_and_plain_rules_give_the_same_derivatives():
     node = Node(MotionModel(robot))
     weights = ca.SX(np.linspace(0.5, 1.5, 6))
     forces = ca.dot(weights, node.tau) + ca.sumsqr(node.tau_rate) * 1e-4
-    pairs = [(node.jacobian(forces), node.jacobian(forces, True)), (node.hessian(forces), node.hessian(forces, True))]
+    pairs = [
+        (node.derivatives(forces), node.derivatives(forces, True)),
+        (node.second_derivatives(forces), node.second_derivatives(forces, True)),
+    ]
     at = np.random.default_rng(0).uniform(-1, 1, node.u.numel())
     for mine, plain in pairs:
         a, b = (ca.Function("f", [node.u], [each])(at).full() for each in (mine, plain))

@@ -21,7 +21,7 @@ def made(name: str, **options: str) -> torsor.ParallelRobot:
 
 
 def target_robot() -> torsor.ParallelRobot:
-    """The Gough-Stewart platform of document 003's reference numbers."""
+    """The Gough-Stewart platform of Khalil's reference numbers."""
     table, rows = TARGET["leg"], []
     for k in range(3):
         mass, J = table["M"][k], np.array(table["J"][k])

@@ -1,4 +1,4 @@
-"""Elastic joints, geared motors on any link and moving bases give the reference numbers of documents 003 and 004."""
+"""Elastic joints, geared motors and moving bases give the reference numbers of Khalil 2010 and Hua et al. 2022."""
 
 import json
 from dataclasses import replace
@@ -10,12 +10,12 @@ import pytest
 import torsor
 from torsor.spatial import make_pose
 
-from .test_targets import assert_same, tree  # noqa: F401  # the tree of document 003
+from .test_targets import assert_same, tree  # noqa: F401  # the tree of Khalil 2010
 
 TARGETS = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())
 
 
-# Document 003, section 6: joints that are springs
+# Khalil 2010, section 6: joints that are springs
 
 
 def test_khalils_elastic_inverse_model_is_hybrid_dynamics_with_springs(tree):  # noqa: F811
@@ -37,7 +37,7 @@ def test_khalils_elastic_inverse_model_is_hybrid_dynamics_with_springs(tree):  #
     assert_same(tau, elastic["Gamma_rigid"], 1e-11)
 
 
-# Document 003, section 7: a base that moves
+# Khalil 2010, section 7: a base that moves
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_moving_base_direct_model_is_direct_dynamics(moving):
     assert_same(a[6:], data["qdd"], 1e-10)
 
 
-# Document 004: motors on any link
+# Hua et al. 2022: motors on any link
 
 
 @pytest.fixture(scope="module")

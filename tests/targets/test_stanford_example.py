@@ -1,4 +1,4 @@
-"""The example of document 002 runs, and prints the figures of the document and of the targets."""
+"""The example of Guarino Lo Bianco 2009 runs, and prints the figures of the document and of the targets."""
 
 import importlib.util
 import json

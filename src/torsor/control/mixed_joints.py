@@ -1,4 +1,4 @@
-"""Inverse-dynamics control of robots with any mix of rigid and elastic joints: document 004, section IV.
+"""Inverse-dynamics control of robots with any mix of rigid and elastic joints: Hua et al. 2022, section IV.
 
 Two loops. The load is driven by the torques tau_c; in elastic joints these come from springs, so tau_c says where the
 motors shall be; and the motors are driven there. The rates of that place are exact: they are differentiated through the
@@ -32,7 +32,7 @@ def mixed(
     K_D_motor: ArrayLike | None = None,
     Lambda_motor: ArrayLike | None = None,
 ) -> Controller:
-    """Return the inverse-dynamics controller of document 004 (eqs. 37-49), for rigid and elastic joints.
+    """Return the inverse-dynamics controller of Hua et al. 2022 (eqs. 37-49), for rigid and elastic joints.
 
     ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are numbers or one for each joint, ``K_D_motor`` and ``Lambda_motor`` one
     for each elastic joint. The tau (nv) is zero at elastic joints, which only their springs drive. With e = q_d - q,
@@ -48,7 +48,7 @@ def mixed(
 
     Rigid rows carry S theta'' + C_1 theta' in full. In elastic rows these terms (the spin of rotors against the turning
     of their carriers) are left out of theta_d, which with them would need the fourth rate of theta. They are zero where
-    no elastic joint turns the motor of an elastic joint, as in document 004's robot; elsewhere there is a warning, and
+    no elastic joint turns the motor of an elastic joint, as in Hua et al.'s robot; elsewhere there is a warning, and
     the equations above hold only as far as these terms are small beside the links' inertia. The springs must be linear
     and without damping.
 

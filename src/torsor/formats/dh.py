@@ -1,6 +1,6 @@
 """Denavit-Hartenberg tables: standard ones, and modified ones with Khalil and Kleinfinger's six parameters.
 
-Closed loops are written as in document 003, section 2.2: a joint of each is cut, and two frames are put where it was,
+Closed loops are written as in Khalil 2010, section 2.2: a joint of each is cut, and two frames are put where it was,
 one on either link. The row of the cut joint places the one; ``closes`` names the row that is the other.
 """
 
@@ -80,7 +80,7 @@ class MDHLink(_TableLink):
     Lengths in m, angles in rad; the coordinate adds to theta (revolute) or r (prismatic). ``active`` is Khalil's mu:
     True (or 1) where the joint is driven while loops are closed.
 
-    A joint that is cut (document 003, section 2.2) has two rows. The one places frame k on the link before the joint,
+    A joint that is cut (Khalil 2010, section 2.2) has two rows. The one places frame k on the link before the joint,
     and ``closes`` the other, a "fixed" row that places frame k + B on the link behind it. Its ``joint`` may be any kind
     of ``Loop`` but a rod; a row that is cut has no inertia and no coordinate.
 

@@ -1,4 +1,4 @@
-"""Screw axes and home poses: the product of exponentials of document 000."""
+"""Screw axes and home poses: the product of exponentials of the Lie-algebra notes."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""A human skeleton with 55 degrees of freedom: six of the whole body, spine, neck, arms and legs (document 001, ch. V).
+"""A human skeleton with 55 degrees of freedom: six of the whole body, spine, neck, arms and legs (Barman 2020, ch. V).
 
 x points to the left, y up, z forward, and all links have these axes when the body stands upright with its arms hanging.
 Joints with several axes are hinges one after the other, with massless links between. Segments are de Leva's, split

@@ -121,7 +121,7 @@ def slider_crank(
     return robot.with_loop("pin", "rod_end", "piston").with_active(["crank_joint"])
 
 
-# Of the links of document 003's five-bar: centre of mass over length, moments over mass and length squared.
+# Of the links of Khalil's five-bar: centre of mass over length, moments over mass and length squared.
 _SHARES = (
     ((0.14 / 0.3, 0.01 / 0.3), (1e-3, 10e-3, 11e-3), 1.2 * 0.3**2),
     ((0.19 / 0.4, -0.02 / 0.4), (1e-3, 12e-3, 13e-3), 0.8 * 0.4**2),
@@ -142,7 +142,7 @@ def five_bar(
 
     Two arms of a proximal and a distal bar turn about z at the origin and at (base, 0, 0); their ends are pinned
     together. ``masses`` are those of proximal and distal bar of the first arm and of the second, ``rotors`` the
-    inertias (kg m^2) of the drives. By default it is the example of document 003, with centres of mass beside the bars;
+    inertias (kg m^2) of the drives. By default it is the example of Khalil 2010, with centres of mass beside the bars;
     other lengths and masses scale it.
 
     Example:

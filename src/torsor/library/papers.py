@@ -15,7 +15,7 @@ __all__ = ["elastic_arm", "slide_link", "stanford", "two_link"]
 
 
 def two_link() -> Robot:
-    """Return the two-link arm of document 001, Tables 4.1 and 4.2: horizontal, so without gravity; 10 N m at most.
+    """Return the two-link arm of Barman 2020, Tables 4.1 and 4.2: horizontal, so without gravity; 10 N m at most.
 
     Example:
         >>> two_link().effort_limit.tolist()
@@ -26,7 +26,7 @@ def two_link() -> Robot:
 
 
 def slide_link() -> Robot:
-    """Return the slide with a swinging link of document 001, Tables 4.3 and 4.4: horizontal, so without gravity.
+    """Return the slide with a swinging link of Barman 2020, Tables 4.3 and 4.4: horizontal, so without gravity.
 
     The slide moves along z of the base, and the link turns about x of the base in the plane of y and z.
 
@@ -42,7 +42,7 @@ def slide_link() -> Robot:
 
 
 def stanford() -> Robot:
-    """Return the Stanford arm of document 002 (modified Denavit-Hartenberg), its third joint sliding.
+    """Return the Stanford arm of Guarino Lo Bianco 2009 (modified Denavit-Hartenberg), its third joint sliding.
 
     The printed table has lost a column of inertias. The values here complete it from the published standard-convention
     data of the same arm, turned into the modified frames, which match every number that is printed.
@@ -78,7 +78,7 @@ def stanford() -> Robot:
 
 
 def elastic_arm() -> Robot:
-    """Return the arm of document 004: a turning column, two parallel joints above it, and a spring in the last joint.
+    """Return the arm of Hua et al. 2022: a turning column, two parallel joints, and a spring in the last joint.
 
     Table I gives masses and inertias. Where the document is silent: joint 1 is vertical, joints 2 and 3 are horizontal;
     the links are 0.3, 0.3 and 0.25 m long with their centres of mass halfway; motor 1 is in the base, motors 2 and 3

@@ -71,7 +71,7 @@ class DriveEdits(Mechanism):
 
         ``stiffness`` K (N m/rad or N/m) is a number, or a law: a CasADi expression of one symbol, the deflection, or
         the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. A stiffness and a damping
-        of 0 take the spring away. Document 003, section 6, has such joints.
+        of 0 take the spring away. Khalil 2010, section 6, has such joints.
 
         Example:
             >>> import torsor

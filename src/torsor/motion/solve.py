@@ -119,7 +119,7 @@ def _solved(problem: "MotionProblem", start: Any, search: Search) -> MotionResul
 
 
 def _feasible(problem: "MotionProblem", x: Array, search: Search, began: float) -> MotionResult:
-    """Return a motion that keeps all bounds, whatever its objective (document 001, chapter V: J = const)."""
+    """Return a motion that keeps all bounds, whatever its objective (Barman 2020, chapter V: J = const)."""
     return _searched(problem, x, search, began, None, replace(problem.program, factor=0.0))
 
 

@@ -5,7 +5,7 @@ recursion, reaches the platform as the wrench G_i^T tau_i; with the platform's o
 
     F = F_p + sum of G_i^T tau_i = K^T Gamma          M = M_p + sum of G_i^T M_i G_i         K = J_p^-1
 
-(document 003, eqs. 59-66, and its (66) solved for Gamma without J_p). F is the model in the platform's own space. No
+(Khalil 2010, eqs. 59-66, and its (66) solved for Gamma without J_p). F is the model in the platform's own space. No
 matrix is larger than the coordinates of one leg, or than the platform's.
 """
 

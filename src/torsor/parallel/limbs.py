@@ -7,7 +7,7 @@ entries are zero (``robot.loops``), phi(R, p) = 0. With the platform's motion in
     phi'  = C Omega + P p'              A_q q' + A_x u = 0
 
 so that all that a leg needs is one small matrix A_q, which in the tip's axes is often triangular: that of a UPS leg is
-diagonal. Document 003, eqs. 63-65; here for every kind of joint.
+diagonal. Khalil 2010, eqs. 63-65; here for every kind of joint.
 """
 
 from functools import cache

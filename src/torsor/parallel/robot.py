@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 class ParallelRobot(Placed):
-    """Legs from the base to one moving platform, and their dynamics leg by leg (document 003, section 5).
+    """Legs from the base to one moving platform, and their dynamics leg by leg (Khalil 2010, section 5).
 
     ``platform`` is a Link; ``motion`` says how it may move against the base: "free" (6), "planar" (x, y, angle about
     z), "translation" (x, y, z), "spherical" or any other kind of joint. (A Robot may be given in its place: an open
@@ -87,7 +87,7 @@ class ParallelRobot(Placed):
     ) -> Array:
         """Return the forces (..., N) of the drives for a motion of the platform, in N and N m.
 
-        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), document 003, eq. 66. Of more drives than the platform has
+        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. Of more drives than the platform has
         freedoms the forces have the least sum of tau^2 / ``share`` (..., N).
 
         Example:
@@ -112,7 +112,7 @@ class ParallelRobot(Placed):
     ) -> Array:
         """Return what a motion takes in the platform's own space (..., 6): the wrench that would do it by itself.
 
-        The bracket of document 003, eq. 66: (moment, force) at the platform's origin in its axes, or forces along the
+        The bracket of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or forces along the
         coordinates of its motion. It is M acceleration + what is left without acceleration.
 
         Example:
@@ -159,7 +159,7 @@ class ParallelRobot(Placed):
         return found
 
     def jacobian(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
-        """Return J_p (..., 6, N): the platform's twist is J_p times the rates of the drives (document 003, eq. 60).
+        """Return J_p (..., 6, N): the platform's twist is J_p times the rates of the drives (Khalil 2010, eq. 60).
 
         With more drives than freedoms it is the left inverse of ``inverse_jacobian`` with the least squares.
 
@@ -186,7 +186,7 @@ class ParallelRobot(Placed):
         return found
 
     def leg_velocities(self, pose: ArrayLike, twist: ArrayLike, q: ArrayLike | None = None) -> Array:
-        """Return the velocities (..., nv) of all coordinates of the legs: q_i' = J_i^-1 J_vi V (document 003, eq. 62).
+        """Return the velocities (..., nv) of all coordinates of the legs: q_i' = J_i^-1 J_vi V (Khalil 2010, eq. 62).
 
         Example:
             >>> import torsor

@@ -38,7 +38,7 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None) -> R
 def from_dh(links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True) -> Robot:
     """Return the serial robot of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (document 001). A
+    ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (Barman 2020). A
     last row with ``closes=-1`` is a joint back to the base: the chain is a loop.
 
     Example:
@@ -55,8 +55,9 @@ def from_dh(links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "ro
 def from_mdh(links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True) -> Robot:
     """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 
-    T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base): documents 002 and 003.
-    A row with ``closes`` is a joint of a closed loop that is cut (document 003, section 2.2), see ``MDHLink``.
+    T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base)
+    (Khalil 2010, section 2.1).
+    A row with ``closes`` is a joint of a closed loop that is cut (Khalil 2010, section 2.2), see ``MDHLink``.
 
     Example:
         >>> import torsor
@@ -82,7 +83,7 @@ def from_screws(
     name: str = "robot",
     strict: bool = True,
 ) -> Robot:
-    """Return the robot of home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6) (document 000).
+    """Return the robot of home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6).
 
     Link frame i is at its centre of mass, so G = diag(I, m 1), angular part first. Axes (omega, v) are in the space
     frame at home, or in the link's own frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a

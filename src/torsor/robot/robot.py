@@ -34,7 +34,7 @@ class Robot(Looped):
 
         ``external`` (..., L, 6) is the wrench (moment, force) of the environment on each moving link, at its origin in
         its axes. tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion
-        (documents 000-003). Rotor inertias and friction are included.
+        (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included.
 
         Example:
             >>> import torsor
@@ -48,7 +48,7 @@ class Robot(Looped):
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
 
         a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by articulated bodies
-        (document 003, section 3.3.2). A joint that moves no inertia at all makes it infinite.
+        (Khalil 2010, section 3.3.2). A joint that moves no inertia at all makes it infinite.
 
         Example:
             >>> import torsor
@@ -73,7 +73,7 @@ class Robot(Looped):
         ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
         acceleration is wanted; of all others the acceleration is given in ``a`` and the force wanted. What is given for
         the wanted ones is ignored. None forced is inverse dynamics, all forced is direct dynamics, and the base of a
-        floating robot forced is the moving-base inverse model of document 003 (eqs. 89-100).
+        floating robot forced is the moving-base inverse model of Khalil 2010 (eqs. 89-100).
 
         Example:
             >>> import torsor
@@ -89,7 +89,7 @@ class Robot(Looped):
     def joint_wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return the reactions (..., L, 6): what each parent exerts on its link through the joint.
 
-        (moment, force) at the link's origin in the link's axes, in N m and N: documents 001 and 003. The component
+        (moment, force) at the link's origin in the link's axes, in N m and N (Barman 2020, Khalil 2010). The component
         along a joint's axis is what its drive, friction and rotor take together; the rest is carried by the bearings.
 
         Example:
@@ -242,7 +242,7 @@ class Robot(Looped):
         """Return (..., 6) of a link or named frame: (second rate of omega, jerk of its origin) in its own axes.
 
         ``j`` (..., nv) is the rate of a. They are the rates of what ``acceleration`` gives, as vectors seen from the
-        base; document 002, eqs. 5 and 8, for every joint.
+        base; Guarino Lo Bianco 2009, eqs. 5 and 8, for every joint.
 
         Example:
             >>> import torsor

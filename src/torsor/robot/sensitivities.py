@@ -72,7 +72,7 @@ class Sensitivities(Freeable):
         the world (``fixed_in="world"``) while q changes. There a force acts on the link's origin or, with ``points``
         (..., L, 3) in the links' axes, on that point of the link, as a weight does, and only the rest of the moment is
         a couple. By analytical recursion in O(n x depth), for every joint, with rotors, springs and friction (of
-        Coulomb's own law the jump at rest is left out); document 001, chapter III; Singh, Russell and Wensing 2022.
+        Coulomb's own law the jump at rest is left out); Barman 2020, chapter III; Singh, Russell and Wensing 2022.
 
         Example:
             >>> import torsor
@@ -147,7 +147,7 @@ class Sensitivities(Freeable):
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
 
-        Row (moment, force) of the reaction in the link's axes at its origin, column variable; document 001, ch. III.
+        Row (moment, force) of the reaction in the link's axes at its origin, column variable; Barman 2020, ch. III.
         ``fixed_in`` and ``points`` as in ``inverse_dynamics_derivatives``.
 
         Example:
@@ -193,8 +193,8 @@ class Sensitivities(Freeable):
 
         ``j`` (..., nv) is the rate of a. ``external_rate`` (..., L, 6) are the rates of the components of ``external``
         in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, any
-        number of them, and bring as many more rates of tau (external wrenches then have no higher ones). Document 002
-        (eqs. 3-21), for every joint, floating bases, rotors, springs, dampers and smooth friction, by one recursion.
+        number of them, and bring as many more rates of tau (external wrenches then have no higher ones).
+        Guarino Lo Bianco 2009 (eqs. 3-21), for every joint, floating bases, rotors, springs, dampers and smooth friction, by one recursion.
 
         Example:
             >>> import torsor

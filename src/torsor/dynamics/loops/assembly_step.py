@@ -1,6 +1,6 @@
 """Steps toward closed loops, and how closed and how far from singular a mechanism is.
 
-With the independent coordinates held, Newton's step of the dependent ones is -A_d^-1 phi (document 003, section 2.2).
+With the independent coordinates held, Newton's step of the dependent ones is -A_d^-1 phi (Khalil 2010, section 2.2).
 Errors are measured by the size of the mechanism, so that what is closed does not depend on it.
 """
 

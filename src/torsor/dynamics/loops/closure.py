@@ -5,7 +5,7 @@ both; the kind of the loop says which of its entries are zero (``robot.loops``).
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
-Document 003, section 2.2, eqs. 3-5; here with the fewest equations that a cut joint needs, by its kind.
+Khalil 2010, section 2.2, eqs. 3-5; here with the fewest equations that a cut joint needs, by its kind.
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ Forces that the loops pass on do no work along G, so that what the tree takes, p
 
     G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
 
-(document 003, eqs. 55-58). Where more coordinates are driven than are needed, of all forces that do it those with the
+(Khalil 2010, eqs. 55-58). Where more coordinates are driven than are needed, of all forces that do it those with the
 least tau^T share^-1 tau are found. The forces in the cut joints are the multipliers of A. One column of motion or force
 is solved for with A_d itself, without G: -A_x^T A_d^-T is what G^T does to forces of the dependent coordinates.
 """

@@ -4,7 +4,7 @@ With the equations of closure that are kept, phi(q) = 0 and A v = 0, the loops p
 
     M a + h = tau + A^T lambda        A a = -drift - 2 r A v - r^2 phi        h = C v + g + friction - J^T external
 
-(document 003, section 2.2; index 1: only accelerations are asked for). With X = M^-1 A^T and G = A X,
+(Khalil 2010, section 2.2; index 1: only accelerations are asked for). With X = M^-1 A^T and G = A X,
 
     a = a0 - X G^-1 (A a0 + drift + ...),   a0 = M^-1 (tau - h)
 

@@ -5,7 +5,7 @@ all by motion is plain inverse dynamics. Whatever is given, the equations of mot
 
     1. inverse dynamics with the unknown accelerations at zero gives the forces tau0;
     2. the unknown accelerations x solve M_ff x = tau_f - tau0_f, by elimination from the tips to the root (articulated
-       bodies, document 003, eqs. 36-54, without velocities, since step 1 has taken them up):
+       bodies, Khalil 2010, eqs. 36-54, without velocities, since step 1 has taken them up):
 
            U = I S,  D = S^T U + Ia,  u = r - S^T p      I, p: articulated inertia and force of the body
            to the parent go  I - U U^T / D  and  p + U u / D

@@ -7,7 +7,7 @@
 
 with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is
 the acceleration of the origin (what an accelerometer there feels); the base starts with a_0 = -g, so that gravity is
-felt by all. Luh, Walker and Paul 1980; document 003, eqs. 18-23; U after Khalil and Kleinfinger.
+felt by all. Luh, Walker and Paul 1980; Khalil 2010, eqs. 18-23; U after Khalil and Kleinfinger.
 """
 
 from collections.abc import Iterator

@@ -6,7 +6,7 @@ with it: with w_J the joint's own angular velocity, seen from the child,
     down:  (R^T x)' = R^T x' - w_J x (R^T x)              up:  (R x)' = R (x' + w_J x x)
 
 and all else is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. A
-body's wrench and its rate then cost the same. Order 1 is document 002 (eqs. 3-21) in other words, for trees and every
+body's wrench and its rate then cost the same. Order 1 is Guarino Lo Bianco 2009, eqs. 3-21, for trees and every
 kind of joint, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself.
 """
 

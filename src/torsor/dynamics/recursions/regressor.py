@@ -2,7 +2,7 @@
 
 A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. What each of them takes at one is
 a wrench, a column of Newton's and Euler's equations, and climbs to the joints above like any other. Rotor inertias and
-friction have a column each. Springs and motors are not among the parameters: what they take comes on top. Document 003,
+friction have a column each. Springs and motors are not among the parameters: what they take comes on top. Khalil 2010,
 section 3; Khalil and Dombre 2002. The energy of what a parameter is at one is its column of the energy regressor
 (Gautier and Khalil 1988), and force times velocity that of the power.
 """

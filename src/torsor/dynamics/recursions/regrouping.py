@@ -13,7 +13,7 @@ turns about, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in its join
 - where nothing before turns, three equal rotors of a ball joint show as the inertia of a ball;
 - joints of one coordinate share rotor inertia and friction.
 
-Document 003, section 3; Khalil and Bennis 1995; Gautier and Khalil 1990. The rules hold for every robot. They are
+Khalil 2010, section 3; Khalil and Bennis 1995; Gautier and Khalil 1990. The rules hold for every robot. They are
 complete for usual ones: ``base_parameters`` compares them with numbers.
 """
 

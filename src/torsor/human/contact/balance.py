@@ -5,7 +5,7 @@ give. With f their force and n their moment about the origin,
 
     x_zmp = n_z / f_y      z_zmp = -n_x / f_y
 
-is the point about which the ground exerts no moment across the vertical (document 001, section 5.2, y up). While both
+is the point about which the ground exerts no moment across the vertical (Barman 2020, section 5.2, y up). While both
 feet stand, the one in front takes a share s of the force, and of the moment
 
     n_F = s (n + (p_F - p) x f)      p = s p_F + (1 - s) p_R

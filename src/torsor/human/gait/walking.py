@@ -1,4 +1,4 @@
-"""Walking: one step of a human, or a stride, predicted by the least effort (document 001, chapter V).
+"""Walking: one step of a human, or a stride, predicted by the least effort (Barman 2020, chapter V).
 
 One step is repeated with left and right exchanged; where the sides differ, two steps repeat themselves. Torques are
 those with the ground's wrenches on the feet; the point of pressure stays within what stands, without divisions:

@@ -141,7 +141,7 @@ class Habits:
 
     @classmethod
     def none(cls) -> "Habits":
-        """Return mechanics alone: the ranges of the joints, and a knee that bends as in document 001."""
+        """Return mechanics alone: the ranges of the joints, and a knee that bends as in Barman 2020."""
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ __all__ = ["elastic_arm"]
 def elastic_arm(
     start: Any = (0.0, 0.3, 0.5), end: Any = (1.0, 0.9, -0.4), points: int = 24, torque: float = 30.0
 ) -> MotionProblem:
-    """Return the least time of the elastic arm of document 004 that leaves next to no vibration behind.
+    """Return the least time of the elastic arm of Hua et al. 2022 that leaves next to no vibration behind.
 
     ``start`` and ``end`` are the positions (3,) of the links (rad). There is a spring between the last motor and its
     link: nobody drives the link, whose equation of motion must hold (``Unactuated``). At both ends everything is at

@@ -1,4 +1,4 @@
-"""The motions of documents 001 and 002."""
+"""The motions of Barman 2020 and Guarino Lo Bianco 2009."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ VARIANTS = ("printed", "reordered", "without-offset")
 
 
 def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
-    """Return the least time of the two-link arm of document 001 from (0, -2) to (1, -1) rad, both at rest, with 10 N m.
+    """Return the least time of the two-link arm of Barman 2020 from (0, -2) to (1, -1) rad, both at rest, with 10 N m.
 
     Tables 4.1 and 4.2, eqs. 4.16 and 4.17. ``points`` is the number of control points of each joint (cubic splines),
     ``nodes`` that of the moments at which torques are looked at (ten a control point). With 30 points the least time
@@ -34,7 +34,7 @@ def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
 
 
 def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> MotionProblem:
-    """Return the motion of document 001's slide with a swinging link that takes little time and little effort.
+    """Return the motion of Barman's slide with a swinging link that takes little time and little effort.
 
     Tables 4.3 and 4.4, eqs. 4.18 and 4.19: the integral of (1 - u) + u (f1^2 + tau2^2) is least, ``u`` from 0 to 1,
     from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of what is printed is T = 0.64626 s
@@ -67,9 +67,9 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
 
 
 def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0) -> MotionProblem:
-    """Return the least time of the Stanford arm over the move of document 002, Table III, with limited force rates.
+    """Return the minimum-time move of Guarino Lo Bianco 2009, Table III (Stanford arm), with limited force rates.
 
-    Drives follow a torque no faster than they can: what document 002 computes force rates for. ``force`` (N m, N of the
+    Real drives limit the rate of their torque, the purpose of Guarino Lo Bianco 2009. ``force`` (N m, N of the
     slide) bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without
     acceleration, so that forces begin and end at what holds it. Splines are of degree 5, whose force rates are smooth.
 

@@ -4,7 +4,7 @@ Profiles and their rates at a node are w_d = T^-d B_d c, with few control points
 
     dw_d/dc = T^-d B_d      dw_d/dT = -d/T w_d      d2w_d/dc dT = -d/T T^-d B_d      d2w_d/dT2 = d (d + 1)/T^2 w_d
 
-carry derivatives of a node's terms to control points and to the duration (document 001, eq. 4.15, which leaves T out).
+carry derivatives of a node's terms to control points and to the duration (Barman 2020, eq. 4.15, which leaves T out).
 The kernels do what has T in it, and give derivatives by B_d c; ``carry`` does the rest.
 """
 

@@ -6,7 +6,7 @@ control point and ends at the last. Its rates are splines of lower degree,
 
     c_j' = p (c_{j+1} - c_j) / (t_{j+p+1} - t_{j+1})
 
-(de Boor 1978; document 001, section 4.1).
+(de Boor 1978; Barman 2020, section 4.1).
 """
 
 from dataclasses import dataclass

@@ -56,7 +56,7 @@ class Looped(LoopDerivatives):
         than move the mechanism, the motion is that of as many as do, and the forces have the least sum of tau^2 /
         ``share`` (..., N), or the least tau^T share^-1 tau of matrices (..., N, N), symmetric and positive. What nobody
         drives but moves on its own, such as a floating base or the link of an elastic joint, is active too: its force
-        is what it would take to move it so. Document 003, eqs. 55-57.
+        is what it would take to move it so. Khalil 2010, eqs. 55-57.
 
         Example:
             >>> import torsor
@@ -81,7 +81,7 @@ class Looped(LoopDerivatives):
         """Return the accelerations (..., N) of the active coordinates that forces (..., N) on them cause.
 
         Arguments as in ``constrained_inverse_dynamics``, whose inverse it is; a floating base that is active has the
-        force zero. ``method`` is "projection" on the motions of the closed mechanism (document 003, eq. 58), or
+        force zero. ``method`` is "projection" on the motions of the closed mechanism (Khalil 2010, eq. 58), or
         "multipliers", the same by other equations: those of all coordinates, with the forces of the loops (see
         ``closed_forward_dynamics``, which also holds where the active coordinates lose hold of the mechanism).
 

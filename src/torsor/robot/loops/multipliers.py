@@ -122,7 +122,7 @@ class Multiplied(Assembled):
     ) -> Array:
         """Return the accelerations (..., nv) of all coordinates that forces (..., nv) on them cause, loops closed.
 
-        M a + C v + g + friction - J^T external = tau + A^T lambda, with A a = -A' v (document 003, section 2.2). The
+        M a + C v + g + friction - J^T external = tau + A^T lambda, with A a = -A' v (Khalil 2010, section 2.2). The
         velocities (..., nv) satisfy A v = 0, see ``constrained_velocities``. No coordinate need be active, and dead
         points of the active ones are no trouble: only where the equations of closure lose their rank there is no
         answer. Without loops, it is ``forward_dynamics``.
