@@ -20,6 +20,7 @@ COMPILING = ["robot", "autodiff", "parallel", "simulation", "control", "identifi
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
     "hashing",
+    "deprecation",
     "errors",
     "checks",
     "spatial",

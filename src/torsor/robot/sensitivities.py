@@ -194,7 +194,8 @@ class Sensitivities(Freeable):
         ``j`` (..., nv) is the rate of a. ``external_rate`` (..., L, 6) are the rates of the components of ``external``
         in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, any
         number of them, and bring as many more rates of tau (external wrenches then have no higher ones).
-        Guarino Lo Bianco 2009 (eqs. 3-21), for every joint, floating bases, rotors, springs, dampers and smooth friction, by one recursion.
+        One recursion for every joint, floating bases, rotors, springs, dampers and smooth friction; order 1 is that of
+        Guarino Lo Bianco 2009, eqs. 3-21.
 
         Example:
             >>> import torsor

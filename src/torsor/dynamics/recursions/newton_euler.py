@@ -36,7 +36,7 @@ __all__ = [
 def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
     """Return (n, f) about the body's origin that its motion takes: Newton's and Euler's equations, and its rotors.
 
-    A rotor adds the rate of its spin momentum, h a + (w x h) v with v and a of its coordinate (Hua et al. 2022, eq. 25).
+    A rotor adds the rate of its spin momentum h a + (w x h) v with v and a of its coordinate (Hua et al. 2022, eq. 25).
     """
     Sigma, ms, m = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
     n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms

@@ -1,0 +1,43 @@
+"""Public names that were renamed: the old ones still work, with a DeprecationWarning that names the new one."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["renamed_argument", "renamed_names"]
+
+
+def renamed_names(module: str, names: Mapping[str, tuple[str, Any]]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module whose public names were renamed: {old: (new, object)}.
+
+    Example:
+        >>> getattr_of_module = renamed_names("torsor.motion", {"Old": ("motion.New", int)})
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     getattr_of_module("Old") is int
+        True
+        >>> str(caught[0].message)
+        'torsor.motion.Old is deprecated; use motion.New'
+    """
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        new, value = names[name]
+        warnings.warn(f"{module}.{name} is deprecated; use {new}", DeprecationWarning, stacklevel=2)
+        return value
+
+    return find
+
+
+def renamed_argument(where: str, old: str, new: str, given: Any, value: Any) -> Any:
+    """Return the value of an argument that was renamed: ``given`` under the old name, if it is not None, else ``value``.
+
+    Example:
+        >>> renamed_argument("MotionProblem", "yielding", "relaxation_order", None, ())
+        ()
+    """
+    if given is None:
+        return value
+    warnings.warn(f"{where}: {old}= is deprecated; use {new}=", DeprecationWarning, stacklevel=3)
+    return given
