@@ -31,7 +31,7 @@ def renamed_names(module: str, names: Mapping[str, tuple[str, Any]]) -> Callable
 
 
 def renamed_argument(where: str, old: str, new: str, given: Any, value: Any) -> Any:
-    """Return the value of an argument that was renamed: ``given`` under the old name, if it is not None, else ``value``.
+    """Return the value of an argument that was renamed: ``given`` under the old name if not None, else ``value``.
 
     Example:
         >>> renamed_argument("MotionProblem", "yielding", "relaxation_order", None, ())
