@@ -14,8 +14,8 @@ from torsor.identification import identify
 from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual
 from torsor.motion import MotionError, MotionProblem, MotionResult
 from torsor.parallel import Leg, ParallelRobot
+from torsor.robot.closed_loops import AssemblyError, Mobility
 from torsor.robot.load import assemble, from_dh, from_mdh, from_screws, load
-from torsor.robot.loops import AssemblyError, Mobility
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 from torsor.simulation import SimulationError, Trajectory, simulate

@@ -138,7 +138,7 @@ def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
         >>> vectors([[1, 2], [3, 4]], 2, "robot", "q").shape
         (2, 2)
     """
-    allowed, given = f"finite numbers of shape (..., {count})", _as_array(value)
+    allowed, given = f"(..., {count}) finite numbers", _as_array(value)
     if given is None:
         raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
     if given.ndim == 0 or given.shape[-1] != count:

@@ -31,12 +31,12 @@ def test_it_gives_what_the_virtual_machine_gives(name: str) -> None:
     (robot, q), algorithm = parallelograms() if name in LOOPS else tree(), ALGORITHMS[name]
     place = robot.link_names[-1] if algorithm.at_place else None
     forced = robot.coordinate_names[::2] if algorithm.hybrid else None
-    request, rng = robot._request(name, place, algorithm.external, forced), np.random.default_rng(2)
+    request, rng = robot.kernels.request(name, place, algorithm.external, forced), np.random.default_rng(2)
     given = [
         q if each in request.positions else rng.uniform(0.5, 1.5, size=(len(q), *shape))
         for each, shape in request.inputs(robot).items()
     ]
-    found, expected = (each._kernel(request)(*given) for each in (robot, robot.to(device="casadi")))
+    found, expected = (each.kernels.compiled(request)(*given) for each in (robot, robot.to(device="casadi")))
     if not isinstance(found, tuple):
         found, expected = (found,), (expected,)
     for ours, theirs in zip(found, expected, strict=True):

@@ -19,7 +19,7 @@ def options(name: str) -> dict:
 
 
 def inputs(name: str, external: bool = False) -> tuple[np.ndarray, ...]:
-    request = ROBOT._request(name, external=external, **options(name))
+    request = ROBOT.kernels.request(name, external=external, **options(name))
     shapes = request.arguments(ROBOT)
     q = ROBOT.integrate(ROBOT.neutral(), RNG.normal(size=ROBOT.nv))
     return tuple(q if each in request.positions else RNG.normal(size=shape) for each, shape in shapes.items())
@@ -33,8 +33,8 @@ def packed(value) -> list[np.ndarray]:
 @pytest.mark.parametrize("components", [False, True])
 def test_a_directional_derivative_is_the_limit_of_differences(name: str, components: bool) -> None:
     state, h = inputs(name), 1e-6
-    positions = ROBOT._request(name, **options(name)).positions
-    names = list(ROBOT._request(name, **options(name)).arguments(ROBOT))
+    positions = ROBOT.kernels.request(name, **options(name)).positions
+    names = list(ROBOT.kernels.request(name, **options(name)).arguments(ROBOT))
     curved = [each in positions and not components for each in names]
     tangents = [RNG.normal(size=ROBOT.nv if c else x.shape) for c, x in zip(curved, state, strict=True)]
 
@@ -59,7 +59,7 @@ def test_a_directional_derivative_is_the_limit_of_differences(name: str, compone
 def test_pushing_forward_and_pulling_back_are_adjoint(name: str) -> None:
     external = ALGORITHMS[name].external
     state = inputs(name, external)
-    request = ROBOT._request(name, external=external, **options(name))
+    request = ROBOT.kernels.request(name, external=external, **options(name))
     tangents = [RNG.normal(size=shape) for shape in request.tangents(ROBOT).values()]
     weights = tuple(RNG.normal(size=shape) for shape in request.results(ROBOT).values())
     value, change = ROBOT.jvp(name, state, tangents, external=external, **options(name))

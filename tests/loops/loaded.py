@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 import torsor
-from torsor.robot.loops.mobility import quality
+from torsor.robot.closed_loops.mobility import quality
 from torsor.spatial import from_rpy, make_pose
 
 from .mechanisms import chain, closed_chain, four_bar
@@ -109,7 +109,7 @@ def state(robot: torsor.Robot, q: np.ndarray, seed: int = 1) -> tuple[np.ndarray
 
 def used(robot: torsor.Robot) -> list[int]:
     """Which of the active coordinates say how the mechanism moves."""
-    return [k for k, index in enumerate(indices(robot)) if index in robot._closing.independent]
+    return [k for k, index in enumerate(indices(robot)) if index in robot.closure.driven_choice.independent]
 
 
 @cache

@@ -44,7 +44,7 @@ def inputs(robot: torsor.Robot, q: np.ndarray, name: str) -> tuple[list[np.ndarr
 
 def moved(robot: torsor.Robot, q: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Positions a step along ``integrate`` from q, closed by coordinates that are not among the independent ones."""
-    rest = [k for k in range(robot.nv) if k not in robot._closing.independent]
+    rest = [k for k in range(robot.nv) if k not in robot.closure.driven_choice.independent]
     q = robot.integrate(q, step)
     for _ in range(5):
         A, back = robot.closure_jacobian(q), np.zeros(robot.nv)
@@ -117,7 +117,7 @@ def test_rates_of_results_come_from_rates_of_all_active_coordinates() -> None:
     robot, q = mechanism("redundant")
     v, _, x, x_rate, _ = state(robot, q)
     dq, dv, da = robot.constrained_inverse_dynamics_derivatives(q, x, x_rate)
-    independent = [robot.coordinate_names[k] for k in robot._closing.independent]
+    independent = [robot.coordinate_names[k] for k in robot.closure.driven_choice.independent]
     spare = [k for k, name in enumerate(robot.active) if name not in independent]
     assert spare and not dq[:, spare].any() and not dv[:, spare].any() and not da[:, spare].any()
     _, expected = robot.jvp("constrained_inverse_dynamics", (q, x, x_rate, np.ones(2)), (v, x_rate, x, None))

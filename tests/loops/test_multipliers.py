@@ -5,7 +5,7 @@ import pytest
 
 import torsor
 from torsor import library
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 
 from .mechanisms import EQUATIONS, KINDS, closed_chain, slider_crank
 
@@ -81,7 +81,9 @@ def test_equations_are_those_that_are_independent_at_each_state() -> None:
         return robot.with_coupling("gear", {"crank_joint": 1.0, "rocker_joint": -1.0})
 
     good, poor = pair(), pair()
-    poor.__dict__["_kept"] = Closing((0, 1), scales=tuple(poor._scales[:2]))  # dependent where all bars are in line
+    # Equations that are dependent where all bars are in line.
+    choice = ClosureChoice((0, 1), scales=tuple(poor.closure._equation_scales[:2]))
+    poor.closure.__dict__["independent_equations"] = choice
     angle = np.array([1.0, 0.5, 1e-4, 0.0])[:, None]
     q = angle * [1, -1, 1]
     v, tau = np.array([1.0, -1.0, 1.0]), np.array([0.3, 0.0, 0.1])

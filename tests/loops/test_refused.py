@@ -57,7 +57,7 @@ def test_equations_that_hold_only_some_configurations_are_seen() -> None:
     if robot.mobility(stiff).dof != 0:
         stiff = robot.closed_positions([-1.700041, 2.421466, -2.78088, 2.421466])
     assert robot.mobility(stiff).dof == 0 and robot.mobility(q).dof == 1
-    with pytest.raises(torsor.ModelError, match="spare elsewhere hold it there"):
+    with pytest.raises(torsor.ModelError, match="redundant elsewhere hold it there"):
         robot.constrained_velocities(stiff, [1.0])
     tau = [1.0, 0.0, 0.0, 0.0]
     for batch in ([q, stiff], [stiff, q]):

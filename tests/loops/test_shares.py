@@ -56,7 +56,7 @@ def test_a_matrix_of_shares_is_felt_by_loops_and_derivatives() -> None:
     def there(step: float) -> np.ndarray:
         at = robot.integrate(q, step * move)
         for _ in range(4):
-            rest = [k for k in range(7) if k not in robot._closing.independent]
+            rest = [k for k in range(7) if k not in robot.closure.driven_choice.independent]
             back = np.zeros(7)
             back[rest] = -np.linalg.solve(robot.closure_jacobian(at)[:, rest], robot.closure_error(at))
             at = robot.integrate(at, back)

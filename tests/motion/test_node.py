@@ -31,4 +31,4 @@ def test_one_trace_serves_all_places() -> None:
     node = Node(MotionModel(robot))
     for name in robot.link_names:
         node.pose(name), node.velocity(name)
-    assert [request.name for request in robot._functions] == ["poses", "velocities"]
+    assert [request.name for request in robot.kernels._functions] == ["poses", "velocities"]

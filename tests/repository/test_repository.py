@@ -173,8 +173,8 @@ def test_every_method_of_a_robot_has_an_example() -> None:
     for name, method in inspect.getmembers(torsor.Robot, inspect.isfunction):
         if not name.startswith("_") and method.__module__ in (
             "torsor.robot.robot",
-            "torsor.robot.computing",
-            "torsor.robot.parameters",
+            "torsor.robot.kernels",
+            "torsor.robot.inertial",
             "torsor.mechanism.edit",
             "torsor.mechanism.edit_drives",
         ):

@@ -9,7 +9,7 @@ from scipy.integrate import quad, solve_ivp
 
 import torsor
 from torsor import library
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism import Joint, Link
 from torsor.spatial import make_pose
 
@@ -214,7 +214,8 @@ def test_equations_are_chosen_anew_where_those_that_are_kept_become_dependent(pa
     fall = torsor.simulate(geared, q, **settings)
     assert fall.q[-1, 0] < -1.0  # it went through
     poor = robot.with_coupling("gear", {"crank_joint": 1.0, "rocker_joint": -1.0})
-    poor.__dict__["_kept"] = poor._with_units(Closing((0, 1), scales=tuple(poor._scales[:2])))
+    choice = ClosureChoice((0, 1), scales=tuple(poor.closure._equation_scales[:2]))
+    poor.closure.__dict__["independent_equations"] = poor.closure._with_scales(choice)
     np.testing.assert_allclose(torsor.simulate(poor, q, **settings).q, fall.q, atol=1e-8)
     many = torsor.simulate(poor, np.stack([q, q * 0.8]), **settings)  # each rollout has its own choice
     np.testing.assert_allclose(many.q[0], fall.q, atol=1e-8)

@@ -91,6 +91,7 @@ def node_of(robot: Robot, name: str, options: dict[str, Any]) -> Node:
     """Return a method of a robot as such a function."""
     if not isinstance(robot, Robot):
         raise ModelError(describe(f"{robot!r} has no methods to differentiate", allowed="a Robot"))
-    request = robot._request(name, **options)
+    kernels = robot.kernels
+    request = kernels.request(name, **options)
     shapes = list(request.inputs(robot).values()), list(request.outputs(robot).values())
-    return Node(robot._function(request), *shapes, call=robot.to(dtype="float64")._kernel(request))
+    return Node(kernels.traced(request), *shapes, call=kernels.exact.compiled(request))

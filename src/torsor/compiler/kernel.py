@@ -36,7 +36,6 @@ def compile(
     inputs: Sequence[Shape] | None = None,
     outputs: Sequence[Shape] | None = None,
     width: int | None = None,
-    key: str | None = None,
 ) -> "Kernel":
     """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
 
@@ -45,8 +44,7 @@ def compile(
     virtual machine, which starts at once and is much slower. ``threads`` shares large batches among as many threads,
     with the same result to the last bit. ``inputs`` and ``outputs`` are the shapes of one state's arrays where they
     are not those of CasADi's matrices. ``width`` is the number of states that are computed side by side; by default
-    what the machine's vectors hold. ``key`` names the code in the cache where the caller knows a quicker name than the
-    hash of all operations.
+    what the machine's vectors hold.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -63,7 +61,7 @@ def compile(
         raise ValueError(f"width is {width!r}; allowed: {', '.join(map(str, WIDTHS))}, or None")
     if type(threads) is not int or threads < 1:
         raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
-    return Kernel(function, dtype, device, threads, inputs, outputs, width, key)
+    return Kernel(function, dtype, device, threads, inputs, outputs, width)
 
 
 def dtype_name(dtype: Any) -> str:

@@ -45,15 +45,17 @@ def make_code(
     key: str | None,
     quick: bool = False,
 ) -> list[bytes]:
-    """Return the object code of a function, from the cache if it is there; ``key`` is another name to keep it under.
+    """Return the object code of a function, and store it on disk.
 
-    ``quick`` as in ``native.emit``.
+    It is stored under ``key``, under which the caller has looked already; without a key, under a hash of all
+    operations, and it is looked for there first. ``quick`` as in ``native.emit``.
     """
     program = read_program(function)
-    key = key or _key(program, inputs, outputs, dtype, width)
-    kept = recall(key)
-    if kept is not None:
-        return kept.code
+    if key is None:
+        key = _key(program, inputs, outputs, dtype, width)
+        stored = recall(key)
+        if stored is not None:
+            return stored.code
     axes = tuple(len(shape) for shape in (*inputs, *outputs))
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):

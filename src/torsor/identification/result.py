@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.identification.measurements import Measurements, checked
-from torsor.robot.parameters import BaseParameters
+from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 

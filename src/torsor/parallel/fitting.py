@@ -15,9 +15,9 @@ from torsor.parallel.legs import Leg
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.singular import moving
+from torsor.robot.closed_loops.mobility import RANK, choose
+from torsor.robot.closed_loops.search import CLOSED, Space
 from torsor.robot.load import assemble
-from torsor.robot.loops.assembly import CLOSED, Space
-from torsor.robot.loops.mobility import RANK, choose
 from torsor.robot.robot import Robot
 
 __all__ = ["HOME", "Look", "fit", "placed"]

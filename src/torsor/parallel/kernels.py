@@ -1,6 +1,5 @@
 """How a parallel robot computes: its functions are traced leg by leg when first needed, compiled and kept."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler import Kernel, OperationCount, compile, compiler_fingerprint, count_operations, recall
+from torsor.compiler import Kernel, OperationCount, Signature, count_operations
 from torsor.dynamics import fingerprint
 from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree
@@ -29,7 +28,7 @@ from torsor.parallel.rules import RULES
 from torsor.parallel.singular import legs, moving, platforms
 from torsor.parallel.sizes import length_of
 from torsor.parallel.trigonometry import Known, without_trigonometry
-from torsor.robot.computing import Target
+from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
 
 __all__ = ["Assembled"]
@@ -234,16 +233,12 @@ class Assembled(Part):
         return ca.vertcat(*parts), known
 
     @cached_property
-    def _functions(self) -> dict[Asked, ca.Function]:
-        return {}
+    def kernels(self) -> Kernels:
+        """The compiled functions."""
+        return Kernels(self.target, self._identity)
 
-    @cached_property
-    def _kernels(self) -> dict[Asked, Kernel]:
-        return {}
-
-    @cached_property
-    def _key(self) -> str:
-        """What all functions of this robot depend on."""
+    def _identity(self) -> str:
+        """Return a hash of everything that all functions depend on."""
         limbs = []
         for leg, limb in zip(self.legs, self._parts.limbs, strict=True):
             places = leg.base.tobytes(), leg.at.tobytes(), limb.tip.link, limb.tip.pose.tobytes()
@@ -254,28 +249,19 @@ class Assembled(Part):
         return fingerprint(self.carriage, limbs, signs, *home, source_hash("parallel"))
 
     def _function(self, asked: Asked) -> ca.Function:
-        if asked not in self._functions:
-            kernel = self._kernels.get(asked)
-            self._functions[asked] = self._trace(asked) if kernel is None else kernel.function
-        return self._functions[asked]
+        return self.kernels.function(asked, lambda: self._trace(asked))
 
     def _kernel(
         self, name: str, fused: bool = False, external: bool = False, checked: bool = False, leg: int | None = None
     ) -> Kernel:
         asked = Asked(name, fused, external, checked, leg)
-        if asked not in self._kernels:
-            sizes = self._sizes(asked)
+
+        def shapes(_: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
             names, outputs = self._signature(asked)
-            shapes = {"inputs": [(sizes[each],) for each in names], "outputs": outputs}
-            settings: dict[str, Any] = vars(self.target) | shapes
-            digest = hashlib.sha256(f"{self._key} {asked} {self.target.dtype}".encode() + compiler_fingerprint())
-            key = digest.hexdigest()
-            kept = recall(key) if self.target.device == "cpu" else None
-            if kept is not None:
-                self._kernels[asked] = Kernel(kept, **settings)
-            else:
-                self._kernels[asked] = compile(self._function(asked), **settings, key=key)
-        return self._kernels[asked]
+            sizes = self._sizes(asked)
+            return [(sizes[each],) for each in names], outputs
+
+        return self.kernels.kernel(asked, lambda: self._trace(asked), shapes)
 
     @cached_property
     def _exact(self) -> Self:

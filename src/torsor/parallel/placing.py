@@ -11,7 +11,7 @@ from torsor.parallel.fitting import Look
 from torsor.parallel.inputs import broadcast, numbers
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.trials import drive_units, tells_by_itself
-from torsor.robot.loops.assembly import CLOSED, NEAREST, Closer
+from torsor.robot.closed_loops.search import CLOSED, NEAREST, Closer
 
 __all__ = ["Placed"]
 

@@ -11,7 +11,7 @@ from torsor.parallel.inputs import numbers
 from torsor.parallel.placing import Placed
 from torsor.parallel.rules import RULES, Rule
 from torsor.parallel.workspace import Workspace, explore, grid
-from torsor.robot.loops.closed import OPEN
+from torsor.robot.closed_loops.closure import OPEN
 from torsor.robot.robot import Robot
 
 __all__ = ["ParallelRobot"]

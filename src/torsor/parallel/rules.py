@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torsor.parallel import decomposition, trials
-from torsor.robot.loops.assembly import NEAREST
+from torsor.robot.closed_loops.search import NEAREST
 
 __all__ = ["RULES", "Rule"]
 

@@ -1,57 +1,31 @@
-"""A robot some of whose numbers are inputs: masses, centres of mass, inertias, lengths, gravity, friction."""
+"""Parametric robots: masses, centres of mass, inertias, lengths, gravity or friction as inputs of every algorithm."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import frozen_array
 from torsor.dynamics import ALGORITHMS, Request
-from torsor.mechanism.free import Free, Number, free_numbers, paths_of, read_number, with_numbers
-from torsor.mechanism.values import frozen_array
-from torsor.robot.differentiation import Differentiable, Loads
+from torsor.mechanism import Mechanism
+from torsor.mechanism.free import Free, Number, paths_of, read_number, with_numbers
+from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.derivatives import Loads, check_count, jvp, vjp
 
-__all__ = ["Freeable", "Parametric"]
+__all__ = ["Parametric"]
 
 Array = NDArray[np.float64]
-R = TypeVar("R", bound="Freeable")
-
-
-class Freeable(Differentiable):
-    """A robot whose numbers can be made inputs."""
-
-    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> "Parametric[Self]":
-        """Return the robot with some of its numbers as inputs of its methods, with derivatives by them.
-
-        Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
-        "joints.JOINT.origin" (3, where the child's frame is in the parent's), ".turn" (3, a rotation vector behind the
-        placement's own rotation), ".point" (3, where the axis passes, in the child's axes), ".rotor_inertia",
-        ".coulomb", ".viscous", ".stiffness"; and "gravity" (3). LINK and JOINT are names or indices; ".x" or ".xy"
-        behind a path means one component. A link is one with all that fixed joints weld to it. A mapping gives the
-        numbers names of their own, and {path: share} in place of a path is one number that moves several, as a
-        Denavit-Hartenberg length does: 0 for the robot as it is.
-
-        Example:
-            >>> import torsor
-            >>> robot = torsor.library.two_link()
-            >>> model = robot.parametric(["links.link2.mass", "joints.joint2.origin.x"])
-            >>> p, state = model.values, ([0.1, 0.2], [1.0, 0.0], [0.0, 0.0])
-            >>> bool(np.allclose(model.inverse_dynamics(*state, p), robot.inverse_dynamics(*state)))
-            True
-            >>> model.derivatives("inverse_dynamics", *state, p).shape
-            (2, 2)
-        """
-        return Parametric(self, free_numbers(self, paths))
+R = TypeVar("R", bound=Mechanism)
 
 
 class Parametric(Generic[R]):
-    """A robot whose methods take numbers p (..., k) of its own as one argument more, behind the others.
+    """A robot whose methods take some of its numbers, p (..., k), as their last argument. See ``Robot.parametric``.
 
-    ``names`` are those of the numbers, ``values`` (k,) what they are for the robot itself. Every method of a robot that
-    is an algorithm is here by its name: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``, with
-    ``external``, ``external_rate``, ``fixed_in``, ``points`` and ``higher`` as there, and ``place``, ``forced`` and
-    ``order`` as in ``Robot.function``. Made by ``Robot.parametric``.
+    ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
+    a method: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``, with ``external``, ``external_rate``,
+    ``fixed_in``, ``points`` and ``higher`` as there, and ``place``, ``forced`` and ``order`` as in ``Robot.function``.
 
     Example:
         >>> import torsor
@@ -62,8 +36,8 @@ class Parametric(Generic[R]):
         [[29.43], [58.86]]
     """
 
-    def __init__(self, robot: R, free: tuple[Free, ...]):
-        self.robot, self._free = robot, free
+    def __init__(self, robot: R, closure: LoopClosure, free: tuple[Free, ...]):
+        self.robot, self._closure, self._free = robot, closure, free
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,7 +67,7 @@ class Parametric(Generic[R]):
 
         def method(*values: ArrayLike, **options: Any) -> Any:
             request, given = self._asked(name, values, options, "value")
-            return self.robot._kernel(request)(*given)
+            return self._closure.kernels.compiled(request)(*given)
 
         method.__name__ = name
         return method
@@ -101,17 +75,17 @@ class Parametric(Generic[R]):
     def _asked(
         self, name: str, values: Sequence[ArrayLike], options: dict[str, Any], form: str
     ) -> tuple[Request, list[Any]]:
-        """Return what is asked for and all arguments, loads before p."""
+        """Return the request of a call and all its arrays, loads before p."""
         options = dict(options)
         higher = list(options.pop("higher", ()))
         if higher:
             options["order"] = 1 + len(higher)
         arrays = {each: options.pop(each, None) for each in ("external", "external_rate", "points")}
         keeps, loads = Loads(fixed_in=options.pop("fixed_in", "link"), **arrays).given(self.robot, name)
-        by = ("p",) if form == "jacobian" else ()
-        request = self.robot._request(name, external=keeps, **options, free=self._free, form=form, by=by)
+        by, kernels = ("p",) if form == "jacobian" else (), self._closure.kernels
+        request = kernels.request(name, external=keeps, **options, free=self._free, form=form, by=by)
         given = [*values[:-1], *higher, *loads, *values[-1:]]
-        self.robot._counted(name, "inputs", given, self.robot._shapes_of(request)[0])
+        check_count(self.robot, name, "inputs", given, kernels.shapes(request).arguments)
         return request, given
 
     def derivatives(self, name: str, *values: ArrayLike, **options: Any) -> Any:
@@ -126,7 +100,7 @@ class Parametric(Generic[R]):
             [[9.81]]
         """
         request, given = self._asked(name, values, options, "jacobian")
-        return self.robot._kernel(request)(*given)
+        return self._closure.kernels.compiled(request)(*given)
 
     def jvp(self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Any], **options: Any) -> Any:
         """Return what ``Robot.jvp`` does, with p the last of the inputs and its change the last tangent.
@@ -138,7 +112,8 @@ class Parametric(Generic[R]):
             >>> change.round(9).tolist()
             [9.81]
         """
-        return self.robot.jvp(name, inputs, tangents, **options, free=self._free)
+        components = options.pop("components", False)
+        return jvp(self._closure, name, inputs, tangents, components, options | {"free": self._free})
 
     def vjp(self, name: str, inputs: Sequence[ArrayLike], cotangents: Any, **options: Any) -> Any:
         """Return what ``Robot.vjp`` does, with p the last of the inputs and the gradient by it the last of all.
@@ -150,7 +125,8 @@ class Parametric(Generic[R]):
             >>> dp.round(9).tolist()
             [9.81]
         """
-        return self.robot.vjp(name, inputs, cotangents, **options, free=self._free)
+        components = options.pop("components", False)
+        return vjp(self._closure, name, inputs, cotangents, components, options | {"free": self._free})
 
     def function(self, name: str, **options: Any) -> Any:
         """Return the CasADi function behind a method, p being its last input.
@@ -160,7 +136,7 @@ class Parametric(Generic[R]):
             >>> torsor.library.two_link().parametric(["gravity"]).function("gravity_force")
             Function(gravity_force:(q[2],p[3])->(gravity_force[2]) SXFunction)
         """
-        return self.robot._function(self.robot._request(name, **options, free=self._free))
+        return self._closure.kernels.traced(self._closure.kernels.request(name, **options, free=self._free))
 
     def at(self, p: ArrayLike) -> R:
         """Return the robot that has the numbers p (k,): an ordinary one, which can be saved and changed.

@@ -1,24 +1,53 @@
-"""The robot: a mechanism that computes. Each method is an algorithm of ``dynamics``."""
+"""Robot: every public method with its docstring. The work is in the functions that the methods call."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.robot.loops import Looped
+from torsor.checks import one_of, vectors
+from torsor.compiler import OperationCount, count_operations
+from torsor.dynamics import Algorithm, parameter_names, parameters
+from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.errors import ModelError, describe
+from torsor.formats.saving import write
+from torsor.mechanism import Mechanism, edit, edit_drives, edit_loops
+from torsor.mechanism.free import free_numbers
+from torsor.robot.closed_loops.assembly import assemble, closed_positions
+from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.constrained import constrained, driven
+from torsor.robot.closed_loops.mobility import Mobility
+from torsor.robot.closed_loops.multipliers import by_multipliers
+from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
+from torsor.robot.export import export_c
+from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
+from torsor.robot.kernels import RobotKernels, Target
+from torsor.robot.parametric import Parametric
 
 __all__ = ["Robot"]
 
 Array = NDArray[np.float64]
+Three = tuple[Array, Array, Array]
 
 
-class Robot(Looped):
-    """A tree of links and joints with its dynamics.
+@dataclass(frozen=True, eq=False, repr=False)
+class Robot(Mechanism):
+    """A mechanism (links, joints, drives, loops) with its compiled dynamics.
 
-    Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws`` and ``torsor.library``. SI units, radians.
-    Arrays have any leading axes, which broadcast: ``q`` is (..., nq), ``v``, ``a`` and forces are (..., nv). Spatial
-    vectors have the angular part first. ``external`` is (..., L, 6): the wrench (moment, force) that the environment
-    exerts on each moving link, at the link's origin, in the link's axes.
+    Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` and ``torsor.library``. SI
+    units, radians. Arrays have any leading axes, which broadcast: ``q`` is (..., nq), ``v``, ``a`` and forces are
+    (..., nv). Spatial vectors have the angular part first. ``external`` is (..., L, 6): the wrench (moment, force) that
+    the environment exerts on each moving link, at the link's origin, in the link's axes.
+
+    A robot is frozen. ``kernels`` holds its compiled functions, ``closure`` what is computed once about its loops.
+    Derivatives of closed mechanisms are by the active coordinates, as the columns: dq along the closed mechanism, which
+    follows them, dv by their velocities with the positions held, and so on. Where more coordinates are active than are
+    needed, the columns of the redundant ones are zero.
 
     Example:
         >>> import torsor
@@ -26,6 +55,161 @@ class Robot(Looped):
         >>> robot.inverse_dynamics([0.3, -1.2], [1.1, -0.7], [2.0, 3.5]).round(6).tolist()
         [1.129562, 0.643878]
     """
+
+    target: Target = field(default=Target(), compare=False)
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Self:
+        """Return the robot of a mechanism."""
+        return cls(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
+
+    @cached_property
+    def kernels(self) -> RobotKernels:
+        """The compiled functions."""
+
+        def choice(algorithm: Algorithm) -> ClosureChoice:
+            return self.closure.choice(algorithm)
+
+        return RobotKernels(self, self.target, choice)
+
+    @cached_property
+    def closure(self) -> LoopClosure:
+        """Scales, a reference configuration and independent equations of the loops."""
+        return LoopClosure(self.kernels)
+
+    def _derivatives(
+        self,
+        name: str,
+        values: tuple[ArrayLike, ...],
+        external: ArrayLike | None,
+        fixed_in: str,
+        points: ArrayLike | None,
+        **options: Any,
+    ) -> Three:
+        if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
+            found: Any = self.kernels.call(name, *values)
+        else:
+            found = self._loaded(name, values, Loads(external, fixed_in, points), options)
+        three: Three = found
+        return three
+
+    def _rates(
+        self,
+        name: str,
+        values: tuple[ArrayLike, ...],
+        higher: Iterable[ArrayLike],
+        external: ArrayLike | None,
+        external_rate: ArrayLike | None,
+    ) -> tuple[Array, ...]:
+        if type(higher) is tuple and not higher and external is None and external_rate is None:
+            found: Any = self.kernels.call(name, *values)
+        elif isinstance(higher, str) or not isinstance(higher, Iterable):
+            text = f"higher of {name} is {higher!r}"
+            raise ModelError(describe(text, where=self.name, allowed="a list of arrays (..., nv)"))
+        else:
+            more, loads = tuple(higher), Loads(external, external_rate=external_rate)
+            found = self._loaded(name, (*values, *more), loads, {"order": 1 + len(more)})
+        results: tuple[Array, ...] = found
+        return results
+
+    def _loaded(self, name: str, values: tuple[ArrayLike, ...], loads: Loads, options: dict[str, Any]) -> Any:
+        keeps, given = loads.given(self, name)
+        return self.kernels.compiled(self.kernels.request(name, external=keeps, **options))(*values, *given)
+
+    # Target, files and functions
+
+    def to(self, dtype: Any = None, device: str | None = None, threads: int | None = None) -> Self:
+        """Return the same robot whose methods compute elsewhere; what is not given stays.
+
+        ``dtype`` is float64 or float32, ``threads`` the number of threads that large batches are shared among,
+        ``device`` is cpu (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state
+        takes far longer).
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
+            dtype('float32')
+        """
+        return replace(self, target=self.target.changed(self.name, dtype, device, threads))
+
+    def save(self, path: str | Path) -> None:
+        """Write the robot as TOML (.toml), which ``torsor.load`` reads back equal, or as URDF (.urdf) or MJCF (.xml).
+
+        As URDF and MJCF it has the same dynamics, as far as the format can say it: a ``ModelWarning`` names what is
+        not written, and a ``ModelError`` what cannot be. See ``formats.write_urdf`` and ``formats.write_mjcf``.
+
+        Example:
+            >>> import tempfile, torsor
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     torsor.library.two_link().save(folder + "/arm.toml")
+            ...     torsor.load(folder + "/arm.toml") == torsor.library.two_link()
+            ...     torsor.library.seven_axis_arm().save(folder + "/arm.urdf")
+            ...     torsor.load(folder + "/arm.urdf").nv
+            True
+            7
+        """
+        write(self, path)
+
+    def export_c(
+        self,
+        path: str | Path,
+        names: Sequence[str] = ("inverse_dynamics",),
+        dtype: str = "float64",
+        place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
+    ) -> list[Path]:
+        """Write algorithms as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
+
+        ``names`` are those of the methods; one of a link or frame is written as "jacobian:hand". ``name`` is that of
+        the files and of the library, ``prefix`` what the names of the C functions begin with: several robots in one
+        program need both. The code does not allocate, has no state and calls libm only: it is meant for controllers.
+
+        Example:
+            >>> import tempfile, torsor
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     [path.name for path in torsor.library.two_link().export_c(folder, ["inverse_dynamics"], name="arm")]
+            ['arm.h', 'arm.c', 'CMakeLists.txt']
+        """
+        return export_c(self, path, names, dtype, place, name, prefix)
+
+    def function(
+        self,
+        name: str,
+        place: str | int | None = None,
+        external: bool | str = False,
+        forced: Sequence[str] | None = None,
+        order: int = 1,
+    ) -> ca.Function:
+        """Return the CasADi function behind a method.
+
+        ``place`` is the link or frame of those that have one. ``external`` adds the wrenches of the environment as an
+        input; for derivatives, "link", "world" or "point" says what they keep. ``forced`` names the coordinates driven
+        by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().function("inverse_dynamics")
+            Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
+        """
+        return self.kernels.traced(self.kernels.request(name, place, external, forced, order=order))
+
+    def operation_count(
+        self,
+        name: str,
+        place: str | int | None = None,
+        external: bool | str = False,
+        forced: Sequence[str] | None = None,
+        order: int = 1,
+    ) -> OperationCount:
+        """Return the scalar operations that a method takes for one state; arguments as in ``function``.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
+            2
+        """
+        return count_operations(self.function(name, place, external, forced, order))
 
     # Forces
 
@@ -42,7 +226,7 @@ class Robot(Looped):
             >>> float(robot.inverse_dynamics([0.0], [0.0], [0.0])[0].round(9))  # 3 kg, 1 m away
             29.43
         """
-        return self._call("inverse_dynamics", q, v, a, external=external)
+        return self.kernels.call("inverse_dynamics", q, v, a, external=external)
 
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
@@ -57,7 +241,7 @@ class Robot(Looped):
             >>> robot.forward_dynamics([0.3, -1.2], [1.1, -0.7], tau).round(9).tolist()
             [2.0, 3.5]
         """
-        return self._call("forward_dynamics", q, v, tau, external=external)
+        return self.kernels.call("forward_dynamics", q, v, tau, external=external)
 
     def hybrid_dynamics(
         self,
@@ -82,9 +266,10 @@ class Robot(Looped):
             >>> robot.inverse_dynamics([0, 0.5], [1, 0], a).round(9).tolist() == tau.round(9).tolist()
             True
         """
-        kernel = self._kernel(self._request("hybrid_dynamics", external=external is not None, forced=forced))
-        complete: tuple[Array, Array] = kernel(q, v, a, tau, *([] if external is None else [external]))
-        return complete
+        request = self.kernels.request("hybrid_dynamics", external=external is not None, forced=forced)
+        loads = () if external is None else (external,)
+        found: tuple[Array, Array] = self.kernels.compiled(request)(q, v, a, tau, *loads)
+        return found
 
     def joint_wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
         """Return the reactions (..., L, 6): what each parent exerts on its link through the joint.
@@ -98,7 +283,7 @@ class Robot(Looped):
             >>> robot.joint_wrenches([0.0], [0.0], [0.0])[0].round(9).tolist()
             [0.0, 0.0, 29.43, 0.0, 29.43, 0.0]
         """
-        return self._call("joint_wrenches", q, v, a, external=external)
+        return self.kernels.call("joint_wrenches", q, v, a, external=external)
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
@@ -108,7 +293,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().mass_matrix([0.0, 0.0]).round(9).tolist()
             [[0.4, 0.16], [0.16, 0.12]]
         """
-        return self._call("mass_matrix", q)
+        return self.kernels.call("mass_matrix", q)
 
     def bias_force(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the forces (..., nv) that remain without acceleration: C(q, v) v + g(q) + friction(v).
@@ -118,7 +303,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [0.0, 0.04]
         """
-        return self._call("bias_force", q, v)
+        return self.kernels.call("bias_force", q, v)
 
     def gravity_force(self, q: ArrayLike) -> Array:
         """Return the forces (..., nv) that hold the robot still against gravity: g(q).
@@ -128,7 +313,7 @@ class Robot(Looped):
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
             [0.0, 0.0]
         """
-        return self._call("gravity_force", q)
+        return self.kernels.call("gravity_force", q)
 
     def friction_force(self, v: ArrayLike) -> Array:
         """Return the forces (..., nv) that friction takes: Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v.
@@ -138,7 +323,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().with_friction("joint2", coulomb=1.0).friction_force([1.0, -2.0]).tolist()
             [0.0, -1.0]
         """
-        return self._call("friction_force", v)
+        return self.kernels.call("friction_force", v)
 
     def spring_force(self, q: ArrayLike) -> Array:
         """Return what the springs ask of each coordinate (..., nv): K(x) x of those on joints and behind motors.
@@ -149,7 +334,7 @@ class Robot(Looped):
             >>> robot.spring_force([0.0, 0.0, 0.2]).tolist()  # the motor is ahead and pulls the joint after it
             [0.0, -20.0, 20.0]
         """
-        return self._call("spring_force", q)
+        return self.kernels.call("spring_force", q)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return C(q, v) (..., nv, nv): C v are the velocity forces and the rate of M minus 2 C is skew-symmetric.
@@ -159,9 +344,9 @@ class Robot(Looped):
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [[0.0, -0.04], [0.04, 0.0]]
         """
-        return self._call("coriolis_matrix", q, v)
+        return self.kernels.call("coriolis_matrix", q, v)
 
-    # Motion
+    # Motion of links and frames
 
     def poses(self, q: ArrayLike) -> Array:
         """Return the poses (..., L, 4, 4) of the moving links in base axes.
@@ -171,7 +356,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().poses([0.0, 0.0])[1, :3, 3].round(9).tolist()
             [0.8, 0.0, 0.0]
         """
-        return self._call("poses", q)
+        return self.kernels.call("poses", q)
 
     def velocities(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the twists (..., L, 6) of the moving links: (omega, v of the origin) in the link's axes.
@@ -181,7 +366,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().velocities([0.0, 0.0], [1.0, 0.0])[1].round(9).tolist()
             [0.0, 0.0, 1.0, 0.0, 0.8, 0.0]
         """
-        return self._call("velocities", q, v)
+        return self.kernels.call("velocities", q, v)
 
     def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return (..., L, 6) of the moving links: (rate of omega, acceleration of the origin) in the link's axes.
@@ -193,7 +378,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().accelerations([0.0, 0.0], [1.0, 0.0], [0.0, 0.0])[1].round(9).tolist()
             [0.0, 0.0, 0.0, -0.8, 0.0, 0.0]
         """
-        return self._call("accelerations", q, v, a)
+        return self.kernels.call("accelerations", q, v, a)
 
     def jerks(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike) -> Array:
         """Return (..., L, 6): (second rate of omega, jerk of the origin) of each link in its own axes.
@@ -204,7 +389,7 @@ class Robot(Looped):
             >>> (robot.jerks(still, [1.0, 0.0], still, still)[0].round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
         """
-        return self._call("jerks", q, v, a, j)
+        return self.kernels.call("jerks", q, v, a, j)
 
     def pose(self, q: ArrayLike, place: str | int) -> Array:
         """Return the pose (..., 4, 4), in base axes, of a link (name or index) or named frame.
@@ -214,7 +399,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().pose([0.0, 0.0], "link2")[:3, 3].round(9).tolist()
             [0.8, 0.0, 0.0]
         """
-        return self._call("pose", q, place=place)
+        return self.kernels.call("pose", q, place=place)
 
     def velocity(self, q: ArrayLike, v: ArrayLike, place: str | int) -> Array:
         """Return the twist (..., 6) of a link or named frame: (omega, v of its origin) in its own axes.
@@ -224,7 +409,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().velocity([0.0, 0.0], [1.0, 0.0], "link1").round(9).tolist()
             [0.0, 0.0, 1.0, 0.0, 0.4, 0.0]
         """
-        return self._call("velocity", q, v, place=place)
+        return self.kernels.call("velocity", q, v, place=place)
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, place: str | int) -> Array:
         """Return (..., 6) of a link or named frame: (rate of omega, acceleration of its origin) in its own axes.
@@ -236,7 +421,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link1").round(9).tolist()
             [0.0, 0.0, 0.0, -0.4, 0.0, 0.0]
         """
-        return self._call("acceleration", q, v, a, place=place)
+        return self.kernels.call("acceleration", q, v, a, place=place)
 
     def jerk(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, place: str | int) -> Array:
         """Return (..., 6) of a link or named frame: (second rate of omega, jerk of its origin) in its own axes.
@@ -250,7 +435,7 @@ class Robot(Looped):
             >>> (robot.jerk(still, [1.0, 0.0], still, still, "link1").round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
         """
-        return self._call("jerk", q, v, a, j, place=place)
+        return self.kernels.call("jerk", q, v, a, j, place=place)
 
     def jacobian(self, q: ArrayLike, link: str | int) -> Array:
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
@@ -260,7 +445,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().jacobian([0.0, 0.0], "link2")[4].round(9).tolist()
             [0.8, 0.4]
         """
-        return self._call("jacobian", q, place=link)
+        return self.kernels.call("jacobian", q, place=link)
 
     def jacobian_rate(self, q: ArrayLike, v: ArrayLike, link: str | int) -> Array:
         """Return the rate (..., 6, nv) of the Jacobian's components, in the axes of the link or frame.
@@ -270,9 +455,9 @@ class Robot(Looped):
             >>> torsor.library.two_link().jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
             [0.4, 0.0]
         """
-        return self._call("jacobian_rate", q, v, place=link)
+        return self.kernels.call("jacobian_rate", q, v, place=link)
 
-    # Sums over the links
+    # Energy, momentum, centre of mass
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the kinetic energy (...), in J: v^T M v / 2, rotors included.
@@ -282,7 +467,7 @@ class Robot(Looped):
             >>> float(torsor.library.two_link().kinetic_energy([0.0, 0.0], [1.0, 0.0]).round(9))
             0.2
         """
-        return self._call("kinetic_energy", q, v)
+        return self.kernels.call("kinetic_energy", q, v)
 
     def potential_energy(self, q: ArrayLike) -> Array:
         """Return the potential energy (...) in gravity, in J, zero with the centre of mass at the base's origin.
@@ -293,7 +478,7 @@ class Robot(Looped):
             >>> float(robot.potential_energy([np.pi / 2]).round(9))
             29.43
         """
-        return self._call("potential_energy", q)
+        return self.kernels.call("potential_energy", q)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
         """Return the centre of mass (..., 3) of the moving links, in base axes.
@@ -303,7 +488,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().center_of_mass([0.0, 0.0]).round(9).tolist()
             [0.4, 0.0, 0.0]
         """
-        return self._call("center_of_mass", q)
+        return self.kernels.call("center_of_mass", q)
 
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return (..., 6): angular momentum about the centre of mass, and linear momentum, in base axes.
@@ -313,7 +498,7 @@ class Robot(Looped):
             >>> (torsor.library.two_link().momentum([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
             [0.0, 0.0, 0.24, 0.0, 0.4, 0.0]
         """
-        return self._call("momentum", q, v)
+        return self.kernels.call("momentum", q, v)
 
     # Positions
 
@@ -325,7 +510,7 @@ class Robot(Looped):
             >>> torsor.library.two_link().integrate([0.1, 0.2], [1.0, 1.0]).tolist()
             [1.1, 1.2]
         """
-        return self._call("integrate", q, dv)
+        return self.kernels.call("integrate", q, dv)
 
     def difference(self, q: ArrayLike, q_end: ArrayLike) -> Array:
         """Return the dv (..., nv) with ``integrate(q, dv) = q_end``.
@@ -335,4 +520,1088 @@ class Robot(Looped):
             >>> torsor.library.two_link().difference([0.1, 0.2], [1.1, 1.2]).tolist()
             [1.0, 1.0]
         """
-        return self._call("difference", q, q_end)
+        return self.kernels.call("difference", q, q_end)
+
+    # Derivatives and rates
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
+
+        dq is along ``integrate``: moving q to integrate(q, d) changes tau by dq d. da is the mass matrix. External
+        wrenches, given in their links' axes at their origins, stay as they are in the link (``fixed_in="link"``) or in
+        the world (``fixed_in="world"``) while q changes. There a force acts on the link's origin or, with ``points``
+        (..., L, 3) in the links' axes, on that point of the link, as a weight does, and only the rest of the moment is
+        a couple. By analytical recursion in O(n x depth), for every joint, with rotors, springs and friction (of
+        Coulomb's own law the jump at rest is left out); Barman 2020, chapter III; Singh, Russell and Wensing 2022.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> dq, dv, da = robot.inverse_dynamics_derivatives([0.0, np.pi / 2], [1.0, 2.0], [0.0, 0.0])
+            >>> dv.round(9).tolist()
+            [[-0.16, -0.24], [0.08, 0.0]]
+            >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
+            True
+        """
+        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points)
+
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv): row acceleration.
+
+        They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration,
+        and ``fixed_in`` and ``points`` as there.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> dq, dv, dtau = robot.forward_dynamics_derivatives([0.0, 0.5], [1.0, 2.0], [0.1, 0.2])
+            >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
+            True
+        """
+        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points)
+
+    def joint_wrench_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
+
+        Row (moment, force) of the reaction in the link's axes at its origin, column variable; Barman 2020, ch. III.
+        ``fixed_in`` and ``points`` as in ``inverse_dynamics_derivatives``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+            >>> dq, dv, da = robot.joint_wrench_derivatives([0.0], [1.0], [0.0])
+            >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
+            [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
+        """
+        return self._derivatives("joint_wrench_derivatives", (q, v, a), external, fixed_in, points)
+
+    def hybrid_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        forced: Sequence[str],
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of what ``hybrid_dynamics`` finds.
+
+        Row k is what is wanted of coordinate k: its acceleration if it is ``forced``, its force if not. Columns of
+        dgiven are what is given: forces of those that are forced, accelerations of the others. None forced is
+        ``inverse_dynamics_derivatives``, all forced is ``forward_dynamics_derivatives``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> state = [0.0, 0.5], [1.0, 2.0], [0.0, 3.0], [0.1, 0.0]
+            >>> dq, dv, dgiven = robot.hybrid_dynamics_derivatives(*state, forced=["joint1"])
+            >>> bool(np.isclose(dgiven[0, 0], 1 / robot.mass_matrix([0.0, 0.5])[0, 0]))
+            True
+        """
+        values = (q, v, a, tau)
+        return self._derivatives("hybrid_dynamics_derivatives", values, external, fixed_in, points, forced=forced)
+
+    def inverse_dynamics_hessian(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: ArrayLike | None = None
+    ) -> Array:
+        """Return the second derivatives (..., 3 nv, 3 nv) of weight . tau, with tau = ID(q, v, a), by (q, v, a).
+
+        ``weight`` (..., nv) are the multipliers of the forces, as in the Hessian of a Lagrangian or in differential
+        dynamic programming. It is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u = 0, and so
+        symmetric for every joint; external wrenches stay fixed in their links. The blocks (v, a) and (a, a) are zero,
+        (a, q) is the derivative of M(q) weight. By analytical recursion in O(n x depth): what each joint's derivatives
+        feel of the motion before it climbs to the root.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+            >>> H = robot.inverse_dynamics_hessian([0.0], [1.0], [0.0], [2.0])  # of 2 (4 a + 29.43 cos(q))
+            >>> H.shape, float(H[0, 0].round(9))
+            ((3, 3), -58.86)
+        """
+        return self.kernels.call("inverse_dynamics_hessian", q, v, a, weight, external=external)
+
+    def force_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        j: ArrayLike,
+        external: ArrayLike | None = None,
+        external_rate: ArrayLike | None = None,
+        higher: Sequence[ArrayLike] = (),
+    ) -> tuple[Array, ...]:
+        """Return (tau, tau'), each (..., nv): the forces of a motion and their rates in time, N m/s or N/s.
+
+        ``j`` (..., nv) is the rate of a. ``external_rate`` (..., L, 6) are the rates of the components of ``external``
+        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, any
+        number of them, and bring as many more rates of tau (external wrenches then have no higher ones).
+        One recursion for every joint, floating bases, rotors, springs, dampers and smooth friction; order 1 is that of
+        Guarino Lo Bianco 2009, eqs. 3-21.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+            >>> tau, rate = robot.force_rate([0.0], [1.0], [0.0], [2.0])  # 4 j - 3 g v sin(q)
+            >>> tau.round(9).tolist(), rate.round(9).tolist()
+            ([29.43], [8.0])
+        """
+        return self._rates("force_rate", (q, v, a, j), higher, external, external_rate)
+
+    def joint_wrench_rates(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        j: ArrayLike,
+        external: ArrayLike | None = None,
+        external_rate: ArrayLike | None = None,
+        higher: Sequence[ArrayLike] = (),
+    ) -> tuple[Array, ...]:
+        """Return the joint reactions and the rates of their components in the links' axes, each (..., L, 6).
+
+        Arguments as in ``force_rate``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
+            >>> _, rate = robot.joint_wrench_rates([0.0], [1.0], [0.5], [0.0])
+            >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 grows
+            [0.0, 0.0, 0.0, -3.0, 0.0, 0.0]
+        """
+        return self._rates("joint_wrench_rates", (q, v, a, j), higher, external, external_rate)
+
+    def jvp(
+        self,
+        name: str,
+        inputs: Sequence[ArrayLike],
+        tangents: Sequence[ArrayLike | None],
+        *,
+        components: bool = False,
+        **options: Any,
+    ) -> tuple[Results, Results]:
+        """Return (value, derivative along the tangents) of the method ``name`` at its inputs.
+
+        ``tangents`` are small changes of the inputs, None for one that stays. That of q is (..., nv), along
+        ``integrate``, or (..., nq) with ``components=True``. Methods with several results give tuples. External
+        wrenches are the last inputs where ``external=True`` is given; ``place``, ``forced`` and ``order`` are those of
+        ``function``. Forward differentiation: about three times the operations of the method itself.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> tau, change = robot.jvp("gravity_force", ([0.1, 0.2],), ([1.0, 0.0],))
+            >>> tau.tolist() == robot.gravity_force([0.1, 0.2]).tolist()
+            True
+        """
+        return jvp(self.closure, name, inputs, tangents, components, options)
+
+    def vjp(
+        self,
+        name: str,
+        inputs: Sequence[ArrayLike],
+        cotangents: ArrayLike | Sequence[ArrayLike],
+        *,
+        components: bool = False,
+        **options: Any,
+    ) -> tuple[Results, tuple[Array, ...]]:
+        """Return (value, gradients): of the sum of cotangents times results of the method ``name``, by each input.
+
+        ``cotangents`` has the shape of the result, or is a tuple of such for several results. The gradient by q is
+        (..., nv), along ``integrate``, or (..., nq) with ``components=True``. Options as in ``jvp``, whose adjoint this
+        is. Reverse differentiation: about four times the operations of the method itself.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> energy, (dq, dv) = robot.vjp("kinetic_energy", ([0.1, 0.2], [1.0, 2.0]), 1.0)
+            >>> bool(np.allclose(dv, robot.mass_matrix([0.1, 0.2]) @ [1.0, 2.0]))  # the momenta
+            True
+        """
+        return vjp(self.closure, name, inputs, cotangents, components, options)
+
+    def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
+        """Return the result of the method ``name``, a matrix or several, without its structural zeros.
+
+        Forces do not depend on what happens on other branches of the tree: large robots have many such zeros, and
+        solvers take values with a pattern. Options as in ``jvp``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)
+            >>> M = robot.sparse("mass_matrix", np.zeros(20))
+            >>> M.values.size < 400, bool(np.allclose(M.dense(), robot.mass_matrix(np.zeros(20))))
+            (True, True)
+        """
+        return sparse(self.closure, name, inputs, options)
+
+    # Parameters
+
+    def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> "Parametric[Self]":
+        """Return the robot with some of its numbers as inputs of its methods, with derivatives by them.
+
+        Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
+        "joints.JOINT.origin" (3, where the child's frame is in the parent's), ".turn" (3, a rotation vector behind the
+        placement's own rotation), ".point" (3, where the axis passes, in the child's axes), ".rotor_inertia",
+        ".coulomb", ".viscous", ".stiffness"; and "gravity" (3). LINK and JOINT are names or indices; ".x" or ".xy"
+        behind a path means one component. A link is one with all that fixed joints weld to it. A mapping gives the
+        numbers names of their own, and {path: share} in place of a path is one number that moves several, as a
+        Denavit-Hartenberg length does: 0 for the robot as it is.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> model = robot.parametric(["links.link2.mass", "joints.joint2.origin.x"])
+            >>> p, state = model.values, ([0.1, 0.2], [1.0, 0.0], [0.0, 0.0])
+            >>> bool(np.allclose(model.inverse_dynamics(*state, p), robot.inverse_dynamics(*state)))
+            True
+            >>> model.derivatives("inverse_dynamics", *state, p).shape
+            (2, 2)
+        """
+        return Parametric(self, self.closure, free_numbers(self, paths))
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the parameters: "link2.mx" and so on, then "joint3.rotor_inertia", "...coulomb", "...viscous"."""
+        return parameter_names(self)
+
+    def parameters(self) -> Array:
+        """Return the parameters (p,): m, m c, J (xx, xy, xz, yy, yz, zz) of each link about its origin, then drives.
+
+        Behind those of the links come rotor inertia, Coulomb and viscous friction of each velocity of each joint.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+            >>> dict(zip(robot.parameter_names, robot.parameters().round(9).tolist()))["link1.Jzz"]
+            4.0
+        """
+        return parameters(self)
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Return Y(q, v, a) (..., nv, p) with inverse_dynamics(q, v, a) = Y @ parameters().
+
+        What springs and motors take comes on top: they are not among the parameters.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.stanford()
+            >>> q, v, a = np.ones(6), np.ones(6), np.ones(6)
+            >>> bool(np.allclose(robot.regressor(q, v, a) @ robot.parameters(), robot.inverse_dynamics(q, v, a)))
+            True
+        """
+        return self.kernels.call("regressor", q, v, a)
+
+    def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return h(q, v) (..., p), in J: kinetic energy and energy in gravity = h @ parameters().
+
+        Columns of friction are zero; the energy of springs and of motors' spin comes on top, since they are not among
+        the parameters. Zero of the potential as in ``potential_energy``. Gautier and Khalil 1988.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.stanford()
+            >>> energy = robot.kinetic_energy(np.ones(6), np.ones(6)) + robot.potential_energy(np.ones(6))
+            >>> bool(np.allclose(robot.energy_regressor(np.ones(6), np.ones(6)) @ robot.parameters(), energy))
+            True
+        """
+        return self.kernels.call("energy_regressor", q, v)
+
+    def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ parameters().
+
+        It is the rate of ``energy_regressor`` along the motion, and what friction takes. Springs and motors as in
+        ``regressor``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.stanford()
+            >>> q, v, a = np.ones(6), np.ones(6), np.ones(6)
+            >>> bool(np.allclose(robot.power_regressor(q, v, a), v @ robot.regressor(q, v, a)))
+            True
+        """
+        return self.kernels.call("power_regressor", q, v, a)
+
+    def with_parameters(self, parameters: ArrayLike) -> Self:
+        """Return the robot with other parameters (p,), in the order of ``parameter_names`` and in their units.
+
+        Mass, centre of mass and inertia of each link follow from m, m c and J about its origin. Springs and motors
+        stay. Numbers that no body can have are refused, unless the link already had such (``Link.strict``).
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link()
+            >>> heavy = robot.with_parameters(2 * robot.parameters())
+            >>> heavy.links[1].mass, heavy.links[1].com.round(9).tolist()
+            (1.0, [-0.2, 0.0, 0.0])
+        """
+        return with_parameters(self, parameters)
+
+    def base_parameters(self, seed: int = 0, among: Sequence[str] = ("*",)) -> BaseParameters:
+        """Return the smallest set of parameters that gives all forces: what identification can find, and no more.
+
+        Parameters that no motion tells apart are regrouped with those of the links before by Khalil's rules (document
+        003, section 3), and checked by numbers: a QR decomposition of the regressor over many random motions finds
+        which columns depend on others, by rule or not. ``among`` names the parameters that are unknown, with * for any
+        letters; the others are known and are not regrouped.
+
+        Example:
+            >>> import torsor
+            >>> found = torsor.library.planar_chain(2).without_friction().base_parameters()
+            >>> [name for name in found.names if name.startswith("link2")], found.by_rule
+            (['link2.mx', 'link2.my', 'link2.Jzz'], True)
+        """
+        return base_parameters(self.kernels, seed, among)
+
+    # Closed loops: closure and assembly
+
+    def closure_error(self, q: ArrayLike) -> Array:
+        """Return what the loops are open by (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
+
+        One entry for each equation: a hinge has five, of which others may say nothing new.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.closure_error([0.4, 0.1]).round(9).tolist()
+            [0.2]
+        """
+        return self.kernels.call("closure_error", q)
+
+    def closure_jacobian(self, q: ArrayLike) -> Array:
+        """Return A (..., c, nv): the rate of ``closure_error`` is A v.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.closure_jacobian([0.4, 0.1]).tolist()
+            [[1.0, -2.0]]
+        """
+        return self.kernels.call("closure_jacobian", q)
+
+    def assemble(self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise") -> Array:
+        """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
+
+        Of several ways to put the mechanism together it is the one near ``guess`` (..., nq), by default one that was
+        found by itself. From there the active coordinates are led to where they are wanted, in strides, each closed by
+        damped Newton, all of a batch at once. What cannot be reached is an ``AssemblyError`` with the closest
+        coordinates that can, and with the least that the loops stay open by; or, with ``missing="nan"``, NaN.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.with_active(["joint1"]).assemble([0.4]).round(9).tolist()
+            [0.4, 0.2]
+        """
+        return assemble(self.closure, q_active, guess, missing)
+
+    def closed_positions(self, q: ArrayLike) -> Array:
+        """Return the positions (..., nq) with closed loops that are near ``q`` (..., nq), by the least steps of all.
+
+        No coordinate need be active, and none stays as it is: see ``assemble`` for that.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.closed_positions([0.5, 0.0]).round(9).tolist()
+            [0.4, 0.2]
+        """
+        return closed_positions(self.closure, q)
+
+    def mobility(self, q: ArrayLike | None = None, output: str | int | None = None, point: bool = False) -> Mobility:
+        """Return what can move at the positions q (nq,), which close the loops; by default, in general.
+
+        Degrees of freedom, redundant equations of closure, motions that are left when the active coordinates are held,
+        and directions of these that are blocked; see ``Mobility``. With the name of an ``output``, a link or frame,
+        also singularities of the first kind (drives move and the output does not) and of the second (it moves while
+        they are held), with their directions; those of the output are of its velocity (omega, v) in its own axes, or,
+        with ``point``, of its origin's alone.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.mobility().dof
+            1
+        """
+        return self.closure.mobility(q, output, point)
+
+    def active_sets(
+        self, q: ArrayLike | None = None, candidates: Sequence[str] | None = None, most: int = 20
+    ) -> list[tuple[tuple[str, ...], float]]:
+        """Return which coordinates can drive the mechanism at the positions q (nq,), as few as do, the best first.
+
+        Each with its ``control``: 1 where it sees all motions fully, 0 (and left out) where it is singular.
+        ``candidates`` are coordinates that a drive may have, by default all.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> [(names, round(control, 3)) for names, control in robot.active_sets()]
+            [(('joint1',), 0.894), (('joint2',), 0.447)]
+        """
+        return self.closure.active_sets(q, candidates, most)
+
+    # Closed loops: motion and forces of the active coordinates
+
+    def constrained_velocities(self, q: ArrayLike, v_active: ArrayLike) -> Array:
+        """Return the velocities (..., nv) of all coordinates, from those of the active ones (..., N): v = G v_active.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.with_active(["joint1"]).constrained_velocities([0.4, 0.2], [1.0]).tolist()
+            [1.0, 0.5]
+        """
+        found: Array = constrained(self.closure, "constrained_velocities", q, v_active)
+        return found
+
+    def constrained_accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> tuple[Array, Array]:
+        """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> v, a = robot.with_active(["joint1"]).constrained_accelerations([0.4, 0.2], [1.0], [3.0])
+            >>> a.tolist()
+            [3.0, 1.5]
+        """
+        found: tuple[Array, Array] = constrained(self.closure, "constrained_accelerations", q, v_active, a_active)
+        return found
+
+    def constrained_inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Array:
+        """Return the forces (..., N) of the active coordinates of a motion with closed loops.
+
+        ``q`` (..., nq) are all positions (see ``assemble``), ``v_active`` and ``a_active`` (..., N) the rates of the
+        active ones. Passive joints have no drive, only their springs and friction. Where more coordinates are active
+        than move the mechanism, the motion is that of as many as do, and the forces have the least sum of tau^2 /
+        ``share`` (..., N), or the least tau^T share^-1 tau of matrices (..., N, N), symmetric and positive. What nobody
+        drives but moves on its own, such as a floating base or the link of an elastic joint, is active too: its force
+        is what it would take to move it so. Khalil 2010, eqs. 55-57.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> tau = robot.with_active(["joint1"]).constrained_inverse_dynamics([0.4, 0.2], [0.0], [1.0])
+            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> bool(np.isclose(tau[0], G @ M @ G))
+            True
+        """
+        values = q, v_active, a_active
+        found: Array = driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external))
+        return found
+
+    def constrained_forward_dynamics(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        tau_active: ArrayLike,
+        external: ArrayLike | None = None,
+        method: str = "projection",
+    ) -> Array:
+        """Return the accelerations (..., N) of the active coordinates that forces (..., N) on them cause.
+
+        Arguments as in ``constrained_inverse_dynamics``, whose inverse it is; a floating base that is active has the
+        force zero. ``method`` is "projection" on the motions of the closed mechanism (Khalil 2010, eq. 58), or
+        "multipliers", the same by other equations: those of all coordinates, with the forces of the loops (see
+        ``closed_forward_dynamics``, which also holds where the active coordinates lose hold of the mechanism).
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> a = robot.with_active(["joint1"]).constrained_forward_dynamics([0.4, 0.2], [0.0], [1.0])
+            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> bool(np.isclose(a[0], 1 / (G @ M @ G)))
+            True
+        """
+        if one_of(method, ("projection", "multipliers"), self.name, "method") == "multipliers":
+            active = self.closure.active
+            given = vectors(tau_active, len(active), self.name, "tau_active")
+            tau = np.zeros((*given.shape[:-1], self.nv))
+            tau[..., active] = given
+            v = self.constrained_velocities(q, v_active)
+            return self.closed_forward_dynamics(q, v, tau, external)[..., active]
+        values, loads = (q, v_active, tau_active), Loads(external)
+        found: Array = constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads)
+        return found
+
+    def loop_forces(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Array:
+        """Return what the loops pass on (..., c): one number for each equation of closure, 0 for those that are spare.
+
+        They are the multipliers lambda with tau_tree = tau_active + A^T lambda: for an equation that keeps origins
+        together the force (N) along that axis of frame a, for one that keeps axes together a moment (N m).
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> belt = robot.loop_forces([0.4, 0.2], [0.0], [1.0])
+            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])
+            >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
+            True
+        """
+        found: Array = driven(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external))
+        return found
+
+    def loop_wrenches(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Array:
+        """Return what the cut joints pass on (..., l, 6): the wrench (moment, force) that frame a exerts on frame b.
+
+        At the origin of frame a in its axes, for each of the l loops that are cut joints; couplings, which are no
+        joints, have none. Spare equations (see ``mobility``) carry nothing: of a hinge in a plane, what keeps it there
+        is left to the others, and how much of it a real hinge takes no rigid body can tell.
+
+        Example:
+            >>> import torsor
+            >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
+            >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
+            >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
+            >>> wire = hung.loop_wrenches([0.0, 0.0], [0.0], [0.0])[0]  # it carries half of the last link
+            >>> float(wire[4].round(9))
+            14.715
+        """
+        found: Array = driven(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external))
+        return found
+
+    def constrained_joint_wrenches(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Array:
+        """Return the reactions (..., L, 6) in the joints of the tree while loops are closed.
+
+        What each parent exerts on its link, (moment, force) at the link's origin in the link's axes, as in
+        ``joint_wrenches``: those of the tree that also carries what the cut joints pass on (``loop_wrenches``, with
+        what is said there of spare equations). A coupling's force is in the component along the joint's axis.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> wrenches = robot.constrained_joint_wrenches([0.4, 0.2], [0.0], [1.0])
+            >>> bool(np.allclose(wrenches, robot.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
+            True
+        """
+        found: Array = driven(
+            self.closure, "constrained_joint_wrenches", (q, v_active, a_active), share, Loads(external)
+        )
+        return found
+
+    # Closed loops: motion and forces of all coordinates, by multipliers
+
+    def closed_forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
+    ) -> Array:
+        """Return the accelerations (..., nv) of all coordinates that forces (..., nv) on them cause, loops closed.
+
+        M a + C v + g + friction - J^T external = tau + A^T lambda, with A a = -A' v (Khalil 2010, section 2.2). The
+        velocities (..., nv) satisfy A v = 0, see ``constrained_velocities``. No coordinate need be active, and dead
+        points of the active ones are no trouble: only where the equations of closure lose their rank there is no
+        answer. Without loops, it is ``forward_dynamics``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> a = robot.closed_forward_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.0])
+            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> bool(np.allclose(a, G / (G @ M @ G)))
+            True
+        """
+        loads = () if external is None else (external,)
+        return by_multipliers(self.closure, "closed_forward_dynamics", q, v, tau, *loads)
+
+    def closed_loop_forces(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
+    ) -> Array:
+        """Return what the loops pass on (..., c) under forces (..., nv) on all coordinates.
+
+        The multipliers with M a + C v + g + friction - J^T external = tau + A^T lambda, as in ``loop_forces``: what the
+        equations of closure hold together with, 0 for those that are spare. Arguments as in
+        ``closed_forward_dynamics``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> still = [0.4, 0.2], [0.0, 0.0], [1.0, 0.0]
+            >>> a, belt = robot.closed_forward_dynamics(*still), robot.closed_loop_forces(*still)
+            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], a)
+            >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
+            True
+        """
+        loads = () if external is None else (external,)
+        return by_multipliers(self.closure, "closed_loop_forces", q, v, tau, *loads)
+
+    def closed_velocities(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the velocities (..., nv) with closed loops, A v = 0, that are nearest to ``v`` (..., nv).
+
+        Nearest in kinetic energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, what an impulse of the loops would leave.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> v = robot.closed_velocities([0.4, 0.2], [2.0, 0.0])
+            >>> bool(np.isclose(v[0], 2 * v[1]))
+            True
+        """
+        return by_multipliers(self.closure, "closed_velocities", q, v)
+
+    def loop_loads(self, q: ArrayLike, forces: ArrayLike) -> Array:
+        """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
+
+        ``forces`` (..., c) are those of the equations of closure, from ``loop_forces`` or ``closed_loop_forces``. As
+        external wrenches they make the cut tree move as the closed mechanism does, and ``joint_wrenches`` with them
+        are what its bearings carry. Where equations are spare, how bearings share a load is not decided by mechanics;
+        what is given then is one way. Couplings act within joints, and put no wrench on a link.
+
+        Example:
+            >>> import torsor
+            >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> rod = chain.with_frame("nail", "base", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> rod = rod.with_loop("held", "nail", "tip", "spherical")  # it cannot fall
+            >>> held = rod.loop_loads([0.0], rod.closed_loop_forces([0.0], [0.0], [0.0]))
+            >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held)[0, 4].round(3))  # half of its weight
+            4.905
+        """
+        return self.kernels.call("loop_loads", q, forces)
+
+    # Closed loops: derivatives by the active coordinates
+
+    def constrained_velocity_derivatives(self, q: ArrayLike, v_active: ArrayLike) -> tuple[Array, Array]:
+        """Return the derivatives (dq, dv) of ``constrained_velocities``, each (..., nv, N); dv is G.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> dq, dv = robot.with_active(["joint1"]).constrained_velocity_derivatives([0.4, 0.2], [1.0])
+            >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
+            ([[0.0], [0.0]], [[1.0], [0.5]])
+        """
+        found: tuple[Array, Array] = constrained(self.closure, "constrained_velocity_derivatives", q, v_active)
+        return found
+
+    def constrained_acceleration_derivatives(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Three:
+        """Return the derivatives (dq, dv, da) of the accelerations of all coordinates, each (..., nv, N); da is G.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.constrained_acceleration_derivatives([0.4, 0.2], [1.0], [3.0])
+            >>> da.tolist()
+            [[1.0], [0.5]]
+        """
+        values = q, v_active, a_active
+        found: Three = constrained(self.closure, "constrained_acceleration_derivatives", *values)
+        return found
+
+    def constrained_inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``constrained_inverse_dynamics``, each (..., N, N): row force.
+
+        da is the mass matrix G^T M G of the closed mechanism. With lambda the forces of the loops, held, and v and a
+        changing as closed loops make them,
+
+            dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
+
+        from the recursion of ``inverse_dynamics_derivatives``; ``fixed_in`` and ``points`` as there, ``share`` as in
+        ``constrained_inverse_dynamics``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.constrained_inverse_dynamics_derivatives([0.4, 0.2], [1.0], [0.0])
+            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> bool(np.isclose(da[0, 0], G @ M @ G))
+            True
+        """
+        name, loads = "constrained_inverse_dynamics_derivatives", Loads(external, fixed_in, points)
+        found: Three = driven(self.closure, name, (q, v_active, a_active), share, loads)
+        return found
+
+    def constrained_forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        tau_active: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, dtau) of ``constrained_forward_dynamics``, each (..., N, N).
+
+        They are -M_c^-1 d(tau)/dq, -M_c^-1 d(tau)/dv and M_c^-1 of the closed mechanism's mass matrix M_c, with the
+        derivatives of its inverse dynamics at that acceleration.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, dtau = robot.constrained_forward_dynamics_derivatives([0.4, 0.2], [1.0], [0.0])
+            >>> _, _, M = robot.constrained_inverse_dynamics_derivatives([0.4, 0.2], [1.0], [0.0])
+            >>> bool(np.isclose(dtau[0, 0] * M[0, 0], 1.0))
+            True
+        """
+        name, loads = "constrained_forward_dynamics_derivatives", Loads(external, fixed_in, points)
+        found: Three = constrained(self.closure, name, q, v_active, tau_active, loads=loads)
+        return found
+
+    def loop_force_derivatives(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``loop_forces``, each (..., c, N); arguments as there.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.loop_force_derivatives([0.4, 0.2], [0.0], [1.0])
+            >>> bool(np.isclose(-2.0 * da[0, 0], robot.mass_matrix([0.4, 0.2])[1] @ [1.0, 0.5]))
+            True
+        """
+        loads = Loads(external, fixed_in, points)
+        found: Three = driven(self.closure, "loop_force_derivatives", (q, v_active, a_active), share, loads)
+        return found
+
+    def loop_wrench_derivatives(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``loop_wrenches``, each (..., l, 6, N).
+
+        External wrenches stay as they are in their links.
+
+        Example:
+            >>> import torsor
+            >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
+            >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
+            >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
+            >>> dq, dv, da = hung.loop_wrench_derivatives([0.0, 0.0], [0.0], [0.0])
+            >>> still, more = (hung.loop_wrenches([0.0, 0.0], [0.0], [a]) for a in (0.0, 1.0))
+            >>> bool(np.allclose(more - still, da[..., 0]))
+            True
+        """
+        values, loads = (q, v_active, a_active), Loads(external)
+        found: Three = driven(self.closure, "loop_wrench_derivatives", values, share, loads)
+        return found
+
+    def constrained_joint_wrench_derivatives(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``constrained_joint_wrenches``, each (..., L, 6, N).
+
+        External wrenches stay as they are in their links.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.constrained_joint_wrench_derivatives([0.4, 0.2], [0.0], [1.0])
+            >>> _, _, by_a = robot.joint_wrench_derivatives([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])
+            >>> bool(np.allclose(da[..., 0], by_a @ [1.0, 0.5]))
+            True
+        """
+        values, loads = (q, v_active, a_active), Loads(external)
+        found: Three = driven(self.closure, "constrained_joint_wrench_derivatives", values, share, loads)
+        return found
+
+    # Edits: each returns a new robot
+
+    def with_gravity(self, gravity: ArrayLike) -> Self:
+        """Return the robot under another gravity (3,), m/s^2, in base axes.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().with_gravity([0, -9.81, 0]).gravity.tolist()
+            [0.0, -9.81, 0.0]
+        """
+        return edit.with_gravity(self, gravity)
+
+    def with_frame(self, name: str, link: str, pose: ArrayLike) -> Self:
+        """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
+            >>> robot.place("tip").link
+            1
+        """
+        return edit.with_frame(self, name, link, pose)
+
+    def with_payload(
+        self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None
+    ) -> Self:
+        """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
+
+        ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
+            2.0
+        """
+        return edit.with_payload(self, link, mass, com, inertia)
+
+    def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
+        """Return the robot with a joint held at ``value``: (nq,) numbers, or one for a joint with one coordinate.
+
+        Joints that follow it are held too. The links they moved are merged into their parents and stay as frames. A
+        motor is held with its joint. An elastic joint whose motor is held ("elbow/motor") moves on against the spring.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().fix("joint2", 0.5)
+            >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
+            (1, ('link1',), ['link2'])
+        """
+        return edit.fix(self, joint, value)
+
+    def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
+        """Return this robot carrying another one, whose base is welded to a link or frame of this one.
+
+        ``prefix`` goes before the names of the other's links, joints and frames where they would clash.
+
+        Example:
+            >>> import torsor
+            >>> arm = torsor.library.two_link()
+            >>> arm.attach(arm, at="link2", prefix="second/").joint_names
+            ('joint1', 'joint2', 'second/joint1', 'second/joint2')
+        """
+        return edit.attach(self, other, at, prefix)
+
+    def subtree(self, link: str | int) -> Self:
+        """Return the part of the robot that a moving link carries, itself and its joint included.
+
+        The base of the new robot is an empty link where the old parent was; gravity keeps its components.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.stanford().subtree("link4").joint_names
+            ('joint4', 'joint5', 'joint6')
+        """
+        return edit.subtree(self, link)
+
+    def with_friction(
+        self,
+        joint: str,
+        coulomb: ArrayLike | None = None,
+        viscous: ArrayLike | None = None,
+        smooth: float | None = None,
+    ) -> Self:
+        """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
+
+        What is not given stays. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's own law.
+        The friction of a joint's motor, as the gear's output feels it, is that of "joint/motor".
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
+            >>> robot.friction_force([3.0, 0.0]).tolist()
+            [3.5, 0.0]
+        """
+        return edit_drives.with_friction(self, joint, coulomb, viscous, smooth)
+
+    def without_friction(self) -> Self:
+        """Return the robot with no friction anywhere, as libraries have it that leave friction out.
+
+        Springs keep their damping.
+
+        Example:
+            >>> import torsor
+            >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
+            False
+        """
+        return edit_drives.without_friction(self)
+
+    def with_spring(self, joint: str, stiffness: Any, damping: float = 0.0, rest: float = 0.0) -> Self:
+        """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest.
+
+        ``stiffness`` K (N m/rad or N/m) is a number, or a law: a CasADi expression of one symbol, the deflection, or
+        the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. A stiffness and a damping
+        of 0 take the spring away. Khalil 2010, section 6, has such joints.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_spring("joint2", 100.0, rest=0.1)
+            >>> robot.spring_force([0.0, 0.3]).round(12).tolist()
+            [0.0, 20.0]
+            >>> import casadi
+            >>> x = casadi.SX.sym("x")
+            >>> robot.with_spring("joint2", 100 + 500 * x**2).spring_force([0.0, 0.1]).round(12).tolist()
+            [0.0, 10.5]
+        """
+        return edit_drives.with_spring(self, joint, stiffness, damping, rest)
+
+    def with_motor(
+        self,
+        joint: str,
+        inertia: float,
+        ratio: float = 1.0,
+        carrier: str | None = None,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        stiffness: Any = None,
+        damping: float = 0.0,
+    ) -> Self:
+        """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
+
+        ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
+        to the link that carries it. ``carrier`` is that link (or a frame on it, or the base); by default the link that
+        the joint sits on. ``axis`` is the spin axis in the carrier's axes. All gyroscopic terms are exact (document
+        004). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the motor gets a
+        coordinate of its own, "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x',
+        where x = theta - q.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)
+            >>> robot.coordinate_names
+            ('joint1', 'joint2', 'joint2/motor')
+            >>> robot.forward_dynamics(np.zeros(3), np.zeros(3), [0, 0, 1.0]).round(4).tolist()
+            [-0.1072, 0.1429, 4.0021]
+        """
+        return edit_drives.with_motor(self, joint, inertia, ratio, carrier, axis, stiffness, damping)
+
+    def without_motor(self, joint: str) -> Self:
+        """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
+
+        Example:
+            >>> import torsor
+            >>> arm = torsor.library.two_link()
+            >>> arm.with_motor("joint2", 1e-4, stiffness=1e3).without_motor("joint2") == arm
+            True
+        """
+        return edit_drives.without_motor(self, joint)
+
+    def with_loop(
+        self,
+        name: str,
+        frame_a: str,
+        frame_b: str,
+        kind: str = "revolute",
+        length: float = 0.0,
+        axis: ArrayLike | None = None,
+    ) -> Self:
+        """Return the robot with two links or frames held together, as a joint that was cut holds them.
+
+        ``kind`` is weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length``
+        apart, without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and
+        the origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
+        "name/b" are made whose z it is.
+
+        Example:
+            >>> import torsor
+            >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> chain.with_loop("hinge", "tip", "base").loops[0].kind
+            'revolute'
+            >>> chain.with_loop("hinge", "tip", "base", axis=(0, 1, 0)).loops[0].a
+            'hinge/a'
+        """
+        return edit_loops.with_loop(self, name, frame_a, frame_b, kind, length, axis)
+
+    def with_coupling(self, name: str, shares: Mapping[str, float], offset: float = 0.0) -> Self:
+        """Return the robot with a gear, a belt or a lock: the sum of shares times coordinates stays ``offset``.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).loops[0].offset
+            0.0
+        """
+        return edit_loops.with_coupling(self, name, shares, offset)
+
+    def without_loop(self, name: str) -> Self:
+        """Return the robot with a loop or coupling opened.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
+            >>> robot.without_loop("belt").loops
+            ()
+        """
+        return edit_loops.without_loop(self, name)
+
+    def with_active(self, names: Sequence[str]) -> Self:
+        """Return the robot with the coordinates that are driven while its loops are closed, in that order.
+
+        The name of a joint stands for all of its coordinates. What moves on its own but is not driven, such as a
+        floating base, is named too where forces and accelerations of the closed mechanism are wanted.
+
+        Example:
+            >>> import torsor
+            >>> torsor.library.two_link().with_active(["joint2"]).active
+            ('joint2',)
+        """
+        return edit_loops.with_active(self, names)

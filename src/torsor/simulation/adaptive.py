@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler import Kernel
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import describe
 from torsor.simulation.control import ask_of, sampled
 from torsor.simulation.dynamics import acceleration, closed, forces, position_rate
@@ -126,7 +126,7 @@ def _state(setup: Setup, path: Callable[[float], Array]) -> Callable[[float, tup
     return lambda t, index: _sound(setup, path(t))
 
 
-def _field(setup: Setup, kept: Closing | None) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
+def _field(setup: Setup, kept: ClosureChoice | None) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
     """Return the inputs (t, y, ...) and y = (q, v) itself, and its rate."""
     robot = setup.robot
     acting = forces(robot, setup.controller, setup.external, setup.control_period is not None)
@@ -138,7 +138,7 @@ def _field(setup: Setup, kept: Closing | None) -> tuple[dict[str, ca.SX], ca.SX,
     return inputs, y, ca.substitute(rate, ca.vertcat(q, v), y)
 
 
-def _kernel(setup: Setup, name: str, kept: Closing | None) -> Kernel:
+def _kernel(setup: Setup, name: str, kept: ClosureChoice | None) -> Kernel:
     def make() -> ca.Function:
         inputs, y, rate = _field(setup, kept)
         result = rate if name == "y_rate" else ca.jacobian(rate, y)

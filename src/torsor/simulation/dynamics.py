@@ -2,23 +2,18 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import casadi as ca
 
-from torsor.compiler import Kernel, compile
+from torsor.compiler import Kernel, Signature
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.index_one import closed_forward_dynamics
+from torsor.hashing import source_hash
 from torsor.robot.robot import Robot
 from torsor.simulation.sources import Source
 
 __all__ = ["acceleration", "closed", "compiled", "forces", "held", "position_rate", "symbols"]
-
-# What was compiled for a robot, for as long as the robot lives, the newest last.
-_KEPT: WeakKeyDictionary[Robot, dict[tuple[Any, ...], Kernel]] = WeakKeyDictionary()
-MOST_KEPT = 32
 
 
 def held(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
@@ -50,18 +45,20 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
     return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
 
 
-def acceleration(robot: Robot, acting: ca.Function, closing: Closing | None = None, rate: float = 0.0) -> ca.Function:
+def acceleration(
+    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, rate: float = 0.0
+) -> ca.Function:
     """Return a(t, q, v, [tau], [external]) (nv x 1) under the forces that act.
 
-    ``closing`` says which equations keep loops closed, if there are any; ``rate`` (1/s) pulls back what is open.
+    ``choice`` are the equations that keep loops closed, if there are any; ``rate`` (1/s) reduces their errors.
     """
     t, q, v, *rest = symbols(acting)
     arguments = acting.call([t, q, v, *rest])
-    if closing is None:
+    if choice is None:
         a = robot.function("forward_dynamics", external=len(arguments) > 1)(q, v, *arguments)
     else:
         external = arguments[1] if len(arguments) > 1 else None
-        a = closed_forward_dynamics(lean(Tree.of(robot)), q, v, arguments[0], closing, external, rate)
+        a = closed_forward_dynamics(lean(Tree.of(robot)), q, v, arguments[0], choice, external, rate)
     return ca.Function("acceleration", [t, q, v, *rest], [a], acting.name_in(), ["a"])
 
 
@@ -87,18 +84,15 @@ def closed(
 
 
 def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> Kernel:
-    """Return a kernel for the robot's target, made once for its name and the functions that it is made from."""
+    """Return a kernel of the robot; its name and the traced functions in it say what it is."""
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
-    key = (name, robot.target, digest)
-    kept = _KEPT.setdefault(robot, {})
-    if key not in kept:
-        function = make()
-        shapes = _shapes(robot)
-        inputs, outputs = ([shapes[each] for each in names] for names in (function.name_in(), function.name_out()))
-        kept[key] = compile(function, **vars(robot.target), inputs=inputs, outputs=outputs)
-        if len(kept) > MOST_KEPT:
-            kept.pop(next(iter(kept)))
-    return kept[key]
+
+    def shapes(signature: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        known = _shapes(robot)
+        inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
+        return inputs, outputs
+
+    return robot.kernels.kernel(("simulation", name, digest, source_hash("simulation")), make, shapes)
 
 
 def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:

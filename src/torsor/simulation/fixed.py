@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation.control import ask_of, sampled
 from torsor.simulation.dynamics import closed, forces, held
 from torsor.simulation.events import Watch
@@ -102,7 +102,7 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
     robot, sources, periodic = setup.robot, (setup.controller, setup.external), setup.control_period is not None
     make = STEPS[setup.method]
 
-    def kernel(closing: Closing | None) -> Callable[..., Any]:
+    def kernel(closing: ClosureChoice | None) -> Callable[..., Any]:
         name = f"{setup.method} {closing}"
         return closed(
             robot, name, *sources, periodic, lambda: make(robot, forces(robot, *sources, periodic), closing)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.dynamics import Tree, closed_state, lean
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
-from torsor.robot.loops.closed import OPEN
-from torsor.robot.loops.multipliers import POOR, SINGULAR
+from torsor.robot.closed_loops.closure import OPEN
+from torsor.robot.closed_loops.multipliers import POOR, SINGULAR
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.trajectory import SimulationError
@@ -25,8 +25,8 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 
 def closed_at_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the state (..., nq) and (..., nv) with the rounding of its loops gone, or refuse one that is open."""
-    gap = np.abs(robot._measured_error(q))
-    rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot._units[0]
+    gap = np.abs(robot.closure.scaled_error(q))
+    rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
     allowed = f"{OPEN:g} of its size"
     if not gap.max(initial=0.0) <= OPEN:
         fix = "q0 = robot.assemble(q_active, guess)"
@@ -36,14 +36,14 @@ def closed_at_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
         fix = "v0 = robot.constrained_velocities(q0, v_active)"
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
         raise ModelError(describe(found, where=robot.name, fix=fix))
-    kept = robot._kept_near(q.reshape(-1, robot.nq)[0])
-    if q.ndim > 1 and robot._differ(q, kept):
+    kept = robot.closure.independent_near(q.reshape(-1, robot.nq)[0])
+    if q.ndim > 1 and robot.closure.ranks_differ(q, kept):
         found = "rollouts have different numbers of independent equations of closure"
         raise ModelError(
             describe(found, where=robot.name, fix="simulate those that robot.mobility(q) tells apart alone")
         )
-    for index in map(tuple, np.argwhere(~(robot._held("closure_margin", kept)(q) >= POOR))):
-        if robot._ranks(q[index]) < len(kept.rows):
+    for index in map(tuple, np.argwhere(~(robot.closure.margin(kept, q) >= POOR))):
+        if robot.closure.rank(q[index]) < len(kept.rows):
             raise SimulationError(_lost(robot, 0.0, index))
     return brought_back(robot, q, v)
 
@@ -52,15 +52,15 @@ def brought_back(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the nearest states with closed loops."""
     if not q.size:
         return q, v
-    kernel = _closer(robot, robot._kept_near(q.reshape(-1, robot.nq)[0]))
+    kernel = _closer(robot, robot.closure.independent_near(q.reshape(-1, robot.nq)[0]))
     q_closed, v_closed, margin = kernel(q, v)
     for index in map(tuple, np.argwhere(~(margin >= POOR))):
-        kept = robot._kept_at(q[index])
+        kept = robot.closure.independent_at(q[index])
         q_closed[index], v_closed[index], _ = _closer(robot, kept)(q[index], v[index])
     return q_closed, v_closed
 
 
-def _closer(robot: Robot, kept: Closing) -> Kernel:
+def _closer(robot: Robot, kept: ClosureChoice) -> Kernel:
     def make() -> ca.Function:
         q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
         found = ca.cse([ca.densify(each) for each in closed_state(lean(Tree.of(robot)), q, v, kept)])
@@ -77,14 +77,14 @@ class Keeper:
     """
 
     def __init__(self, robot: Robot, q: Array) -> None:
-        self.robot, self.kept, self.q = robot, robot._kept_near(q), q
+        self.robot, self.kept, self.q = robot, robot.closure.independent_near(q), q
 
     def holds(self, t: float, q: Array) -> bool:
         """Return whether the equations held on the way to q (nq,) at a time; if not, there are others now."""
         if self._good(self.kept, q):
             self.q = q
             return True
-        others = self.robot._kept_at(self.q)
+        others = self.robot.closure.independent_at(self.q)
         if others == self.kept or len(others.rows) != len(self.kept.rows) or not self._good(others, q):
             if self._margin(self.kept, q) >= SINGULAR and not self._turned(self.kept, q):
                 self.q = q  # poor, but no others are better
@@ -93,13 +93,13 @@ class Keeper:
         self.kept = others
         return False
 
-    def _good(self, kept: Closing, q: Array) -> bool:
+    def _good(self, kept: ClosureChoice, q: Array) -> bool:
         return self._margin(kept, q) >= POOR and not self._turned(kept, q)
 
-    def _margin(self, kept: Closing, q: Array) -> float:
-        return float(self.robot._held("closure_margin", kept)(q))
+    def _margin(self, kept: ClosureChoice, q: Array) -> float:
+        return float(self.robot.closure.margin(kept, q))
 
-    def _turned(self, kept: Closing, q: Array) -> bool:
+    def _turned(self, kept: ClosureChoice, q: Array) -> bool:
         A, A_there = (self.robot.closure_jacobian(each)[list(kept.rows)] for each in (self.q, q))
         motions = np.linalg.svd(A)[2][len(A) :]
         signs = [np.linalg.slogdet(np.vstack([each, motions]))[0] for each in (A, A_there)]
@@ -113,10 +113,12 @@ class HeldStep:
     them, which is made anew where they become dependent.
     """
 
-    def __init__(self, robot: Robot, make: Callable[[Closing], Kernel], q: Array, cores: list[tuple[int, ...]]) -> None:
+    def __init__(
+        self, robot: Robot, make: Callable[[ClosureChoice], Kernel], q: Array, cores: list[tuple[int, ...]]
+    ) -> None:
         self.robot, self.make, self.batch = robot, make, q.shape[:-1]
         self.cores = cores  # of what acts, for one rollout
-        self.choices = [robot._kept_near(q.reshape(-1, robot.nq)[0])]
+        self.choices = [robot.closure.independent_near(q.reshape(-1, robot.nq)[0])]
         self.kernels = [make(self.choices[0])]
         self.choice = np.zeros(self.batch, dtype=int)
         self.single: Kernel | None = self.kernels[0]
@@ -160,7 +162,7 @@ class HeldStep:
         margin = found[2]
         if not 0 < margin < np.inf or margin < self.tried[index] / 2:
             self.tried[index] = margin if margin > 0 else np.inf
-            kept = self.robot._kept_at(q[index])
+            kept = self.robot.closure.independent_at(q[index])
             here = self.choices[self.choice[index]]
             if kept != here and len(kept.rows) == len(here.rows):
                 there = self._of(kept)(t, q[index], v[index], *self._picked(index, rest))
@@ -173,7 +175,7 @@ class HeldStep:
             raise SimulationError(_lost(self.robot, float(t) + float(rest[-1]), index))
         return found[0], found[1]
 
-    def _of(self, kept: Closing) -> Kernel:
+    def _of(self, kept: ClosureChoice) -> Kernel:
         if kept not in self.choices:
             self.choices.append(kept)
             self.kernels.append(self.make(kept))

@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import Tree, lean, midpoint_step
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.index_one import held_end
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -13,7 +13,7 @@ from torsor.simulation.dynamics import symbols
 __all__ = ["implicit_midpoint"]
 
 
-def implicit_midpoint(robot: Robot, acting: ca.Function, closing: Closing | None = None) -> ca.Function:
+def implicit_midpoint(robot: Robot, acting: ca.Function, closing: ClosureChoice | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
 
     Order 2; energy does not drift, the momentum of what floats stays to rounding, and stiff springs and dampers are

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import casadi as ca
 
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.robot.robot import Robot
 from torsor.simulation.implicit import implicit_midpoint
 from torsor.simulation.runge_kutta import runge_kutta
 
 __all__ = ["METHODS", "STEPS"]
 
-STEPS: dict[str, Callable[[Robot, ca.Function, Closing | None], ca.Function]] = {
+STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None], ca.Function]] = {
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,
 }

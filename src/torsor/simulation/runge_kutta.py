@@ -3,7 +3,7 @@
 import casadi as ca
 
 from torsor.dynamics import Tree, lean
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.index_one import held_end
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, symbols
@@ -14,7 +14,7 @@ __all__ = ["runge_kutta"]
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
 
-def runge_kutta(robot: Robot, acting: ca.Function, closing: Closing | None = None) -> ca.Function:
+def runge_kutta(robot: Robot, acting: ca.Function, closing: ClosureChoice | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s).
 
     With local coordinates u about q (``chart``), the state (u, v) lies in a plain vector space, where u' is

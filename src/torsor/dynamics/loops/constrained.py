@@ -27,7 +27,7 @@ from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.trees.tree import Tree
 
 __all__ = [
-    "Closing",
+    "ClosureChoice",
     "Linkage",
     "Sharing",
     "accelerated",
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-class Closing(NamedTuple):
+class ClosureChoice(NamedTuple):
     """Which equations of closure are kept, which coordinates move the mechanism, and which are driven.
 
     ``coupled`` says that the drives' shares are a matrix. ``units`` (c) and ``length`` (m) say what errors of closure
@@ -60,10 +60,10 @@ class Closing(NamedTuple):
 class Linkage:
     """A mechanism at a place where its loops are closed: what its dependent coordinates do."""
 
-    def __init__(self, tree: Tree, q: ca.SX, closing: Closing):
-        self.tree, self.q, self.closing = tree, q, closing
-        self.rows, self.independent, self.active = map(list, closing[:3])
-        self.dependent = [k for k in range(tree.nv) if k not in closing.independent]
+    def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
+        self.tree, self.q, self.choice = tree, q, choice
+        self.rows, self.independent, self.active = map(list, choice[:3])
+        self.dependent = [k for k in range(tree.nv) if k not in choice.independent]
         self.closures = Closures(tree, q)
         self.A = self.closures.A[self.rows, :]
         self._A_x = self.A[:, self.independent]
@@ -102,12 +102,12 @@ class Linkage:
 
     def among_active(self, x_active: ca.SX) -> ca.SX:
         """Return the rates of the independent coordinates, from those of the active ones."""
-        return x_active[[self.closing.active.index(k) for k in self.independent], :]  # one column, also of none
+        return x_active[[self.choice.active.index(k) for k in self.independent], :]  # one column, also of none
 
     def by_active(self, columns: ca.SX) -> ca.SX:
         """Return derivatives by the active coordinates, of which only the independent ones are asked for."""
         spread = ca.SX(columns.size1(), len(self.active))
-        spread[:, [self.closing.active.index(k) for k in self.independent]] = columns
+        spread[:, [self.choice.active.index(k) for k in self.independent]] = columns
         return spread
 
     def velocities(self, v_active: ca.SX) -> ca.SX:
@@ -156,7 +156,7 @@ class Sharing:
     def __init__(self, linkage: Linkage, share: ca.SX):
         self._linkage = linkage
         if linkage.is_redundant:
-            self._share = share if linkage.closing.coupled else ca.diag(share)
+            self._share = share if linkage.choice.coupled else ca.diag(share)
             self._spread = self._share @ linkage.G_active
             self._factors = Squares(symmetric(linkage.G_active.T @ self._spread))
 
@@ -177,16 +177,16 @@ class Sharing:
         return moved + self.forces(force - self._linkage.G_active.T @ moved)
 
 
-def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, closing: Closing) -> ca.SX:
+def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return v (nv x 1), of all coordinates."""
-    return Linkage(tree, q, closing).velocities(v_active)
+    return Linkage(tree, q, choice).velocities(v_active)
 
 
 def constrained_accelerations(
-    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, closing: Closing
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, choice: ClosureChoice
 ) -> tuple[ca.SX, ca.SX]:
     """Return v and a (nv x 1 each), of all coordinates."""
-    return Linkage(tree, q, closing).motion(v_active, a_active)
+    return Linkage(tree, q, choice).motion(v_active, a_active)
 
 
 def constrained_inverse_dynamics(
@@ -195,20 +195,20 @@ def constrained_inverse_dynamics(
     v_active: ca.SX,
     a_active: ca.SX,
     share: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return the forces of the active coordinates."""
-    linkage = Linkage(tree, q, closing)
+    linkage = Linkage(tree, q, choice)
     v, a = linkage.motion(v_active, a_active)
     return linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[0]
 
 
 def constrained_forward_dynamics(
-    tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, closing: Closing, external: ca.SX | None = None
+    tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, choice: ClosureChoice, external: ca.SX | None = None
 ) -> ca.SX:
     """Return the accelerations of the active coordinates."""
-    linkage = Linkage(tree, q, closing)
+    linkage = Linkage(tree, q, choice)
     v = linkage.velocities(v_active)
     return accelerated(linkage, v, tau_active, mass_matrix(tree, q), external)[linkage.active]
 
@@ -233,10 +233,10 @@ def loop_forces(
     v_active: ca.SX,
     a_active: ca.SX,
     share: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return the multipliers (c x 1) of the equations of closure: what each cut joint passes on from a to b."""
-    linkage = Linkage(tree, q, closing)
+    linkage = Linkage(tree, q, choice)
     v, a = linkage.motion(v_active, a_active)
     return linkage.all_rows(linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[1])

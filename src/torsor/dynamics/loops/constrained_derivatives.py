@@ -21,7 +21,7 @@ from typing import Any
 import casadi as ca
 
 from torsor.dynamics.derivatives.inverse_dynamics import Loads, Three, inverse_dynamics_derivatives
-from torsor.dynamics.loops.constrained import Closing, Linkage, Sharing, accelerated, projected_mass
+from torsor.dynamics.loops.constrained import ClosureChoice, Linkage, Sharing, accelerated, projected_mass
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
@@ -80,10 +80,10 @@ class Balance:
 
     @classmethod
     def of_motion(
-        cls, tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
+        cls, tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
     ) -> "Balance":
         """Return the balance where the motion of the active coordinates is given."""
-        linkage = Linkage(tree, q, closing)
+        linkage = Linkage(tree, q, choice)
         v, a = linkage.motion(v_active, a_active)
         tau = inverse_dynamics(tree, q, v, a, Loads(**loads).external)
         return cls(MotionSlopes(linkage, v, a), tau, linkage.balance(tau, share)[1], **loads)
@@ -123,36 +123,38 @@ class Balance:
         return by_q, by_v, by_a
 
 
-def constrained_velocity_derivatives(tree: Tree, q: ca.SX, v_active: ca.SX, closing: Closing) -> tuple[ca.SX, ca.SX]:
+def constrained_velocity_derivatives(
+    tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice
+) -> tuple[ca.SX, ca.SX]:
     """Return the derivatives of v by the active coordinates and their velocities (nv x N each)."""
-    linkage = Linkage(tree, q, closing)
+    linkage = Linkage(tree, q, choice)
     v = linkage.velocities(v_active)
     return linkage.by_active(MotionSlopes(linkage, v, v).v_by_q), linkage.by_active(linkage.G)
 
 
 def constrained_acceleration_derivatives(
-    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, closing: Closing
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, choice: ClosureChoice
 ) -> Three:
     """Return the derivatives of a by the active coordinates, their velocities and accelerations (nv x N each)."""
-    linkage = Linkage(tree, q, closing)
+    linkage = Linkage(tree, q, choice)
     motion = MotionSlopes(linkage, *linkage.motion(v_active, a_active))
     return linkage.by_active(motion.a_by_q), linkage.by_active(motion.a_by_v), linkage.by_active(linkage.G)
 
 
 def constrained_inverse_dynamics_derivatives(
-    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
     """Return the derivatives of the drives' forces by the active coordinates and their rates (N x N each)."""
-    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, **loads)
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     by_q, by_v, by_a = map(balance.linkage.by_active, balance.drives(share, balance.projected()))
     return by_q, by_v, by_a
 
 
 def constrained_forward_dynamics_derivatives(
-    tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, closing: Closing, **loads: Any
+    tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
     """Return the derivatives of the active accelerations by the active coordinates, velocities and forces (N x N)."""
-    linkage = Linkage(tree, q, closing)
+    linkage = Linkage(tree, q, choice)
     v, M = linkage.velocities(v_active), mass_matrix(tree, q)
     external = Loads(**loads).external
     a = accelerated(linkage, v, tau_active, M, external)
@@ -169,10 +171,10 @@ def constrained_forward_dynamics_derivatives(
 
 
 def loop_force_derivatives(
-    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, closing: Closing, **loads: Any
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
     """Return the derivatives of the loops' forces by the active coordinates and their rates (c x N each)."""
-    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, **loads)
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
     by_q, by_v, by_a = (linkage.all_rows(linkage.by_active(each)) for each in balance.passed(share))
     return by_q, by_v, by_a

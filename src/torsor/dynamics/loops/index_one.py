@@ -17,7 +17,7 @@ least change in the norm of the mass matrix, which changes no more of the motion
 import casadi as ca
 
 from torsor.dynamics.loops.closure import Closures, closure_error
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart
@@ -46,14 +46,14 @@ NEAR = 0.1
 class _Held:
     """A mechanism at a place: what its loops push, by the rows of A that are kept."""
 
-    def __init__(self, tree: Tree, q: ca.SX, closing: Closing):
-        self.rows, self.closures = list(closing.rows), Closures(tree, q)
+    def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
+        self.rows, self.closures = list(choice.rows), Closures(tree, q)
         self.A = self.closures.A[self.rows, :]
         self.mass = Squares(mass_matrix(tree, q), list(reversed(range(tree.nv))))  # from the tips to the root
         self.X = self.mass.solve(ca.densify(self.A.T))
         self.factors = Squares(symmetric(self.A @ self.X))
         # What is left of a row when those before it are taken away, in parts of what it is in general.
-        shares = self.factors.D / ca.SX(list(closing.scales)) if self.rows else ca.SX.ones(1, 1)
+        shares = self.factors.D / ca.SX(list(choice.scales)) if self.rows else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(shares)))
 
     def without(self, x: ca.SX, rate: ca.SX) -> ca.SX:
@@ -66,12 +66,12 @@ def _pushed(
     q: ca.SX,
     v: ca.SX,
     tau: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None,
     rate: float,
 ) -> tuple[ca.SX, ca.SX]:
     """Return a (nv x 1) and the multipliers of the rows that are kept."""
-    held = _Held(tree, q, closing)
+    held = _Held(tree, q, choice)
     a0 = held.mass.solve(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
     too_much = held.A @ a0 + held.closures.drift(v)[held.rows]
     if rate:
@@ -85,55 +85,55 @@ def closed_forward_dynamics(
     q: ca.SX,
     v: ca.SX,
     tau: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None = None,
     rate: float = 0.0,
 ) -> ca.SX:
     """Return a (nv x 1) of all coordinates while the loops stay closed; ``rate`` (1/s) pulls back what is open."""
-    return _pushed(tree, q, v, tau, closing, external, rate)[0]
+    return _pushed(tree, q, v, tau, choice, external, rate)[0]
 
 
 def closed_loop_forces(
-    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, closing: Closing, external: ca.SX | None = None
+    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: ca.SX | None = None
 ) -> ca.SX:
     """Return the multipliers (c x 1) of all equations of closure, 0 for those that are spare: M a + h = tau + A^T."""
     found = ca.SX(closure_error(tree, q).numel(), 1)
-    found[list(closing.rows)] = -_pushed(tree, q, v, tau, closing, external, 0.0)[1]
+    found[list(choice.rows)] = -_pushed(tree, q, v, tau, choice, external, 0.0)[1]
     return found
 
 
-def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, closing: Closing) -> ca.SX:
+def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return the velocities with A v = 0 that are nearest to v (nv x 1) in kinetic energy."""
-    held = _Held(tree, q, closing)
+    held = _Held(tree, q, choice)
     return held.without(v, held.A @ v)
 
 
-def closure_margin(tree: Tree, q: ca.SX, closing: Closing) -> ca.SX:
+def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return how far the kept equations are from saying nothing new: the least part of one that those before it lack.
 
     Lengths are those of the norm of M^-1, in parts of what they are in general, so that units do not matter.
     """
-    return _Held(tree, q, closing).margin
+    return _Held(tree, q, choice).margin
 
 
-def closed_state(tree: Tree, q: ca.SX, v: ca.SX, closing: Closing) -> tuple[ca.SX, ca.SX, ca.SX]:
+def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the nearest (q, v) with closed loops, and the margin; NaN for v where they could not be closed."""
-    held = _Held(tree, q, closing)
+    held = _Held(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
         q = chart(tree, q, held.without(still, closure_error(tree, q)[held.rows]))
     A = Closures(tree, q).A[held.rows, :]
     for _ in range(CORRECTIONS):
         v = held.without(v, A @ v)
-    gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(closing.units)))
+    gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(choice.units)))
     return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), held.margin
 
 
-def held_end(tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, closing: Closing) -> tuple[ca.SX, ca.SX, ca.SX]:
+def held_end(tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the end (q, v) of a step from q with closed loops, and its margin.
 
     The margin is negative where at the pace of this step it vanishes within the next.
     """
-    before, (q_next, v_next, after) = closure_margin(tree, q, closing), closed_state(tree, q_next, v_next, closing)
+    before, (q_next, v_next, after) = closure_margin(tree, q, choice), closed_state(tree, q_next, v_next, choice)
     vanishes = ca.logic_and(2 * after <= before, after < NEAR)
     return q_next, v_next, ca.if_else(vanishes, -after, after)

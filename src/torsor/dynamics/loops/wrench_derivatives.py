@@ -7,7 +7,7 @@ it is a load whose components change: those changes climb to the root as loads d
 import casadi as ca
 
 from torsor.dynamics.derivatives.inverse_dynamics import Three, joint_wrench_derivatives
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.constrained_derivatives import Balance
 from torsor.dynamics.loops.wrenches import ends, loads, on_link
 from torsor.dynamics.recursions.composite import climb
@@ -49,12 +49,12 @@ def loop_wrench_derivatives(
     v_active: ca.SX,
     a_active: ca.SX,
     share: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> Three:
     """Return the derivatives of the cut joints' wrenches by the active coordinates and their rates (6 cuts x N)."""
-    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, external=external)
-    wrenches, none = _Wrenches(balance, share), ca.SX(0, len(closing.active))
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
+    wrenches, none = _Wrenches(balance, share), ca.SX(0, len(choice.active))
     by_q, by_v, by_a = (
         ca.vertcat(none, *(balance.linkage.by_active(each) for each in kind)) for kind in wrenches.changes
     )
@@ -67,11 +67,11 @@ def constrained_joint_wrench_derivatives(
     v_active: ca.SX,
     a_active: ca.SX,
     share: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> Three:
     """Return the derivatives of the joint reactions by the active coordinates and their rates (6 L x N each)."""
-    balance = Balance.of_motion(tree, q, v_active, a_active, share, closing, external=external)
+    balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, linkage, motion = _Wrenches(balance, share), balance.linkage, balance.motion
     total = loads(tree, linkage.closures, wrenches.found, external)
     dq, dv, da = joint_wrench_derivatives(tree, q, motion.v, motion.a, external=total)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import casadi as ca
 
 from torsor.dynamics.loops.closure import Closures
-from torsor.dynamics.loops.constrained import Closing, Linkage
+from torsor.dynamics.loops.constrained import ClosureChoice, Linkage
 from torsor.dynamics.loops.relative import Chain
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics, joint_wrenches
 from torsor.dynamics.trees.tree import Cut, Tree
@@ -25,10 +25,10 @@ def _solved(
     v_active: ca.SX,
     a_active: ca.SX,
     share: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None,
 ) -> tuple[ca.SX, ca.SX, Closures, list[ca.SX]]:
-    linkage = Linkage(tree, q, closing)
+    linkage = Linkage(tree, q, choice)
     v, a = linkage.motion(v_active, a_active)
     _, passed = linkage.balance(inverse_dynamics(tree, q, v, a, external), share)
     return v, a, linkage.closures, linkage.closures.wrenches(linkage.all_rows(passed))
@@ -40,11 +40,11 @@ def loop_wrenches(
     v_active: ca.SX,
     a_active: ca.SX,
     share: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return what a exerts on b in each cut joint, at frame a in its axes (cuts x 6)."""
-    *_, found = _solved(tree, q, v_active, a_active, share, closing, external)
+    *_, found = _solved(tree, q, v_active, a_active, share, choice, external)
     return ca.vertcat(ca.SX(0, 6), *(wrench.T for wrench in found))
 
 
@@ -54,11 +54,11 @@ def constrained_joint_wrenches(
     v_active: ca.SX,
     a_active: ca.SX,
     share: ca.SX,
-    closing: Closing,
+    choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return what each parent exerts on its link, at the link's origin in its axes, while loops are closed (L x 6)."""
-    v, a, closures, found = _solved(tree, q, v_active, a_active, share, closing, external)
+    v, a, closures, found = _solved(tree, q, v_active, a_active, share, choice, external)
     return joint_wrenches(tree, q, v, a, loads(tree, closures, found, external))
 
 

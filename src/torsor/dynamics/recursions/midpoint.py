@@ -26,7 +26,7 @@ from functools import partial
 import casadi as ca
 
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.loops.index_one import CLOSED
 from torsor.dynamics.recursions.composite import mass_matrix
@@ -50,11 +50,11 @@ CONVERGED = 1e-6
 
 
 def midpoint_step(
-    tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, closing: Closing | None = None
+    tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, choice: ClosureChoice | None = None
 ) -> tuple[ca.SX, ca.SX]:
     """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches in the middle.
 
-    With the equations of ``closing`` q has closed loops; v becomes that of closed loops by ``closed_state``.
+    With the equations of ``choice`` q has closed loops; v becomes that of closed loops by ``closed_state``.
     """
     if not tree.nv:
         return q, v
@@ -67,7 +67,7 @@ def midpoint_step(
     # Friction grows ever more slowly with speed: Newton's method climbs it from rest, and falls over it from above.
     w = ca.vertcat(*(ca.SX(0) if k in rubbing else v[k] for k in range(tree.nv)))
     mu1, off, scale = mu0, mu0, mu0
-    loops = None if closing is None else _Loops(tree, q, v, h, closing)
+    loops = None if choice is None else _Loops(tree, q, v, h, choice)
     for k in range(evaluations):
         u = h / 2 * w
         q_mid, v_mid = chart(tree, q, u), chart_velocity(tree, u, w)
@@ -103,8 +103,8 @@ def midpoint_step(
 class _Loops:
     """What loops add to the equations of the step: a push at its start, so that they are closed at its end."""
 
-    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, closing: Closing):
-        self.tree, self.q, self.h, self.rows = tree, q, h, list(closing.rows)
+    def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, choice: ClosureChoice):
+        self.tree, self.q, self.h, self.rows = tree, q, h, list(choice.rows)
         self.A_T = closure_jacobian(tree, q)[self.rows, :].T
         self.multipliers = ca.SX.zeros(len(self.rows), 1)
         u = ca.SX.sym("u", tree.nv)

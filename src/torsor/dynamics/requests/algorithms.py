@@ -1,10 +1,12 @@
-"""The table of algorithms: what each takes and what it gives."""
+"""The table of algorithms. What each takes is read from the signature of its rule; the table adds what it gives."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from torsor.dynamics.derivatives import forward_dynamics as solved_derivatives
+from torsor.dynamics.derivatives import forward_dynamics as solved
 from torsor.dynamics.derivatives import hessian
 from torsor.dynamics.derivatives import inverse_dynamics as derivatives
 from torsor.dynamics.loops import (
@@ -29,225 +31,185 @@ from torsor.dynamics.recursions import (
 )
 from torsor.mechanism import Loop, Mechanism
 
-__all__ = ["ALGORITHMS", "Algorithm", "sizes"]
+__all__ = ["ALGORITHMS", "Algorithm", "size"]
+
+_OPTIONS = {"tree", "place", "forced", "choice", "in_world"}  # parameters of rules that are no arrays of the caller
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """How an algorithm is called: the function of a tree and symbols, and the names of its inputs.
+    """An algorithm: its ``rule``, a function of a tree and symbols, and what it gives.
 
-    ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
-    that the wrenches of the environment are an optional input, ``keeps`` that it matters what they keep while q
-    changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
-    are named, ``closed`` that a choice of equations closes the loops (``held``: one for multipliers), ``rates`` that
-    there may be more rates of the motion and of the results. ``output`` is the shape of the result for one state, with
-    "n" for velocities, "nq" for positions, "nq+n+2" for both and two more, "3n" for (q, v, a), "L" for links, "p" for
-    parameters, "N" for driven coordinates, "c" for equations of closure, "cuts" for cut joints; where there are several
-    results, all of that shape, ``results`` names them. ``shared`` says that the rule computes nothing twice, so that
-    nobody need look for it.
+    ``output`` is the shape of the result for one state, with the names of ``size`` for axes that depend on the
+    mechanism; where there are several results, all of that shape, ``results`` names them. ``lean`` says that only the
+    coordinates see the result, so that the tree may be simplified; ``shared`` that the rule computes nothing twice, so
+    that no search for common subexpressions is needed; ``multipliers`` that the closure equations act by multipliers.
     """
 
     rule: Callable[..., Any]
-    inputs: tuple[str, ...]
     output: tuple[str | int, ...]
-    lean: bool = False
-    external: bool = False
-    keeps: bool = False
-    at_place: bool = False
-    hybrid: bool = False
-    closed: bool = False
-    held: bool = False
-    rates: bool = False
     results: tuple[str, ...] = ()
+    lean: bool = False
     shared: bool = False
+    multipliers: bool = False
 
-    def size_of(self, name: str) -> str:
-        """Return which of the ``sizes`` an input has."""
+    @cached_property
+    def _parameters(self) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(self.rule).parameters)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the arrays that it takes, in order; external wrenches are optional and follow."""
+        plain = (each for each in self._parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD)
+        return tuple(each.name for each in plain if each.default is each.empty and each.name not in _OPTIONS)
+
+    @cached_property
+    def external(self) -> bool:
+        """Whether external wrenches are an optional input."""
+        return "external" in self._parameters or self.keeps
+
+    @cached_property
+    def keeps(self) -> bool:
+        """Whether it matters what external wrenches keep while q changes."""
+        return "loads" in self._parameters
+
+    @cached_property
+    def at_place(self) -> bool:
+        """Whether the result is that of one link or frame."""
+        return "place" in self._parameters
+
+    @cached_property
+    def hybrid(self) -> bool:
+        """Whether the coordinates driven by force are named."""
+        return "forced" in self._parameters
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether the loops are closed by a choice of equations."""
+        return "choice" in self._parameters
+
+    @cached_property
+    def rates(self) -> bool:
+        """Whether there may be more rates of the motion, and as many of the results."""
+        return "external_rate" in self._parameters
+
+    def axis_of(self, name: str) -> str:
+        """Return which ``size`` an input has."""
         if name == "multipliers":
             return "c"
         return "nq" if name in ("q", "q_end") else "N" if name.endswith("_active") or name == "share" else "n"
 
 
-def _loops(mechanism: Mechanism) -> dict[str, int]:
-    cuts = sum(isinstance(loop, Loop) for loop in mechanism.loops)
-    return {"N": len(mechanism.active), "c": sum(loop.count for loop in mechanism.loops), "cuts": cuts}
+def size(mechanism: Mechanism, axis: str | int) -> int:
+    """Return the length of an axis by its name.
+
+    n velocities, 3n of (q, v, a), nq positions, nq+n+2 both and two more, L links, p parameters, N active coordinates,
+    c closure equations, cuts cut joints.
+    """
+    match axis:
+        case int():
+            return axis
+        case "n":
+            return mechanism.nv
+        case "3n":
+            return 3 * mechanism.nv
+        case "nq":
+            return mechanism.nq
+        case "nq+n+2":
+            return mechanism.nq + mechanism.nv + 2
+        case "L":
+            return len(mechanism.links)
+        case "p":
+            return regressor.parameter_count(mechanism)
+        case "N":
+            return len(mechanism.active)
+        case "c":
+            return sum(loop.count for loop in mechanism.loops)
+        case "cuts":
+            return sum(isinstance(loop, Loop) for loop in mechanism.loops)
+    raise KeyError(axis)
 
 
-def sizes(mechanism: Mechanism) -> dict[str, int]:
-    """Return what the names of axes stand for."""
-    numbers, n = regressor.parameter_count(mechanism), mechanism.nv
-    plain = {"n": n, "3n": 3 * n, "nq": mechanism.nq, "nq+n+2": mechanism.nq + n + 2}
-    return plain | {"L": len(mechanism.links), "p": numbers, **_loops(mechanism)}
-
-
-_N, _NN, _SCALAR, _TWIST, _LINKS = ("n",), ("n", "n"), (), (6,), ("L", 6)
-_MOVED, _FORCED = ("q", "v_active", "a_active"), ("q", "v_active", "tau_active")
-_DRIVEN = (*_MOVED, "share")
-_LOADED: dict[str, Any] = {"external": True, "keeps": True}
+_N, _NN, _TWIST, _LINKS = ("n",), ("n", "n"), (6,), ("L", 6)
+_BY_A, _BY_TAU = ("dq", "dv", "da"), ("dq", "dv", "dtau")
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, ("q", "v", "a"), _N, lean=True, external=True),
-    "forward_dynamics": Algorithm(hybrid.forward_dynamics, ("q", "v", "tau"), _N, lean=True, external=True),
-    "hybrid_dynamics": Algorithm(
-        hybrid.hybrid_dynamics,
-        ("q", "v", "a", "tau"),
-        _N,
-        lean=True,
-        external=True,
-        hybrid=True,
-        results=("a", "tau"),
-    ),
-    "inverse_dynamics_derivatives": Algorithm(
-        derivatives.inverse_dynamics_derivatives, ("q", "v", "a"), _NN, lean=True, results=("dq", "dv", "da"), **_LOADED
-    ),
+    "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, _N, lean=True),
+    "forward_dynamics": Algorithm(hybrid.forward_dynamics, _N, lean=True),
+    "hybrid_dynamics": Algorithm(hybrid.hybrid_dynamics, _N, ("a", "tau"), lean=True),
+    "inverse_dynamics_derivatives": Algorithm(derivatives.inverse_dynamics_derivatives, _NN, _BY_A, lean=True),
     "forward_dynamics_derivatives": Algorithm(
-        solved_derivatives.forward_dynamics_derivatives,
-        ("q", "v", "tau"),
-        _NN,
-        lean=True,
-        results=("dq", "dv", "dtau"),
-        shared=True,
-        **_LOADED,
+        solved.forward_dynamics_derivatives, _NN, _BY_TAU, lean=True, shared=True
     ),
     "hybrid_dynamics_derivatives": Algorithm(
-        solved_derivatives.hybrid_dynamics_derivatives,
-        ("q", "v", "a", "tau"),
-        _NN,
-        lean=True,
-        hybrid=True,
-        results=("dq", "dv", "dgiven"),
-        shared=True,
-        **_LOADED,
+        solved.hybrid_dynamics_derivatives, _NN, ("dq", "dv", "dgiven"), lean=True, shared=True
     ),
-    "joint_wrench_derivatives": Algorithm(
-        derivatives.joint_wrench_derivatives, ("q", "v", "a"), ("L", 6, "n"), results=("dq", "dv", "da"), **_LOADED
-    ),
-    "inverse_dynamics_hessian": Algorithm(
-        hessian.inverse_dynamics_hessian, ("q", "v", "a", "weight"), ("3n", "3n"), lean=True, external=True
-    ),
-    "force_rate": Algorithm(
-        rates.force_rate, ("q", "v", "a", "j"), _N, lean=True, external=True, rates=True, results=("tau", "rate")
-    ),
-    "joint_wrench_rates": Algorithm(
-        rates.joint_wrench_rates, ("q", "v", "a", "j"), _LINKS, external=True, rates=True, results=("wrench", "rate")
-    ),
-    "joint_wrenches": Algorithm(newton_euler.joint_wrenches, ("q", "v", "a"), _LINKS, external=True),
-    "bias_force": Algorithm(newton_euler.bias_force, ("q", "v"), _N, lean=True),
-    "gravity_force": Algorithm(newton_euler.gravity_force, ("q",), _N, lean=True),
-    "friction_force": Algorithm(passive.friction_force, ("v",), _N),
-    "spring_force": Algorithm(passive.spring_force, ("q",), _N),
-    "regressor": Algorithm(regressor.regressor, ("q", "v", "a"), ("n", "p")),
-    "power_regressor": Algorithm(regressor.power_regressor, ("q", "v", "a"), ("p",)),
-    "energy_regressor": Algorithm(regressor.energy_regressor, ("q", "v"), ("p",)),
-    "mass_matrix": Algorithm(composite.mass_matrix, ("q",), _NN, lean=True),
-    "coriolis_matrix": Algorithm(composite.coriolis_matrix, ("q", "v"), _NN, lean=True),
-    "poses": Algorithm(places.poses, ("q",), ("L", 4, 4)),
-    "velocities": Algorithm(places.velocities, ("q", "v"), _LINKS),
-    "accelerations": Algorithm(places.accelerations, ("q", "v", "a"), _LINKS),
-    "pose": Algorithm(places.pose, ("q",), (4, 4), at_place=True),
-    "velocity": Algorithm(places.velocity, ("q", "v"), _TWIST, at_place=True),
-    "acceleration": Algorithm(places.acceleration, ("q", "v", "a"), _TWIST, at_place=True),
-    "jerk": Algorithm(rates.jerk, ("q", "v", "a", "j"), _TWIST, at_place=True),
-    "jerks": Algorithm(rates.jerks, ("q", "v", "a", "j"), _LINKS),
-    "jacobian": Algorithm(places.jacobian, ("q",), (6, "n"), at_place=True),
-    "jacobian_rate": Algorithm(places.jacobian_rate, ("q", "v"), (6, "n"), at_place=True),
-    "kinetic_energy": Algorithm(energy.kinetic_energy, ("q", "v"), _SCALAR),
-    "potential_energy": Algorithm(energy.potential_energy, ("q",), _SCALAR),
-    "center_of_mass": Algorithm(energy.center_of_mass, ("q",), (3,)),
-    "momentum": Algorithm(energy.momentum, ("q", "v"), _TWIST),
-    "integrate": Algorithm(configuration.integrate, ("q", "dv"), ("nq",)),
-    "difference": Algorithm(configuration.difference, ("q", "q_end"), _N),
-    "closure_error": Algorithm(closure.closure_error, ("q",), ("c",)),
-    "closure_jacobian": Algorithm(closure.closure_jacobian, ("q",), ("c", "n")),
-    "closure_trial": Algorithm(assembly_step.closure_trial, ("q", "dv"), ("nq+n+2",), lean=True, closed=True),
-    "closure_state": Algorithm(assembly_step.closure_state, ("q",), (3,), lean=True, closed=True),
-    "constrained_velocities": Algorithm(
-        constrained.constrained_velocities, ("q", "v_active"), _N, lean=True, closed=True
-    ),
-    "constrained_accelerations": Algorithm(
-        constrained.constrained_accelerations, _MOVED, _N, lean=True, closed=True, results=("v", "a")
-    ),
-    "constrained_inverse_dynamics": Algorithm(
-        constrained.constrained_inverse_dynamics, _DRIVEN, ("N",), lean=True, closed=True, external=True
-    ),
-    "constrained_forward_dynamics": Algorithm(
-        constrained.constrained_forward_dynamics, _FORCED, ("N",), lean=True, closed=True, external=True
-    ),
-    "constrained_joint_wrenches": Algorithm(
-        wrenches.constrained_joint_wrenches, _DRIVEN, _LINKS, closed=True, external=True
-    ),
-    "loop_forces": Algorithm(constrained.loop_forces, _DRIVEN, ("c",), lean=True, closed=True, external=True),
-    "loop_wrenches": Algorithm(wrenches.loop_wrenches, _DRIVEN, ("cuts", 6), lean=True, closed=True, external=True),
+    "joint_wrench_derivatives": Algorithm(derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A),
+    "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True),
+    "force_rate": Algorithm(rates.force_rate, _N, ("tau", "rate"), lean=True),
+    "joint_wrench_rates": Algorithm(rates.joint_wrench_rates, _LINKS, ("wrench", "rate")),
+    "joint_wrenches": Algorithm(newton_euler.joint_wrenches, _LINKS),
+    "bias_force": Algorithm(newton_euler.bias_force, _N, lean=True),
+    "gravity_force": Algorithm(newton_euler.gravity_force, _N, lean=True),
+    "friction_force": Algorithm(passive.friction_force, _N),
+    "spring_force": Algorithm(passive.spring_force, _N),
+    "regressor": Algorithm(regressor.regressor, ("n", "p")),
+    "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
+    "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
+    "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True),
+    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True),
+    "poses": Algorithm(places.poses, ("L", 4, 4)),
+    "velocities": Algorithm(places.velocities, _LINKS),
+    "accelerations": Algorithm(places.accelerations, _LINKS),
+    "pose": Algorithm(places.pose, (4, 4)),
+    "velocity": Algorithm(places.velocity, _TWIST),
+    "acceleration": Algorithm(places.acceleration, _TWIST),
+    "jerk": Algorithm(rates.jerk, _TWIST),
+    "jerks": Algorithm(rates.jerks, _LINKS),
+    "jacobian": Algorithm(places.jacobian, (6, "n")),
+    "jacobian_rate": Algorithm(places.jacobian_rate, (6, "n")),
+    "kinetic_energy": Algorithm(energy.kinetic_energy, ()),
+    "potential_energy": Algorithm(energy.potential_energy, ()),
+    "center_of_mass": Algorithm(energy.center_of_mass, (3,)),
+    "momentum": Algorithm(energy.momentum, _TWIST),
+    "integrate": Algorithm(configuration.integrate, ("nq",)),
+    "difference": Algorithm(configuration.difference, _N),
+    "closure_error": Algorithm(closure.closure_error, ("c",)),
+    "closure_jacobian": Algorithm(closure.closure_jacobian, ("c", "n")),
+    "closure_trial": Algorithm(assembly_step.closure_trial, ("nq+n+2",), lean=True),
+    "closure_state": Algorithm(assembly_step.closure_state, (3,), lean=True),
+    "constrained_velocities": Algorithm(constrained.constrained_velocities, _N, lean=True),
+    "constrained_accelerations": Algorithm(constrained.constrained_accelerations, _N, ("v", "a"), lean=True),
+    "constrained_inverse_dynamics": Algorithm(constrained.constrained_inverse_dynamics, ("N",), lean=True),
+    "constrained_forward_dynamics": Algorithm(constrained.constrained_forward_dynamics, ("N",), lean=True),
+    "constrained_joint_wrenches": Algorithm(wrenches.constrained_joint_wrenches, _LINKS),
+    "loop_forces": Algorithm(constrained.loop_forces, ("c",), lean=True),
+    "loop_wrenches": Algorithm(wrenches.loop_wrenches, ("cuts", 6), lean=True),
     "constrained_velocity_derivatives": Algorithm(
-        constrained_derivatives.constrained_velocity_derivatives,
-        ("q", "v_active"),
-        ("n", "N"),
-        lean=True,
-        closed=True,
-        results=("dq", "dv"),
+        constrained_derivatives.constrained_velocity_derivatives, ("n", "N"), ("dq", "dv"), lean=True
     ),
     "constrained_acceleration_derivatives": Algorithm(
-        constrained_derivatives.constrained_acceleration_derivatives,
-        _MOVED,
-        ("n", "N"),
-        lean=True,
-        closed=True,
-        results=("dq", "dv", "da"),
+        constrained_derivatives.constrained_acceleration_derivatives, ("n", "N"), _BY_A, lean=True
     ),
     "constrained_inverse_dynamics_derivatives": Algorithm(
-        constrained_derivatives.constrained_inverse_dynamics_derivatives,
-        _DRIVEN,
-        ("N", "N"),
-        lean=True,
-        closed=True,
-        results=("dq", "dv", "da"),
-        **_LOADED,
+        constrained_derivatives.constrained_inverse_dynamics_derivatives, ("N", "N"), _BY_A, lean=True
     ),
     "constrained_forward_dynamics_derivatives": Algorithm(
-        constrained_derivatives.constrained_forward_dynamics_derivatives,
-        _FORCED,
-        ("N", "N"),
-        lean=True,
-        closed=True,
-        results=("dq", "dv", "dtau"),
-        **_LOADED,
+        constrained_derivatives.constrained_forward_dynamics_derivatives, ("N", "N"), _BY_TAU, lean=True
     ),
-    "loop_force_derivatives": Algorithm(
-        constrained_derivatives.loop_force_derivatives,
-        _DRIVEN,
-        ("c", "N"),
-        lean=True,
-        closed=True,
-        results=("dq", "dv", "da"),
-        **_LOADED,
-    ),
+    "loop_force_derivatives": Algorithm(constrained_derivatives.loop_force_derivatives, ("c", "N"), _BY_A, lean=True),
     "loop_wrench_derivatives": Algorithm(
-        wrench_derivatives.loop_wrench_derivatives,
-        _DRIVEN,
-        ("cuts", 6, "N"),
-        lean=True,
-        closed=True,
-        external=True,
-        results=("dq", "dv", "da"),
+        wrench_derivatives.loop_wrench_derivatives, ("cuts", 6, "N"), _BY_A, lean=True
     ),
     "constrained_joint_wrench_derivatives": Algorithm(
-        wrench_derivatives.constrained_joint_wrench_derivatives,
-        _DRIVEN,
-        ("L", 6, "N"),
-        closed=True,
-        external=True,
-        results=("dq", "dv", "da"),
+        wrench_derivatives.constrained_joint_wrench_derivatives, ("L", 6, "N"), _BY_A
     ),
-    "closed_forward_dynamics": Algorithm(
-        index_one.closed_forward_dynamics, ("q", "v", "tau"), _N, lean=True, closed=True, held=True, external=True
-    ),
-    "closed_loop_forces": Algorithm(
-        index_one.closed_loop_forces, ("q", "v", "tau"), ("c",), lean=True, closed=True, held=True, external=True
-    ),
-    "closed_velocities": Algorithm(index_one.closed_velocities, ("q", "v"), _N, lean=True, closed=True, held=True),
-    "loop_loads": Algorithm(wrenches.loop_loads, ("q", "multipliers"), _LINKS),
-    "closure_margin": Algorithm(index_one.closure_margin, ("q",), _SCALAR, lean=True, closed=True, held=True),
-    "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
-    "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),
+    "closed_forward_dynamics": Algorithm(index_one.closed_forward_dynamics, _N, lean=True, multipliers=True),
+    "closed_loop_forces": Algorithm(index_one.closed_loop_forces, ("c",), lean=True, multipliers=True),
+    "closed_velocities": Algorithm(index_one.closed_velocities, _N, lean=True, multipliers=True),
+    "loop_loads": Algorithm(wrenches.loop_loads, _LINKS),
+    "closure_margin": Algorithm(index_one.closure_margin, (), lean=True, multipliers=True),
+    "chart": Algorithm(configuration.chart, ("nq",)),
+    "chart_rate": Algorithm(configuration.chart_rate, _N),
 }
 """Every algorithm by the name of the robot's method; the charts serve the integrators of ``simulation``."""

@@ -19,8 +19,6 @@ Named = dict[str, ca.SX]
 
 def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple[Named, Named]:
     """Return the inputs and outputs, in the request's form, of results that were traced from inputs."""
-    if request.form == "value":
-        return inputs, results
     if request.form == "sparse":
         return inputs, {name: ca.vec(each.nz[:]) for name, each in results.items()}  # of a row, nz is a row
     steps = {} if request.components else {name: along_steps(tree, inputs[name]) for name in request.positions}

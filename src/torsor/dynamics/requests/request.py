@@ -1,9 +1,9 @@
-"""What is asked of a mechanism: an algorithm with its options, and the form that its results are wanted in."""
+"""A request names one function of a mechanism: the algorithm, its options, and the form of its results."""
 
 from dataclasses import dataclass, replace
 
-from torsor.dynamics.loops.constrained import Closing
-from torsor.dynamics.requests.algorithms import ALGORITHMS, sizes
+from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.dynamics.requests.algorithms import ALGORITHMS, size
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free
 
@@ -12,27 +12,27 @@ __all__ = ["LOADS", "Request", "Shape"]
 Shape = tuple[int, ...]
 
 LOADS = ("", "link", "world", "point")
-"""No external wrenches; or such as keep, while q changes, their components in the link, those in the world, or those
-in the world of a couple and of a force at a point of the link."""
+"""External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world, with the force
+acting at a point of the link."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One function of a mechanism, by all that it depends on besides the mechanism itself.
+    """One function of a mechanism: everything that it depends on besides the mechanism itself.
 
     ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``forced`` are the coordinates driven by
-    force, ``closing`` says how loops are closed, ``order`` counts the rates, ``free`` are the numbers of the mechanism
-    that are inputs. ``form`` is "value" for the results, "sparse" for those of their entries that are not zero by
-    structure, "jvp" with derivatives along a direction, "vjp" with gradients pulled back, "jacobian" for all
-    derivatives. Derivatives are ``by`` the inputs named (all, if none is), and by positions along ``integrate``, or by
-    their ``components``.
+    force, ``choice`` are the closure equations and coordinates that close the loops, ``order`` counts the rates,
+    ``free`` are the numbers of the mechanism that are inputs. ``form`` is "value" for the results, "sparse" for their
+    structural nonzeros, "jvp" and "vjp" for directional derivatives and their transpose, "jacobian" for all
+    derivatives. Derivatives are taken ``by`` the inputs named (all, by default); by positions along ``integrate``, or
+    by their ``components``.
     """
 
     name: str
     loads: str = ""
     place: str | None = None
     forced: frozenset[int] | None = None
-    closing: Closing | None = None
+    choice: ClosureChoice | None = None
     order: int = 1
     free: tuple[Free, ...] = ()
     form: str = "value"
@@ -46,24 +46,24 @@ class Request:
 
     def arguments(self, mechanism: Mechanism) -> dict[str, Shape]:
         """Return the shape, for one state, of each input of the algorithm itself."""
-        algorithm, size = ALGORITHMS[self.name], sizes(mechanism)
-        shapes: dict[str, Shape] = {name: (size[algorithm.size_of(name)],) for name in algorithm.inputs}
-        if self.closing is not None and self.closing.coupled and "share" in shapes:
-            shapes["share"] = size["N"], size["N"]
+        algorithm, links = ALGORITHMS[self.name], len(mechanism.links)
+        shapes: dict[str, Shape] = {name: (size(mechanism, algorithm.axis_of(name)),) for name in algorithm.inputs}
+        if self.choice is not None and self.choice.coupled and "share" in shapes:
+            shapes["share"] = 2 * shapes["share"]
         if algorithm.rates:
-            shapes |= {f"j_{k}": (size["n"],) for k in range(1, self.order)}
+            shapes |= {f"j_{k}": (mechanism.nv,) for k in range(1, self.order)}
         if self.loads:
-            shapes["external"] = size["L"], 6
+            shapes["external"] = links, 6
             if algorithm.rates:
-                shapes["external_rate"] = size["L"], 6
+                shapes["external_rate"] = links, 6
             if self.loads == "point":
-                shapes["points"] = size["L"], 3
+                shapes["points"] = links, 3
         return shapes | ({"p": (len(self.free),)} if self.free else {})
 
     def results(self, mechanism: Mechanism) -> dict[str, Shape]:
         """Return the shape, for one state, of each result of the algorithm itself."""
-        algorithm, size = ALGORITHMS[self.name], sizes(mechanism)
-        shape = tuple(axis if isinstance(axis, int) else size[axis] for axis in algorithm.output)
+        algorithm = ALGORITHMS[self.name]
+        shape = tuple(size(mechanism, axis) for axis in algorithm.output)
         names = algorithm.results
         if algorithm.rates:
             names = (*names, *(f"{names[-1]}_{k}" for k in range(1, self.order)))
@@ -79,27 +79,33 @@ class Request:
         return shapes
 
     def outputs(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each output of the function; () of sparse ones, which is not known."""
-        shapes, tangents = self.results(mechanism), self.tangents(mechanism)
+        """Return the shape, for one state, of each output of the function; of sparse ones, that of the dense result."""
+        shapes = self.results(mechanism)
+        if self.form in ("value", "sparse"):
+            return shapes
+        tangents = self.tangents(mechanism)
         if self.form == "jvp":
             return shapes | {f"d_{name}": shape for name, shape in shapes.items()}
         if self.form == "vjp":
             return shapes | {f"bar_{name}": shape for name, shape in tangents.items()}
-        if self.form == "jacobian":
-            return {
-                f"{name}_by_{each}": shape + tangents[each]
-                for name, shape in shapes.items()
-                for each in self.by or tangents
-            }
-        return shapes
+        by = self.by or tangents
+        return {f"{name}_by_{each}": shape + tangents[each] for name, shape in shapes.items() for each in by}
 
     def tangents(self, mechanism: Mechanism) -> dict[str, Shape]:
         """Return the shape of a small change of each input: of positions, that of a velocity or of themselves."""
         turned = {} if self.components else dict.fromkeys(self.positions, (mechanism.nv,))
         return self.arguments(mechanism) | turned
 
+    def label(self, mechanism: Mechanism) -> str:
+        """Return a text that is equal for equal functions of one mechanism: places instead of names, sets in order."""
+        at = None
+        if self.place is not None:
+            place = mechanism.place(self.place)
+            at = place.link, place.pose.tobytes()
+        return repr((replace(self, place=None, forced=None), at, None if self.forced is None else sorted(self.forced)))
+
     @property
     def positions(self) -> tuple[str, ...]:
         """The inputs that are positions."""
         algorithm = ALGORITHMS[self.name]
-        return tuple(name for name in algorithm.inputs if algorithm.size_of(name) == "nq")
+        return tuple(name for name in algorithm.inputs if algorithm.axis_of(name) == "nq")

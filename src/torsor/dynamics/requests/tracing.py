@@ -1,4 +1,4 @@
-"""From a request to a CasADi function: the tree is made, numbers that are inputs are put in, the algorithm is run."""
+"""From a request to a CasADi function: build the tree, make free numbers symbols, run the algorithm."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from torsor.mechanism import Mechanism
 
 __all__ = ["trace"]
 
-# From so many operations on, to look for those that are there twice takes longer than to compile these few.
+# Above this many operations, the search for common subexpressions takes longer than compiling them twice.
 LONG = 50_000
 
 
 def trace(mechanism: Mechanism, request: Request) -> ca.Function:
-    """Return what is requested of one mechanism as a CasADi function of SX, zeros and ones folded away."""
+    """Return the requested function of a mechanism over CasADi SX, zeros and ones folded away."""
     algorithm = ALGORITHMS[request.name]
     symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
     arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
@@ -28,18 +28,18 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     if algorithm.hybrid:
         arguments["forced"] = request.forced
     if algorithm.closed:
-        arguments["closing"] = request.closing
+        arguments["choice"] = request.choice
     if algorithm.keeps:
         arguments["in_world"] = request.loads in ("world", "point")
     tree = Tree.of(mechanism)
     if algorithm.lean:
-        tree = lean(tree, held=touched(mechanism, request.free))
+        tree = lean(tree, touched(mechanism, request.free)) if request.free else lean(tree)
     if request.free:
         tree = impose(tree, mechanism, request.free, symbols["p"])
     found = algorithm.rule(tree, **arguments)
     values = found if isinstance(found, tuple) else (found,)
     results = dict(zip(request.results(mechanism), values, strict=True))
-    inputs, outputs = formed(tree, request, symbols, results)
+    inputs, outputs = (symbols, results) if request.form == "value" else formed(tree, request, symbols, results)
     expressions = list(outputs.values())
     function = ca.Function(request.name, list(inputs.values()), expressions, list(inputs), list(outputs))
     if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:

@@ -14,15 +14,15 @@ with p_F and p_R where the feet push; the other takes the rest, so that the sum 
 those without the ground less what the feet's wrenches do to them.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler import Kernel, compile
+from torsor.compiler import Kernel
 from torsor.errors import ModelError, describe
+from torsor.hashing import source_hash
 from torsor.robot.robot import Robot
 
 __all__ = ["GLOBAL", "GroundReaction", "Wrench", "felt", "ground_reaction", "required"]
@@ -93,10 +93,12 @@ def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Gr
     return GroundReaction(force, moment, zmp, twist)
 
 
-@lru_cache(maxsize=8)
 def _kernel(body: Robot) -> Kernel:
-    q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
-    wrench = required(body.function("inverse_dynamics")(q, v, a), q, body.function("pose", place="pelvis")(q)[:3, 3])
-    return compile(
-        ca.Function("ground", [q, v, a], ca.cse([ca.densify(each) for each in wrench]), list("qva"), ["f", "n"])
-    )
+    def trace() -> ca.Function:
+        q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
+        pelvis = body.function("pose", place="pelvis")(q)[:3, 3]
+        wrench = required(body.function("inverse_dynamics")(q, v, a), q, pelvis)
+        outputs = ca.cse([ca.densify(each) for each in wrench])
+        return ca.Function("ground", [q, v, a], outputs, list("qva"), ["f", "n"])
+
+    return body.kernels.kernel(("ground_reaction", source_hash("human/contact/balance.py")), trace)

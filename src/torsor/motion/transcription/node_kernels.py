@@ -1,22 +1,21 @@
 """The function of a node, traced and compiled: values, first and second derivatives of all terms of a kind of node."""
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.compiler import Kept, Kernel, Signature, cache, compiler_fingerprint, recall
+from torsor.compiler import Signature
 from torsor.dynamics import fingerprint
 from torsor.errors import ModelError, describe
 from torsor.hashing import source_hash
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.motion_model import ORDERS
 from torsor.motion.transcription.node import Node
+from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
 
 __all__ = ["Bend", "Slope", "Traced"]
@@ -107,8 +106,11 @@ class Traced:
         return given if node.Q is None else given | {"Q": node.Q}
 
     @cached_property
+    def _kernels(self) -> Kernels:
+        return Kernels(Target(), self._identity)
+
     def _identity(self) -> str:
-        """A hash of all that the kernels depend on, which is known before anything of the robot is traced."""
+        """Return a hash of everything that the kernels depend on, known before anything of the robot is traced."""
         node = self.node
         inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
         inputs += [] if node.Q is None else [node.Q]
@@ -116,34 +118,28 @@ class Traced:
         terms = ca.Function("terms", inputs, outputs).serialize()
         model = node.subject.model
         free = () if isinstance(model, Robot) else model.paths
-        return fingerprint(
-            node.robot, free, terms, self.orders, source_hash("motion/transcription"), compiler_fingerprint()
-        )
+        return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
-        """Return the patterns and the kernel of outputs by name: kept ones where there are, or made and kept."""
-        keys = [hashlib.sha256(f"{self._identity} {name} {part}".encode()).hexdigest() for part in ("code", "patterns")]
-        kept, patterns = recall(keys[0]), cache.load(keys[1])
-        if kept is None or patterns is None:
-            outputs, found = make()
+        """Return the patterns and the kernel of outputs by name."""
+        made = cache(make)
+
+        def trace() -> ca.Function:
+            outputs = made()[0]
             given = {key: each for key, each in (self._inputs | self._more(more)).items() if each.numel()}
             flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
             results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
-            function: ca.Function | Kept = ca.Function(
-                name, list(given.values()), list(results.values()), list(given), list(results)
-            )
-            patterns = [np.ascontiguousarray(each, dtype=np.int64).tobytes() for each in found]
-            cache.store(keys[1], [json.dumps([each.shape for each in found]).encode(), *patterns])
-        else:
-            function, found = kept, _arrays(patterns)
-        of = Signature.of(function)
-        if not of.names_out:
+            return ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
+
+        def shapes(of: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+            sizes = zip(of.names_in, of.sizes_in, strict=True)
+            return [() if key in _SINGLE else (a * b,) for key, (a, b) in sizes], [(a * b,) for a, b in of.sizes_out]
+
+        found = self._kernels.patterns(name, lambda: made()[1])
+        kernel = self._kernels.kernel(name, trace, shapes, quick=True)
+        names = kernel.signature.names_in, kernel.signature.names_out
+        if not names[1]:
             return found, lambda **_: {}
-        names = of.names_in, of.names_out
-        inputs = [() if key in _SINGLE else (a * b,) for key, (a, b) in zip(names[0], of.sizes_in, strict=True)]
-        kernel = Kernel(
-            function, "float64", "cpu", 1, inputs, [(a * b,) for a, b in of.sizes_out], key=keys[0], quick=True
-        )
 
         def call(**values: Array) -> dict[str, Array]:
             results = kernel(*(values[key] for key in names[0]))
@@ -345,9 +341,3 @@ def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:
 def _taken(matrix: ca.SX, rows: Indices, columns: Indices) -> ca.SX:
     """Return entries of a dense matrix as a column."""
     return matrix[(rows + columns * matrix.shape[0]).tolist()] if rows.size else ca.SX(0, 1)
-
-
-def _arrays(kept: Sequence[bytes]) -> list[Indices]:
-    """Return patterns as they were kept: their shapes, then each."""
-    shapes = json.loads(kept[0])
-    return [np.frombuffer(each, dtype=np.int64).reshape(shape) for each, shape in zip(kept[1:], shapes, strict=True)]

@@ -1,4 +1,4 @@
-"""What can move: degrees of freedom of a mechanism with loops, redundant equations, and what its drives control."""
+"""Mobility: degrees of freedom of a mechanism with loops, redundant equations, and what its drives control."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.dynamics.loops.constrained import Closing
+from torsor.dynamics.loops.constrained import ClosureChoice
 
 __all__ = ["Mobility", "Output", "analyse", "choose", "null_space", "quality", "valid_sets"]
 
 Array = NDArray[np.float64]
 
-# Singular values below this share of the largest are zero. Real mechanisms have 1e-4 and more; closing leaves 1e-12,
-# but where ways of assembly meet, only the root of that is known of the positions.
+# Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more;
+# assembly leaves errors of 1e-12, but where modes of assembly meet, positions are known to the root of that only.
 RANK = 1e-5
-TRIED = 20_000  # sets of coordinates that are gone through; beyond, the best are built up one by one
+TRIED = 20_000  # sets of coordinates that are all tried; of more, the best is built up one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,10 @@ class Mobility:
 
 
 def null_space(A: Array, scale: float | None = None) -> Array:
-    """Return orthonormal rows that span the null space of A; ``scale`` (the largest, by default) is what zero is to."""
+    """Return orthonormal rows that span the null space of A.
+
+    ``scale`` is the reference of the rank tolerance: by default the largest singular value.
+    """
     if not A.size:
         return np.eye(A.shape[1])
     _, values, V = np.linalg.svd(A)
@@ -144,7 +147,7 @@ def _exchanged(motions: Array, candidates: list[int]) -> Iterator[tuple[int, ...
     return (tuple(sorted(each)) for each in [best, *swapped])
 
 
-def choose(A: Array, active: list[int]) -> Closing:
+def choose(A: Array, active: list[int]) -> ClosureChoice:
     """Return equations that are independent, and coordinates that move the mechanism: active ones, then others.
 
     Each is the one that is farthest from those taken before (elimination with pivoting), so that what is solved later
@@ -173,4 +176,4 @@ def choose(A: Array, active: list[int]) -> Closing:
         rows = rows - np.outer(rows @ direction, direction)
         kept.append(best)
     independent = tuple(k for k in range(A.shape[1]) if k not in dependent)
-    return Closing(tuple(sorted(kept)), independent, tuple(active))
+    return ClosureChoice(tuple(sorted(kept)), independent, tuple(active))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError
-from torsor.robot.loops.mobility import null_space
+from torsor.robot.closed_loops.mobility import null_space
 
 __all__ = ["AssemblyError", "Closer", "Space"]
 
@@ -221,10 +221,10 @@ class Space:
         for _ in range(300):
             motions = null_space(self.jacobian(q))
             seen = motions[:, active]
-            slope = seen @ rest
-            if np.linalg.norm(slope) <= 1e-10 * np.linalg.norm(rest) or damping > 1e12 or rest @ rest < 1e-26:
+            descent = seen @ rest
+            if np.linalg.norm(descent) <= 1e-10 * np.linalg.norm(rest) or damping > 1e12 or rest @ rest < 1e-26:
                 break
-            step = np.linalg.solve(seen @ seen.T + damping * np.eye(len(seen)), slope) @ motions
+            step = np.linalg.solve(seen @ seen.T + damping * np.eye(len(seen)), descent) @ motions
             step *= min(1.0, 0.3 / float(np.linalg.norm(step)))
             there, left = self.closest(self.integrate(q, step * self.units))
             new = missing(there)

@@ -1,0 +1,127 @@
+"""Assembly: positions of all joints that close the loops, from those of the active coordinates."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.checks import one_of, vectors
+from torsor.errors import ModelError, describe
+from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.search import CLOSED, NEAREST, STRIDE, STRIDES, AssemblyError
+
+__all__ = ["assemble", "closed_positions"]
+
+Array = NDArray[np.float64]
+
+TRIALS = 10  # configurations beside the one given from which closing is tried
+AGREED = 1e-9  # largest contradiction of active coordinates, where more are active than are needed
+
+
+def assemble(closure: LoopClosure, q_active: ArrayLike, guess: ArrayLike | None, missing: str) -> Array:
+    """Return positions (..., nq) that close the loops; see ``Robot.assemble``."""
+    mechanism, where = closure.mechanism, closure.name
+    one_of(missing, ("raise", "nan"), where, "missing")
+    if not mechanism.active and not np.size(q_active):
+        return closed_positions(closure, mechanism.neutral() if guess is None else guess)
+    places, nq = closure.active_positions, mechanism.nq
+    wanted = vectors(q_active, len(places), where, "q_active")
+    start = closure.reference if guess is None else _near(closure, vectors(guess, nq, where, "guess"))
+    batch = np.broadcast_shapes(wanted.shape[:-1], start.shape[:-1])
+    begin = np.ascontiguousarray(np.broadcast_to(start, (*batch, nq)).reshape(-1, nq))
+    goal = begin.copy()
+    goal[:, places] = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
+    way = closure.kernels.exact.call("difference", begin, goal)
+    _check_way(closure, way)
+    side = np.broadcast_to(closure.closer.side(start.reshape(-1, nq)).reshape(start.shape[:-1]), batch).ravel()
+    found, arrived = closure.closer.walk(begin, side, way)
+    for k in np.flatnonzero(np.logical_not(arrived)):
+        found[k] = np.nan if missing == "nan" else _reached(closure, begin[k], goal[k])
+    if len(closure.active) > len(set(closure.active) & set(closure.assembly_choice.independent)):
+        _check_agreement(closure, found, goal, missing)
+    return found.reshape(*batch, nq)
+
+
+def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
+    """Return positions (..., nq) with closed loops near ``q``; see ``Robot.closed_positions``."""
+    space, nv = closure.space, closure.mechanism.nv
+    at = vectors(q, closure.mechanism.nq, closure.name, "q")
+    found = np.empty_like(at)
+    for index in np.ndindex(at.shape[:-1]):
+        rng = np.random.default_rng(0)
+        for trial in range(TRIALS):  # where bars are in one line no step helps, but beside it one does
+            beside = 0.1 * trial * rng.normal(size=nv) * closure.scales[2]
+            found[index], error = space.closest(space.integrate(at[index], beside))
+            if error <= CLOSED:
+                break
+        else:
+            text = f"no closed positions were found near {at[index].round(6).tolist()}: open by {error:.2g}"
+            fix = "begin elsewhere, and see that z axes of loops' frames point the same way"
+            raise ModelError(describe(text, where=closure.name, fix=fix))
+    return found
+
+
+def _near(closure: LoopClosure, guess: Array) -> Array:
+    """Return closed configurations near the guesses (..., nq); their active coordinates stay, where they can."""
+    mechanism = closure.mechanism
+    flat = guess.reshape(-1, mechanism.nq)
+    found, error, _ = closure.closer.close(flat, np.zeros((len(flat), mechanism.nv)))
+    for k in np.flatnonzero(~(error <= CLOSED)):
+        found[k], size = closure.space.closest(flat[k])
+        found[k] = found[k] if size <= CLOSED else closure.reference
+    return found.reshape(guess.shape)
+
+
+def _check_way(closure: LoopClosure, way: Array) -> None:
+    """Raise ModelError for positions that are no configuration, or too far away to be meant."""
+    far = float((np.abs(way).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
+    if not np.isfinite(far):
+        raise ModelError(describe("a quaternion is zero", where=closure.name, allowed="rotations"))
+    if far > STRIDES * STRIDE:
+        text = f"q_active is {far:.3g} rad or sizes away from the guess"
+        fix = "give a guess nearer to it, or take whole turns off"
+        raise ModelError(describe(text, where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix))
+
+
+def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: str) -> None:
+    """Raise ModelError for active coordinates that contradict each other, or make these states NaN."""
+    apart = np.abs(closure.kernels.exact.call("difference", found, goal) / closure.scales[2])[:, closure.active]
+    wrong = apart.max(axis=-1, initial=0.0) > AGREED
+    if missing == "nan":
+        found[wrong] = np.nan
+    elif wrong.any():
+        given, free = len(closure.active), len(closure.assembly_choice.independent)
+        text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, and {free} move it"
+        fix = "give values that agree, or look at robot.mobility() for loops that hold more than they should"
+        raise ModelError(describe(text, where=closure.name, allowed=f"{AGREED:g}", fix=fix))
+
+
+def _reached(closure: LoopClosure, begin: Array, goal: Array) -> Array:
+    """Return the closed configuration with the active coordinates of the goal, or raise with the closest ones."""
+    places, space, active = closure.active_positions, closure.space, closure.active
+
+    def missing(at: Array) -> Array:
+        return np.asarray(closure.kernels.exact.call("difference", at, goal) / closure.scales[2])[active]
+
+    q, distance = space.approach(begin, missing, active)
+    trial = q.copy()
+    trial[places] = goal[places]
+    trial, left = space.closest(trial, [k for k in range(closure.mechanism.nv) if k not in active])
+    wanted = f"the active coordinates {goal[places].round(6).tolist()}"
+    if distance < 1e-6 and left <= CLOSED:
+        here, there = closure.closer.side(np.stack([begin, trial]))
+        if here * there > 0 and abs(there) > NEAREST:
+            return trial
+        place = "there" if abs(there) <= NEAREST else "on the way there"
+        place = "at the guess" if abs(here) <= NEAREST else place
+        text = f"with {wanted} the mechanism is singular {place}: ways to put it together meet"
+        fix = "give a guess of the way that is meant, beyond the singular place"
+        raise AssemblyError(describe(text, where=closure.name, fix=fix), trial, trial[places], 0.0)
+    error = float(np.abs(closure.kernels.exact.call("closure_error", trial)).max())
+    names = [closure.mechanism.position_names[k] for k in places]
+    reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, q[places], strict=True))
+    message = describe(
+        f"no closed configuration with {wanted} was reached: the loops stay open by {error:.3g}",
+        where=closure.name,
+        allowed=f"the closest that can be reached: {reached}",
+        fix="ask for what can be reached, or give another guess",
+    )
+    raise AssemblyError(message, q, q[places], error)

@@ -1,0 +1,303 @@
+"""Closure of the loops of a mechanism: scales, a reference configuration, and independent closure equations.
+
+Errors of closure and coordinates are divided by characteristic scales (the size of the mechanism, or 1 rad), so that no
+tolerance depends on units. Which closure equations are independent, and which coordinates depend on them, is decided
+once with numbers (``ClosureChoice``); all algorithms of closed loops are then traced with that choice.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.checks import indices_of, vectors
+from torsor.dynamics import Algorithm, Tree
+from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.errors import ModelError, describe
+from torsor.mechanism import Loop, Mechanism
+from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
+from torsor.robot.closed_loops.search import CLOSED, Closer, Space
+from torsor.robot.kernels import RobotKernels
+
+__all__ = ["OPEN", "LoopClosure"]
+
+Array = NDArray[np.float64]
+
+OPEN = 1e-6  # largest error of closure that a caller's positions may have, relative to the size of the mechanism
+REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding
+BENT = 1e-3  # largest error of closure there, relative to that distance squared: forces would be wrong by as much
+FAIR = 0.2  # a configuration with this fraction of the best score is good enough
+TRIALS, ENOUGH = 40, 4  # random configurations that are tried, and that are enough once one was closed
+SMALL = 1e-4  # least scale of a closure equation, relative to the largest
+MASSLESS = 1e-14  # eigenvalues of the mass matrix below this fraction of the largest are rounding
+
+
+class LoopClosure:
+    """The loops of one mechanism, with everything about them that is computed once."""
+
+    def __init__(self, kernels: RobotKernels):
+        self.kernels = kernels
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism whose loops these are."""
+        return self.kernels.mechanism
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism, for messages."""
+        return self.mechanism.name
+
+    # Characteristic scales
+
+    @cached_property
+    def length(self) -> float:
+        """Size of the mechanism (m): the longest distance between joints, to a loop's frame, or of a rod."""
+        mechanism = self.mechanism
+        cuts = [loop for loop in mechanism.loops if isinstance(loop, Loop)]
+        ends = [mechanism.place(end).pose for loop in cuts for end in (loop.a, loop.b)]
+        poses = [*(joint.placement for joint in mechanism.joints), *ends]
+        rods = [loop.length for loop in cuts]
+        size = max([*rods, *(float(np.linalg.norm(pose[:3, 3])) for pose in poses)], default=0.0)
+        return size if size > 0 else 1.0
+
+    @cached_property
+    def scales(self) -> tuple[Array, Array, Array]:
+        """Scales of the closure equations (c,), the positions (nq,) and the velocities (nv,)."""
+        rows = [unit for loop in self.mechanism.loops for unit in loop.units(self.length)]
+        return np.array(rows), *units(Tree.of(self.mechanism), self.length)
+
+    def scaled_error(self, q: ArrayLike) -> Array:
+        """Return the errors of closure (..., c), divided by their scales."""
+        return np.asarray(self.kernels.exact.call("closure_error", q) / self.scales[0])
+
+    def scaled_jacobian(self, q: ArrayLike) -> Array:
+        """Return the Jacobian of closure (..., c, nv), both sides divided by their scales."""
+        rows, _, columns = self.scales
+        return np.asarray(self.kernels.exact.call("closure_jacobian", q) / rows[:, None] * columns)
+
+    @cached_property
+    def space(self) -> Space:
+        """The configurations, for searches of one at a time."""
+
+        def integrate(q: Array, dv: Array) -> Array:
+            return np.asarray(self.kernels.exact.call("integrate", q, dv))
+
+        return Space(self.scaled_error, self.scaled_jacobian, integrate, self.scales[2])
+
+    @cached_property
+    def closer(self) -> Closer:
+        """Newton's method for batches, with the active coordinates given."""
+        exact = self.kernels.exact
+        return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
+
+    # Active coordinates
+
+    @cached_property
+    def active(self) -> list[int]:
+        """Indices of the active coordinates in v; an error if none is active."""
+        if not self.mechanism.active:
+            fix = "name the driven coordinates: robot.with_active([...])"
+            raise ModelError(describe("no coordinate is active", where=self.name, fix=fix))
+        return [self.mechanism.coordinate_names.index(name) for name in self.mechanism.active]
+
+    @cached_property
+    def active_positions(self) -> list[int]:
+        """Indices of the active coordinates in q; of a joint with a quaternion, all of its coordinates or none."""
+        mechanism, found = self.mechanism, list[int]()
+        names = mechanism.coordinate_names
+        for k in self.active:
+            at = next((at for at in mechanism.coordinates if at.v.start <= k < at.v.stop), None)
+            if at is None:  # the motor of an elastic joint
+                found.append(mechanism.position_names.index(names[k]))
+            elif at.q.stop - at.q.start == at.v.stop - at.v.start:
+                found.append(at.q.start + k - at.v.start)
+            elif at.q.start not in found:
+                missing = [name for name in names[at.v] if name not in mechanism.active]
+                if missing:
+                    allowed = "all velocities of a joint whose positions hold a quaternion, or none"
+                    raise ModelError(describe(f"{', '.join(missing)} not active", where=self.name, allowed=allowed))
+                found.extend(range(at.q.start, at.q.stop))
+        return found
+
+    # Choices of equations and coordinates
+
+    @cached_property
+    def reference(self) -> Array:
+        """A configuration (nq,) with closed loops, near neutral and far from singular; found once.
+
+        Each configuration that closes is followed along its own motions as well: where bars are in one line, every
+        projection may end there.
+        """
+        rng, found = np.random.default_rng(0), list[Array]()
+        active = self.active if self.mechanism.active else []
+        neutral, step = self.mechanism.neutral(), self.scales[2]
+        for trial in range(TRIALS):
+            away = min(trial, 10) / 10 * rng.normal(size=self.mechanism.nv) * step
+            q, error = self.space.closest(self.space.integrate(neutral, away))
+            if error <= CLOSED:
+                found.append(q)
+                motions = null_space(self.scaled_jacobian(q))
+                along = rng.normal(size=len(motions)) @ motions * step
+                q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
+                found += [q] if error <= CLOSED else []
+                if trial >= ENOUGH:
+                    break
+        if not found:
+            text = "no configuration that closes the loops was found"
+            fix = "check the frames that the loops join: their z axes must point the same way"
+            raise ModelError(describe(text, where=self.name, fix=fix))
+        scores = [quality(self.scaled_jacobian(q), active) for q in found]
+        best = max(scores)
+        return next(q for q, score in zip(found, scores, strict=True) if score >= (*best[:-1], FAIR * best[-1]))
+
+    def choice(self, algorithm: Algorithm) -> ClosureChoice:
+        """Return the choice that an algorithm is traced with."""
+        return self.independent_equations if algorithm.multipliers else self.driven_choice
+
+    @cached_property
+    def driven_choice(self) -> ClosureChoice:
+        """Independent equations, and the coordinates that move the mechanism: all of them must be active."""
+        choice = choose(self.scaled_jacobian(self.reference), self.active)
+        self._check_driven(choice, range(self.mechanism.nv))
+        return self._with_scales(choice)
+
+    @cached_property
+    def assembly_choice(self) -> ClosureChoice:
+        """The same for assembly, where coordinates that no loop depends on, such as a floating base, stay as given."""
+        A = self.scaled_jacobian(self.reference)
+        choice = choose(A, self.active)
+        self._check_driven(choice, np.flatnonzero(np.abs(A).max(axis=0, initial=0.0) > RANK))
+        return self._with_scales(choice)
+
+    @cached_property
+    def independent_equations(self) -> ClosureChoice:
+        """Closure equations that are independent where the mechanism is not singular, for multipliers."""
+        return self.independent_at(self.reference)
+
+    def independent_at(self, q: Array) -> ClosureChoice:
+        """Return closure equations that are well independent at one configuration (nq,)."""
+        rows = choose(self.scaled_jacobian(q), []).rows
+        try:
+            sizes = self._equation_scales
+        except ModelError:  # no reference was found, but this configuration is closed
+            sizes = self._equation_scales_at(q)
+        return self._with_scales(ClosureChoice(rows, scales=tuple(sizes[list(rows)].tolist())))
+
+    def independent_near(self, q: Array) -> ClosureChoice:
+        """Return equations to begin with at q (nq,): the general ones, unless there are none or more hold there."""
+        try:
+            general = self.independent_equations
+        except ModelError:
+            return self.independent_at(q)
+        return general if self.rank(q) <= len(general.rows) else self.independent_at(q)
+
+    def rank(self, q: Array) -> NDArray[np.intp]:
+        """Return the number of independent closure equations at each of the configurations (..., nq)."""
+        values = np.linalg.svd(self.scaled_jacobian(q), compute_uv=False)
+        return np.asarray((values > RANK * values[..., :1]).sum(axis=-1))
+
+    def ranks_differ(self, q: Array, choice: ClosureChoice) -> bool:
+        """Whether some of the configurations (..., nq) have another number of independent equations than a choice."""
+        redundant = [k for k in range(len(self.scales[0])) if k not in choice.rows]
+        silent = not np.abs(self.scaled_jacobian(q)[..., redundant, :]).max(initial=0.0) > RANK
+        if silent and choice == vars(self).get("independent_equations"):  # as in a plane: redundant everywhere
+            return False
+        return bool((self.rank(q) != len(choice.rows)).any())
+
+    def margin(self, choice: ClosureChoice, q: ArrayLike) -> Array:
+        """Return how far (...) a choice of equations is from losing rank at positions (..., nq)."""
+        kernels = self.kernels
+        return np.asarray(kernels.compiled(kernels.request("closure_margin", choice=choice))(q))
+
+    @cached_property
+    def _equation_scales(self) -> Array:
+        """The diagonal of A M^-1 A^T (c,) where the mechanism is not singular."""
+        return self._equation_scales_at(self.reference)
+
+    def _equation_scales_at(self, q: Array) -> Array:
+        A, M = (self.kernels.call(name, q) for name in ("closure_jacobian", "mass_matrix"))
+        moments, directions = np.linalg.eigh(M)
+        if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
+            name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
+            found = f"the mass matrix is singular where the loops are cut: {name} moves no inertia"
+            raise ModelError(describe(found, where=self.name, fix="give the links that it moves an inertia"))
+        lengths = np.diag(A @ np.linalg.solve(M, A.T))
+        return np.asarray(np.maximum(lengths, SMALL * lengths.max(initial=0.0)))
+
+    def _with_scales(self, choice: ClosureChoice) -> ClosureChoice:
+        return choice._replace(units=tuple(self.scales[0].tolist()), length=self.length)
+
+    def _check_driven(self, choice: ClosureChoice, moved: Collection[int]) -> None:
+        """Raise ModelError where a coordinate that moves the mechanism is not active."""
+        names = self.mechanism.coordinate_names
+        missing = [names[k] for k in choice.independent if k not in self.active and k in moved]
+        if missing:
+            found = f"the {len(self.active)} active coordinates do not move all: {len(choice.independent)} are needed"
+            fix = f"make {', '.join(map(repr, missing))} active as well, or others that move with them"
+            raise ModelError(describe(found, where=self.name, fix=fix))
+
+    # Mobility
+
+    def mobility(self, q: ArrayLike | None, output: str | int | None, point: bool) -> Mobility:
+        """Return the mobility at one configuration; see ``Robot.mobility``."""
+        at, units, J = self.one_closed(q), self.scales[2], None
+        lengths = np.full(3, self.length) if point else np.repeat([1.0, self.length], 3)
+        if output is not None:
+            J = self.kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
+        found = analyse(self.scaled_jacobian(at), self.active if self.mechanism.active else [], units, J)
+        if found.output is None:
+            return found
+        return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
+
+    def active_sets(
+        self, q: ArrayLike | None, candidates: Sequence[str] | None, most: int
+    ) -> list[tuple[tuple[str, ...], float]]:
+        """Return sets of coordinates that can drive the mechanism; see ``Robot.active_sets``."""
+        at, names = self.one_closed(q), self.mechanism.coordinate_names
+        found = valid_sets(self.scaled_jacobian(at), indices_of(candidates, names, self.name), most)
+        return [(tuple(names[k] for k in each), control) for each, control in found]
+
+    # Checks of positions
+
+    def one_closed(self, q: ArrayLike | None) -> Array:
+        """Return one configuration (nq,) whose loops are closed: the one given, or the reference."""
+        nq = self.mechanism.nq
+        at = self.reference if q is None else vectors(q, nq, self.name, "q")
+        if at.ndim != 1:
+            raise ModelError(describe(f"q has shape {at.shape}", where=self.name, allowed=f"({nq},), one state"))
+        self.check_closed(at)
+        return at
+
+    def check_closed(self, q: ArrayLike) -> None:
+        """Raise ModelError where loops are open at positions (..., nq)."""
+        error = np.linalg.norm(self.scaled_error(np.asarray(q)), axis=-1)
+        self._check_error(float(error.max(initial=0.0)))
+
+    def _check_error(self, size: float) -> None:
+        if not size <= OPEN:
+            found, fix = f"the loops are open by {size:.2g} of its size", "q = robot.assemble(q_active, guess=q)"
+            raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
+
+    def check_driven(self, q: ArrayLike) -> None:
+        """Raise ModelError where loops are open, or where the active coordinates do not determine the others."""
+        state = self.kernels.exact.call("closure_state", q)
+        self._check_error(float(state[..., 0].max(initial=0.0)))
+        regular = (state[..., 1] > REGULAR) & (state[..., 0] <= BENT * state[..., 1] ** 2)
+        fine = regular & (state[..., 2] < RANK)
+        if fine.all():
+            return
+        nq, names = self.mechanism.nq, self.mechanism.coordinate_names
+        flat = np.broadcast_to(np.asarray(q, dtype=float), (*state.shape[:-1], nq)).reshape(-1, nq)
+        worst = flat[int(np.argmin(fine.ravel()))]
+        free = analyse(self.scaled_jacobian(worst), self.active, self.scales[2]).uncontrolled
+        moving = free[0] if len(free) else np.zeros(0)
+        listed = [f"{n} ({x:.3g})" for n, x in zip(names, moving, strict=False) if abs(x) > RANK]
+        why = f"with the active coordinates held, {', '.join(listed)} can move"
+        if not listed:
+            why = "closure equations that are redundant elsewhere hold it there, see robot.mobility(q)"
+        found = f"singular at q = {(worst.round(6) + 0.0).tolist()}: {why}"
+        raise ModelError(describe(found, where=self.name, fix="drive other coordinates there: robot.active_sets(q)"))

@@ -1,0 +1,74 @@
+"""Dynamics of all coordinates while loops are closed, by Lagrange multipliers of the closure equations.
+
+Which equations are independent may differ between states. Results are first computed with one choice of equations for
+the whole batch; states at which that choice is close to losing rank are computed again with a better one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.errors import ModelError, describe
+from torsor.robot.closed_loops.closure import LoopClosure
+
+__all__ = ["POOR", "SINGULAR", "by_multipliers"]
+
+Array = NDArray[np.float64]
+
+# Below the first margin another choice of equations is tried; below the second the equations are singular.
+POOR, SINGULAR = 0.02, 1e-7
+MOST = 8  # choices that are tried in one call
+
+
+def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: ArrayLike) -> Array:
+    """Return an algorithm's result (..., n), with closure equations that are independent at each of the positions."""
+    closure.check_closed(q)
+    at, loaded, nq = np.asarray(q, dtype=float), len(values) > 2, closure.mechanism.nq
+
+    def evaluate(choice: ClosureChoice) -> Array:
+        return np.asarray(_kernel(closure, name, choice, loaded)(at, *values))
+
+    choice = closure.independent_near(at.reshape(-1, nq)[0]) if at.size else closure.independent_equations
+    found = evaluate(choice)
+    if at.ndim > 1 and closure.ranks_differ(at, choice):
+        return _one_by_one(closure, name, at, found.shape, values)
+    margin = closure.margin(choice, at)
+    for _ in range(MOST):
+        poor = np.nan_to_num(margin) < POOR
+        if not poor.any():
+            return found
+        worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
+        other = closure.independent_at(at[worst])
+        if len(other.rows) < len(choice.rows):
+            break
+        new = closure.margin(other, at)
+        better = np.nan_to_num(new) > 2 * np.nan_to_num(margin)
+        if not better[worst]:
+            break
+        found = np.where(better[..., None], evaluate(other), found)
+        margin = np.where(better, new, margin)
+    if not (margin >= SINGULAR).all():
+        fix = "another configuration; robot.mobility(q) has the motions that part there"
+        raise ModelError(describe("the closure equations lose rank", where=closure.name, fix=fix))
+    return found
+
+
+def _kernel(closure: LoopClosure, name: str, choice: ClosureChoice, external: bool) -> Callable[..., Any]:
+    return closure.kernels.compiled(closure.kernels.request(name, external=external, choice=choice))
+
+
+def _one_by_one(
+    closure: LoopClosure, name: str, q: Array, shape: tuple[int, ...], values: tuple[ArrayLike, ...]
+) -> Array:
+    """Return an algorithm's result where each state has its own choice of equations."""
+    request = closure.kernels.request(name, external=len(values) > 2)
+    cores = request.arguments(closure.mechanism).values()
+    batch, found = shape[:-1], np.empty(shape)
+    given = zip((q, *values), cores, strict=True)
+    spread = [np.broadcast_to(np.asarray(each, dtype=float), (*batch, *core)) for each, core in given]
+    for index in np.ndindex(batch):
+        found[index] = by_multipliers(closure, name, *(each[index] for each in spread))
+    return found

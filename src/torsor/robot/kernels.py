@@ -1,0 +1,294 @@
+"""From a request to a compiled function, and the one kernel cache of robots, simulations and motion problems."""
+
+import hashlib
+import json
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.checks import whole_number
+from torsor.compiler import DEVICES, Kernel, Signature, cache, compiler_fingerprint, dtype_name, recall
+from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
+from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.dynamics.requests.request import LOADS, Shape
+from torsor.errors import ModelError, describe
+from torsor.mechanism import Mechanism
+
+__all__ = ["Kernels", "RequestShapes", "RobotKernels", "Target"]
+
+Shapes = tuple[Sequence[Shape], Sequence[Shape]]
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+T = TypeVar("T")
+
+# Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
+MOST_KEPT = 512
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where functions are computed: type of number, device, number of threads."""
+
+    dtype: str = "float64"
+    device: str = "cpu"
+    threads: int = 1
+
+    def changed(self, where: str, dtype: Any = None, device: str | None = None, threads: int | None = None) -> "Target":
+        """Return another target, checked; arguments that are None stay as they are.
+
+        Example:
+            >>> Target().changed("arm", dtype=np.float32)
+            Target(dtype='float32', device='cpu', threads=1)
+        """
+        try:
+            name = self.dtype if dtype is None else dtype_name(dtype)
+        except ValueError as error:
+            raise ModelError(f"{where}: {error}") from None
+        place = self.device if device is None else device
+        if place not in DEVICES:
+            raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
+        return Target(name, place, self.threads if threads is None else whole_number(threads, where, "threads"))
+
+
+class Kernels:
+    """The compiled functions of one model on one ``target``: from memory, else from disk, else traced and compiled.
+
+    ``identity`` returns a hash of everything that the functions depend on besides their labels: the numbers of the
+    model and the sources that trace it. It is called once.
+
+    Example:
+        >>> x = ca.SX.sym("x")
+        >>> kernels = Kernels(Target(), lambda: "a model of the example")
+        >>> float(kernels.kernel("square", lambda: ca.Function("square", [x], [x**2]))(3.0))
+        9.0
+    """
+
+    def __init__(self, target: Target, identity: Callable[[], str]):
+        self.target, self._make_identity = target, identity
+        self._kernels: dict[Hashable, Kernel] = {}
+        self._functions: dict[Hashable, ca.Function] = {}
+
+    @cached_property
+    def identity(self) -> str:
+        """The hash of the model."""
+        return self._make_identity()
+
+    def function(self, key: Hashable, trace: Callable[[], ca.Function]) -> ca.Function:
+        """Return the CasADi function under a key, traced once; a kernel from disk brings its function along."""
+        if key not in self._functions:
+            kernel = self._kernels.get(key)
+            self._functions[key] = trace() if kernel is None else kernel.function
+        return self._functions[key]
+
+    def kernel(
+        self,
+        key: Hashable,
+        trace: Callable[[], ca.Function],
+        shapes: Callable[[Signature], Shapes] | None = None,
+        label: Callable[[], str] | None = None,
+        quick: bool = False,
+    ) -> Kernel:
+        """Return the compiled function under a key.
+
+        ``label`` gives a text that is the same for the same function in every process (the key's repr, by default): it
+        names the code on disk. ``shapes`` gives the shapes of one state's inputs and outputs, by default those of
+        CasADi's matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``.
+        """
+        found = self._kernels.get(key)
+        if found is None:
+            name = self._file(repr(key) if label is None else label())
+            stored = recall(name) if self.target.device == "cpu" else None
+            source = self.function(key, trace) if stored is None else stored
+            inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
+            found = Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
+            self._kernels[key] = found
+            if len(self._kernels) > MOST_KEPT:
+                self._kernels.pop(next(iter(self._kernels)))
+        return found
+
+    def patterns(self, label: str, make: Callable[[], Sequence[Indices]]) -> list[Indices]:
+        """Return integer arrays that belong to a function, such as sparsity patterns: from disk, else made."""
+        name = self._file(f"{label} patterns")
+        stored = cache.load(name)
+        if stored is not None:
+            shapes = json.loads(stored[0])
+            pairs = zip(stored[1:], shapes, strict=True)
+            return [np.frombuffer(each, dtype=np.int64).reshape(shape) for each, shape in pairs]
+        found = [np.ascontiguousarray(each, dtype=np.int64) for each in make()]
+        cache.store(name, [json.dumps([each.shape for each in found]).encode(), *(each.tobytes() for each in found)])
+        return found
+
+    def _file(self, label: str) -> str:
+        """Return the name of a file on disk: a hash of all that its content depends on."""
+        text = f"{self.identity} {self.target.dtype} {label}"
+        return hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
+
+
+class RequestShapes(NamedTuple):
+    """Shapes, for one state, of the inputs of an algorithm, of their small changes, and of its results."""
+
+    arguments: dict[str, Shape]
+    tangents: dict[str, Shape]
+    results: dict[str, Shape]
+
+
+class RobotKernels(Kernels):
+    """The compiled algorithms of one mechanism.
+
+    ``choice`` gives the closure equations that an algorithm of closed loops is traced with.
+    """
+
+    def __init__(self, mechanism: Mechanism, target: Target, choice: Callable[[Algorithm], ClosureChoice]):
+        super().__init__(target, lambda: fingerprint(mechanism))
+        self.mechanism, self._choice = mechanism, choice
+        self._direct: dict[str, Callable[..., Array]] = {}  # the shortest way to an algorithm without options
+        self._requests: dict[tuple[Any, ...], Request] = {}
+        self._once: dict[Hashable, Any] = {}
+
+    @cached_property
+    def exact(self) -> "RobotKernels":
+        """The same in double precision: single precision cannot close loops as far as is asked for."""
+        if self.target.dtype == "float64":
+            return self
+        return RobotKernels(self.mechanism, self.target.changed("", dtype="float64"), self._choice)
+
+    def call(
+        self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
+    ) -> Array:
+        """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
+
+        Algorithms with several results give a tuple, which the type does not say.
+        """
+        if place is None and external is None:
+            try:
+                return self._direct[name](*values)
+            except KeyError:
+                self._direct[name] = self.compiled(self.request(name)).direct
+            except (TypeError, ValueError):
+                pass  # the kernel finds out what is wrong with the inputs
+        if external is not None:
+            values = (*values, external)
+        found: Array = self.compiled(self.request(name, place, external is not None))(*values)
+        return found
+
+    def compiled(self, request: Request) -> Kernel:
+        """Return the compiled function of a request."""
+        mechanism = self.mechanism
+
+        def shapes(signature: Signature) -> Shapes:
+            outputs = list(request.outputs(mechanism).values())
+            if request.form == "sparse":
+                outputs = [size[:1] for size in signature.sizes_out]
+            return list(request.inputs(mechanism).values()), outputs
+
+        return self.kernel(request, lambda: trace(mechanism, request), shapes, lambda: request.label(mechanism))
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what belongs to a request and is made once, such as its sparsity patterns."""
+        if key not in self._once:
+            self._once[key] = make()
+        found: T = self._once[key]
+        return found
+
+    def shapes(self, request: Request) -> RequestShapes:
+        """Return the shapes of a request's arrays."""
+
+        def make() -> RequestShapes:
+            each = self.mechanism
+            return RequestShapes(request.arguments(each), request.tangents(each), request.results(each))
+
+        return self.once(("shapes", request), make)
+
+    def traced(self, request: Request) -> ca.Function:
+        """Return the CasADi function of a request."""
+        return self.function(request, lambda: trace(self.mechanism, request))
+
+    def request(
+        self,
+        name: str,
+        place: str | int | None = None,
+        external: bool | str = False,
+        forced: Sequence[str] | None = None,
+        **options: Any,
+    ) -> Request:
+        """Return the checked request of an algorithm; requests that were made before are remembered."""
+        try:
+            given = (name, place, external, None if forced is None else tuple(forced), *options.items())
+            # 1, 1.0 and True are one key, but not one place.
+            key = (*given, type(place), type(external), *map(type, options.values()))
+            known = self._requests.get(key)
+        except TypeError:  # an option that is not hashable: the checks refuse it by name
+            return self._checked_request(name, place, external, forced, options)
+        if known is None:
+            known = self._requests[key] = self._checked_request(name, place, external, forced, options)
+        return known
+
+    def _checked_request(
+        self,
+        name: str,
+        place: str | int | None,
+        external: bool | str,
+        forced: Sequence[str] | None,
+        options: dict[str, Any],
+    ) -> Request:
+        mechanism, where = self.mechanism, self.mechanism.name
+        if name not in ALGORITHMS:
+            raise ModelError(describe(f"no algorithm {name!r}", where=where, allowed=", ".join(ALGORITHMS)))
+        algorithm = ALGORITHMS[name]
+        unknown = options.keys() - {each.name for each in fields(Request)}
+        if unknown:
+            found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
+            raise ModelError(describe(found, where=where, allowed="place, external, forced, order"))
+        if not isinstance(external, (bool, str)):
+            found, fix = f"external of {name} is of type {type(external).__name__}", "give wrenches as the last input"
+            raise ModelError(describe(found, where=where, allowed="True or False", fix=fix))
+        loads = ("link" if external else "") if isinstance(external, bool) else external
+        if loads and not algorithm.external:
+            raise ModelError(describe(f"{name} takes no external wrenches", where=where))
+        known = LOADS if algorithm.keeps else LOADS[:2]
+        if loads not in known:
+            allowed = ", ".join(map(repr, known[1:]))
+            raise ModelError(describe(f"external wrenches of {name}: {loads!r}", where=where, allowed=allowed))
+        if algorithm.at_place != (place is not None):
+            found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
+            fix = "give place=, a link or frame" if place is None else "leave place out"
+            raise ModelError(describe(found, where=where, fix=fix))
+        if place is not None and not isinstance(place, str):
+            place = mechanism.links[mechanism.place(place).link].name
+        if algorithm.hybrid != (forced is not None):
+            found = f"{name} needs the names in forced" if forced is None else f"{name} takes no forced coordinates"
+            raise ModelError(describe(found, where=where))
+        if algorithm.closed:
+            options = {"choice": self._choice(algorithm)} | options
+        driven = None if forced is None else _indices(mechanism, forced)
+        request = Request(name, loads, place, driven, **options)
+        if type(request.order) is not int or request.order < 1 or (request.order > 1 and not algorithm.rates):
+            allowed = "1 or more" if algorithm.rates else "1"
+            raise ModelError(describe(f"order of {name} is {request.order!r}", where=where, allowed=allowed))
+        return request
+
+
+def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
+    """Return the indices of coordinates; the name of a joint stands for all of its coordinates."""
+    if isinstance(names, str):
+        names = [names]
+    if not isinstance(names, Iterable):
+        raise ModelError(describe(f"forced is {names!r}", where=mechanism.name, allowed="names of coordinates"))
+    of_joints = {joint.name: slices.v for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True)}
+    found, coordinates = set[int](), mechanism.coordinate_names
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError(describe(f"forced has {name!r}", where=mechanism.name, allowed="names of coordinates"))
+        if name in coordinates:
+            found.add(coordinates.index(name))
+        elif name in of_joints:
+            found.update(range(of_joints[name].start, of_joints[name].stop))
+        else:
+            allowed = ", ".join(coordinates[:12])
+            raise ModelError(describe(f"no coordinate {name!r}", where=mechanism.name, allowed=allowed))
+    return frozenset(found)
