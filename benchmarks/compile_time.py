@@ -60,7 +60,7 @@ def human(seed: int = 0) -> torsor.Robot:
                 parent, before = name, frame
             at = np.array([0.0, 0.0, rng.uniform(0.1, 0.4)])  # the next group is at the end of the bone
         ends[limb] = parent
-    return torsor.assemble("human", links, joints)
+    return torsor.build("human", links, joints)
 
 
 def _inertia(rng: np.random.Generator) -> tuple[float, np.ndarray, np.ndarray]:

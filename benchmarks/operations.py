@@ -76,7 +76,7 @@ def drives() -> None:
         ("no motors", bare),
         ("seven geared motors, rigid", geared),
         ("seven elastic joints, nv = 14", torsor.library.elastic_seven_axis_arm()),
-        ("the same with rotors as links of their own", torsor.assemble("rotors", links, joints)),
+        ("the same with rotors as links of their own", torsor.build("rotors", links, joints)),
     ):
         counts = [robot.operation_count(each) for each in ("inverse_dynamics", "forward_dynamics", "mass_matrix")]
         inverse, direct, matrix = (count.arithmetic for count in counts)

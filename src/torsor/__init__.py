@@ -6,19 +6,27 @@
 (6,)
 """
 
-from torsor import autodiff, control, human, identification, library, motion, parallel, spatial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from torsor import spatial
 from torsor.compiler import cache, compile
+from torsor.deprecation import renamed_names
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
-from torsor.identification import identify
 from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual
-from torsor.motion import MotionError, MotionProblem, MotionResult
-from torsor.parallel import Leg, ParallelRobot
 from torsor.robot.closed_loops import AssemblyError, Mobility
-from torsor.robot.load import assemble, from_dh, from_mdh, from_screws, load
+from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
-from torsor.simulation import SimulationError, Trajectory, simulate
+
+if TYPE_CHECKING:
+    from torsor import autodiff, control, human, identification, library, motion, parallel
+    from torsor.identification.identify import identify
+    from torsor.motion import MotionError, MotionProblem, MotionResult
+    from torsor.parallel import Leg, ParallelRobot
+    from torsor.simulation import SimulationError, Trajectory
+    from torsor.simulation.simulate import simulate
 
 __version__ = "0.1.0"
 
@@ -47,8 +55,8 @@ __all__ = [
     "Trajectory",
     "Visual",
     "__version__",
-    "assemble",
     "autodiff",
+    "build",
     "cache",
     "compile",
     "control",
@@ -65,3 +73,31 @@ __all__ = [
     "simulate",
     "spatial",
 ]
+
+# Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
+_PACKAGES = ("autodiff", "control", "human", "identification", "library", "motion", "parallel", "simulation")
+_HOMES = {
+    "identify": "identification",
+    "MotionError": "motion",
+    "MotionProblem": "motion",
+    "MotionResult": "motion",
+    "Leg": "parallel",
+    "ParallelRobot": "parallel",
+    "SimulationError": "simulation",
+    "Trajectory": "simulation",
+    "simulate": "simulation",
+}
+_renamed = renamed_names(__name__, {"assemble": ("torsor.build", build)})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"torsor.{name}")
+    if name in _HOMES:
+        value = globals()[name] = getattr(import_module(f"torsor.{_HOMES[name]}"), name)
+        return value
+    return _renamed(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

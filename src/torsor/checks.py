@@ -266,8 +266,10 @@ def one_of(value: object, allowed: Sequence[str], where: str, what: str) -> str:
     return value
 
 
-def indices_of(wanted: Sequence[str] | str | None, names: Sequence[str], where: str) -> list[int]:
-    """Return the indices of names, all of them for None.
+def indices_of(
+    wanted: Sequence[str] | str | None, names: Sequence[str], where: str, what: str = "coordinate"
+) -> list[int]:
+    """Return the indices of names, all of them for None; ``what`` they name.
 
     Example:
         >>> indices_of(["elbow"], ["shoulder", "elbow"], "limits")
@@ -280,7 +282,7 @@ def indices_of(wanted: Sequence[str] | str | None, names: Sequence[str], where: 
         raise ModelError(describe(f"{given!r}", where=where, allowed=f"some of {', '.join(names)}"))
     for name in given:
         if name not in names:
-            raise ModelError(describe(f"no {name!r}", where=where, allowed=", ".join(names)))
+            raise ModelError(describe(f"no {what} {name!r}", where=where, allowed=", ".join(names)))
     return [names.index(name) for name in given]
 
 

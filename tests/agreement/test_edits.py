@@ -125,7 +125,7 @@ def test_fixing_a_leader_fixes_what_follows_it() -> None:
         torsor.Joint("open", "prismatic", "palm", "finger", axis=(1, 0, 0)),
         torsor.Joint("mirror", "prismatic", "palm", "twin", axis=(1, 0, 0), coordinate="open", ratio=-2.0, offset=0.5),
     ]
-    hand = torsor.assemble("hand", [torsor.Link("palm"), finger, twin], joints)
+    hand = torsor.build("hand", [torsor.Link("palm"), finger, twin], joints)
     assert hand.nv == 1
     held = hand.fix("open", 0.1)
     assert held.nv == 0

@@ -223,7 +223,7 @@ def test_nan_in_one_state_of_a_batch_stays_there(robot: torsor.Robot) -> None:
 
 def test_a_quaternion_of_no_length_gives_nan() -> None:
     ball = torsor.Link("ball", 1.0, (0.3, 0.2, 0.1), np.eye(3))
-    made = torsor.assemble("ball", [torsor.Link("ground"), ball], [torsor.Joint("b", "spherical", "ground", "ball")])
+    made = torsor.build("ball", [torsor.Link("ground"), ball], [torsor.Joint("b", "spherical", "ground", "ball")])
     assert np.isnan(made.gravity_force(np.zeros(4))).all()
 
 
@@ -317,7 +317,7 @@ def test_without_mass_there_is_no_centre_of_mass_and_no_momentum(massless: bool)
     wheel = torsor.Link("wheel", inertia=np.eye(3))
     spin = torsor.Joint("spin", "revolute", "ground", "wheel")
     links, joints = ([torsor.Link("ground"), wheel], [spin]) if massless else ([torsor.Link("ground")], [])
-    robot = torsor.assemble("empty", links, joints)
+    robot = torsor.build("empty", links, joints)
     state = np.zeros(robot.nv)
     assert np.isnan(robot.center_of_mass(state)).all()
     momentum = robot.momentum(state, state + 2.0)

@@ -58,7 +58,7 @@ def test_a_rotor_heavier_than_its_carrier_is_a_warning() -> None:
     with pytest.warns(ModelWarning, match="the rotor of 'joint2' has 10 kg m.2 about its axis, its carrier 0.0833"):
         heavy = chain.with_motor("joint2", 10.0, carrier="link1")
     with pytest.warns(ModelWarning, match="the rotor of 'joint2'"):
-        torsor.assemble("again", [heavy.base, *heavy.links], heavy.joints)
+        torsor.build("again", [heavy.base, *heavy.links], heavy.joints)
 
 
 def two_names(first: str, second: str) -> torsor.Robot:
@@ -67,7 +67,7 @@ def two_names(first: str, second: str) -> torsor.Robot:
     links.append(torsor.Link(second, 2, (0.3, 0.1, 0.2), inertia))
     joints = [torsor.Joint("j1", "revolute", "base", first)]
     joints.append(torsor.Joint("j2", "revolute", first, second, ahead, np.array([0.0, 1.0, 0.0])))
-    return torsor.assemble("r", links, joints).with_motor("j2", 0.01, 10.0, carrier="a")
+    return torsor.build("r", links, joints).with_motor("j2", 0.01, 10.0, carrier="a")
 
 
 def test_robots_that_differ_in_what_carries_a_motor_share_no_code() -> None:

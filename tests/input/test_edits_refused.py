@@ -21,12 +21,12 @@ def sample() -> torsor.Robot:
         Joint("neck", "spherical", "arm", "head"),
         Joint("gear", "revolute", "arm", "geared", coordinate="hinge", ratio=2.0),
     ]
-    made = torsor.assemble("tested", links, joints)
+    made = torsor.build("tested", links, joints)
     return made.with_frame("tip", "arm", EYE).with_frame("corner", "ground", EYE)
 
 
 def other(base: str = "floor", link: str = "hand", joint: str = "wrist") -> torsor.Robot:
-    return torsor.assemble("other", [Link(base), Link(link, 1.0)], [Joint(joint, "revolute", base, link)])
+    return torsor.build("other", [Link(base), Link(link, 1.0)], [Joint(joint, "revolute", base, link)])
 
 
 REFUSED: dict[str, tuple[Edit, str]] = {

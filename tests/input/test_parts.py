@@ -113,7 +113,7 @@ def test_a_frame_that_is_no_pose_is_refused_by_name() -> None:
 
 
 def swing(links: list[Link] | None = None, joints: list[Joint] | None = None, **settings) -> torsor.Robot:
-    return torsor.assemble(
+    return torsor.build(
         "swing", [GROUND, ROD] if links is None else links, [PIN] if joints is None else joints, **settings
     )
 
@@ -230,7 +230,7 @@ def test_massless_links_between_add_nothing_to_the_dynamics(seed: int) -> None:
     poses = [make_pose(from_rpy(rng.normal(size=3)), rng.normal(size=3)) for _ in range(3)]
     axes = rng.normal(size=(3, 3))
     first, last = Link("first", 2.0, rng.normal(size=3), np.eye(3)), Link("last", 1.5, rng.normal(size=3), np.eye(3))
-    long = torsor.assemble(
+    long = torsor.build(
         "long",
         [GROUND, first, Link("between"), last],
         [
@@ -239,7 +239,7 @@ def test_massless_links_between_add_nothing_to_the_dynamics(seed: int) -> None:
             revolute("c", "between", "last", placement=poses[2], axis=axes[2]),
         ],
     )
-    short = torsor.assemble(
+    short = torsor.build(
         "short",
         [GROUND, first, last],
         [
@@ -429,4 +429,4 @@ def test_names_that_are_no_text_are_refused(name: object) -> None:
     with pytest.raises(ModelError, match="name"):
         swing(joints=[revolute(name, "ground", "rod")])
     with pytest.raises(ModelError, match="name"):
-        torsor.assemble(name, [GROUND, ROD], [PIN])
+        torsor.build(name, [GROUND, ROD], [PIN])

@@ -233,7 +233,7 @@ def test_a_massless_link_between_is_legal_and_gives_the_dynamics_of_two_coincide
         joint("y", "cross", "hand", '<axis xyz="0 1 0"/>'),
     )
     made = load(tmp_path, text)  # without a warning: they are errors here
-    twin = torsor.assemble(
+    twin = torsor.build(
         "twin",
         [
             torsor.Link("base"),

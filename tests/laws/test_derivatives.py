@@ -86,7 +86,7 @@ def test_loads_may_be_fixed_in_the_world(name: str) -> None:
     assert_close(same_x, dx)
     for found, same in zip((dv, dx), getattr(robot, METHODS[name])(*state)[1:], strict=True):
         assert_close(found, same)
-    with pytest.raises(torsor.ModelError, match="fixed_in is 'base'; allowed: 'link' or 'world'"):
+    with pytest.raises(torsor.ModelError, match="fixed_in is 'base'; allowed: 'link', 'world'"):
         getattr(robot, METHODS[name])(*state, fixed_in="base")
 
 

@@ -151,7 +151,7 @@ def test_higher_rates_may_come_one_by_one() -> None:
 
 
 def test_a_robot_without_joints_has_no_base_parameters() -> None:
-    robot = torsor.assemble("stone", [torsor.Link("base", 1.0)], [])
+    robot = torsor.build("stone", [torsor.Link("base", 1.0)], [])
     assert len(robot.base_parameters()) == 0
     with pytest.raises(torsor.ModelError, match="no such link; allowed: there is none"):
         robot.parametric(["links.0.mass"])

@@ -41,7 +41,7 @@ def two_descriptions(seed: int, elastic: bool) -> tuple[torsor.Robot, torsor.Rob
         follows = {} if elastic else {"coordinate": name}
         joints.append(torsor.Joint(f"{name}/rotor", "revolute", carrier, f"{name}/rotor", at, ratio=ratio, **follows))
         links[f"{name}/rotor"] = torsor.Link(f"{name}/rotor", *rotor)
-    separate = torsor.assemble("separate", list(links.values()), joints, gravity=bare.gravity)
+    separate = torsor.build("separate", list(links.values()), joints, gravity=bare.gravity)
     return unified.to(device="casadi"), separate.to(device="casadi")  # each is called once
 
 
@@ -215,7 +215,7 @@ def test_a_motor_on_a_welded_link_is_on_the_link_that_carries_it() -> None:
     wheel = torsor.Link("wheel", 0.5, (0.1, 0, 0), 0.05 * np.eye(3))
     motor = torsor.Motor("box", 1e-3, 30.0, np.array([0.0, 0.0, 1.0]))
     axle = torsor.Joint("axle", "revolute", "box", "wheel", motor=motor)
-    robot = torsor.assemble("welded", [*links, wheel], [hinge, weld, axle])
+    robot = torsor.build("welded", [*links, wheel], [hinge, weld, axle])
     assert robot.joint("axle").motor.carrier == "arm"
     assert_close(robot.joint("axle").motor.axis, turn[:, 2])
 

@@ -86,7 +86,7 @@ def test_numbers_find_what_no_rule_says() -> None:
         torsor.Joint("wheel", "revolute", "arm", "hand", coordinate="shoulder", ratio=-1.0),
     ]
     hand = torsor.Link("hand", 1.0, np.array([0.1, 0, 0]), 0.1 * np.eye(3))
-    robot = torsor.assemble("counter", [torsor.Link("base"), link, hand], hinges)
+    robot = torsor.build("counter", [torsor.Link("base"), link, hand], hinges)
     base = robot.base_parameters()
     assert not base.by_rule
     assert not any(name.startswith("hand.J") for name in base.names)

@@ -68,7 +68,7 @@ def test_joints_may_share_a_coordinate_above_and_below_each_other() -> None:
         for each, ratio in zip(joints[::2], (2.0, -0.5, 1.5), strict=True)
     ]
     joints[::2] = shared
-    robot = torsor.assemble("shared", [robot.base, *robot.links], [first, *joints]).to(device="casadi")
+    robot = torsor.build("shared", [robot.base, *robot.links], [first, *joints]).to(device="casadi")
     state = random_state(robot)
     assert robot.nv == 3
     assert_close(robot.inverse_dynamics_hessian(*state), by_casadi(robot, state), 1e-10)

@@ -346,7 +346,7 @@ def test_a_coordinate_may_be_a_multiple_of_its_joints_angle() -> None:
         )
         for k in range(3)
     ]
-    robot = torsor.assemble("geared", links, joints)
+    robot = torsor.build("geared", links, joints)
     q, v, a = np.random.default_rng(2).normal(size=(3, 3))
     tau = robot.inverse_dynamics(q, v, a)
     assert_close(tau, robot.mass_matrix(q) @ a + robot.bias_force(q, v))

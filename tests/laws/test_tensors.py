@@ -22,7 +22,7 @@ def test_a_tensor_is_turned_on_both_sides(axis: tuple[float, ...], angle: float,
     rng = np.random.default_rng(2)
     placement = make_pose(turn(np.array(axis), angle), rng.normal(size=3))
     links = [torsor.Link("base"), torsor.Link("link", 1.0, np.zeros(3), np.eye(3))]
-    robot = torsor.assemble("one", links, [torsor.Joint("joint", kind, "base", "link", placement)]).to(device="casadi")
+    robot = torsor.build("one", links, [torsor.Joint("joint", kind, "base", "link", placement)]).to(device="casadi")
     q = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
     move, R = Move(Tree.of(robot).bodies[0], ca.SX(q)), robot.poses(q)[0, :3, :3]
     D = rng.normal(size=(3, 3))

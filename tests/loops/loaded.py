@@ -69,7 +69,7 @@ def floating_four_bar() -> tuple[torsor.Robot, np.ndarray]:
     """A body that nothing holds, with a four-bar linkage as its leg."""
     leg, q = loaded_four_bar()
     body = torsor.Link("body", 5.0, (0.1, -0.05, 0.02), np.diag([0.3, 0.2, 0.25]))
-    robot = torsor.assemble("walker", [body], [], gravity=(0, -9.81, 0.5), base="floating")
+    robot = torsor.build("walker", [body], [], gravity=(0, -9.81, 0.5), base="floating")
     robot = robot.attach(leg, at="body").with_active(["root", "joint1"])
     turned = robot.integrate(robot.neutral(), np.r_[0.3, -0.5, 0.8, 0.2, 0.1, -0.4, np.zeros(robot.nv - 6)])
     return robot, np.r_[turned[:7], q]

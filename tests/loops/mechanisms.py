@@ -60,5 +60,5 @@ def slider_crank(crank: float = 0.3, rod: float = 0.8) -> torsor.Robot:
         torsor.Joint("slide", "prismatic", "ground", "piston", axis=(1, 0, 0)),
     ]
     frames = [torsor.Frame("small_end", "rod", make_pose(p=[rod, 0, 0]))]
-    robot = torsor.assemble("slider_crank", links, joints, frames, gravity=(0, -9.81, 0))
+    robot = torsor.build("slider_crank", links, joints, frames, gravity=(0, -9.81, 0))
     return robot.with_loop("pin", "small_end", "piston").with_active(["main"])

@@ -90,7 +90,7 @@ def test_equations_are_those_that_are_independent_at_each_state() -> None:
     a = good.closed_forward_dynamics(q, v, tau)
     np.testing.assert_allclose(poor.closed_forward_dynamics(q, v, tau), a, rtol=1e-9)
     flat = library.four_bar(1.0, 0.4, 1.0, 0.4)
-    with pytest.raises(torsor.ModelError, match="the equations of closure lose their rank"):
+    with pytest.raises(torsor.ModelError, match="the closure equations lose rank"):
         flat.closed_forward_dynamics(q, v, tau)
 
 

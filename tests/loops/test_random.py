@@ -82,7 +82,7 @@ def chain(count: int, seed: int, base: str = "fixed") -> tuple[torsor.Robot, np.
     if base == "floating":
         links, joints = [torsor.Link("sky"), robot.base, *robot.links], list(robot.joints)
         joints.append(torsor.Joint("float", "free", "sky", robot.base.name))
-        robot = torsor.assemble("floating", links, joints)
+        robot = torsor.build("floating", links, joints)
     robot = robot.to(device="casadi")
     return robot, robot.integrate(robot.neutral(), rng.normal(size=robot.nv)), rng
 
@@ -116,7 +116,7 @@ def test_loops_of_what_floats_leave_it_floating(kind: str) -> None:
 
 
 def test_rods_hold_a_body_one_freedom_each() -> None:
-    body = torsor.assemble(
+    body = torsor.build(
         "plate", [torsor.Link("ground"), torsor.Link("plate", 1.0, (0, 0, 0), np.eye(3))],
         [torsor.Joint("float", "free", "ground", "plate")],
     ).to(device="casadi")  # fmt: skip
@@ -197,7 +197,7 @@ def test_sarrus_linkage_goes_straight() -> None:
         torsor.Frame("b2 end", "b2", up @ hinge),
         torsor.Frame("hinge", "platform", make_pose(p=[-1, 0, 0]) @ across @ make_pose(p=[1, 0, 0]) @ hinge),
     ]
-    robot = torsor.assemble("sarrus", links, joints, frames).with_loop("b3", "b2 end", "hinge").with_active(["a1"])
+    robot = torsor.build("sarrus", links, joints, frames).with_loop("b3", "b2 end", "hinge").with_active(["a1"])
     turn = np.linspace(0.3, 1.3, 5)
     q = np.stack([turn, -2 * turn, turn, turn, -2 * turn], axis=-1)
     np.testing.assert_allclose(robot.closure_error(q), 0, atol=1e-14)

@@ -18,7 +18,7 @@ def side_rods(pins: list[tuple[float, float]]) -> torsor.Robot:
         frames.append(torsor.Frame(f"pin{k}", "rod", make_pose(p=[x, y, 0])))
     links.append(torsor.Link("rod", 2.0, (0.5, 0, 0), 0.1 * np.eye(3)))
     joints.append(torsor.Joint("rod_joint", "revolute", "crank0", "rod", make_pose(p=[0.3, 0, 0])))
-    robot = torsor.assemble("side_rods", links, joints, frames, gravity=(0, -9.81, 0))
+    robot = torsor.build("side_rods", links, joints, frames, gravity=(0, -9.81, 0))
     for k in range(1, len(pins)):
         robot = robot.with_loop(f"loop{k}", f"end{k}", f"pin{k}")
     return robot.with_active(["turn0"])
@@ -111,7 +111,7 @@ def test_a_rod_whose_ends_meet_is_assembled() -> None:
     "call, message",
     [
         (lambda r, q: r.constrained_forward_dynamics(q, [0, 0], [1.0], method="multipliers"), "tau_active has shape"),
-        (lambda r, q: r.assemble("ab"), "q_active is no array of numbers"),
+        (lambda r, q: r.assemble("ab"), "q_active is 'ab'; allowed: \(..., 2\) finite numbers"),
         (lambda r, q: r.assemble([1e5, 0.0]), "rad or sizes away from the guess"),
         (lambda r, q: r.assemble([1.0, 1.0], missing="maybe"), "missing is 'maybe'"),
         (lambda r, q: r.jvp("constrained_velocities", (q + 0.3, [1.0, 0.0]), (None, [1.0, 0.0])), "loops are open"),

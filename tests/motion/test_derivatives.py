@@ -46,7 +46,7 @@ from torsor.motion import (
 )
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 from torsor.spatial import from_rpy, make_pose
 
 from .whole import disagreement
@@ -232,7 +232,7 @@ def test_positions_that_follow_by_loops_may_be_quaternions():
         Joint("ball", "spherical", "crank", "rod", make_pose(p=[0.3, 0, 0])),
         Joint("slide", "prismatic", "ground", "piston", axis=(1, 0, 0)),
     ]
-    tree = assemble("pump", links, joints).with_gravity([0, -9.81, 0])
+    tree = build("pump", links, joints).with_gravity([0, -9.81, 0])
     tree = tree.with_frame("end", "rod", make_pose(p=[0.8, 0, 0]))
     q = tree.integrate(tree.neutral(), [0.5, 0.1, 0.2, -0.3, 0.2])
     pin = np.linalg.inv(tree.pose(q, "piston")) @ tree.pose(q, "end") @ make_pose(from_rpy([np.pi / 2, 0, 0]))

@@ -28,7 +28,7 @@ from torsor.motion import (
 )
 from torsor.optimisation.ipopt import solve_ipopt
 from torsor.optimisation.outcome import Settings
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 
 WAY, SECONDS = 0.7, 1.3
 
@@ -95,7 +95,7 @@ def test_the_quickest_slide_is_the_cycloid():
         Joint("y", "prismatic", "cart", "bead", axis=(0, 1, 0)),
     ]
     links = [Link("base"), Link("cart", 1.0, inertia=np.eye(3)), Link("bead", 1.0, inertia=np.eye(3))]
-    bead = assemble("bead", links, joints)
+    bead = build("bead", links, joints)
     # no faster than the fall allows: v^2 <= 2 g y, with y down
     fall = ExpressionConstraint(function=lambda node: ca.sumsqr(node.v) - 2 * g * node.q[1], upper=0.0, name="fall")
     phase = Phase((0.1, 3.0), points=12, degree=5, nodes=41)
@@ -126,9 +126,7 @@ def test_a_free_number_of_the_robot_is_chosen_best():
 
 
 def test_the_least_peak_of_a_reaction_is_that_of_bang_bang():
-    cart = assemble(
-        "cart", [Link("base"), Link("cart", 3.0)], [Joint("x", "prismatic", "base", "cart", axis=(1, 0, 0))]
-    )
+    cart = build("cart", [Link("base"), Link("cart", 3.0)], [Joint("x", "prismatic", "base", "cart", axis=(1, 0, 0))])
     phase = Phase(SECONDS, points=8, nodes=np.linspace(0, 1, 6))
     cart = cart.with_gravity([0.0, 0.0, 0.0])
     ends = [Start(q=0.0, v=0.0), End(q=WAY, v=0.0)]

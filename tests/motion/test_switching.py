@@ -28,7 +28,7 @@ def test_two_link_arm_reaches_the_true_optimum():
 def slider(mass: float) -> torsor.Robot:
     links = [torsor.Link("ground"), torsor.Link("mass", mass)]
     joint = torsor.Joint("slide", "prismatic", "ground", "mass", axis=(1, 0, 0))
-    return torsor.assemble("slider", links, [joint])
+    return torsor.build("slider", links, [joint])
 
 
 def test_a_mass_that_is_pushed_and_braked_takes_the_time_of_the_double_integrator():

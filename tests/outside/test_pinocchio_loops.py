@@ -138,7 +138,7 @@ def cassie_leg() -> torsor.Robot:
         spring = torsor.Spring(float(stiffness)) if stiffness else None
         rest, axis = inverse_pose(pose[parent]) @ pose[child], numbers(each.findtext("axis/xyz"))
         joints.append(torsor.Joint(name, "revolute", parent, child, rest, axis, spring=spring))
-    robot = torsor.assemble("leg", links, joints, frames).to(device="casadi")
+    robot = torsor.build("leg", links, joints, frames).to(device="casadi")
     hip, heel, rod, foot = (frame.name for frame in frames)
     ends = [robot.pose(robot.neutral(), name)[:3, 3] for name in (hip, heel)]
     length = float(np.linalg.norm(ends[1] - ends[0]))

@@ -115,7 +115,7 @@ def row(kinds: list[str], branch: bool = False) -> torsor.Robot:
     if branch:
         links.append(Link("twig", 1.0, (0, 0, 1), np.diag([0.1, 0.2, 0.15])))
         joints.append(Joint("twig", "continuous", "link0", "twig", make_pose(p=[1, 0, 0])))
-    return torsor.assemble("row", links, joints)
+    return torsor.build("row", links, joints)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_massless_links_are_bodies_only_where_mujoco_needs_them(
 def test_a_free_joint_that_does_not_hang_on_the_world_is_three_slides_and_a_ball(tmp_path: Path) -> None:
     at = make_pose(from_rpy([0.1, 0.2, 0.3]), [1, 2, 3])
     arm = Link("arm", 2.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.15]))
-    robot = torsor.assemble("kite", [Link("ground"), arm], [Joint("fly", "free", "ground", "arm", at, viscous=0.2)])
+    robot = torsor.build("kite", [Link("ground"), arm], [Joint("fly", "free", "ground", "arm", at, viscous=0.2)])
     with pytest.warns(ModelWarning, match=r"velocities of free joints .*three slides and a ball \(fly\)"):
         robot.save(tmp_path / "kite.xml")
     again = torsor.load(tmp_path / "kite.xml").to(device="casadi")
@@ -201,7 +201,7 @@ def test_shapes_come_back(tmp_path: Path) -> None:
         Visual("capsule", (0.25, 0.5)),
         Visual("mesh", (1.0, 1.0, 0.5), pose, mesh="hull.obj", path=str(tmp_path / "hull.obj")),
     )
-    robot = torsor.assemble("block", [Link("ground", visuals=shapes)], [])
+    robot = torsor.build("block", [Link("ground", visuals=shapes)], [])
     for a, b in zip(written(robot, tmp_path / "block.xml").base.visuals, shapes, strict=True):
         assert a.shape == b.shape and a.name == b.name and a.path == b.path
         assert_equal(np.array(a.size), np.array(b.size))
@@ -209,7 +209,7 @@ def test_shapes_come_back(tmp_path: Path) -> None:
         assert b.color is None or a.color == b.color
     lost = replace(shapes[4], path=None)
     with pytest.warns(ModelWarning, match=r"MJCF has no word for meshes that are not found .*\(hull.obj\)"):
-        torsor.assemble("block", [Link("ground", visuals=(lost,))], []).save(tmp_path / "lost.xml")
+        torsor.build("block", [Link("ground", visuals=(lost,))], []).save(tmp_path / "lost.xml")
     assert not torsor.load(tmp_path / "lost.xml").base.visuals
 
 
@@ -217,7 +217,7 @@ ARM = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.1, 0.2, 0.25]))
 
 
 def one(kind: str = "continuous", link: Link = ARM, **settings: object) -> torsor.Robot:
-    return torsor.assemble("one", [Link("ground"), link], [Joint("pin", kind, "ground", link.name, **settings)])  # type: ignore[arg-type]
+    return torsor.build("one", [Link("ground"), link], [Joint("pin", kind, "ground", link.name, **settings)])  # type: ignore[arg-type]
 
 
 def test_limits_come_back_on_either_side(tmp_path: Path) -> None:
@@ -276,6 +276,6 @@ def test_names_and_frames_of_the_base_come_back(tmp_path: Path) -> None:
     odd = 'a "b" <c> & d\n\t'
     joint = Joint(odd, "continuous", odd + "0", odd)
     links = [Link(odd + "0", 2.0, inertia=np.eye(3)), replace(ARM, name=odd)]
-    robot = torsor.assemble("odd", links, [joint], [Frame(odd + "f", odd + "0")])
+    robot = torsor.build("odd", links, [joint], [Frame(odd + "f", odd + "0")])
     again = written(robot, tmp_path / "odd.mjcf")
     assert again.joint_names == (odd,) and again.link_names == (odd,) and odd + "f" in again.places

@@ -103,12 +103,12 @@ def test_shapes_come_back_and_a_capsule_is_a_cylinder_with_two_spheres(tmp_path:
         Visual("mesh", (1.0, 1.0, -1.0), mesh="hull.stl", path=str(tmp_path / "hull.stl")),
         Visual("mesh", (1.0, 1.0, 1.0), mesh="package://nowhere/hull.stl"),
     )
-    robot = torsor.assemble("block", [Link("ground", visuals=shapes)], [])
+    robot = torsor.build("block", [Link("ground", visuals=shapes)], [])
     found = written(robot, tmp_path / "block.urdf").base.visuals
     for a, b in zip(found, shapes, strict=True):
         assert_equal(a.pose, b.pose)
         assert replace(a, pose=np.eye(4)) == replace(b, pose=np.eye(4))
-    capsule = torsor.assemble("pill", [Link("ground", visuals=(Visual("capsule", (0.1, 0.4), pose),))], [])
+    capsule = torsor.build("pill", [Link("ground", visuals=(Visual("capsule", (0.1, 0.4), pose),))], [])
     parts = written(capsule, tmp_path / "pill.urdf").base.visuals
     assert [(part.shape, part.size) for part in parts] == [("cylinder", (0.1, 0.4)), *[("sphere", (0.1,))] * 2]
     assert_equal(parts[2].pose, pose @ make_pose(p=[0, 0, 0.2]))
@@ -117,7 +117,7 @@ def test_shapes_come_back_and_a_capsule_is_a_cylinder_with_two_spheres(tmp_path:
 def test_rotations_near_a_quarter_turn_of_pitch_come_back_to_the_last_digits(tmp_path: Path) -> None:
     turns = [from_rpy([0.3, sign * np.pi / 2 + tilt, 0.7]) for sign in (-1, 1) for tilt in (0, 1e-9, 1e-7, 1e-5, -1e-6)]
     frames = [Frame(f"f{k}", "ground", make_pose(R)) for k, R in enumerate(turns)]
-    again = written(torsor.assemble("turns", [Link("ground")], [], frames), tmp_path / "turns.urdf")
+    again = written(torsor.build("turns", [Link("ground")], [], frames), tmp_path / "turns.urdf")
     for R, frame in zip(turns, again.frames, strict=True):
         assert np.abs(frame.pose[:3, :3] - R).max() < 1e-14
 
@@ -126,7 +126,7 @@ ARM = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.1, 0.2, 0.25]))
 
 
 def one(kind: str = "continuous", **settings: object) -> torsor.Robot:
-    return torsor.assemble("one", [Link("ground"), ARM], [Joint("pin", kind, "ground", "arm", **settings)])  # type: ignore[arg-type]
+    return torsor.build("one", [Link("ground"), ARM], [Joint("pin", kind, "ground", "arm", **settings)])  # type: ignore[arg-type]
 
 
 UNSAID = {

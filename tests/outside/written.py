@@ -34,7 +34,7 @@ def human() -> torsor.Robot:
                 parent, at = name, make_pose(from_rpy(rng.normal(size=3)), rng.normal(size=3) * 0.01)
             at = make_pose(from_rpy([0, 0.1, 0]), [0, 0, -0.4])
         frames.append(torsor.Frame(f"{side}_sole", f"{side}_foot", make_pose(from_rpy([0, 0, 0.5]), [0.1, 0, -0.05])))
-    return torsor.assemble("human", links, joints, frames)
+    return torsor.build("human", links, joints, frames)
 
 
 def bench() -> torsor.Robot:
@@ -63,7 +63,7 @@ def bench() -> torsor.Robot:
     links = [Link("a & <b>", *inertia, visuals=(box,)), Link("c", *inertia, visuals=round_)]  # type: ignore[arg-type]
     links += [Link(name, *inertia) for name in "defghi"]  # type: ignore[arg-type]
     frames = [torsor.Frame("tool", "i", place()), torsor.Frame("floor", "a & <b>", place())]
-    return torsor.assemble("bench", links, joints, frames)
+    return torsor.build("bench", links, joints, frames)
 
 
 def sayable(robot: torsor.Robot, elastic: bool) -> torsor.Robot:

@@ -186,7 +186,7 @@ def test_a_platform_may_hang_on_a_chain() -> None:
         torsor.Joint("along", "prismatic", "ground", "slide", axis=(1, 0, 0)),
         torsor.Joint("aside", "prismatic", "slide", "deck", axis=(0, 1, 0)),
     ]
-    chain, single = torsor.assemble("table", links, joints), made("three_rrr")
+    chain, single = torsor.build("table", links, joints), made("three_rrr")
     robot = torsor.ParallelRobot(chain, single.legs[:2], np.zeros(2)).to(device="casadi")
     assert robot.dof == 2
     pose, u, a = motion(robot)

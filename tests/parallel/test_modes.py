@@ -124,7 +124,7 @@ def test_singular_homes_are_refused_with_what_moves() -> None:
         torsor.Joint("sway", "revolute", "car", "bob", axis=(0, 1, 0)),
         torsor.Joint("turn", "revolute", "car", "platform"),
     ]
-    chain = torsor.assemble("chain", [torsor.Link("ground"), car, bob, plate], joints)
+    chain = torsor.build("chain", [torsor.Link("ground"), car, bob, plate], joints)
     with pytest.raises(torsor.ModelError, match=r"at home: while they stand still, sway \(-?1\) can move"):
         replace(six, platform=chain, home=np.zeros(3))
 
@@ -134,7 +134,7 @@ def table(*joints: torsor.Joint) -> torsor.Robot:
     names = {joint.child for joint in joints}
     links += [torsor.Link("car")] if "car" in names else []
     links += [torsor.Link("deck", 1.5, (0, 0, 0), np.eye(3) * 0.01)]
-    return torsor.assemble("table", links, [torsor.Joint("x", "prismatic", "ground", "slide", axis=(1, 0, 0)), *joints])
+    return torsor.build("table", links, [torsor.Joint("x", "prismatic", "ground", "slide", axis=(1, 0, 0)), *joints])
 
 
 def test_platforms_on_chains_are_what_they_say() -> None:
@@ -149,7 +149,7 @@ def test_platforms_on_chains_are_what_they_say() -> None:
     soft = plain.with_motor("y", carrier="slide", inertia=1e-4, ratio=100.0, stiffness=1e4)
     with pytest.raises(torsor.ModelError, match=r"the drives do not hold the platform at home: .*y"):
         ParallelRobot(soft, legs, np.zeros(3))
-    double = torsor.assemble(
+    double = torsor.build(
         "double",
         [torsor.Link("ground"), torsor.Link("slide"), torsor.Link("deck", 1.5, (0, 0, 0), np.eye(3) * 0.01)],
         [

@@ -9,9 +9,7 @@ import torsor
 from torsor.mechanism import Joint, Link
 
 ROD = torsor.library.planar_chain(1, gravity=(0, -9.81, 0))
-BALL = torsor.assemble(
-    "ball", [Link("ground"), Link("ball", mass=1.0)], [Joint("slide", "prismatic", "ground", "ball")]
-)
+BALL = torsor.build("ball", [Link("ground"), Link("ball", mass=1.0)], [Joint("slide", "prismatic", "ground", "ball")])
 
 
 def height(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ def pendulum(start: float, times: np.ndarray) -> np.ndarray:
 
 def body(gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> torsor.Robot:
     link = Link("body", mass=2.0, com=(0.1, -0.05, 0.2), inertia=np.diag([0.02, 0.05, 0.06]))
-    return torsor.assemble("body", [Link("ground"), link], [Joint("free", "free", "ground", "body")], gravity=gravity)
+    return torsor.build("body", [Link("ground"), link], [Joint("free", "free", "ground", "body")], gravity=gravity)
 
 
 def states(robot: torsor.Robot, seed: int = 3, batch: tuple[int, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
@@ -178,5 +178,5 @@ def test_float32_and_casadi_robots_simulate_too() -> None:
 
 
 def test_a_robot_that_does_not_move() -> None:
-    block = torsor.assemble("block", [Link("ground", mass=1.0)], [])
+    block = torsor.build("block", [Link("ground", mass=1.0)], [])
     assert torsor.simulate(block, duration=0.01).q.shape == (11, 0)

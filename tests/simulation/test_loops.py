@@ -115,12 +115,10 @@ def test_a_slider_crank_turns_in_the_time_that_its_energy_gives() -> None:
 
 def test_a_free_body_on_a_hinge_is_a_pendulum() -> None:
     body = Link("rod", 1.3, (0.4, 0.02, 0.1), np.diag([0.02, 0.08, 0.09]))
-    swing = torsor.assemble(
+    swing = torsor.build(
         "swing", [Link("ground"), body], [Joint("pin", "revolute", "ground", "rod")], gravity=(0, -9.81, 0)
     )
-    free = torsor.assemble(
-        "free", [Link("ground"), body], [Joint("free", "free", "ground", "rod")], gravity=(0, -9.81, 0)
-    )
+    free = torsor.build("free", [Link("ground"), body], [Joint("free", "free", "ground", "rod")], gravity=(0, -9.81, 0))
     free = free.with_loop("pin", "ground", "rod")
     tree = torsor.simulate(swing, [0.4], [1.0], 2.0, step=5e-4, record=0.1)
     start = free.integrate(free.neutral(), [0, 0, 0.4, 0, 0, 0])
@@ -363,7 +361,7 @@ def test_numbers_of_single_precision_are_not_enough_for_loops(four_bar) -> None:
 def test_links_without_inertia_are_refused(four_bar) -> None:
     robot, q = four_bar
     with pytest.warns(torsor.ModelWarning):
-        light = torsor.assemble(
+        light = torsor.build(
             "light",
             [robot.base, robot.links[0], Link("coupler"), robot.links[2]],
             robot.joints,

@@ -96,7 +96,7 @@ def mixed():
             )
         )
     tip = torsor.Frame("tip", links[-1].name, make_pose(p=made["r_tip"]))
-    robot = torsor.assemble("mixed", links, joints, [tip], gravity=made["g"])
+    robot = torsor.build("mixed", links, joints, [tip], gravity=made["g"])
     for i in range(made["N"]):
         k = made["elastic"][i]
         stiffness = None if k < 0 else made["K"][k]

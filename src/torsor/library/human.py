@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.errors import ModelError, describe
 from torsor.library.anthropometry import Body, Segment
 from torsor.mechanism import Frame, Joint, Link
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
@@ -169,7 +169,7 @@ def human(
         if not isinstance(link, Link) or link.name != name:
             raise ModelError(describe(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name"))
     links = [own.get(link.name, link) for link in made.links]
-    return assemble("human", links, made.joints, made.frames, gravity)
+    return build("human", links, made.joints, made.frames, gravity)
 
 
 def _whole(made: _Builder, height: float, pelvis: Link) -> None:

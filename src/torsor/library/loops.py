@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.errors import ModelError, describe
 from torsor.library.arms import cylinder
 from torsor.mechanism import Frame, Joint, Link
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
 
@@ -79,7 +79,7 @@ def four_bar(
         Frame("coupler_end", "coupler", make_pose(p=[coupler, 0, 0])),
         Frame("rocker_end", "rocker", make_pose(p=[rocker, 0, 0])),
     ]
-    robot = assemble("four_bar", links, joints, frames, gravity)
+    robot = build("four_bar", links, joints, frames, gravity)
     return robot.with_loop("pin", "coupler_end", "rocker_end").with_active(["crank_joint"])
 
 
@@ -117,7 +117,7 @@ def slider_crank(
         Joint("slide", "prismatic", "ground", "piston", make_pose(p=[0, offset, 0]), np.array([1.0, 0, 0])),
     ]
     frames = [Frame("rod_end", "rod", make_pose(p=[rod, 0, 0]))]
-    robot = assemble("slider_crank", links, joints, frames, gravity)
+    robot = build("slider_crank", links, joints, frames, gravity)
     return robot.with_loop("pin", "rod_end", "piston").with_active(["crank_joint"])
 
 
@@ -171,7 +171,7 @@ def five_bar(
         for k in range(4)
     ]
     frames = [Frame(f"link{k}_tip", f"link{k}", make_pose(p=[distal, 0, 0])) for k in (2, 4)]
-    robot = assemble("five_bar", links, joints, frames, gravity)
+    robot = build("five_bar", links, joints, frames, gravity)
     return robot.with_loop("tip", "link2_tip", "link4_tip").with_active(["joint1", "joint3"])
 
 
@@ -243,7 +243,7 @@ def palletiser(
         ("wrist_above", "wrist", above),
     ]
     frames = [Frame(name, link, make_pose(ACROSS, at)) for name, link, at in ends]
-    robot = assemble("palletiser", links, joints, frames)
+    robot = build("palletiser", links, joints, frames)
     for (a, _, _), (b, _, _) in zip(ends[::2], ends[1::2], strict=True):
         robot = robot.with_loop(f"{a}_pin", a, b)
     return robot.with_active(["yaw", "shoulder", "crank", "roll"])
@@ -307,7 +307,7 @@ def closed_leg(
             Frame(f"{name}_rod_end", f"{name}_rod", make_pose(ACROSS, [0, 0, -thigh])),
             Frame(f"{name}_lever", f"{name}_shank", make_pose(ACROSS, [-lever, 0, 0])),
         ]
-    robot = assemble("closed_leg", links, joints, frames, base="floating")
+    robot = build("closed_leg", links, joints, frames, base="floating")
     for name in named:
         robot = robot.with_loop(f"{name}_pin", f"{name}_rod_end", f"{name}_lever")
     return robot.with_active([f"{name}_{what}" for name in named for what in ("abduct", "hip", "drive")])

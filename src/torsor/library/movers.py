@@ -6,7 +6,7 @@ import numpy as np
 
 from torsor.library.arms import cylinder, seven_axis_arm
 from torsor.mechanism import Frame, Joint, Link
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
@@ -42,7 +42,7 @@ def free_flying_arm() -> Robot:
     """
     satellite = Link("satellite", 200.0, np.zeros(3), np.diag([40.0, 35.0, 30.0]))
     deck = Frame("deck", "satellite", make_pose(p=[0.0, 0.0, 0.5]))
-    bus = assemble("free_flying_arm", [satellite], [], [deck], gravity=(0.0, 0.0, 0.0), base="floating")
+    bus = build("free_flying_arm", [satellite], [], [deck], gravity=(0.0, 0.0, 0.0), base="floating")
     return bus.attach(seven_axis_arm(), at="deck")
 
 
@@ -64,7 +64,7 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
         Joint(f"joint{i}", "revolute", made[i - 1].name, made[i].name, make_pose(p=[length, 0.0, 0.0]))
         for i in range(1, links)
     ]
-    return assemble("eel", made, joints, gravity=(0.0, 0.0, 0.0), base="floating")
+    return build("eel", made, joints, gravity=(0.0, 0.0, 0.0), base="floating")
 
 
 def quadruped() -> Robot:
@@ -98,4 +98,4 @@ def quadruped() -> Robot:
                 )
             )
         frames.append(Frame(f"{leg}_foot", f"{leg}_shank", make_pose(p=[0.0, 0.0, -0.2])))
-    return assemble("quadruped", links, joints, frames, base="floating")
+    return build("quadruped", links, joints, frames, base="floating")

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.formats import DHLink, MDHLink
 from torsor.mechanism import Frame, Joint, Link
-from torsor.robot.load import assemble, from_dh, from_mdh
+from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
 from torsor.spatial import composite, make_pose
 
@@ -109,7 +109,7 @@ def elastic_arm() -> Robot:
         Joint("joint3", "revolute", "link2", "link3", make_pose(p=[0.3, 0.0, 0.0])),
     ]
     tip = Frame("tip", "link3", make_pose(p=[0.25, 0.0, 0.0]))
-    robot = assemble("elastic_arm", links, joints, [tip])
+    robot = build("elastic_arm", links, joints, [tip])
     robot = robot.with_motor("joint1", 0.004, ratio=10.0, carrier="base")
     robot = robot.with_motor("joint2", 0.004, ratio=10.0, carrier="link1")
     return robot.with_motor("joint3", 0.004, ratio=10.0, carrier="link1", stiffness=100.0)

@@ -11,7 +11,7 @@ from torsor.library.arms import cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.parallel import Leg, ParallelRobot
 from torsor.parallel.inputs import positive
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 from torsor.spatial import about_z, make_pose
 
 __all__ = ["delta", "gough_stewart", "three_rrr"]
@@ -71,10 +71,10 @@ def gough_stewart(
             Joint("tilt", "revolute", "cross", "cylinder", axis=np.array([0.0, 1.0, 0.0]), lower=-limit, upper=limit),
             stretch,
         ]
-        leg, start = assemble("leg", [Link("foot"), cross, barrel, rod], joints), np.array([0.0, 0.0, 0.9])
+        leg, start = build("leg", [Link("foot"), cross, barrel, rod], joints), np.array([0.0, 0.0, 0.9])
     else:
         joints = [Joint("ball", "spherical", "foot", "cylinder"), stretch]
-        leg, start = assemble("leg", [Link("foot"), barrel, rod], joints), np.array([0.0, 0.0, 0.0, 1.0, 0.9])
+        leg, start = build("leg", [Link("foot"), barrel, rod], joints), np.array([0.0, 0.0, 0.0, 1.0, 0.9])
     made = []
     for k in range(6):
         pair, side = k // 2, 1.0 if k % 2 else -1.0
@@ -137,7 +137,7 @@ def delta(
         ),
     ]
     tip = Frame("tip", "rod1", make_pose(p=[0.0, 0.0, -rods]))
-    leg, legs = assemble("leg", links, joints, [tip]), []
+    leg, legs = build("leg", links, joints, [tip]), []
     for k in range(3):
         angle = 2 * math.pi / 3 * k
         at = _around(platform_radius, angle) @ make_pose(p=[0.0, width / 2, 0.0])
@@ -175,7 +175,7 @@ def three_rrr(
         Joint("elbow", "revolute", "upper", "lower", make_pose(p=[upper, 0.0, 0.0])),
     ]
     tip = Frame("tip", "lower", make_pose(p=[lower, 0.0, 0.0]))
-    leg = assemble("leg", [Link("stand"), bar("upper", upper), bar("lower", lower)], joints, [tip])
+    leg = build("leg", [Link("stand"), bar("upper", upper), bar("lower", lower)], joints, [tip])
     legs = []
     for k in range(3):
         angle = 2 * math.pi / 3 * k

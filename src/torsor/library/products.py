@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from torsor.mechanism import Joint, Link
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
 
@@ -57,7 +57,7 @@ def ur5() -> Robot:
     links.append(Link("ee_link"))
     flange = make_pose(from_rpy([0, 0, _QUARTER]), [0, 0.0823, 0])
     joints.append(Joint("ee_fixed_joint", "fixed", "wrist_3_link", "ee_link", flange))
-    return assemble("ur5", links, joints)
+    return build("ur5", links, joints)
 
 
 def panda(hand: bool = True) -> Robot:
@@ -121,4 +121,4 @@ def panda(hand: bool = True) -> Robot:
         joints.append(Joint("panda_hand_joint", "fixed", "panda_link8", "panda_hand", turned))
         tip = make_pose(p=[0, 0, 0.1034])
         joints.append(Joint("panda_hand_tcp_joint", "fixed", "panda_hand", "panda_hand_tcp", tip))
-    return assemble("panda", links, joints)
+    return build("panda", links, joints)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.formats import MDHLink
 from torsor.mechanism import Joint, Link
-from torsor.robot.load import assemble, from_mdh
+from torsor.robot.load import build, from_mdh
 from torsor.robot.robot import Robot
 from torsor.spatial import from_pseudo_inertia, from_quaternion, make_pose
 
@@ -78,7 +78,7 @@ def random_tree(
                 **settings,
             )
         )
-    robot = assemble(f"random_tree_{n}_{seed}", links, joints, gravity=rng.normal(size=3) * 5)
+    robot = build(f"random_tree_{n}_{seed}", links, joints, gravity=rng.normal(size=3) * 5)
     return _with_random_drives(robot, rng) if extras else robot
 
 

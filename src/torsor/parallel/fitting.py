@@ -17,7 +17,7 @@ from torsor.parallel.platforms import Platform
 from torsor.parallel.singular import moving
 from torsor.robot.closed_loops.mobility import RANK, choose
 from torsor.robot.closed_loops.search import CLOSED, Space
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 from torsor.robot.robot import Robot
 
 __all__ = ["HOME", "Look", "fit", "placed"]
@@ -30,7 +30,7 @@ HOME = "give a home (of the leg or the robot) that is far from singular"
 
 def placed(leg: Leg, gravity: Array) -> Robot:
     """Return the leg's robot where the leg stands, under the gravity of the whole."""
-    ground = assemble("ground", [Link("base")], [], gravity=gravity)
+    ground = build("ground", [Link("base")], [], gravity=gravity)
     ground = ground.with_frame("stand", "base", leg.base)
     return ground.attach(leg.robot, at="stand", prefix=f"{leg.name}/")
 

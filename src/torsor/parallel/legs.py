@@ -11,7 +11,7 @@ from torsor.errors import ModelError, describe
 from torsor.mechanism import Joint, Link, Loop
 from torsor.mechanism.values import Part, checked_name, frozen_array, frozen_pose
 from torsor.parallel.inputs import numbers
-from torsor.robot.load import assemble
+from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
@@ -105,13 +105,13 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         raise ModelError(describe(f"motion is {motion!r}", where=name, allowed="a motion"))
     if motion != "translation":
         joints = [Joint(name, motion, "base", name)]
-        return assemble(name, [Link("base"), platform], joints, gravity=gravity)
+        return build(name, [Link("base"), platform], joints, gravity=gravity)
     carriers = [Link(f"{name}/{axis}") for axis in "xy"]
     names = ["base", *(link.name for link in carriers), name]
     joints = [
         Joint(f"{name}/{axis}", "prismatic", names[k], names[k + 1], axis=np.eye(3)[k]) for k, axis in enumerate("xyz")
     ]
-    return assemble(name, [Link("base"), *carriers, platform], joints, gravity=gravity)
+    return build(name, [Link("base"), *carriers, platform], joints, gravity=gravity)
 
 
 def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:

@@ -263,8 +263,8 @@ class RobotKernels(Kernels):
         if algorithm.hybrid != (forced is not None):
             found = f"{name} needs the names in forced" if forced is None else f"{name} takes no forced coordinates"
             raise ModelError(describe(found, where=where))
-        if algorithm.closed:
-            options = {"choice": self._choice(algorithm)} | options
+        if algorithm.closed and "choice" not in options:
+            options = options | {"choice": self._choice(algorithm)}
         driven = None if forced is None else _indices(mechanism, forced)
         request = Request(name, loads, place, driven, **options)
         if type(request.order) is not int or request.order < 1 or (request.order > 1 and not algorithm.rates):

@@ -12,7 +12,7 @@ from torsor.mechanism import Frame, Joint, Link
 from torsor.mechanism import assemble as assemble_mechanism
 from torsor.robot.robot import Robot
 
-__all__ = ["assemble", "from_dh", "from_mdh", "from_screws", "load"]
+__all__ = ["build", "from_dh", "from_mdh", "from_screws", "load"]
 
 EARTH = (0.0, 0.0, -9.81)
 
@@ -101,7 +101,7 @@ def from_screws(
     return Robot.of(formats.read_screws(home, screws, inertias, gravity, frame, parents, name, strict))
 
 
-def assemble(
+def build(
     name: str,
     links: Sequence[Link],
     joints: Sequence[Joint],
@@ -109,13 +109,13 @@ def assemble(
     gravity: ArrayLike = EARTH,
     base: str = "fixed",
 ) -> Robot:
-    """Return the robot of links and joints made in Python, in any order. Fixed joints are merged.
+    """Return the robot built from links and joints made in Python, in any order. Fixed joints are merged.
 
     Example:
         >>> import torsor
         >>> rod = torsor.Link("rod", mass=1.0, com=(0.5, 0, 0))
         >>> pin = torsor.Joint("pin", "revolute", "ground", "rod")
-        >>> torsor.assemble("swing", [torsor.Link("ground"), rod], [pin]).nv
+        >>> torsor.build("swing", [torsor.Link("ground"), rod], [pin]).nv
         1
     """
     return Robot.of(assemble_mechanism(name, links, joints, frames, gravity, base=base))
