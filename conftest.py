@@ -1,6 +1,8 @@
 """Tests keep their kernels to themselves and take one core each; examples of missing frameworks are skipped."""
 
 import os
+import signal
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +11,14 @@ import pytest
 os.environ.setdefault("TORSOR_CACHE", str(Path(__file__).parent / ".pytest_cache" / "kernels"))
 # Small matrices gain nothing from more threads, which take the cores from the tests that run beside.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """Return a function that presses Ctrl-C. It installs Python's handler, since background jobs ignore the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -137,7 +137,7 @@ def test_the_same_function_is_compiled_once_and_another_one_again(compiler, fold
 def test_type_and_width_and_shape_have_their_own_code(compiler, folder):
     compile(function())
     compile(function(), dtype="float32")
-    compile(function(), width=2)
+    compile(function(), width=2 * native.vector_width("float64"))
     compile(function(), outputs=[(3, 1)])
     assert compiler.count == len(names(folder)) == 4
 

@@ -139,6 +139,8 @@ def test_every_operation_in_double_gives_the_bits_of_the_virtual_machine(every: 
         for name, ours, theirs in zip(every.name_out(), call(x, y), virtual(every, x, y), strict=True):
             # A compiler computes what it knows itself, to half an ulp: x is 1 in one branch of erfinv.
             near = name not in EXACT and np.isclose(ours, theirs, rtol=3e-16, atol=0)
+            if name in ("op_fmin", "op_fmax"):  # of 0.0 and -0.0 they may give either
+                near = x == y == 0 and np.signbit(x) != np.signbit(y) and ours == 0
             assert np.all(same(ours, theirs) | near), (name, x, y, ours, theirs)
 
 

@@ -1,8 +1,8 @@
 """A result says what the motion is: profiles, forces, parts of the objective, constraints, and their sensitivities."""
 
 import json
-import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.errors import ModelError
+from torsor.motion.progress import Watch
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 from torsor.optimisation.outcome import Iteration, Outcome, StoppedError
@@ -316,7 +317,7 @@ def test_a_problem_has_settings_of_its_own() -> None:
     assert not short.is_solved and short.iterations == 2 and "iterations" in short.status
 
 
-def test_ctrl_c_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
     """A solver that is interrupted after its third iteration."""
     problem, good = fastest(), found()
 
@@ -325,7 +326,7 @@ def test_ctrl_c_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) ->
         try:
             for number in range(10):
                 if number == 3:
-                    os.kill(os.getpid(), signal.SIGINT)
+                    ctrl_c()
                 settings.watch(Iteration(number, 1.0 / (1 + number), 0.0, 0.1), start)
         except StoppedError:
             return replace(good.outcome, iterations=number, status="stopped", is_solved=False)
@@ -336,6 +337,15 @@ def test_ctrl_c_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) ->
     r = problem.solve("stubborn", progress=True)
     assert r.status == "stopped by Ctrl-C" and r.iterations == 3 and r.is_feasible
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(ctrl_c: Callable[[], None]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the shell does for jobs in the background
+    with Watch() as watch:
+        ctrl_c()
+        watch(Iteration(0, 1.0, 0.0, 0.1), np.zeros(1))
+    assert not watch.interrupted
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_iterations_are_shown_while_they_come(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """``torsor bench``: Torsor beside its peers, in one process."""
 
-from torsor.bench.figures import Limit, run_benchmarks
+from torsor.bench.figures import run_benchmarks
+from torsor.bench.limits import Limit
 from torsor.bench.measure import Row
 
 __all__ = ["Limit", "Row", "run_benchmarks"]

@@ -7,14 +7,13 @@ CasADi's own virtual machine and its C code compiled by gcc. Robots come from th
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
@@ -26,32 +25,17 @@ from rich.console import Console
 from rich.table import Table
 
 import torsor
-from torsor.bench.measure import STATES, Row, best, best_batch, best_small, has, robot_file, robots, states
+from torsor.bench.limits import limits
+from torsor.bench.measure import STATES, Row, best, best_small, has, robot_file, robots, states
 from torsor.bench.motion import derivatives, simulation
 from torsor.bench.peers import Pinocchio, casadi_in_c, mujoco_call
 from torsor.bench.prediction import prediction
 from torsor.compiler import count_operations
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.native import assembly, emit, vector_width
+from torsor.compiler.llvm.native import emit, vector_width
 from torsor.compiler.program import read_program
 
-__all__ = ["Limit", "run_benchmarks"]
-
-
-@dataclass(frozen=True)
-class Limit:
-    """How far inverse dynamics of a robot is from the machine's limit.
-
-    ``operations`` is the additions and multiplications of one state, ``instructions`` what a block of W states takes in
-    all and ``arithmetic`` how many of them are vector arithmetic (sin and cos included); ``reached`` is their rate as a
-    share of the rate of a kernel that does nothing but fused products and sums.
-    """
-
-    robot: str
-    operations: int
-    instructions: int
-    arithmetic: int
-    reached: float
+__all__ = ["run_benchmarks"]
 
 
 def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -> list[Row]:
@@ -142,49 +126,6 @@ def _compile_time() -> list[Row]:
     return [Row(f"compile time for 10,000 operations (of {operations})", seconds * 1e4 / operations)]
 
 
-def _instructions(function: ca.Function) -> tuple[int, int]:
-    """Return how many instructions a block of states takes in all, and how many of them are vector arithmetic.
-
-    The code of a body has no loops, so that counting it is counting what is run, whatever else the machine does.
-    """
-    program, width = read_program(function), vector_width("float64")
-    axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
-    lines = [
-        line.split()[0]
-        for module in write_llvm(program, axes, "float64", width)[1:]
-        for line in assembly(module).splitlines()
-        if line.startswith("\t") and not line.startswith("\t.")
-    ]
-    return len(lines), sum(bool(_ARITHMETIC.match(line)) for line in lines)
-
-
-_ARITHMETIC = re.compile(r"v?(f?n?m?(add|sub|mul|div|fma|sqrt))")
-
-
-def _limits() -> list[Limit]:
-    """Return how near the code comes to the rate at which this machine does nothing but fused products and sums."""
-    a, b = ca.SX.sym("a"), ca.SX.sym("b")
-    # Short chains, many of them: none has to wait for another.
-    chains = [a + k for k in range(250)]
-    for _ in range(10):
-        chains = [chain * b + a for chain in chains]
-    peak = ca.Function("peak", [a, b], [sum(chains)])
-    x, y, out = np.full(STATES, 0.5), np.full(STATES, 0.9), np.empty(STATES)
-    kernel = torsor.compile(peak)
-    rate = _instructions(peak)[1] / (best(lambda: kernel(x, y, out=out)) / STATES * vector_width("float64"))
-    limits = []
-    for title, path, base in robots():
-        if path is not None and base == "fixed":
-            robot = torsor.load(path).without_friction()
-            function = robot.function("inverse_dynamics")
-            (q, v, a_), tau = states(robot), np.empty((STATES, robot.nv))
-            seconds = best_batch(torsor.compile(function), (q, v, a_), tau) / STATES * vector_width("float64")
-            total, arithmetic = _instructions(function)
-            counted = count_operations(function).arithmetic
-            limits.append(Limit(title, counted, total, arithmetic, arithmetic / seconds / rate))
-    return limits
-
-
 _FIRST = """
 import sys, time
 start = time.perf_counter()
@@ -231,6 +172,8 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
     rows: list[Row] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", torsor.ModelWarning)
+        with console.status("limits"):  # first, since they raise an error if they are not plausible
+            reached = limits()
         for part in (_dynamics, derivatives, simulation, prediction, _threads, _compile_time, _first_calls):
             with console.status(part.__name__.strip("_").replace("_", " ")):
                 rows += part()
@@ -246,12 +189,10 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
     missing = [package for package in ("pin", "mujoco", "example-robot-data") if not has(package)]
     if missing:
         console.print(f"Left out, since they are not installed: {', '.join(missing)}. All are in torsor[dev].")
-    with console.status("limits"):
-        limits = _limits()
     table = Table(title="Distance to the machine's limit, inverse dynamics in batches", title_justify="left")
     for column in ("robot", "operations a state", "instructions a block", "of them arithmetic", "of the peak rate"):
         table.add_column(column, justify="right")
-    for limit in limits:
+    for limit in reached:
         counts = (limit.operations, limit.instructions, limit.arithmetic)
         table.add_row(limit.robot, *map(str, counts), f"{limit.reached:.0%}")
     console.print(table)
@@ -259,6 +200,6 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
         machine = {"machine": platform.machine(), "python": platform.python_version(), "torsor": torsor.__version__}
         packages = {name: version(name) for name in ("numpy", "casadi", "llvmlite")}
         figures = [asdict(row) | {"ratio": row.ratio} for row in rows]
-        everything = machine | packages | {"figures": figures, "limits": [asdict(limit) for limit in limits]}
+        everything = machine | packages | {"figures": figures, "limits": [asdict(limit) for limit in reached]}
         output.write_text(json.dumps(everything, indent=1) + "\n")
     return rows

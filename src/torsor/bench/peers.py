@@ -172,7 +172,8 @@ def casadi_in_c(function: ca.Function, inputs: tuple[Array, ...]) -> Callable[[]
     compiler = shutil.which("gcc")
     if compiler is None:
         return None
-    with tempfile.TemporaryDirectory() as folder:  # what is loaded stays when its file is gone
+    # What is loaded stays when its file is gone, but Windows does not let the file go.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         source, library = Path(folder) / "generated.c", Path(folder) / "generated.so"
         function.generate(source.name, {"with_header": False})
         shutil.move(source.name, source)

@@ -141,8 +141,8 @@ def _unpacked(content: bytes) -> list[bytes] | None:
 
 def _private(path: Path) -> bool:
     """Whether only this user can have written a folder or file."""
-    if sys.platform == "win32":
-        return True  # folders below the user's profile are private there
+    if not hasattr(os, "geteuid"):
+        return True  # Windows: folders below the user's profile are private
     try:
         status = path.lstat() if path.name.endswith(_SUFFIX) else path.stat()
     except OSError:

@@ -44,8 +44,12 @@ class Watch:
         self._before: Any = None
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # elsewhere Python takes no signals
-            self._before = signal.signal(signal.SIGINT, self._interrupt)
+        # Python handles signals in the main thread only. Where SIGINT is ignored, as in background jobs, it stays
+        # ignored; a handler that Python did not install (None) could not be restored.
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if before not in (signal.SIG_IGN, None):
+                self._before = signal.signal(signal.SIGINT, self._interrupt)
         if self._shown:
             from rich.console import Console  # here, since few searches are shown and the import takes a while
             from rich.live import Live

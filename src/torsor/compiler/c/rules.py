@@ -109,7 +109,7 @@ C_RULES: dict[int, Rule] = {
     ca.OP_FLOOR: _library("floor"),
     ca.OP_CEIL: _library("ceil"),
     ca.OP_COPYSIGN: _library("copysign"),
-    # Of 0.0 and -0.0 libm may return either; CasADi returns the first.
+    # The first of equal numbers, as in the LLVM rules; of 0.0 and -0.0 CasADi returns what the C library returns.
     ca.OP_FMIN: lambda t, a, b: f"{b} < {a} || {a} != {a} ? {b} : {a}",
     ca.OP_FMAX: lambda t, a, b: f"{b} > {a} || {a} != {a} ? {b} : {a}",
     ca.OP_FMOD: _library("fmod"),

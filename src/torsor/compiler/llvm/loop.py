@@ -53,7 +53,8 @@ def write_loop(
     take, give = _memory(sum(sizes_of), align)
     return f"""
 {declarations}
-declare ptr @aligned_alloc(i64, i64)
+declare ptr @malloc(i64)
+declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
 declare void @free(ptr)
 declare void @llvm.trap()
 declare i32 @feclearexcept(i32)
@@ -102,14 +103,16 @@ def _memory(size: int, align: int) -> tuple[str, str]:
     """Return how the memory of the blocks is taken and given back: from the stack, if it is little."""
     if size <= STACK:
         return f"  %in = alloca i8, i64 {max(size, 1)}, align {align}\n  br label %ready\nready:", ""
-    take = f"""  %in = call ptr @aligned_alloc(i64 {align}, i64 {size})
-  %exhausted = icmp eq ptr %in, null
+    take = f"""  %taken = call ptr @malloc(i64 {size + align})
+  %exhausted = icmp eq ptr %taken, null
   br i1 %exhausted, label %abort, label %ready
 abort:
   call void @llvm.trap() ; there is no memory, and no way to say so
   unreachable
-ready:"""
-    return take, "  call void @free(ptr %in)\n"
+ready:
+  %beyond = getelementptr i8, ptr %taken, i64 {align - 1}
+  %in = call ptr @llvm.ptrmask.p0.i64(ptr %beyond, i64 {-align})"""
+    return take, "  call void @free(ptr %taken)\n"
 
 
 def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: Scalar) -> str:

@@ -108,7 +108,7 @@ def _reached(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     wanted = f"the active coordinates {goal[places].round(6).tolist()}"
     if distance < 1e-6 and left <= CLOSED:
         here, there = closure.closer.side(np.stack([begin, trial]))
-        if here * there > 0 and abs(there) > NEAREST:
+        if here * there > 0 and min(abs(here), abs(there)) > NEAREST:  # nearer, rounding decides the sign
             return trial
         place = "there" if abs(there) <= NEAREST else "on the way there"
         place = "at the guess" if abs(here) <= NEAREST else place

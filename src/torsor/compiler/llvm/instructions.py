@@ -1,0 +1,115 @@
+"""Counting the instructions of a function on any processor: a count that no other load of the machine changes.
+
+The code of a function has no loops over its operations, so the instructions in its text are those that run for one
+block of W states (with the calls for huge angles, which hardly ever run).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import casadi as ca
+
+from torsor.compiler.llvm.code import write_llvm
+from torsor.compiler.llvm.target import Target
+from torsor.compiler.program import read_program
+
+__all__ = ["InstructionCount", "count_instructions"]
+
+
+@dataclass(frozen=True)
+class InstructionCount:
+    """Instructions for a block of ``width`` states, by class; each instruction is in one class.
+
+    ``arithmetic``: floating-point sums, products, quotients, square roots and fused products and sums; ``fused`` of
+    them are the latter. ``memory``: loads and stores of values. ``constants``: instructions that load or build a
+    constant. ``other``: all else, such as comparisons, moves between registers, and calls. On x86-64, arithmetic with
+    an operand in memory is arithmetic. ``bits`` is the length of the shortest vector that arithmetic works on.
+    """
+
+    width: int
+    arithmetic: int
+    fused: int
+    memory: int
+    constants: int
+    other: int
+    bits: int
+
+    @property
+    def total(self) -> int:
+        """All instructions."""
+        return self.arithmetic + self.memory + self.constants + self.other
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations: a fused product and sum is two."""
+        return self.arithmetic + self.fused
+
+
+def count_instructions(function: ca.Function, target: Target, dtype: str = "float64") -> InstructionCount:
+    """Return the instructions of a CasADi function for as many states as the target's vectors hold.
+
+    Example:
+        >>> from torsor.compiler.llvm.target import TARGETS
+        >>> x = ca.SX.sym("x", 2)
+        >>> count = count_instructions(ca.Function("f", [x], [x[0] * x[1] + 2]), TARGETS["Neoverse N1"])
+        >>> count.width, count.arithmetic, count.fused
+        (2, 1, 1)
+    """
+    program, width = read_program(function), target.width(dtype)
+    axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
+    _, *pieces = write_llvm(program, axes, dtype, width)  # without the loop over states
+    return _counted(target.assembly(pieces), target, width)
+
+
+_ARITHMETIC_X86 = re.compile(r"v?(add|sub|mul|div|sqrt)[ps][sd]|(?P<fused>vfn?m(add|sub)\d{3}[ps][sd])")
+_ARITHMETIC_ARM = re.compile(r"f(add|sub|mul|nmul|div|sqrt)|(?P<fused>fml[as]|fn?m(add|sub))")
+_MOVE_X86 = re.compile(r"v?mov|v?p?broadcast|push|pop")
+_MEMORY_ARM = re.compile(r"(ld|st)[rpu\d]")
+# Numbers too long for an instruction are built in an integer register and copied to all lanes.
+_CONSTANT_ARM = re.compile(r"movi|mvni|movk|movz|movn|dup|adrp|ld1r")
+
+
+def _counted(assembly: str, target: Target, width: int) -> InstructionCount:
+    kinds = {"arithmetic": 0, "memory": 0, "constants": 0, "other": 0}
+    fused, bits, pattern = 0, 512, _ARITHMETIC_ARM if target.is_arm else _ARITHMETIC_X86
+    for mnemonic, operands in _instructions(assembly):
+        name = mnemonic.split(".")[0]  # Apple writes the kind of vector there: fmla.2d
+        found = pattern.fullmatch(name)
+        if found:
+            kinds["arithmetic"] += 1
+            fused += found["fused"] is not None
+            bits = min(bits, _vector_bits(mnemonic, operands))
+        else:
+            kinds[_kind_arm(name, operands) if target.is_arm else _kind_x86(name, operands)] += 1
+    return InstructionCount(width, **kinds, fused=fused, bits=bits)
+
+
+def _instructions(assembly: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the operands of each instruction; labels and directives are none."""
+    for line in assembly.splitlines():
+        if re.match(r"\t[a-z]", line):
+            name, _, operands = line.strip().partition("\t")
+            yield name, operands
+
+
+def _kind_x86(name: str, operands: str) -> str:
+    if not _MOVE_X86.match(name):
+        return "other"
+    if "CPI" in operands or operands.startswith("$"):  # from the constant pool, or in the instruction
+        return "constants"
+    return "memory" if "(" in operands or name.startswith(("push", "pop")) else "other"
+
+
+def _kind_arm(name: str, operands: str) -> str:
+    if _CONSTANT_ARM.fullmatch(name) or "CPI" in operands or (name in ("mov", "fmov") and "#" in operands):
+        return "constants"
+    return "memory" if _MEMORY_ARM.match(name) else "other"
+
+
+def _vector_bits(mnemonic: str, operands: str) -> int:
+    """Return the length of the vector that an arithmetic instruction works on; a single number has its own length."""
+    register = re.search(r"%([xyz])mm", operands)
+    if register and not mnemonic.endswith(("sd", "ss")):
+        return {"x": 128, "y": 256, "z": 512}[register[1]]
+    return 128 if re.search(r"\.(2d|4s)", f"{mnemonic} {operands}") else 64

@@ -1,0 +1,108 @@
+"""The processors that LLVM compiles for: this machine, and others whose code can be written and counted here.
+
+The file imports nothing of Torsor, since ``native`` runs it as a script in processes that compile.
+"""
+
+import pickle
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite
+import llvmlite.binding as llvm
+
+__all__ = ["TARGETS", "Target", "host"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor: LLVM's triple, name and features of it, and the ``bits`` of its widest vector registers.
+
+    Example:
+        >>> TARGETS["AVX-512"].width("float64"), TARGETS["NEON"].width("float32")
+        (8, 4)
+    """
+
+    triple: str
+    cpu: str
+    bits: int = 128
+    features: str = ""
+
+    @property
+    def is_arm(self) -> bool:
+        """Whether its instructions are those of AArch64, not of x86-64."""
+        return self.triple.startswith(("aarch64", "arm64"))
+
+    @property
+    def description(self) -> str:
+        """Everything that object code depends on beside its source, the versions of LLVM and llvmlite included."""
+        version = ".".join(map(str, llvm.llvm_version_info))
+        return "|".join([self.triple, self.cpu, self.features, version, llvmlite.__version__])
+
+    def width(self, dtype: str) -> int:
+        """Return how many float64 or float32 numbers a vector register holds."""
+        return self.bits // (64 if dtype == "float64" else 32)
+
+    def machine(self, level: int = 2) -> llvm.TargetMachine:
+        """Return LLVM's code generator, which optimises by a ``level`` from 0 to 3."""
+        _initialize()
+        # Small code with relative addresses: constants lie beside the code, and need no instruction to find them.
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.features, opt=level, reloc="pic", codemodel="small", jit=True
+        )
+
+    def objects(self, modules: Sequence[str], level: int = 2) -> list[bytes]:
+        """Return the object code of each LLVM module."""
+        machine = self.machine(level)
+        return [bytes(machine.emit_object(self._parsed(text))) for text in modules]
+
+    def assembly(self, modules: Sequence[str], level: int = 2) -> str:
+        """Return the assembly text of LLVM modules."""
+        machine = self.machine(level)
+        return "\n".join(str(machine.emit_assembly(self._parsed(text))) for text in modules)
+
+    def _parsed(self, text: str) -> llvm.ModuleRef:
+        module = llvm.parse_assembly(text)
+        module.triple = self.triple
+        return module
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+_LINUX, _ARM_LINUX = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+
+TARGETS = {
+    "SSE2": Target(_LINUX, "x86-64"),
+    "AVX2": Target(_LINUX, "haswell", 256),
+    "AVX-512": Target(_LINUX, "skylake-avx512", 512),
+    "NEON": Target(_ARM_LINUX, "generic"),
+    "Neoverse N1": Target(_ARM_LINUX, "neoverse-n1"),
+    "Apple M1": Target("arm64-apple-macosx", "apple-m1"),
+    "Windows, AVX2": Target("x86_64-pc-windows-msvc-elf", "haswell", 256),
+}
+"""Processors to compare code on, by name."""
+
+
+@cache
+def host() -> Target:
+    """Return the processor of this machine.
+
+    Example:
+        >>> host().bits in (128, 256, 512)
+        True
+    """
+    features = llvm.get_host_cpu_features()
+    bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    triple = llvm.get_default_triple()
+    if sys.platform == "win32" and not triple.endswith("-elf"):
+        triple += "-elf"  # LLVM's just-in-time linker does not read the object files of Windows
+    return Target(triple, llvm.get_host_cpu_name(), bits, str(features.flatten()))
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(pickle.dumps(host().objects(*pickle.load(sys.stdin.buffer))))

@@ -1,0 +1,119 @@
+"""What differs between platforms, simulated here: applications that are not Python, Windows, processes that spawn."""
+
+import ctypes
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.compiler import cache
+from torsor.compiler.llvm import native
+from torsor.compiler.llvm.target import host
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two modules, which are large enough here to be worth a second process."""
+    monkeypatch.setattr(native, "LARGE", 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    return [f"define double @f{k}(double %x) {{\n  %y = fadd double %x, %x\n  ret double %y\n}}\n" for k in range(2)]
+
+
+def test_a_second_process_compiles_the_same_code(modules: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run, done = subprocess.run, list[subprocess.CompletedProcess]()
+    monkeypatch.setattr(subprocess, "run", lambda *how, **more: done.append(run(*how, **more)) or done[-1])
+    assert native.emit(modules) == host().objects(modules)
+    assert [each.returncode for each in done] == [0]
+
+
+def test_a_second_process_that_fails_is_done_without(modules: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python3")
+    assert native.emit(modules) == host().objects(modules)
+
+
+@pytest.mark.parametrize("executable", ["/opt/planner/planner", r"planner.exe", "", None, sys.executable])
+def test_an_application_is_not_started_a_second_time(
+    modules: list[str], monkeypatch: pytest.MonkeyPatch, executable: str | None
+) -> None:
+    def refuse(*how: object, **more: object) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(sys, "executable", executable)
+    monkeypatch.setattr(sys, "frozen", executable == sys.executable, raising=False)  # as PyInstaller sets it
+    assert native.emit(modules) == host().objects(modules)
+
+
+@pytest.mark.parametrize("missing", [(), ("feclearexcept", "hypot", "fma")])
+def test_the_functions_of_windows_are_found_by_their_own_names(
+    monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...]
+) -> None:
+    other = {"feclearexcept": "_clearfp"}
+    has = {name if name not in missing else other.get(name, f"_{name}") for name in native.C_FUNCTIONS}
+    functions = {"ucrtbase": has, "ntdll": {"__chkstk"}}
+
+    class Library:
+        def __init__(self, name: str):  # there is no None for the process itself
+            for each in functions[name]:
+                setattr(self, each, ctypes.cast(len(each), ctypes.c_void_p))
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "CDLL", Library)
+    found = native.c_addresses()
+    assert found.keys() == {*native.C_FUNCTIONS, "__chkstk"}
+    assert found["feclearexcept"] == len("_clearfp" if missing else "feclearexcept")
+
+
+def test_every_function_that_code_may_call_is_here() -> None:
+    assert native.c_addresses().keys() == set(native.C_FUNCTIONS)
+
+
+def test_the_cache_works_where_files_have_no_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORSOR_CACHE", str(tmp_path))
+    monkeypatch.delattr(os, "geteuid", raising=False)
+    cache.store("key", [b"code"])
+    assert cache.load("key") == [b"code"]
+
+
+@pytest.mark.parametrize(
+    "platform, place",
+    [("win32", "local/torsor/cache"), ("darwin", "home/Library/Caches/torsor"), ("linux", "xdg/torsor")],
+)
+def test_each_platform_has_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, place: str
+) -> None:
+    monkeypatch.delenv("TORSOR_CACHE", raising=False)
+    for variable, folder in (("HOME", "home"), ("LOCALAPPDATA", "local"), ("XDG_CACHE_HOME", "xdg")):
+        monkeypatch.setenv(variable, str(tmp_path / folder))
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    monkeypatch.setattr(sys, "platform", platform)
+    assert cache.location() == tmp_path / place
+
+
+def test_everything_but_posix_is_enough() -> None:
+    program = """
+import os, signal
+for name in ("fork", "register_at_fork", "geteuid", "getuid", "forkpty", "posix_spawn", "killpg", "wait"):
+    if hasattr(os, name):
+        delattr(os, name)
+import torsor
+robot = torsor.library.two_link()
+print(robot.inverse_dynamics([[0.1, 0.2]] * 3, [0.0, 0.0], [0.0, 0.0]).shape)
+print(torsor.simulate(robot, duration=0.01).q.shape)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert found.stdout == "(3, 2)\n(11, 2)\n", found.stderr
+
+
+def test_robots_work_in_processes_that_are_spawned() -> None:
+    robot = torsor.library.two_link()
+    state = np.array([0.1, 0.2]), np.array([0.3, 0.4]), np.array([0.5, 0.6])
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        made, forces = pool.apply(torsor.library.two_link), pool.apply(robot.inverse_dynamics, state)
+    assert made == robot
+    assert np.array_equal(forces, robot.inverse_dynamics(*state))
