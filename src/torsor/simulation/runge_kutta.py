@@ -10,20 +10,20 @@ from torsor.simulation.dynamics import acceleration, symbols
 
 __all__ = ["runge_kutta"]
 
-# Where each stage looks, as a fraction of the step, and its weight in the sum.
+# Time of each stage as a fraction of the step, and its weight in the sum.
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
 
 def runge_kutta(robot: Robot, acting: ca.Function, closing: Closing | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s).
 
-    With local coordinates u about q (``chart``), the state (u, v) lies in a plain vector space, where u' is
+    With local coordinates u about q (``chart``), the state (u, v) is in a vector space, where u' is
     ``chart_rate(u, v)`` and v' the acceleration: the method keeps its order, and the positions stay on their group
-    (Munthe-Kaas 1999, with the Cayley map in place of the exponential).
+    (Munthe-Kaas 1999, with the Cayley map instead of the exponential).
 
-    Where loops are kept closed by the equations of ``closing``, the state after the step is the nearest one with closed
-    loops, and a third result is the margin of the equations: how far they are from dependent (``closure_margin``),
-    negative where at this pace they become dependent within the next step.
+    With the equations of closure ``closing``, the state after the step is projected onto closed loops, and a third
+    result is the margin of the equations: their distance from dependence (``closure_margin``), negative where at the
+    present rate they become dependent within the next step.
 
     Example:
         >>> import torsor
