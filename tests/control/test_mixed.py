@@ -117,7 +117,7 @@ def test_what_is_left_out_is_said_and_is_small() -> None:
     robot = torsor.library.planar_chain(2, length=0.5)
     for name in robot.joint_names:
         robot = robot.with_motor(name, 1e-4, ratio=100.0, stiffness=300.0)
-    with pytest.warns(torsor.ModelWarning, match="elastic joints turn the motors of 'joint2'"):
+    with pytest.warns(torsor.ModelWarning, match="elastic joints move the motors of 'joint2'"):
         law = control.mixed(robot, sines(2), 20.0, 8.0, 20.0, 40.0)
     *_, (t, q, _) = run(law, np.zeros(4), np.zeros(4), 4.0, 2e-3)
     assert np.abs(law.reference(t)[0] - q[:2]).max() < 1e-3
