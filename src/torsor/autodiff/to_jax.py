@@ -17,7 +17,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
 
     Inputs are those of the method, with any leading axes; options are those of ``Robot.jvp``: ``external=True`` adds
     external wrenches after the inputs, ``place``, ``forced`` and ``order`` as in ``Robot.function``. Derivatives with
-    respect to positions are those with respect to their components. Torsor's kernels run on the host, in float64, through
+    respect to positions are those with respect to their components. The kernels run on the host, in float64, through
     ``jax.pure_callback``; results have the type of the inputs. Derivatives, forward, reverse and of any order, come
     from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
 

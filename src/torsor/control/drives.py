@@ -46,7 +46,7 @@ def check_rigid(robot: Robot, name: str, fix: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Drives:
-    """The partition of q into joints (n) and motors of elastic joints, and the springs F = K (theta - ratio q - offset).
+    """The partition of q into joints (n) and motors of elastic joints; springs F = K (theta - ratio q - offset).
 
     ``elastic`` are the indices of the elastic joints among the joints; ``K``, ``ratio`` and ``offset`` are theirs. The
     spring exerts ratio F on the joint and -F on the motor.
@@ -134,7 +134,7 @@ class Drives:
         return self.split(bias)
 
     def coupled(self, rows: Sequence[int]) -> list[str]:
-        """Return the elastic joints whose rotors are coupled to the joints ``rows``, by inertia or gyroscopic forces."""
+        """Return the elastic joints whose rotors are coupled to the joints ``rows``, by inertia or gyroscopic force."""
         q, v, w = (ca.SX.sym(name, size) for name, size in (("q", self.n), ("v", self.n), ("w", len(self.elastic))))
         coupling = ca.horzcat(self.mass(q)[1], ca.jacobian(self.bias(q, v, w)[0], w))[list(rows), :]
         count = len(self.elastic)

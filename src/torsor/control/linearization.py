@@ -21,8 +21,8 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
     ``poles`` p (1/s) is a positive number, for four poles at -p, or four of them, the same for all joints: the error
     e = q_d - q obeys (d/dt + p1)(d/dt + p2)(d/dt + p3)(d/dt + p4) e = 0. The joints' q'' and q''' come from the state
     through the model, M q'' + C q' + g = K (theta - q) and its rate, and the motors' torque from q'''' = u (Spong
-    1987). All joints must be elastic, with linear springs without damping, and no rotor may be carried about its own axis
-    (the inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
+    1987). All joints must be elastic, with linear springs without damping, and no rotor may be carried about its own
+    axis (the inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
 
     Example:
         >>> import torsor

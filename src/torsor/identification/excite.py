@@ -66,10 +66,8 @@ def excite(
     one_of(criterion, CRITERIA, where, "criterion")
     harmonics = whole_number(harmonics, where, "harmonics", least=2 if rest else 1)
     series = Series(positive(period, where, "period"), harmonics, rest)
-    seed, iterations = (
-        whole_number(seed, where, "seed", least=0),
-        whole_number(iterations, where, "iterations", least=0),
-    )
+    seed = whole_number(seed, where, "seed", least=0)
+    iterations = whole_number(iterations, where, "iterations", least=0)
     limits = _limits(robot, lower, upper, velocity, acceleration, effort, where)
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among)

@@ -68,7 +68,7 @@ class _Problem:
 
 
 def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str) -> Array:
-    """Return physically consistent parameters pi (p,): all P_i positive definite, friction and rotor inertias positive.
+    """Return physically consistent parameters pi (p,): P_i positive definite, friction and rotor inertias 0 or more.
 
     Known parameters keep their prior value. So do friction and rotor inertias that are zero in the prior and not among
     the ``columns`` of the base parameters: no motion excites them.
