@@ -29,6 +29,7 @@ _DAMAGED = (
     struct.error,
     zipfile.BadZipFile,
 )
+_KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
 
 
 @contextmanager
@@ -98,14 +99,14 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
             raise ModelError(describe(f"not {what}: {error}", where=path.name)) from None
 
 
-def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kinds: str = "f") -> None:
-    """Raise ValueError where an array from a file has another shape, or a type that is not one of NumPy's ``kinds``.
+def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:
+    """Raise ValueError where an array from a file has another shape or kind: "f", "iu" or "b", as in ``dtype.kind``.
 
     Example:
         >>> check_array(np.zeros(3), (2,), "q")
         Traceback (most recent call last):
-        ValueError: q has shape (3,) and type float64; allowed: shape (2,), kind f
+        ValueError: q has shape (3,) and type float64; allowed: (2,), real numbers
     """
-    if array.shape != shape or array.dtype.kind not in kinds:
+    if array.shape != shape or array.dtype.kind not in kind:
         found = f"{what} has shape {array.shape} and type {array.dtype}"
-        raise ValueError(f"{found}; allowed: shape {shape}, kind {' or '.join(kinds)}")
+        raise ValueError(f"{found}; allowed: {shape}, {_KINDS[kind]}")
