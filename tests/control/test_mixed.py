@@ -174,7 +174,7 @@ def test_the_simulation_of_document_004() -> None:
     rms = np.sqrt(np.mean((motion.q[:, :, :3] - law.reference(motion.times)[0]) ** 2, axis=1))
     tau = motion.tau
     for row, case in zip(rms, example.LOADS, strict=True):
-        wanted = np.array(example.DOCUMENT.get(case, example.DOCUMENT["payload as printed"]))
+        wanted = np.array(example.PAPER.get(case, example.PAPER["payload as printed"]))
         assert (np.abs(row / wanted - 1) < [0.05, 0.2, 0.2]).all(), (case, row)
     # The document's lower torques when the payload acts: in its convention the force points up.
     assert np.abs(tau[1, 3000]).max() < np.abs(tau[0, 3000]).max() < np.abs(tau[2, 3000]).max()
