@@ -1,4 +1,4 @@
-"""The table of algorithms: what each takes and what it gives."""
+"""The table of algorithms: the function, inputs and results of each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,17 +34,17 @@ __all__ = ["ALGORITHMS", "Algorithm", "sizes"]
 
 @dataclass(frozen=True)
 class Algorithm:
-    """How an algorithm is called: the function of a tree and symbols, and the names of its inputs.
+    """An algorithm: its function of a tree and symbols (``rule``), and the names of its inputs.
 
-    ``lean`` says that only the coordinates see the result, so that ``lean`` may simplify the tree. ``external`` says
-    that the wrenches of the environment are an optional input, ``keeps`` that it matters what they keep while q
-    changes, ``at_place`` that the result is that of one link or frame, ``hybrid`` that the coordinates driven by force
-    are named, ``closed`` that a choice of equations closes the loops (``held``: one for multipliers), ``rates`` that
-    there may be more rates of the motion and of the results. ``output`` is the shape of the result for one state, with
-    "n" for velocities, "nq" for positions, "nq+n+2" for both and two more, "3n" for (q, v, a), "L" for links, "p" for
-    parameters, "N" for driven coordinates, "c" for equations of closure, "cuts" for cut joints; where there are several
-    results, all of that shape, ``results`` names them. ``shared`` says that the rule computes nothing twice, so that
-    nobody need look for it.
+    ``lean``: the result does not depend on the frames of links, so that the tree may be simplified (``lean``).
+    ``external``: the wrenches of the environment are an optional input. ``keeps``: the result depends on whether these
+    wrenches are constant in the link or in the world while q changes. ``at_place``: the result is that of one link or
+    frame. ``hybrid``: the coordinates driven by force are given. ``closed``: a choice of equations closes the loops
+    (``held``: one for multipliers). ``rates``: higher rates of the motion and of the results are possible. ``output``
+    is the shape of the result for one state, with "n" for velocities, "nq" for positions, "nq+n+2" for both and two
+    more, "3n" for (q, v, a), "L" for links, "p" for parameters, "N" for active coordinates, "c" for equations of
+    closure, "cuts" for cut joints. ``results`` names several results, all of that shape. ``shared``: the rule has no
+    common subexpressions, so that none are searched for.
     """
 
     rule: Callable[..., Any]
@@ -62,7 +62,7 @@ class Algorithm:
     shared: bool = False
 
     def size_of(self, name: str) -> str:
-        """Return which of the ``sizes`` an input has."""
+        """Return the name, in ``sizes``, of the size of an input."""
         if name == "multipliers":
             return "c"
         return "nq" if name in ("q", "q_end") else "N" if name.endswith("_active") or name == "share" else "n"
@@ -74,7 +74,7 @@ def _loops(mechanism: Mechanism) -> dict[str, int]:
 
 
 def sizes(mechanism: Mechanism) -> dict[str, int]:
-    """Return what the names of axes stand for."""
+    """Return the sizes of the named axes."""
     numbers, n = regressor.parameter_count(mechanism), mechanism.nv
     plain = {"n": n, "3n": 3 * n, "nq": mechanism.nq, "nq+n+2": mechanism.nq + n + 2}
     return plain | {"L": len(mechanism.links), "p": numbers, **_loops(mechanism)}
@@ -250,4 +250,4 @@ ALGORITHMS: dict[str, Algorithm] = {
     "chart": Algorithm(configuration.chart, ("q", "u"), ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, ("u", "v"), _N),
 }
-"""Every algorithm by the name of the robot's method; the charts serve the integrators of ``simulation``."""
+"""Every algorithm by the name of the robot's method; the charts are for the integrators of ``simulation``."""

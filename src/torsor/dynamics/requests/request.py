@@ -1,4 +1,4 @@
-"""What is asked of a mechanism: an algorithm with its options, and the form that its results are wanted in."""
+"""The request of a function of a mechanism: an algorithm, its options, and the form of its results."""
 
 from dataclasses import dataclass, replace
 
@@ -12,20 +12,20 @@ __all__ = ["LOADS", "Request", "Shape"]
 Shape = tuple[int, ...]
 
 LOADS = ("", "link", "world", "point")
-"""No external wrenches; or such as keep, while q changes, their components in the link, those in the world, or those
-in the world of a couple and of a force at a point of the link."""
+"""No external wrenches; or wrenches that are constant while q changes: in the link, in the world, or in the world as a
+couple and a force at a point of the link."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One function of a mechanism, by all that it depends on besides the mechanism itself.
+    """One function of a mechanism, with everything that it depends on besides the mechanism.
 
     ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``forced`` are the coordinates driven by
-    force, ``closing`` says how loops are closed, ``order`` counts the rates, ``free`` are the numbers of the mechanism
-    that are inputs. ``form`` is "value" for the results, "sparse" for those of their entries that are not zero by
-    structure, "jvp" with derivatives along a direction, "vjp" with gradients pulled back, "jacobian" for all
-    derivatives. Derivatives are ``by`` the inputs named (all, if none is), and by positions along ``integrate``, or by
-    their ``components``.
+    force, ``closing`` is the choice of equations that closes loops, ``order`` the number of rates, ``free`` are the
+    numbers of the mechanism that are inputs. ``form`` is "value" for the results, "sparse" for their structural
+    nonzeros, "jvp" with Jacobian-vector products, "vjp" with vector-Jacobian products, "jacobian" for all derivatives.
+    Derivatives are ``by`` the named inputs (all by default); those by positions are along ``integrate``, or by their
+    ``components``.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Request:
 
     @property
     def plain(self) -> "Request":
-        """The same function, its results as they are."""
+        """The same request in the form "value"."""
         return replace(self, form="value", by=(), components=False)
 
     def arguments(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each input of the algorithm itself."""
+        """Return the shape, for one state, of each input of the algorithm."""
         algorithm, size = ALGORITHMS[self.name], sizes(mechanism)
         shapes: dict[str, Shape] = {name: (size[algorithm.size_of(name)],) for name in algorithm.inputs}
         if self.closing is not None and self.closing.coupled and "share" in shapes:
@@ -61,7 +61,7 @@ class Request:
         return shapes | ({"p": (len(self.free),)} if self.free else {})
 
     def results(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each result of the algorithm itself."""
+        """Return the shape, for one state, of each result of the algorithm."""
         algorithm, size = ALGORITHMS[self.name], sizes(mechanism)
         shape = tuple(axis if isinstance(axis, int) else size[axis] for axis in algorithm.output)
         names = algorithm.results
@@ -79,7 +79,7 @@ class Request:
         return shapes
 
     def outputs(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each output of the function; () of sparse ones, which is not known."""
+        """Return the shape, for one state, of each output of the function; the lengths of sparse ones are not known."""
         shapes, tangents = self.results(mechanism), self.tangents(mechanism)
         if self.form == "jvp":
             return shapes | {f"d_{name}": shape for name, shape in shapes.items()}
@@ -94,7 +94,7 @@ class Request:
         return shapes
 
     def tangents(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape of a small change of each input: of positions, that of a velocity or of themselves."""
+        """Return the shape of the tangent of each input: for positions, that of a velocity or of their components."""
         turned = {} if self.components else dict.fromkeys(self.positions, (mechanism.nv,))
         return self.arguments(mechanism) | turned
 

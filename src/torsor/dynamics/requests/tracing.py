@@ -1,4 +1,4 @@
-"""From a request to a CasADi function: the tree is made, numbers that are inputs are put in, the algorithm is run."""
+"""Tracing: from a request to a CasADi function, by running the algorithm on the tree with symbols."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from torsor.mechanism import Mechanism
 
 __all__ = ["trace"]
 
-# From so many operations on, to look for those that are there twice takes longer than to compile these few.
+# From this number of operations on, a search for common subexpressions takes longer than compiling them.
 LONG = 50_000
 
 
 def trace(mechanism: Mechanism, request: Request) -> ca.Function:
-    """Return what is requested of one mechanism as a CasADi function of SX, zeros and ones folded away."""
+    """Return the requested function of a mechanism as a CasADi function of SX, with zeros and ones folded."""
     algorithm = ALGORITHMS[request.name]
     symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
     arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
