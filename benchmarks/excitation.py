@@ -1,9 +1,9 @@
-"""Measure what ``excite`` gains over random motions, and how long identification takes.
+"""Measure the improvement of ``excite`` over random motions, and the time of an identification.
 
     python benchmarks/excitation.py
 
 Prints the condition numbers of the base regressor of the Stanford arm (10 s, 5 harmonics) for some seeds, and the
-seconds that identification of six axes takes of 20,000 samples, physical parameters not sought and sought.
+time (s) of an identification of six axes from 20,000 samples, without and with physical consistency.
 """
 
 import time
@@ -19,15 +19,15 @@ SPEED = np.array([2, 2, 1, 3, 3, 3])
 
 
 def main() -> None:
-    """Print both."""
+    """Print condition numbers and times."""
     arm = torsor.library.stanford()
     motions = [excite(arm, 10.0, 5, lower=LOWER, upper=UPPER, velocity=SPEED, seed=seed) for seed in SEEDS]
     print("best of 30 random motions:", ", ".join(f"{motion.start_condition:.0f}" for motion in motions))
-    print("after descent:            ", ", ".join(f"{motion.condition:.0f}" for motion in motions))
+    print("after optimisation:       ", ", ".join(f"{motion.condition:.0f}" for motion in motions))
     q, v, a = motions[0](np.linspace(0, 20, SAMPLES, endpoint=False))
     tau = arm.inverse_dynamics(q, v, a) + np.random.default_rng(0).normal(size=v.shape)
     for physical in (False, True):
-        torsor.identify(arm, (q[:1000], v[:1000], a[:1000], tau[:1000]), physical=physical)  # compiles what is needed
+        torsor.identify(arm, (q[:1000], v[:1000], a[:1000], tau[:1000]), physical=physical)  # compiles
         start = time.perf_counter()
         torsor.identify(arm, (q, v, a, tau), physical=physical)
         print(f"{SAMPLES} samples, physical={physical}: {time.perf_counter() - start:.1f} s")

@@ -12,7 +12,7 @@ START = np.random.default_rng(0).normal(size=7)
 
 
 def best(call: Callable[[], object], repeats: int = 7) -> float:
-    """Return the shortest time (s) of a call, the first left out: it compiles."""
+    """Return the shortest time (s) of a call, after a first one that compiles."""
     call()
     times = []
     for _ in range(repeats):
@@ -47,7 +47,7 @@ def main() -> None:
         seconds = best(lambda settings=settings: fall(**settings))  # type: ignore[misc]
         print(f"| {title} | {error:.1e} | {drift:.1e} | {1e3 * seconds:.1f} ms |")
     many = np.tile(START, (1000, 1))
-    print("\n| 7-dof arm, `rk4` | steps in a second |\n|---|---|")
+    print("\n| 7-dof arm, `rk4` | steps per second |\n|---|---|")
     for title, v0, settings in (
         ("1000 rollouts, sample every 100 steps", many, {"record": 0.1}),
         ("1000 rollouts, every step recorded", many, {}),

@@ -1,6 +1,6 @@
 """The simulation of Hua et al. 2022, section V: an arm with two rigid joints and an elastic one follows a sine.
 
-Prints the root mean square errors and draws the document's figures 3 to 8 as one picture:
+Prints the root mean square errors and draws figures 3 to 8 of the paper as one picture:
 
     python examples/elastic_arm.py elastic_arm.png
 """
@@ -22,13 +22,13 @@ Array = NDArray[np.float64]
 
 STEP, SECONDS = 1e-3, 10.0
 START = np.array([0.0, 0.0, -0.4363, -0.4363])  # joints 1 to 3, motor of joint 3
-# Force (N) on the tip in base axes. The document's convention makes its payload push upwards: see docs/control.md.
+# Vertical force (N) on the tip. With the sign convention of the paper, its payload acts upwards: see docs/control.md.
 LOADS = {"no payload": 0.0, "payload as printed": 3.0, "payload as weight": -3.0}
-DOCUMENT = {"no payload": (0.0026819, 0.003619, 0.052678), "payload as printed": (0.0026903, 0.0061066, 0.052422)}
+PAPER = {"no payload": (0.0026819, 0.003619, 0.052678), "payload as printed": (0.0026903, 0.0061066, 0.052422)}
 
 
 def controller(robot: torsor.Robot) -> torsor.control.Controller:
-    """Return the document's controller. It prints no gains; these were fitted to its errors."""
+    """Return the controller of the paper. It gives no gains; these were fitted to its errors."""
     return torsor.control.mixed(
         robot,
         lambda t: 3 * [0.5 * ca.sin(0.5 * math.pi * t)],
@@ -40,7 +40,7 @@ def controller(robot: torsor.Robot) -> torsor.control.Controller:
 
 
 def simulate(robot: torsor.Robot, law: torsor.control.Controller, loads: Array) -> torsor.Trajectory:
-    """Return the motion under vertical forces on the tip, side by side as a batch; the controller knows of none."""
+    """Return the motions under vertical forces on the tip, as a batch; the controller does not know the forces."""
     arm = robot.places["tip"].pose[:3, 3]
 
     def push(t: float, q: Array, v: Array) -> Array:
@@ -61,7 +61,7 @@ def draw(path: str, times: Array, q_d: Array, q: Array, tau: Array) -> None:
     for column, (case, k) in zip(axes.T, (("no payload", 0), ("payload as printed", 1)), strict=True):
         joints, motor, torque = column
         joints.set_title(f"{case}: joints")
-        for j, width in enumerate((4.0, 2.2, 1.0)):  # they lie on each other
+        for j, width in enumerate((4.0, 2.2, 1.0)):  # the curves coincide
             joints.plot(times, q[k, :, j], linewidth=width, label=f"joint {j + 1}")
         joints.plot(times, q_d[:, 0], "k--", linewidth=0.8, label="desired")
         motor.set_title(f"{case}: joint 3 and its motor")
@@ -96,8 +96,8 @@ def main() -> None:
     print("RMS error (rad)         joint 1   joint 2   joint 3")
     for case, row in zip(LOADS, rms, strict=True):
         print(f"{case:22}", *(f"{value:9.5f}" for value in row))
-        if case in DOCUMENT:
-            print(f"{'  in the document':22}", *(f"{value:9.5f}" for value in DOCUMENT[case]))
+        if case in PAPER:
+            print(f"{'  in the paper':22}", *(f"{value:9.5f}" for value in PAPER[case]))
     draw(sys.argv[1] if len(sys.argv) > 1 else "elastic_arm.png", times, q_d, q, tau)
 
 

@@ -1,8 +1,8 @@
 """Identification of the Stanford arm from simulated measurements, as it would be done on the arm itself.
 
-A motion that shows the parameters is found and followed by a controller that knows the masses badly. Encoders and
-torque sensors with noise record it. From them come parameters that a real arm can have, and forces of a motion that was
-not measured before. Prints the report and draws measured and predicted forces:
+An exciting motion is optimised and tracked by a controller with inaccurate masses. Encoders and torque sensors with
+noise record it. From the records physically consistent parameters are identified, which predict the forces of another
+motion. Prints the report and draws measured and predicted forces:
 
     python examples/identify_stanford.py identify_stanford.png
 """
@@ -22,7 +22,7 @@ NOISE = np.array([0.5, 1.0, 1.0, 0.1, 0.1, 0.05])  # N m, N
 
 
 def real_arm() -> torsor.Robot:
-    """Return the arm as it is: with the rotors of its drives and friction, of the right order, in its joints."""
+    """Return the real arm, with rotors and friction of a plausible size in its joints."""
     robot = torsor.library.stanford()
     pi = robot.parameters()
     pi[60:] = np.column_stack(
@@ -35,12 +35,12 @@ def real_arm() -> torsor.Robot:
 
 
 def assumed_arm(real: torsor.Robot) -> torsor.Robot:
-    """Return the arm as its drawings have it: everything 25 % too small, and no friction."""
+    """Return the assumed arm: all parameters 25 % too small, and no friction."""
     return real.with_parameters(0.75 * real.parameters()).without_friction()
 
 
 def measure(real: torsor.Robot, assumed: torsor.Robot, motion: Excitation, seed: int) -> Measurements:
-    """Return what encoders and torque sensors record while a controller follows the motion twice."""
+    """Return the records of encoders and torque sensors while a controller tracks the motion twice."""
     law = torsor.control.computed_torque(assumed, motion.law, bandwidth=40.0)
     run = torsor.simulate(real, motion.q(0.0), duration=2 * PERIOD, step=STEP, controller=law, control_period=STEP)
     rng = np.random.default_rng(seed)

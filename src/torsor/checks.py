@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.errors import ModelError, describe
 
 __all__ = [
+    "arrays",
     "by_name",
     "check_pose",
     "common_shape",
@@ -237,6 +238,26 @@ def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
         found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         text = f"leading axes do not broadcast: {found}"
         raise ModelError(describe(text, where=where, allowed="equal lengths, or 1")) from None
+
+
+def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Array:
+    """Return finite arrays (..., *core) with any leading axes.
+
+    Example:
+        >>> arrays(np.zeros((5, 2, 6)), (2, 6), "robot", "external").shape
+        (5, 2, 6)
+        >>> arrays([0.0, np.nan], (2,), "robot", "q0")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: robot: q0[1] is nan; allowed: finite numbers
+    """
+    array = real_array(value, where, what)
+    if array.shape[max(0, array.ndim - len(core)) :] != core:
+        allowed = f"(..., {', '.join(map(str, core))})"
+        raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
+    if not np.isfinite(array).all():
+        at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+        raise ModelError(describe(f"{what}{list(at)} is {array[at]}", where=where, allowed="finite numbers"))
+    return array
 
 
 # Names and tables

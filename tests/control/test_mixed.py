@@ -117,7 +117,7 @@ def test_what_is_left_out_is_said_and_is_small() -> None:
     robot = torsor.library.planar_chain(2, length=0.5)
     for name in robot.joint_names:
         robot = robot.with_motor(name, 1e-4, ratio=100.0, stiffness=300.0)
-    with pytest.warns(torsor.ModelWarning, match="elastic joints turn the motors of 'joint2'"):
+    with pytest.warns(torsor.ModelWarning, match="elastic joints move the motors of 'joint2'"):
         law = control.mixed(robot, sines(2), 20.0, 8.0, 20.0, 40.0)
     *_, (t, q, _) = run(law, np.zeros(4), np.zeros(4), 4.0, 2e-3)
     assert np.abs(law.reference(t)[0] - q[:2]).max() < 1e-3
@@ -174,7 +174,7 @@ def test_the_simulation_of_document_004() -> None:
     rms = np.sqrt(np.mean((motion.q[:, :, :3] - law.reference(motion.times)[0]) ** 2, axis=1))
     tau = motion.tau
     for row, case in zip(rms, example.LOADS, strict=True):
-        wanted = np.array(example.DOCUMENT.get(case, example.DOCUMENT["payload as printed"]))
+        wanted = np.array(example.PAPER.get(case, example.PAPER["payload as printed"]))
         assert (np.abs(row / wanted - 1) < [0.05, 0.2, 0.2]).all(), (case, row)
     # The document's lower torques when the payload acts: in its convention the force points up.
     assert np.abs(tau[1, 3000]).max() < np.abs(tau[0, 3000]).max() < np.abs(tau[2, 3000]).max()

@@ -31,7 +31,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: control.computed_torque(TWO, [0.0, np.nan], bandwidth=1.0), "finite"),
     (lambda: control.computed_torque(TWO, lambda t: [t], bandwidth=1.0), "returns a matrix 1 x 1; allowed: 2 x 1"),
     (lambda: control.computed_torque(TWO, lambda t: "north", bandwidth=1.0), "returns 'north'"),
-    (lambda: control.computed_torque(TWO, lambda t: [t, STRANGER], bandwidth=1.0), "symbols stranger beside the time"),
+    (lambda: control.computed_torque(TWO, lambda t: [t, STRANGER], bandwidth=1.0), "symbols stranger besides the time"),
     (lambda: control.computed_torque(ARM, [0.0] * 3, bandwidth=1.0), "elastic joints 'joint3'; fix: use control.mixed"),
     (lambda: control.computed_torque(FLOATING, [0.0] * 8, bandwidth=1.0), "nq = nv; fix: .*gravity_pd"),
     (lambda: control.gravity_pd(TWO, HERE, 0.0, 1.0), "kp is 0.0"),
@@ -49,7 +49,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "rigid coordinates 'joint1', 'joint2'.*control.mixed",
     ),
     (lambda: control.feedback_linearization(TWO, HERE, 10.0), "control.computed_torque if no joint is elastic"),
-    (lambda: control.feedback_linearization(ELASTIC, HERE, 10.0), "rotors of 'joint2' turn with the links"),
+    (lambda: control.feedback_linearization(ELASTIC, HERE, 10.0), "rotors of 'joint2' are carried about their axes"),
     (lambda: control.feedback_linearization(ELASTIC.without_motor("joint2"), HERE, -3.0), "rigid coordinates 'joint2'"),
     (lambda: control.operational_space(TWO, "hand", [0, 0, 0], bandwidth=1.0), "no link or frame 'hand'"),
     (lambda: control.operational_space(TWO, "link2", bandwidth=1.0), "neither a position nor a pose"),
@@ -93,7 +93,7 @@ def test_what_is_no_robot_is_refused(make) -> None:
 
 
 def test_a_law_that_asks_for_numbers_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"the law cannot be written over symbols .*casadi\.if_else"):
+    with pytest.raises(ModelError, match=r"the law cannot be evaluated on symbols .*casadi\.if_else"):
         control.reference(torsor.library.planar_chain(1), lambda t: [1.0 if t > 1 else 0.0])
 
 

@@ -178,7 +178,7 @@ def test_a_simulation_shows_its_robot() -> None:
 def test_a_free_fall_shows_no_masses() -> None:
     """Where nothing drives, all masses may be twice as large."""
     robot = torsor.library.planar_chain(2)
-    with pytest.raises(torsor.ModelError, match=r"the motion does not show link1\.Jzz"):
+    with pytest.raises(torsor.ModelError, match=r"the motion does not excite link1\.Jzz"):
         torsor.identify(robot, torsor.simulate(robot, [0.3, 1.0], duration=2.0), among=["link*"])
 
 
@@ -261,28 +261,34 @@ REFUSED = [
     (lambda: torsor.identify(ROBOT, (*STATE, TAU[1:])), "numbers of samples are"),
     (lambda: torsor.identify(ROBOT, (*STATE, TAU * np.nan)), "tau has numbers that are not finite in 40 samples"),
     (lambda: torsor.identify(ROBOT, (*STATE, TAU[0])), r"tau has shape \(2,\); allowed: \(samples, coordinates\)"),
-    (lambda: torsor.identify(ROBOT, (*STATE, "none")), "tau is no array of numbers|tau has shape"),
+    (lambda: torsor.identify(ROBOT, (*STATE, "none")), "tau is 'none'; allowed: real numbers"),
     (lambda: torsor.identify(ROBOT, [x[:3] for x in (*STATE, TAU)]), "6 measured forces for 11 base parameters"),
     (
         lambda: torsor.identify(ROBOT, (STATE[0], 0 * STATE[1], 0 * STATE[2], TAU)),
-        r"the motion does not show link1\.Jzz.*fix: excite the robot more",
+        r"the motion does not excite link1\.Jzz.*fix: excite the robot more",
     ),
     (lambda: torsor.identify(ROBOT, (*STATE, TAU), among=["foot.*"]), r"no parameter is named 'foot\.\*'"),
-    (lambda: torsor.identify(ROBOT, (*STATE, TAU), regularisation=0.0), "regularisation is 0.0; allowed: above 0"),
+    (
+        lambda: torsor.identify(ROBOT, (*STATE, TAU), regularisation=0.0),
+        "regularisation is 0.0; allowed: a finite number, above 0",
+    ),
     (lambda: torsor.identify(ROBOT, (*STATE, TAU)).robot, r"fix: identify\(\.\.\., physical=True\)"),
     (lambda: Measurements(*STATE, TAU, weights=[1.0, 2.0, 3.0]), r"weights have shape \(3,\)"),
     (lambda: Measurements(*STATE, TAU, weights=-1.0), "weights are negative"),
     (lambda: Measurements(*STATE, TAU, times=[0.0]), "1 times; allowed: one for each of 40 samples"),
-    (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=3.0), "up to half the sampling rate, 0.5 Hz"),
+    (
+        lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=3.0),
+        "up to half the sampling rate.* is 3.0; .* 0.5 or less",
+    ),
     (lambda: Measurements.from_positions(np.arange(40) ** 2, TAU, TAU, cutoff=0.2), "times are not equally spaced"),
     (lambda: Measurements.from_positions(np.arange(30), TAU, TAU, cutoff=0.2), r"samples have shape \(40, 2\)"),
     (lambda: Measurements.from_positions(np.arange(40), TAU, TAU[:, :1], cutoff=0.2), "q has shape"),
     (lambda: torsor.identify(ROBOT, (*STATE, 1e200 * TAU)), r"forces .* reach .*e\+20\d; fix: check the units"),
     (lambda: torsor.identify(ROBOT, (STATE[0], 1e200 * STATE[1], STATE[2], TAU)), "forces .* reach (nan|inf)"),
     (lambda: torsor.identify(ROBOT, (*STATE, 1e12 * TAU), physical=True), "found no physical .*check the units of tau"),
-    (lambda: torsor.identify(ROBOT, (*STATE, TAU + 0j)), "tau is no array of numbers; allowed: real numbers"),
-    (lambda: Measurements(*STATE, TAU, weights="all"), "weights is no array of numbers"),
-    (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=None), "cutoff is None Hz"),
+    (lambda: torsor.identify(ROBOT, (*STATE, TAU + 0j)), "tau is array.*; allowed: real numbers"),
+    (lambda: Measurements(*STATE, TAU, weights="all"), "weights is 'all'; allowed: real numbers"),
+    (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=None), "cutoff .* is None"),
     (lambda: Measurements.from_positions(np.arange(40), TAU, TAU, cutoff=0.05), "all 40 samples are within"),
 ]
 

@@ -128,7 +128,7 @@ def test_hostile_npz(motion: torsor.Trajectory, tmp_path: Path) -> None:
 def test_broken_csv(motion: torsor.Trajectory, tmp_path: Path) -> None:
     path = tmp_path / "motion.csv"
     motion.save(path)
-    with pytest.raises(torsor.ModelError, match="does not hold its robot"):
+    with pytest.raises(torsor.ModelError, match="does not contain its robot"):
         torsor.Trajectory.load(path)
     with pytest.raises(torsor.ModelError, match="not those of stanford"):
         torsor.Trajectory.load(path, robot=torsor.library.stanford())

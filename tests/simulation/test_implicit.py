@@ -159,7 +159,9 @@ def test_what_cannot_be_solved_is_an_error() -> None:
 
 
 def test_friction_that_jumps_is_refused() -> None:
-    with pytest.raises(torsor.ModelError, match=r"friction of 'joint1' that jumps at rest; fix: make it smooth"):
+    with pytest.raises(
+        torsor.ModelError, match=r"friction of 'joint1', which is discontinuous at rest; fix: make it smooth"
+    ):
         torsor.simulate(torsor.library.six_axis_arm(), method="implicit")
 
 

@@ -36,18 +36,18 @@ def table_function() -> ca.Function:
         ({"q0": 0.0}, r"q0 has shape \(\)"),
         ({"q0": [0.0, np.nan]}, r"q0\[1\] is nan; allowed: finite"),
         ({"v0": [[0.0, 0.0], [0.0, np.inf]]}, r"v0\[1, 1\] is inf"),
-        ({"v0": "fast"}, "v0 is 'fast'; allowed: an array of real numbers"),
+        ({"v0": "fast"}, "v0 is 'fast'; allowed: real numbers"),
         ({"q0": [[1], [1, 2]]}, "q0 is"),
         ({"q0": np.zeros((3, 2)), "v0": np.zeros((2, 2))}, r"do not broadcast: q0 \(3,\), v0 \(2,\)"),
         ({"q0": np.zeros((0, 2))}, "no rollout"),
-        ({"duration": 0}, "duration is 0; allowed: a finite number above 0"),
+        ({"duration": 0}, "duration is 0; allowed: a finite number, above 0"),
         ({"duration": np.inf}, "duration is inf"),
         ({"duration": None}, "duration is None"),
         ({"step": -1e-3}, "step is -0.001"),
         ({"step": True}, "step is True"),
         ({"record": 1e-4}, "record is 0.0001 s, shorter than the step"),
         ({"rtol": 0.0}, "rtol is 0.0"),
-        ({"method": "euler"}, "method is 'euler'; allowed: rk4, implicit, adaptive"),
+        ({"method": "euler"}, "method is 'euler'; allowed: 'rk4', 'implicit', 'adaptive'"),
         ({"control_period": 0.01}, "control_period without a controller"),
         ({"controller": [0, 0], "delay": 0.01}, "delay is 0.01 s without a control_period"),
         ({"controller": [0, 0], "control_period": 0.01, "delay": 0.015}, "1.5 control periods"),
@@ -55,7 +55,7 @@ def table_function() -> ca.Function:
         ({"controller": [0.0]}, "controller has shape"),
         ({"controller": lambda t, q, v: [0.0]}, r"controller gave an array of shape \(1,\) at t = 0 s"),
         ({"controller": wrong_function()}, r"controller wrong takes \[\(1, 1\), \(2, 1\)\]"),
-        ({"controller": implicit_function()}, "cannot be written in scalar operations"),
+        ({"controller": implicit_function()}, "cannot be expanded into scalar operations"),
         ({"controller": table_function()}, "fix: give a Python function that calls it"),
         ({"external": np.zeros((3, 6))}, r"external has shape \(3, 6\); allowed: \(\.\.\., 2, 6\)"),
         ({"external": lambda t, q, v: np.zeros(6)}, "external gave an array of shape"),
@@ -131,5 +131,5 @@ def test_more_mistakes_are_named(settings: dict[str, object], message: str) -> N
 def test_a_singular_mass_matrix_names_the_coordinate(method: str) -> None:
     links = [torsor.Link("ground"), torsor.Link("arm", 1.0, (0.1, 0, 0)), torsor.Link("ghost")]
     joints = [torsor.Joint("hinge", "revolute", "ground", "arm"), torsor.Joint("spin", "revolute", "arm", "ghost")]
-    with pytest.raises(torsor.SimulationError, match="nothing resists the force of spin at the start"):
-        torsor.simulate(torsor.build("haunted", links, joints), method=method)
+    with pytest.raises(torsor.SimulationError, match="mass matrix is singular at the start: spin moves no inertia"):
+        torsor.simulate(torsor.assemble("haunted", links, joints), method=method)

@@ -1,4 +1,4 @@
-"""A compiled function that knows its derivatives, which are such functions again: of any order, made when needed."""
+"""A compiled function with its derivatives, which are nodes again: of any order, compiled when first used."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import common_shape
 from torsor.compiler import compile
 from torsor.dynamics.requests.forms import Named, jacobians, pulled, pushed
 from torsor.errors import ModelError, describe
@@ -23,7 +24,7 @@ class Node:
 
     def __init__(self, function: ca.Function, inputs: Sequence[Shape], outputs: Sequence[Shape], call: Any = None):
         self.function, self.inputs, self.outputs = function, list(inputs), list(outputs)
-        self.wrapped: dict[str, Any] = {}  # what frameworks call, by their names
+        self.wrapped: dict[str, Any] = {}  # the function for each framework, by its name
         if call is not None:
             self.kernel = call
 
@@ -38,21 +39,19 @@ class Node:
         return tuple(map(np.asarray, found if isinstance(found, tuple) else (found,)))
 
     def batch(self, shapes: Sequence[Shape]) -> Shape:
-        """Return the batch axes that arrays of these shapes have together."""
+        """Return the common batch axes of inputs of these shapes."""
+        where, names = self.function.name(), self.function.name_in()
         if len(shapes) != len(self.inputs):
-            names = self.function.name_in()
             allowed = f"{len(names)}, one for each of {', '.join(names)}"
-            raise ModelError(describe(f"{self.function.name()}: {len(shapes)} inputs", allowed=allowed))
-        batches = [shape[: len(shape) - len(core)] for shape, core in zip(shapes, self.inputs, strict=True)]
-        for shape, core in zip(shapes, self.inputs, strict=True):
-            if shape[len(shape) - len(core) :] != core:
-                found = f"{self.function.name()}: an input of shape {tuple(shape)}"
-                raise ModelError(describe(found, allowed=f"(..., {', '.join(map(str, core))})"))
-        try:
-            return np.broadcast_shapes(*batches)
-        except ValueError:
-            found = f"{self.function.name()}: inputs have the batch axes {', '.join(map(str, map(tuple, batches)))}"
-            raise ModelError(describe(found, allowed="axes that broadcast")) from None
+            raise ModelError(describe(f"{len(shapes)} inputs", where=where, allowed=allowed))
+        batches = {}
+        for name, shape, core in zip(names, shapes, self.inputs, strict=True):
+            split = len(shape) - len(core)
+            if split < 0 or shape[split:] != core:
+                allowed = f"(..., {', '.join(map(str, core))})"
+                raise ModelError(describe(f"{name} has shape {tuple(shape)}", where=where, allowed=allowed))
+            batches[name] = tuple(shape[:split])
+        return common_shape(where, **batches)
 
     def _symbols(self) -> tuple[Named, Named]:
         names = self.function.name_in()
@@ -67,30 +66,30 @@ class Node:
 
     @cached_property
     def jacobian(self) -> "Node":
-        """All derivatives: of each output by each input, of shape output + input."""
+        """All derivatives: of each output with respect to each input, of shape output + input."""
         inputs, results = self._symbols()
         shapes = [out + each for out in self.outputs for each in self.inputs]
         return self._derived("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))
 
     @cached_property
     def push(self) -> "Node":
-        """Changes of the outputs, from the inputs and their changes."""
+        """Tangents of the outputs, from the inputs and their tangents (Jacobian-vector product)."""
         inputs, results = self._symbols()
         tangents, changes = pushed(inputs, results, {})
         return self._derived("push", inputs | tangents, changes, (self.inputs * 2, self.outputs))
 
     @cached_property
     def pull(self) -> "Node":
-        """Gradients by the inputs of the weighted sum of the outputs, from the inputs and the weights."""
+        """Gradients with respect to the inputs of the weighted sum of the outputs (vector-Jacobian product)."""
         inputs, results = self._symbols()
         weights, gradients = pulled(inputs, results, {})
         return self._derived("pull", inputs | weights, gradients, (self.inputs + self.outputs, self.inputs))
 
 
 def node_of(robot: Robot, name: str, options: dict[str, Any]) -> Node:
-    """Return a method of a robot as such a function."""
+    """Return a method of a robot as a node."""
     if not isinstance(robot, Robot):
-        raise ModelError(describe(f"{robot!r} has no methods to differentiate", allowed="a Robot"))
+        raise ModelError(describe(f"robot is {robot!r}", allowed="a Robot"))
     kernels = robot.kernels
     request = kernels.request(name, **options)
     shapes = list(request.inputs(robot).values()), list(request.outputs(robot).values())

@@ -1,4 +1,4 @@
-"""Methods of a robot for JAX: through a host callback, with their own derivatives."""
+"""Methods of a robot for JAX: through a host callback, with exact derivatives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +16,8 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return the method ``name`` of a robot as a function of JAX arrays that can be jitted, mapped and differentiated.
 
     Inputs are those of the method, with any leading axes; options are those of ``Robot.jvp``: ``external=True`` adds
-    external wrenches behind the inputs, ``place``, ``forced`` and ``order`` as in ``Robot.function``. Derivatives by
-    positions are those by their components. Torsor's kernels run on the host, in float64, through
+    external wrenches after the inputs, ``place``, ``forced`` and ``order`` as in ``Robot.function``. Derivatives with
+    respect to positions are those with respect to their components. The kernels run on the host, in float64, through
     ``jax.pure_callback``; results have the type of the inputs. Derivatives, forward, reverse and of any order, come
     from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
 

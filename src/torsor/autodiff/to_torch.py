@@ -1,4 +1,4 @@
-"""Methods of a robot for PyTorch: functions of tensors with their own derivatives."""
+"""Methods of a robot for PyTorch: functions of tensors with exact derivatives."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -48,7 +48,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
 
 
 def _wrapped(torch: Any, node: Node) -> Any:
-    """Return a node as an autograd function; its derivatives are wrapped when they are first asked for."""
+    """Return a node as an autograd function; its derivatives are wrapped when first used."""
     if "torch" not in node.wrapped:
         node.wrapped["torch"] = _wrap(torch, node)
     return node.wrapped["torch"]
@@ -58,7 +58,7 @@ def _wrap(torch: Any, node: Node) -> Any:
     class Wrapped(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(*values: Any) -> tuple[Any, ...]:
-            # NumPy does not have all of PyTorch's types.
+            # NumPy lacks some types of PyTorch, such as bfloat16.
             found = node(*(each.detach().to("cpu", torch.float64).numpy() for each in values))
             return tuple(torch.as_tensor(each, dtype=values[0].dtype, device=values[0].device) for each in found)
 
@@ -71,7 +71,7 @@ def _wrap(torch: Any, node: Node) -> Any:
         def backward(ctx: Any, *weights: Any) -> Any:
             values = ctx.saved_tensors
             gradients = _wrapped(torch, node.pull).apply(*values, *weights)
-            # An input that was broadcast has as gradient the sum over what it was repeated along.
+            # The gradient of a broadcast input is the sum over the axes along which it was repeated.
             return tuple(each.sum_to_size(value.shape) for each, value in zip(gradients, values, strict=True))
 
         @staticmethod
@@ -82,7 +82,7 @@ def _wrap(torch: Any, node: Node) -> Any:
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
-            # The mapped axis goes first, and those that have fewer batch axes get empty ones behind it.
+            # The mapped axis goes first; inputs with fewer batch axes get axes of length 1 after it.
             moved = [v if d is None else v.movedim(d, 0) for v, d in zip(values, in_dims, strict=True)]
             cores = [len(core) for core in node.inputs]
             ranks = [m.dim() - c - (d is not None) for m, c, d in zip(moved, cores, in_dims, strict=True)]

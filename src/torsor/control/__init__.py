@@ -1,4 +1,4 @@
-"""Controllers: pure functions of time and state that compile, made from a robot's own dynamics."""
+"""Model-based controllers: pure functions of time and state that compile."""
 
 from torsor.control.controller import Controller
 from torsor.control.linearization import feedback_linearization

@@ -1,4 +1,4 @@
-"""A controller: a pure function (t, q, v) -> tau of CasADi symbols that also runs as machine code on arrays."""
+"""A controller: a pure function (t, q, v) -> tau over CasADi symbols, which also runs as machine code on arrays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Controller:
     """A control law for one robot.
 
     ``function`` is the law as a ``casadi.Function`` of SX: time t (s), positions q (nq), velocities v (nv) -> the
-    generalised forces tau (nv) in N m and N. It has no state, so that a simulation can trace it into its own step.
-    ``reference`` is the motion that it follows. Calling the controller runs its machine code, over any leading axes,
-    with the target of the robot (``robot.to``).
+    generalised forces tau (nv) in N m and N. It has no state, so that a simulation can trace it into its step.
+    ``reference`` is the desired motion. Calling the controller runs its machine code, over any leading axes, on the
+    target of the robot (``robot.to``).
 
     Example:
         >>> import torsor
@@ -53,7 +53,7 @@ class Controller:
 def traced(
     name: str, robot: Robot, law: Callable[[ca.SX, ca.SX, ca.SX], ca.SX], reference: Reference | None
 ) -> Controller:
-    """Return the controller of a law that is written over symbols (t, q, v)."""
+    """Return the controller of a law over symbols (t, q, v)."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau = ca.cse(ca.densify(law(t, q, v)))
     return Controller(ca.Function(name, [t, q, v], [tau], ["t", "q", "v"], ["tau"]), robot, reference)

@@ -1,8 +1,8 @@
-"""Which coordinates are joints and which are motors of elastic joints, and the dynamics of the load alone.
+"""The partition of the coordinates into joints and motors of elastic joints, and the dynamics of the load alone.
 
-The load is the robot with its elastic joints cut free of their motors, which stand still: springs at rest,
-theta = ratio q + offset, theta' = theta'' = 0. What is left is M(q) q'' + C(q, q') q' + g(q) + the joints' own springs
-and friction, of the joints only.
+The load is the robot without the springs of its elastic joints: unloaded springs, theta = ratio q + offset, and motors
+at rest, theta' = theta'' = 0. Its dynamics are the joint rows M(q) q'' + C(q, q') q' + g(q) + springs and friction of
+the joints.
 """
 
 import reprlib
@@ -14,31 +14,31 @@ import casadi as ca
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
-__all__ = ["Drives", "is_robot", "plain", "rigid"]
+__all__ = ["Drives", "check_rigid", "check_tree", "check_vector_space"]
 
 
-def is_robot(robot: object, name: str) -> None:
-    """Refuse what is no robot."""
+def check_tree(robot: object, name: str) -> None:
+    """Raise ModelError for anything but a robot without loops."""
     if not isinstance(robot, Robot):
         found = f"{name} for {reprlib.repr(robot)}"
         raise ModelError(describe(found, allowed="a torsor.Robot", fix="torsor.load(path)"))
-    if robot.loops:  # laws of the cut tree would drive joints that have no drive
+    if robot.loops:  # the laws would drive all joints of the tree, also those without a drive
         fix = "a function (t, q, v) of robot.constrained_inverse_dynamics, given to simulate as the controller"
         raise ModelError(describe(f"{name} for a robot with loops", where=robot.name, allowed="trees", fix=fix))
 
 
-def plain(robot: Robot, name: str) -> None:
-    """Refuse a robot whose positions are not plain numbers with the velocities as their rates."""
-    is_robot(robot, name)
+def check_vector_space(robot: Robot, name: str) -> None:
+    """Raise ModelError for a robot with quaternions: its velocities are not the rates of its positions."""
+    check_tree(robot, name)
     if robot.nq != robot.nv:
         odd = [joint.name for joint in robot.joints if joint.nq != joint.nv]
         found = f"{name} for a robot with the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"
-        fix = "hold a floating base with fix, or use gravity_pd or MomentumObserver"
+        fix = "fix a floating base (robot.fix), or use gravity_pd or MomentumObserver"
         raise ModelError(describe(found, where=robot.name, allowed="robots with nq = nv", fix=fix))
 
 
-def rigid(robot: Robot, name: str, fix: str) -> None:
-    """Refuse a robot with elastic joints."""
+def check_rigid(robot: Robot, name: str, fix: str) -> None:
+    """Raise ModelError for a robot with elastic joints."""
     if robot.elastic:
         elastic = ", ".join(repr(joint.name) for joint in robot.elastic[:5])
         raise ModelError(describe(f"{name} for the elastic joints {elastic}", where=robot.name, fix=fix))
@@ -46,10 +46,10 @@ def rigid(robot: Robot, name: str, fix: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Drives:
-    """How q splits into joints (n) and motors of elastic joints, and the springs F = K (theta - ratio q - offset).
+    """The partition of q into joints (n) and motors of elastic joints; springs F = K (theta - ratio q - offset).
 
-    ``elastic`` are the places of the elastic joints among the joints; ``K``, ``ratio`` and ``offset`` are theirs. The
-    joint feels ratio F, the motor -F.
+    ``elastic`` are the indices of the elastic joints among the joints; ``K``, ``ratio`` and ``offset`` are theirs. The
+    spring exerts ratio F on the joint and -F on the motor.
     """
 
     robot: Robot
@@ -61,8 +61,8 @@ class Drives:
 
     @classmethod
     def of(cls, robot: Robot, name: str, *, damped: bool = False) -> "Drives":
-        """Return the drives of a robot, or refuse springs that are no number or (unless ``damped``) have damping."""
-        plain(robot, name)
+        """Return the drives of a robot; raise ModelError for nonlinear or (unless ``damped``) damped springs."""
+        check_vector_space(robot, name)
         places = {joint.name: slices.v.start for joint, slices in zip(robot.joints, robot.coordinates, strict=True)}
         stiffness = []
         for joint in robot.elastic:
@@ -87,15 +87,15 @@ class Drives:
         )
 
     def split(self, values: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return those of the joints (n) and those of the motors."""
+        """Return the values of the joints (n) and those of the motors."""
         return values[: self.n], values[self.n :]
 
     def of_elastic(self, values: ca.SX) -> ca.SX:
-        """Return those of the elastic joints, from values of all joints (n)."""
+        """Return the values of the elastic joints, from those of all joints (n)."""
         return ca.vertcat(ca.SX.zeros(0, 1), *(values[k] for k in self.elastic))
 
     def unloaded(self, q: ca.SX) -> ca.SX:
-        """Return the motor angles at which the springs are at rest, for the joints at q (n)."""
+        """Return the motor angles with unloaded springs, for the joints at q (n)."""
         return self.ratio * self.of_elastic(q) + self.offset
 
     def _complete(self, q: ca.SX) -> ca.SX:
@@ -105,22 +105,22 @@ class Drives:
         return ca.vertcat(values, ca.SX.zeros(len(self.elastic), 1))
 
     def static(self, q: ca.SX) -> ca.SX:
-        """Return what holds the load still (n): g(q) and the joints' own springs."""
+        """Return the static forces of the load (n): g(q) and the springs of the joints."""
         q = self._complete(q)
         return (self.robot.function("gravity_force")(q) + self.robot.function("spring_force")(q))[: self.n]
 
     def inverse(self, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-        """Return the forces (n) of a motion of the load: M a + C v + g + springs and friction of the joints."""
+        """Return the inverse dynamics (n) of the load: M a + C v + g + springs and friction of the joints."""
         return self.robot.function("inverse_dynamics")(self._complete(q), self._still(v), self._still(a))[: self.n]
 
     def forward(self, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.SX:
-        """Return the accelerations (n) of the load under forces (n): the inverse of ``inverse``."""
+        """Return the forward dynamics of the load: its accelerations (n) under forces (n)."""
         hybrid = self.robot.function("hybrid_dynamics", forced=self.robot.coordinate_names[: self.n])
         still = ca.SX.zeros(self.robot.nv, 1)
         return hybrid(self._complete(q), self._still(v), still, self._still(tau))[0][: self.n]
 
     def coriolis(self, q: ca.SX, v: ca.SX) -> ca.SX:
-        """Return C(q, v) (n x n) of the load: the rate of its M minus 2 C is skew-symmetric."""
+        """Return C(q, v) (n x n) of the load, with M' - 2 C skew-symmetric."""
         return self.robot.function("coriolis_matrix")(self._complete(q), self._still(v))[: self.n, : self.n]
 
     def mass(self, q: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -129,14 +129,14 @@ class Drives:
         return M[:n, :n], M[:n, n:], M[n:, n:]
 
     def bias(self, q: ca.SX, v: ca.SX, motor_rates: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return bias forces with the springs of the motors left out, of the joints and of the motors."""
+        """Return the bias forces of the joints and of the motors, without the springs of the elastic joints."""
         bias = self.robot.function("bias_force")(self._complete(q), ca.vertcat(v, motor_rates))
         return self.split(bias)
 
     def coupled(self, rows: Sequence[int]) -> list[str]:
-        """Return the elastic joints whose rotor's spin the joints ``rows`` feel, by its rate or as a gyroscope."""
+        """Return the elastic joints whose rotors are coupled to the joints ``rows``, by inertia or gyroscopic force."""
         q, v, w = (ca.SX.sym(name, size) for name, size in (("q", self.n), ("v", self.n), ("w", len(self.elastic))))
-        felt = ca.horzcat(self.mass(q)[1], ca.jacobian(self.bias(q, v, w)[0], w))[list(rows), :]
+        coupling = ca.horzcat(self.mass(q)[1], ca.jacobian(self.bias(q, v, w)[0], w))[list(rows), :]
         count = len(self.elastic)
         names = enumerate(joint.name for joint in self.robot.elastic)
-        return [name for k, name in names if not (felt[:, k].is_zero() and felt[:, count + k].is_zero())]
+        return [name for k, name in names if not (coupling[:, k].is_zero() and coupling[:, count + k].is_zero())]

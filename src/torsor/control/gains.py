@@ -1,29 +1,14 @@
-"""Gains: numbers or vectors, positive and finite, or a bandwidth from which they follow."""
+"""The gains of PD feedback: given, or from a bandwidth and a damping ratio."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import positive_vector
 from torsor.errors import ModelError, describe
-from torsor.mechanism.values import frozen_array
 
-__all__ = ["pd_gains", "positive"]
+__all__ = ["pd_gains"]
 
 Array = NDArray[np.float64]
-
-
-def positive(value: ArrayLike, n: int, where: str, name: str, *, or_zero: bool = False) -> Array:
-    """Return n gains, all positive (or zero where that is allowed), from one number or n of them.
-
-    Example:
-        >>> positive(3.0, 2, "arm", "kp").tolist()
-        [3.0, 3.0]
-    """
-    single = np.asarray(value, dtype=object).ndim == 0
-    gains = frozen_array(value, () if single else (n,), where, name)
-    if (gains < 0).any() or (not or_zero and (gains == 0).any()):
-        allowed = "0 or more" if or_zero else "positive numbers"
-        raise ModelError(describe(f"{name} is {gains.tolist()}", where=where, allowed=allowed))
-    return np.full(n, gains) if single else gains
 
 
 def pd_gains(
@@ -36,10 +21,10 @@ def pd_gains(
         (array([100.]), array([20.]))
     """
     if bandwidth is not None and kp is None and kd is None:
-        rate = positive(bandwidth, n, where, "bandwidth")
-        return rate**2, 2 * positive(damping, n, where, "damping") * rate
+        rate = positive_vector(bandwidth, n, where, "bandwidth")
+        return rate**2, 2 * positive_vector(damping, n, where, "damping") * rate
     if bandwidth is None and kp is not None and kd is not None:
-        return positive(kp, n, where, "kp"), positive(kd, n, where, "kd")
+        return positive_vector(kp, n, where, "kp"), positive_vector(kd, n, where, "kd")
     names = {"kp": kp, "kd": kd, "bandwidth": bandwidth}
     given = ", ".join(name for name, value in names.items() if value is not None) or "none"
     raise ModelError(describe(f"gains given: {given}", where=where, allowed="kp and kd, or bandwidth (with damping)"))

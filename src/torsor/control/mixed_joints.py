@@ -1,8 +1,8 @@
 """Inverse-dynamics control of robots with any mix of rigid and elastic joints: Hua et al. 2022, section IV.
 
-Two loops. The load is driven by the torques tau_c; in elastic joints these come from springs, so tau_c says where the
-motors shall be; and the motors are driven there. The rates of that place are exact: they are differentiated through the
-model, along the accelerations that the closed loop has.
+Two control loops. The outer loop gives the torques tau_c of the load. In elastic joints the springs transmit them, so
+tau_c determines the desired motor angles theta_d, which the inner loop tracks. The rates of theta_d are exact: they are
+differentiated through the model, with the accelerations of the closed loop.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import positive_vector
 from torsor.control.controller import Controller, traced
 from torsor.control.drives import Drives
-from torsor.control.gains import positive
 from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
 from torsor.errors import ModelError, describe, warn
@@ -35,8 +35,8 @@ def mixed(
     """Return the inverse-dynamics controller of Hua et al. 2022 (eqs. 37-49), for rigid and elastic joints.
 
     ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are numbers or one for each joint, ``K_D_motor`` and ``Lambda_motor`` one
-    for each elastic joint. The tau (nv) is zero at elastic joints, which only their springs drive. With e = q_d - q,
-    q_r' = q_d' + Lambda e, sigma = q_r' - q' and the load's M, C, g (friction and the joints' own springs in g):
+    for each elastic joint. The tau (nv) is zero at elastic joints, which are driven by their springs. With e = q_d - q,
+    q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the joints):
 
         tau_c = M q_r'' + C q_r' + g + K_D sigma,   theta_d = q + tau_c / K  of the elastic joints
         theta_r' = theta_d' + Lambda_motor (theta_d - theta) + sigma,   sigma_m = theta_r' - theta'
@@ -46,17 +46,17 @@ def mixed(
     K (theta_d - theta) = 0: stable, by the Lyapunov function of eq. 51. The accelerations q'' and theta'' of this
     closed loop are known functions of the state, and so theta_d' and theta_d'' are exact; nothing is filtered.
 
-    Rigid rows carry S theta'' + C_1 theta' in full. In elastic rows these terms (the spin of rotors against the turning
-    of their carriers) are left out of theta_d, which with them would need the fourth rate of theta. They are zero where
-    no elastic joint turns the motor of an elastic joint, as in Hua et al.'s robot; elsewhere there is a warning, and
-    the equations above hold only as far as these terms are small beside the links' inertia. The springs must be linear
-    and without damping.
+    Rigid rows have S theta'' + C_1 theta' in full. In elastic rows these terms (the coupling of rotor spin with the
+    rotation of the carrier) are neglected in theta_d, which would otherwise need the fourth derivative of theta. They
+    are zero where no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al.; elsewhere there
+    is a warning, and the equations above hold only if these terms are small compared with the inertia of the links.
+    The springs must be linear and without damping.
 
     Example:
         >>> import torsor
         >>> arm = torsor.library.elastic_arm()
         >>> law = mixed(arm, [0.0, 0.0, 0.0], K_D=30.0, Lambda=8.0, K_D_motor=20.0, Lambda_motor=40.0)
-        >>> law(0.0, arm.neutral(), np.zeros(4)).round(6).tolist()[:3]  # the weight; joint 3 has no drive of its own
+        >>> law(0.0, arm.neutral(), np.zeros(4)).round(6).tolist()[:3]  # gravity; joint 3 is driven by its spring
         [0.0, 6.3765, 0.0]
     """
     drives = Drives.of(robot, "mixed")
@@ -65,16 +65,16 @@ def mixed(
         fix = f"give numbers, or one for each of the {count} elastic joints"
         raise ModelError(describe("K_D_motor or Lambda_motor is missing", where=where, fix=fix))
     gains = _Gains(
-        positive(K_D, drives.n, where, "K_D"),
-        positive(Lambda, drives.n, where, "Lambda"),
-        positive(1.0 if K_D_motor is None else K_D_motor, count, where, "K_D_motor"),
-        positive(1.0 if Lambda_motor is None else Lambda_motor, count, where, "Lambda_motor"),
+        positive_vector(K_D, drives.n, where, "K_D"),
+        positive_vector(Lambda, drives.n, where, "Lambda"),
+        positive_vector(1.0 if K_D_motor is None else K_D_motor, count, where, "K_D_motor"),
+        positive_vector(1.0 if Lambda_motor is None else Lambda_motor, count, where, "Lambda_motor"),
     )
     desired = make_reference(robot, reference)
-    left_out = drives.coupled(drives.elastic)
-    if left_out:
-        names = ", ".join(map(repr, left_out[:5]))
-        warn(f"{where}: elastic joints turn the motors of {names}; what the joints feel of it is left out of theta_d")
+    neglected = drives.coupled(drives.elastic)
+    if neglected:
+        names = ", ".join(map(repr, neglected[:5]))
+        warn(f"{where}: elastic joints move the motors of {names}; theta_d neglects the coupling with their rotors")
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         joints, motors = zip(drives.split(q), drives.split(v), strict=True)
@@ -92,7 +92,7 @@ class _Gains:
 
 
 class _Loops:
-    """The two loops at a state: joints q, v and motors theta, w, all of them symbols."""
+    """The two control loops at a state, over symbols: joints q, v and motors theta, w."""
 
     def __init__(
         self, drives: Drives, gains: _Gains, desired: Reference, t: ca.SX, q: ca.SX, v: ca.SX, theta: ca.SX, w: ca.SX
@@ -112,10 +112,10 @@ class _Loops:
         deflection = drives.of_elastic(self.tau_c) / (drives.ratio * drives.K)
         theta_d = drives.unloaded(self.q) + deflection
         e = theta_d - self.theta
-        # What the load feels: tau_c, but in elastic joints what the springs give.
-        felt = ca.SX(self.tau_c)
-        felt[elastic] = drives.ratio * drives.K * (self.theta - drives.unloaded(self.q))
-        a = drives.forward(self.q, self.v, felt)
+        # The forces on the load: tau_c in rigid joints, the springs in elastic ones.
+        joint_force = ca.SX(self.tau_c)
+        joint_force[elastic] = drives.ratio * drives.K * (self.theta - drives.unloaded(self.q))
+        a = drives.forward(self.q, self.v, joint_force)
         theta_d_rate = self._rate(theta_d, a)
         theta_d_rate2 = self._rate(theta_d_rate, a)
         sigma, sigma_rate = (drives.ratio * drives.of_elastic(each) for each in (self.sigma, self.a_r - a))
@@ -131,6 +131,6 @@ class _Loops:
         return ca.vertcat(tau, S.T @ a + B @ a_m_r + motor_bias + drives.K * deflection + feedback)
 
     def _rate(self, value: ca.SX, a: ca.SX) -> ca.SX:
-        """Return the rate in time of a function of the state, along the accelerations a of the joints."""
+        """Return the time derivative of a function of the state, with the accelerations a of the joints."""
         state = ca.vertcat(self.t, self.q, self.v, self.theta)
         return ca.jtimes(value, state, ca.vertcat(1, self.v, a, self.w))

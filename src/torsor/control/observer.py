@@ -1,4 +1,4 @@
-"""What pushes the robot: the generalised momentum changes by more than the model says."""
+"""Disturbance observer: estimates external forces from the generalised momentum."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import positive_vector, real_array
 from torsor.compiler import compile
-from torsor.control.drives import is_robot
-from torsor.control.gains import positive
+from torsor.control.drives import check_tree
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 class MomentumObserver:
-    """An estimate r (nv) of the forces that are not in the model (contact, payload), as the coordinates feel them.
+    """An estimate r (nv) of the generalised forces that are not in the model (contact, payload).
 
     With the momentum p = M v, whose rate is p' = tau + C^T v - g - friction - springs + tau_ext (De Luca and Mattone
     2003):
@@ -26,7 +26,7 @@ class MomentumObserver:
         r = K_O (p - p(0) - integral of (tau + C^T v - g - friction - springs + r)),   so r' = K_O (tau_ext - r)
 
     ``gain`` K_O (1/s) is the bandwidth of this filter, a number or one for each coordinate. It works for all robots,
-    with floating bases and elastic joints too, and takes no accelerations.
+    with floating bases and elastic joints too, and needs no accelerations.
 
     ``function`` is one step as a pure ``casadi.Function``: (state (3 nv), q, v, tau, h) -> (state, r), where q and v
     are at the end of a step of h seconds and tau (nv) acted during it. The filter is exact for a constant force; the
@@ -37,16 +37,16 @@ class MomentumObserver:
         >>> robot = torsor.library.planar_chain(1, gravity=(0, 0, 0))
         >>> observer = MomentumObserver(robot, gain=50.0)
         >>> observer.start(q=[0.0], v=[0.0])
-        >>> for k in range(1, 101):  # 3 N m that nobody commands, on an inertia of 1/3
+        >>> for k in range(1, 101):  # a disturbance of 3 N m on an inertia of 1/3
         ...     r = observer.step(q=[0.0], v=[9.0 * k * 1e-3], tau=[0.0], h=1e-3)
         >>> bool(abs(r[0] - 3.0 * (1 - np.exp(-5.0))) < 1e-12)
         True
     """
 
     def __init__(self, robot: Robot, gain: ArrayLike):
-        is_robot(robot, "MomentumObserver")
+        check_tree(robot, "MomentumObserver")
         self.robot = robot
-        self.gain = positive(gain, robot.nv, f"{robot.name}: MomentumObserver", "gain")
+        self.gain = positive_vector(gain, robot.nv, f"{robot.name}: MomentumObserver", "gain")
         sizes = {"state": 3 * robot.nv, "q": robot.nq, "v": robot.nv, "tau": robot.nv, "h": 1}
         symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
         state, q, v, tau, h = symbols.values()
@@ -63,7 +63,7 @@ class MomentumObserver:
         self._state: Array | None = None
 
     def _momentum(self, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return p and its rate without tau and tau_ext."""
+        """Return p, and its rate without tau and tau_ext."""
         M, C, bias = (self.robot.function(name) for name in ("mass_matrix", "coriolis_matrix", "bias_force"))
         C_v = C(q, v)
         # bias = C v + g + friction + springs
@@ -79,14 +79,14 @@ class MomentumObserver:
         return self._kernels[name]
 
     def start(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Begin at a state q (..., nq), v (..., nv) with the estimate zero."""
+        """Start at a state q (..., nq), v (..., nv) with the estimate zero."""
         self._state = self._kernel(self.start_function)(q, v)
 
     def step(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, h: ArrayLike) -> Array:
         """Return the estimate r (..., nv) at the end of a step of h seconds, at q, v, during which tau acted."""
         if self._state is None:
             raise ModelError(describe("step before start", where=repr(self), fix="call start(q, v) once"))
-        if not (np.asarray(h, dtype=float) > 0).all():
+        if not (real_array(h, repr(self), "h") > 0).all():
             raise ModelError(describe(f"h is {h!r}", where=repr(self), allowed="seconds above 0"))
         r: Array
         self._state, r = self._kernel(self.function)(self._state, q, v, tau, h)

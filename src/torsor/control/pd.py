@@ -1,11 +1,11 @@
-"""Proportional and derivative feedback with what holds the robot still added."""
+"""PD feedback with compensation of gravity and springs."""
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from torsor.checks import positive_vector
 from torsor.control.controller import Controller, traced
-from torsor.control.drives import Drives, is_robot, rigid
-from torsor.control.gains import positive
+from torsor.control.drives import Drives, check_rigid, check_tree
 from torsor.control.references import Law, Reference, reference
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -14,7 +14,7 @@ __all__ = ["gravity_pd"]
 
 
 def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
-    """Return PD feedback with gravity and the joints' own springs compensated.
+    """Return PD feedback with compensation of gravity and of the springs of the joints.
 
     ``reference`` is a law of time or constants (see ``control.reference``); ``kp`` (N m/rad or N/m) and ``kd``
     (N m s/rad or N s/m) are numbers or one for each joint velocity. For rigid robots, with floating bases too (there
@@ -22,11 +22,11 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
 
         tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
 
-    With elastic joints the feedback is that of the motors, and all is held by the forces at q_d:
+    With elastic joints the motors are fed back, and gravity is compensated at q_d:
 
         tau_m = kp (theta_d - theta) + kd (theta_d' - theta') + g(q_d),  theta_d = q_d + g(q_d) / K        Tomei 1991
 
-    and likewise in the rigid rows. It is stable if kp and K are larger than the rate of gravity with position.
+    and likewise in the rigid rows. It is stable if kp and K exceed the norm of dg/dq.
 
     Example:
         >>> import torsor
@@ -34,22 +34,22 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
         >>> gravity_pd(arm, [0.1], kp=50.0, kd=10.0)(0.0, [0.0], [0.0]).round(9).tolist()  # 50 * 0.1 + 29.43
         [34.43]
     """
-    is_robot(robot, "gravity_pd")
+    check_tree(robot, "gravity_pd")
     if robot.nq != robot.nv:
-        return _of_any_robot(robot, reference, kp, kd)
+        return _of_rigid_robot(robot, reference, kp, kd)
     return _of_motors(robot, reference, kp, kd)
 
 
 def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     drives = Drives.of(robot, "gravity_pd", damped=True)
     desired = reference(robot, law)
-    P, D = positive(kp, drives.n, robot.name, "kp"), positive(kd, drives.n, robot.name, "kd")
+    P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
     driven = {joint: drives.n + k for k, joint in enumerate(drives.elastic)}  # the motors of elastic joints
     own = [driven.get(k, k) for k in range(drives.n)]
 
     def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         q_d = desired.rates(t, 0)[0]
-        # Forces at q would pump energy through the springs, those at q_d have a potential.
+        # Forces at q could feed energy into the springs; forces at the constant q_d derive from a potential.
         hold = drives.static(q_d if drives.elastic else q)
         target = ca.SX(q_d)
         force = drives.of_elastic(hold) / drives.ratio  # of the springs
@@ -63,17 +63,17 @@ def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike)
     return traced("gravity_pd", robot, law_of, desired)
 
 
-def _of_any_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
-    rigid(robot, "gravity_pd with a floating base", "use a robot with rigid joints, or a fixed base")
+def _of_rigid_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
+    check_rigid(robot, "gravity_pd with a floating base", "use a robot with rigid joints, or a fixed base")
     desired = reference(robot, law)
-    P, D = positive(kp, robot.nv, robot.name, "kp"), positive(kd, robot.nv, robot.name, "kd")
+    P, D = positive_vector(kp, robot.nv, robot.name, "kp"), positive_vector(kd, robot.nv, robot.name, "kd")
     t = ca.SX.sym("t")
     if ca.depends_on(desired.function(t), t):
         found = "a moving reference for a robot with quaternions among its positions"
         raise ModelError(describe(found, where=robot.name, allowed="constant positions (nq)"))
-    held = desired.function(0).full().ravel()
+    target = desired.function(0).full().ravel()
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq > joint.nv and not held[slices.q][-4:].any():
+        if joint.nq > joint.nv and not target[slices.q][-4:].any():
             found = f"the reference has a quaternion of length 0 at {joint.name!r}"
             raise ModelError(describe(found, where=robot.name, fix="begin with robot.neutral()"))
 

@@ -1,4 +1,4 @@
-"""What a controller follows: desired positions as a function of time, with all their rates, exact."""
+"""References of controllers: desired values as functions of time, with exact derivatives."""
 
 import reprlib
 from collections.abc import Callable, Sequence
@@ -10,9 +10,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import frozen_array
 from torsor.compiler import Kernel, compile
 from torsor.errors import ModelError, describe
-from torsor.mechanism.values import frozen_array
 from torsor.robot.robot import Robot
 
 __all__ = ["Law", "Reference", "law_function", "reference"]
@@ -28,7 +28,7 @@ class Reference:
     function: ca.Function
 
     def rates(self, t: ca.SX, order: int) -> list[ca.SX]:
-        """Return the values and their rates up to an order, as expressions of t: exact, by differentiation.
+        """Return the values and their derivatives up to an order, as expressions of t.
 
         Example:
             >>> import torsor
@@ -58,8 +58,8 @@ def reference(robot: Robot, law: Law | Reference) -> Reference:
     """Return the reference of a robot's joints: desired positions over time.
 
     ``law`` is a function of a CasADi time t (s) that returns the desired positions of the joints in the order of q,
-    without those of elastic joints' motors (a list or SX, rad or m), or an array of constants. v_d, a_d and higher
-    rates follow by differentiation with respect to t.
+    without the motors of elastic joints (a list or SX, rad or m), or an array of constants. v_d, a_d and higher
+    derivatives follow by differentiation with respect to t.
 
     Example:
         >>> import torsor
@@ -86,7 +86,7 @@ def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
     except ModelError:
         raise
     except Exception as error:
-        found = f"the law cannot be written over symbols ({type(error).__name__}: {error})"
+        found = f"the law cannot be evaluated on symbols ({type(error).__name__}: {error})"
         fix = "use casadi's functions, and casadi.if_else in place of if"
         raise ModelError(describe(found, where=where, fix=fix)) from error
     if columns == 1 and value.shape == (1, rows):
@@ -96,13 +96,13 @@ def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
         raise ModelError(describe(found, where=where, allowed=f"{rows} x {columns}"))
     foreign = [str(each) for each in ca.symvar(value) if not ca.is_equal(each, t)]
     if foreign:
-        found = f"the law has the symbols {', '.join(foreign[:5])} beside the time"
+        found = f"the law depends on the symbols {', '.join(foreign[:5])} besides the time"
         raise ModelError(describe(found, where=where, allowed="expressions of the t that it is called with"))
     return ca.Function("law", [t], [ca.densify(value)])
 
 
 def _as_sx(value: Any, where: str) -> ca.SX:
-    """Return what a law returned as SX; rows of a matrix may be lists."""
+    """Return the result of a law as SX; rows of a matrix may be lists."""
     try:
         if isinstance(value, Sequence | np.ndarray):
             rows = [ca.horzcat(*each) if isinstance(each, Sequence | np.ndarray) else each for each in value]

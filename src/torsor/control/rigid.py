@@ -1,10 +1,10 @@
-"""Computed torque: the model cancels the robot's dynamics, and each joint's error obeys its own linear equation."""
+"""Computed torque control: inverse dynamics, after which the error of each joint obeys a linear equation."""
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
 from torsor.control.controller import Controller, traced
-from torsor.control.drives import plain, rigid
+from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.gains import pd_gains
 from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
@@ -36,8 +36,8 @@ def computed_torque(
         >>> arm.forward_dynamics([0.0, 0.0], [0.0, 0.0], tau).round(9).tolist()
         [20.0, 0.0]
     """
-    plain(robot, "computed_torque")
-    rigid(robot, "computed_torque", "use control.mixed, which drives joints through their springs")
+    check_vector_space(robot, "computed_torque")
+    check_rigid(robot, "computed_torque", "use control.mixed, for elastic joints")
     desired = make_reference(robot, reference)
     P, D = pd_gains(robot.nv, f"{robot.name}: computed_torque", kp, kd, bandwidth, damping)
 

@@ -1,15 +1,15 @@
-"""Operational space: a frame's position or pose follows a reference, and what is left of the motion is damped."""
+"""Operational space control: position or pose of a frame follows a reference, with damping in the null space."""
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import frozen_pose, positive_vector
 from torsor.control.controller import Controller, traced
-from torsor.control.drives import plain, rigid
-from torsor.control.gains import pd_gains, positive
+from torsor.control.drives import check_rigid, check_vector_space
+from torsor.control.gains import pd_gains
 from torsor.control.references import Law, Reference, law_function
 from torsor.errors import ModelError, describe
-from torsor.mechanism.values import frozen_pose
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
 
@@ -35,15 +35,15 @@ def operational_space(
     Either ``position``, the desired place (3) of the frame's origin in base axes, or ``pose``, its desired pose
     (4 x 4), is given: constants, or a function of a CasADi time t. Gains are numbers or one for each component of the
     error (3, or 6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and
-    ``damping``. ``null_damping`` (N m s/rad) brakes what the task leaves free, a number or one for each coordinate;
-    above the inertia that it brakes divided by the step, a simulation with that step is unstable.
+    ``damping``. ``null_damping`` (N m s/rad), a number or one for each coordinate, damps the motion in the null space
+    of the task; above inertia / step, a simulation or a sampled controller with that step is unstable.
 
-        x''_c = what e'' + kd e' + kp e = 0 asks for
+        x''_c = the acceleration with e'' + kd e' + kp e = 0
         tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
         L = (J M^-1 J^T)^-1,  N = 1 - M^-1 J^T L J
 
     The error in orientation is e = 2 tan(angle / 2) axis of R_d R^T, in base axes: it obeys its equation
-    exactly, from any orientation that is less than half a turn away. L grows without bound where J loses its rank.
+    exactly for any error below half a turn. L is unbounded at configurations where J loses rank.
 
     Example:
         >>> import torsor
@@ -53,8 +53,8 @@ def operational_space(
         (7,)
     """
     where = f"{robot.name}: operational_space"
-    plain(robot, "operational_space")
-    rigid(robot, "operational_space", "use control.mixed with a reference of the joints")
+    check_vector_space(robot, "operational_space")
+    check_rigid(robot, "operational_space", "use control.mixed with a reference of the joints")
     robot.place(frame)
     if (position is None) == (pose is None):
         found = "neither a position nor a pose" if position is None else "a position and a pose"
@@ -68,7 +68,7 @@ def operational_space(
     if pose is not None:
         frozen_pose(desired.function(0).full(), where, "pose at t = 0")
     P, D = pd_gains(size, where, kp, kd, bandwidth, damping)
-    brake = positive(null_damping, robot.nv, where, "null_damping", or_zero=True)
+    brake = positive_vector(null_damping, robot.nv, where, "null_damping", or_zero=True)
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         T, still = robot.function("pose", frame)(q), ca.SX.zeros(robot.nv, 1)
@@ -86,10 +86,10 @@ def operational_space(
             turn = _turn(T[:3, :3], V[:3], [each[:3, :3] for each in rates], P[:3], D[:3])
             wanted = ca.vertcat(turn, a_d + D[3:] * (v_d - V[3:]) + P[3:] * (x_d - T[:3, 3]))
         inverse = _solve(robot.function("mass_matrix")(q), J.T)  # M^-1 J^T
-        inertia = J @ inverse  # its inverse is L, the inertia that the task feels
-        free = -brake * (v - inverse @ _solve(inertia, J @ v))
-        # The force on the task that also takes back what braking would do to it.
-        force = _solve(inertia, wanted - drift - inverse.T @ free)
+        mobility = J @ inverse  # the inverse of L, the inertia of the task
+        free = -brake * (v - inverse @ _solve(mobility, J @ v))
+        # The task force also cancels the effect of the damping on the task.
+        force = _solve(mobility, wanted - drift - inverse.T @ free)
         tau: ca.SX = J.T @ force + free + robot.function("bias_force")(q, v)
         return tau
 
@@ -115,5 +115,5 @@ _DESIRED = (("R_d", (3, 3)), ("R_d1", (3, 3)), ("R_d2", (3, 3)))
 
 
 def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:
-    """Return x of matrix x = b, for a symmetric positive matrix."""
+    """Return x of matrix x = b, for a symmetric positive definite matrix."""
     return ca.ldl_solve(b, *ca.ldl(matrix))

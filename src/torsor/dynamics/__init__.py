@@ -1,4 +1,4 @@
-"""One algorithm, one file: pure functions of a tree and symbols, traced over CasADi SX."""
+"""Algorithms of rigid-body dynamics, one per file: pure functions of a tree and symbols, traced over CasADi SX."""
 
 from torsor.dynamics.loops.index_one import closed_state
 from torsor.dynamics.recursions.midpoint import midpoint_step

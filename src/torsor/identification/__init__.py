@@ -1,4 +1,4 @@
-"""Identification: the parameters of a robot from measured motions and forces, and motions that show them."""
+"""Identification: the parameters of a robot from measured motions and forces, and motions that excite them."""
 
 from torsor.identification.differentiation import differentiate
 from torsor.identification.excite import excite

@@ -1,4 +1,4 @@
-"""Descent of a smooth function inside of its domain: BFGS with a line search that never leaves it."""
+"""Minimisation of a smooth function within its domain: BFGS with a line search that stays inside."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,15 +10,16 @@ __all__ = ["Descent"]
 
 Array = NDArray[np.float64]
 
-GIVEN_UP = 1e-10  # shortest part of a step that is tried
-ENOUGH = 1e-4  # share of the promised descent that a step must bring (Armijo)
+SHORTEST = 1e-10  # fraction of a step at which the line search fails
+ARMIJO = 1e-4  # fraction of the predicted decrease that a step must reach
 
 
 @dataclass(eq=False)
 class Descent:
-    """A point ``x`` (z,) that steps down a function: x -> (value, gradient), with an infinite value outside its domain.
+    """Minimisation of a function x -> (value, gradient), infinite outside its domain, from a point ``x`` (z,).
 
-    BFGS keeps the inverse of the Hessian, ``H`` (z, z); Nocedal and Wright, "Numerical Optimization", 2006, chapter 6.
+    ``H`` (z, z) is the BFGS approximation of the inverse Hessian (Nocedal and Wright, "Numerical
+    Optimization", 2006, chapter 6).
 
     Example:
         >>> bowl = Descent(lambda x: (float(x @ x), 2 * x), np.array([3.0, 4.0]))
@@ -38,29 +39,29 @@ class Descent:
         self.restart(self.function)
 
     def restart(self, function: Callable[[Array], tuple[float, Array]]) -> None:
-        """Go on with another function, from the same point."""
+        """Continue with another function from the same point."""
         self.function = function
         self.value, self.gradient = function(self.x)
         self.H = np.eye(len(self.x)) * 0.1 / max(float(np.linalg.norm(self.gradient)), 1e-12)
 
     def step(self) -> bool:
-        """Take one step; return whether it went down by more than rounding."""
+        """Take one step; return whether the value decreased by more than rounding."""
         direction = -self.H @ self.gradient
         slope = float(direction @ self.gradient)
-        share = 1.0
-        while share > GIVEN_UP:
-            x = self.x + share * direction
+        fraction = 1.0
+        while fraction > SHORTEST:
+            x = self.x + fraction * direction
             value, gradient = self.function(x)
-            if value <= self.value + ENOUGH * share * slope:
+            if value <= self.value + ARMIJO * fraction * slope:
                 break
-            share /= 2
+            fraction /= 2
         else:
             return False
         s, y = x - self.x, gradient - self.gradient
-        down = self.value - value
+        decrease = self.value - value
         self.x, self.value, self.gradient = x, value, gradient
         curvature = float(s @ y)
         if curvature > 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(y)):
-            side = np.eye(len(s)) - np.outer(s, y) / curvature
-            self.H = side @ self.H @ side.T + np.outer(s, s) / curvature
-        return down > 1e-9 * max(abs(value), 1e-3)
+            factor = np.eye(len(s)) - np.outer(s, y) / curvature
+            self.H = factor @ self.H @ factor.T + np.outer(s, s) / curvature
+        return decrease > 1e-9 * max(abs(value), 1e-3)

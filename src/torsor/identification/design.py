@@ -1,13 +1,14 @@
-"""How well a periodic motion shows the base parameters, and how near it comes to the limits; with gradients.
+"""The optimal design of a periodic motion: a criterion of how well it excites the base parameters, and its limits.
 
 With Y_t (n x b) the regressor of the base parameters at sample t, each row divided by its coordinate's noise, G is the
 mean of Y_t^T Y_t, and covariance of the parameters ~ G^-1. The two criteria are functions of its eigenvalues l:
 
-    determinant   -(sum of log l) / b                                     (the volume of uncertainty)
-    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2       (nearly log of the condition number of Y)
+    determinant   -(sum of log l) / b                                     (volume of the confidence ellipsoid)
+    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2       (about log of the condition number of Y)
 
-A function of eigenvalues with slopes s has the derivative U diag(s) U^T =: D by G, so 2 Y_t D by Y_t, which the
-traced regressor carries back to q, v and a. Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997.
+A function of the eigenvalues with derivatives s has the gradient U diag(s) U^T =: D with respect to G, so 2 Y_t D with
+respect to Y_t, and the traced regressor gives the gradients with respect to q, v and a. Swevers, Ganseman, Tukel, De
+Schutter and Van Brussel 1997.
 """
 
 from dataclasses import dataclass
@@ -18,20 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler import Kernel, compile
-from torsor.identification.fourier import features
+from torsor.identification.fourier import Series
 from torsor.robot.robot import Robot
 
-__all__ = ["CRITERIA", "Design", "Limits"]
+__all__ = ["CRITERIA", "FINE", "Design", "Limits"]
 
 Array = NDArray[np.float64]
 
 CRITERIA = ("condition", "determinant")
 POWER = 8
+FINE = 40  # instants per harmonic at which the limits of motion are checked during the search
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits (n,) of each coordinate: ``lower`` and ``upper`` positions; velocity, acceleration, effort or infinity."""
+    """Limits (n,) of each coordinate: ``lower`` and ``upper`` positions; others may be infinite."""
 
     lower: Array
     upper: Array
@@ -40,7 +42,7 @@ class Limits:
     effort: Array
 
     def slacks(self, q: Array, v: Array, a: Array) -> list[Array]:
-        """Return how far motions (T, n) are from each limit but effort, in shares of its size: 0 or less is at it."""
+        """Return the slack of motions (T, n) to each limit except effort, relative to the limit; 0 is at the limit."""
         half = (self.upper - self.lower) / 2
         found = [(self.upper - q) / half, (q - self.lower) / half]
         for limit, values in ((self.velocity, v), (self.acceleration, a)):
@@ -50,20 +52,18 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The problem: a robot, columns of its regressor, noise (n,) of its forces, limits, and the series.
+    """The design problem: a robot, columns of its regressor, noise (n,) of its forces, limits, and the series.
 
-    A motion is given by x (m n,): coefficients of ``basis`` (2 H + 1, m) for each coordinate, in shares of half its
-    range about the middle.
+    A motion is given by x (m n,): coefficients of ``series.basis`` (2 H + 1, m) for each coordinate, relative to half
+    of its range and about the middle. ``samples`` is the number of instants of a period that the criterion uses.
     """
 
     robot: Robot
     columns: NDArray[np.intp]
     noise: Array
     limits: Limits
-    period: float
-    harmonics: int
+    series: Series
     samples: int
-    basis: Array
     criterion: str
 
     @property
@@ -73,48 +73,47 @@ class Design:
 
     def coefficients(self, x: Array) -> Array:
         """Return the coefficients (2 H + 1, n) of a motion."""
-        own = self.basis @ x.reshape(-1, len(self.half)) * self.half
+        own = self.series.basis @ x.reshape(-1, len(self.half)) * self.half
         own[0] += (self.limits.upper + self.limits.lower) / 2
         return np.asarray(own)
 
-    def shares(self, coefficients: Array) -> Array:
-        """Return the x (m n,) of coefficients (2 H + 1, n) that the basis spans."""
+    def variables(self, coefficients: Array) -> Array:
+        """Return the x (m n,) of coefficients (2 H + 1, n) within the span of the basis."""
         own = coefficients.copy()
         own[0] -= (self.limits.upper + self.limits.lower) / 2
-        return np.asarray(self.basis.T @ (own / self.half)).ravel()
+        return np.asarray(self.series.basis.T @ (own / self.half)).ravel()
 
     @cached_property
     def _features(self) -> tuple[Array, Array, Array]:
-        return features(np.arange(self.samples) * self.period / self.samples, self.period, self.harmonics)
+        return self.series.sampled(self.samples)
 
     @cached_property
     def _fine(self) -> tuple[Array, Array, Array]:
-        count = 40 * self.harmonics
-        return features(np.arange(count) * self.period / count, self.period, self.harmonics)
+        return self.series.sampled(FINE * self.series.harmonics)
 
     @cached_property
     def _smooth(self) -> Robot:
-        """The robot with friction whose direction turns smoothly: a jump has no gradient."""
+        """The robot with smooth Coulomb friction, since a discontinuity has no gradient."""
         robot = self.robot
         for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
             if not joint.smooth:
-                fast = float(np.min(self.half[slices.v])) * 2 * np.pi / self.period * abs(joint.ratio)
+                fast = float(np.min(self.half[slices.v])) * 2 * np.pi / self.series.period * abs(joint.ratio)
                 robot = robot.with_friction(joint.name, smooth=0.1 * fast)
         return robot
 
     @cached_property
     def _kernels(self) -> tuple[Kernel, Kernel]:
-        """Y (n, b) of (q, v, a), and the gradients of <L, Y> by them."""
+        """Y (n, b) of (q, v, a), and the gradients of <L, Y> with respect to them."""
         n, b = self.robot.nv, len(self.columns)
         q, v, a, L = ca.SX.sym("q", n), ca.SX.sym("v", n), ca.SX.sym("a", n), ca.SX.sym("L", n, b)
         Y = self._smooth.function("regressor")(q, v, a)[:, self.columns.tolist()]
         back = [ca.densify(each) for each in ca.cse([ca.gradient(ca.dot(L, Y), each) for each in (q, v, a)])]
         rows = compile(ca.Function("rows", [q, v, a], [ca.densify(Y)]), inputs=[(n,)] * 3, outputs=[(n, b)])
-        carry = ca.Function("rows_back", [q, v, a, L], back)
-        return rows, compile(carry, inputs=[(n,), (n,), (n,), (n, b)], outputs=[(n,)] * 3)
+        pullback = ca.Function("rows_back", [q, v, a, L], back)
+        return rows, compile(pullback, inputs=[(n,), (n,), (n,), (n, b)], outputs=[(n,)] * 3)
 
-    def _shown(self, motion: tuple[Array, Array, Array]) -> tuple[float, tuple[Array, Array, Array]]:
-        """Return the criterion of a motion (T, n) and its gradients by q, v and a (T, n)."""
+    def _criterion(self, motion: tuple[Array, Array, Array]) -> tuple[float, tuple[Array, Array, Array]]:
+        """Return the criterion of a motion (T, n) and its gradients with respect to q, v and a (T, n)."""
         rows, back = self._kernels
         Y = rows(*motion) / self.noise[:, None]
         flat = Y.reshape(-1, len(self.columns))
@@ -122,17 +121,17 @@ class Design:
         if values[0] <= 1e-14 * values[-1]:
             return np.inf, motion
         if self.criterion == "determinant":
-            cost, slopes = -np.log(values).mean(), -1 / values / len(values)
+            cost, derivatives = -np.log(values).mean(), -1 / values / len(values)
         else:
             up, down = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
             cost = (np.log(values[-1] / values[0]) + (np.log(up.sum()) + np.log(down.sum())) / POWER) / 2
-            slopes = (up / up.sum() - down / down.sum()) / values / 2
-        L = 2 / self.samples * (Y @ ((U * slopes) @ U.T)) / self.noise[:, None]
+            derivatives = (up / up.sum() - down / down.sum()) / values / 2
+        L = 2 / self.samples * (Y @ ((U * derivatives) @ U.T)) / self.noise[:, None]
         gradients: tuple[Array, Array, Array] = back(*motion, L)
         return float(cost), gradients
 
     def cost(self, x: Array, barrier: float) -> tuple[float, Array]:
-        """Return the criterion with a barrier at the limits, -log of the mean slack, and its gradient (m n,)."""
+        """Return the criterion plus a logarithmic barrier at the limits, and its gradient (m n,)."""
         C = self.coefficients(x)
         bounded = bool(np.isfinite(self.limits.effort).any())
         fine = (self._fine[0] @ C, self._fine[1] @ C, self._fine[2] @ C)
@@ -142,7 +141,7 @@ class Design:
         effort = [1 - tau / self.limits.effort, 1 + tau / self.limits.effort]
         if min(float(each.min()) for each in (*slacks, *effort)) <= 0:
             return np.inf, x
-        value, gradients = self._shown(motion)
+        value, gradients = self._criterion(motion)
         if not np.isfinite(value):
             return value, x
         value -= barrier * sum(float(np.log(each).mean(axis=0).sum()) for each in (*slacks, *effort))
@@ -157,7 +156,7 @@ class Design:
             by_C = by_C + sum(
                 F.T @ np.einsum("ti,tij->tj", by_tau, part) for F, part in zip(self._features, parts, strict=True)
             )
-        return value, np.asarray(self.basis.T @ (by_C * self.half)).ravel()
+        return value, np.asarray(self.series.basis.T @ (by_C * self.half)).ravel()
 
     def condition(self, coefficients: Array) -> float:
         """Return the condition number of the base regressor along a motion, its rows divided by the noise."""

@@ -1,6 +1,7 @@
-"""Periodic motions: finite Fourier series, with all their rates exact."""
+"""Periodic motions: finite Fourier series with exact derivatives."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.robot.robot import Robot
 
-__all__ = ["Excitation", "features", "resting"]
+__all__ = ["Excitation", "Series", "features", "resting"]
 
 Array = NDArray[np.float64]
 
@@ -17,7 +18,7 @@ Array = NDArray[np.float64]
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
     """Return the functions 1, sin(k w t), cos(k w t), their rates and second rates at times t: (..., 2 H + 1) each.
 
-    w = 2 pi / period (1/s), k = 1 to H; the sines stand before the cosines.
+    w = 2 pi / period (1/s), k = 1 to H; the sines come before the cosines.
 
     Example:
         >>> value, rate, _ = features(0.0, 1.0, 2)
@@ -33,7 +34,7 @@ def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array,
 
 
 def resting(harmonics: int) -> Array:
-    """Return an orthonormal basis (2 H + 1, 2 H - 1) of the series that start, and end, at rest: v = 0 and a = 0.
+    """Return an orthonormal basis (2 H + 1, 2 H - 1) of the series that start and end at rest: v = 0 and a = 0.
 
     Example:
         >>> _, rate, second = features(0.0, 1.0, 3)
@@ -45,12 +46,35 @@ def resting(harmonics: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
+class Series:
+    """The Fourier series of a search: ``period`` in s, number of ``harmonics`` H, at ``rest`` at both ends or not.
+
+    Example:
+        >>> Series(1.0, 3, rest=True).basis.shape
+        (7, 5)
+    """
+
+    period: float
+    harmonics: int
+    rest: bool
+
+    @cached_property
+    def basis(self) -> Array:
+        """Orthonormal basis (2 H + 1, m) of the coefficients of one coordinate."""
+        return resting(self.harmonics) if self.rest else np.eye(2 * self.harmonics + 1)
+
+    def sampled(self, count: int) -> tuple[Array, Array, Array]:
+        """Return ``features`` (count, 2 H + 1) at equally spaced times of one period."""
+        return features(np.arange(count) * self.period / count, self.period, self.harmonics)
+
+
+@dataclass(frozen=True, eq=False)
 class Excitation:
-    """A periodic motion that shows the parameters of a robot: q_j(t) = sum of coefficients times ``features``.
+    """A periodic motion that excites the parameters of a robot: q_j(t) = sum of coefficients times ``features``.
 
     ``period`` is in s, ``coefficients`` (2 H + 1, n) in rad or m: constant, H sines, H cosines of each coordinate.
     ``condition`` is the condition number of the base regressor along the motion, ``start_condition`` that of the best
-    random motion, from which the search began. ``status`` is "done" or "interrupted" (Ctrl-C).
+    random motion, the initial guess of the search. ``status`` is "done" or "interrupted" (Ctrl-C).
 
     Example:
         >>> import torsor
@@ -121,7 +145,7 @@ class Excitation:
         return self(t)[2]
 
     def law(self, t: Any) -> ca.SX:
-        """Return the positions (n x 1) over a CasADi time: what a controller of ``torsor.control`` follows.
+        """Return the positions (n x 1) at a CasADi time: a reference for the controllers of ``torsor.control``.
 
         Example:
             >>> import torsor

@@ -1,4 +1,4 @@
-"""Weighted least squares with the noise of each coordinate estimated on the way (Gautier's IDIM-WLS)."""
+"""Iteratively weighted least squares: the noise of each coordinate is estimated too (Gautier's IDIM-WLS)."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ __all__ = ["Fit", "fit"]
 
 Array = NDArray[np.float64]
 
-ROUNDS = 30  # the weights settle within some five
-SETTLED = 1e-6
-UNSEEN = 1e-8  # a direction of the parameters that shows less than this, beside the one that shows most, is not seen
-QUIET = 1e-12  # noise below this share of a force is rounding
+ITERATIONS = 30  # at most; the weights converge within about five
+CONVERGED = 1e-6  # relative change of the noise
+RANK_TOLERANCE = 1e-8  # singular values of the regressor with unit columns, relative to the largest, that count as zero
+ROUNDING = 1e-12  # noise below this fraction of a force is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,8 @@ class Fit:
 def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str) -> Fit:
     """Return x (b,) that minimises the sum of ((tau - Y x) weights / noise)^2, for Y (N, n, b) and tau (N, n).
 
-    The noise of a coordinate is the standard deviation of its residuals, over the samples less the parameters that it
-    pays for (its share of the trace of the hat matrix). Weights and solution follow each other until they settle.
+    The noise of a coordinate is the standard deviation of its residuals; its degrees of freedom are its number of
+    samples minus its part of the trace of the hat matrix. Noise and solution are iterated until they converge.
     Gautier 1997; Janot, Vandanjon and Gautier 2014.
 
     Example:
@@ -49,26 +49,26 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
         found = f"{int(counts.sum())} measured forces for {b} base parameters"
         raise ModelError(describe(found, where=where, allowed="more forces than parameters", fix="measure longer"))
     size = np.sqrt((weights**2 * tau**2).sum(axis=0) / np.maximum(counts, 1))
-    # Forces that the known parameters explain to the last bit leave nothing to measure noise by.
+    # Residuals of zero give no estimate of the noise, hence a lower bound.
     largest = float(size.max(initial=0.0)) or 1.0
-    least = QUIET * np.maximum(size, 1e-3 * largest)
-    # One triangle [R, y] for each coordinate has all that its samples say; the rounds need no more.
+    least = ROUNDING * np.maximum(size, 1e-3 * largest)
+    # One triangular matrix [R, y] per coordinate contains all information of its samples, for every iteration.
     triangles = [_triangle(weights[:, j], Y[:, j], tau[:, j]) for j in range(tau.shape[1])]
     noise = np.ones(tau.shape[1])
-    for _ in range(ROUNDS):
+    for _ in range(ITERATIONS):
         stacked = np.concatenate([each / sigma for each, sigma in zip(triangles, noise, strict=True)])
         x, root, condition = _solve(stacked[:, :b], stacked[:, b], names, where)
         back = np.linalg.solve(root, np.eye(b))
-        paid = np.array([np.sum((each[:, :b] @ back) ** 2) for each in triangles]) / noise**2
-        free = np.where(counts > 0, counts - paid, 1.0)
+        traces = np.array([np.sum((each[:, :b] @ back) ** 2) for each in triangles]) / noise**2
+        free = np.where(counts > 0, counts - traces, 1.0)
         if (free < 1e-6 * b).any():
             found = "a coordinate has no more samples than parameters"
             raise ModelError(describe(found, where=where, fix="measure longer"))
         squares = np.array([np.sum((each[:, b] - each[:, :b] @ x) ** 2) for each in triangles])
-        settled, noise = noise, np.where(counts > 0, np.maximum(np.sqrt(squares / free), least), 1.0)
-        if np.abs(noise / settled - 1).max() < SETTLED:
+        previous, noise = noise, np.where(counts > 0, np.maximum(np.sqrt(squares / free), least), 1.0)
+        if np.abs(noise / previous - 1).max() < CONVERGED:
             break
-    return Fit(x, back @ back.T, settled, root, condition)
+    return Fit(x, back @ back.T, previous, root, condition)
 
 
 def _triangle(weights: Array, Y: Array, tau: Array) -> Array:
@@ -80,16 +80,16 @@ def _solve(A: Array, y: Array, names: tuple[str, ...], where: str) -> tuple[Arra
     """Return the least-squares solution x, R with R^T R = A^T A, and the condition number of A."""
     lengths = np.linalg.norm(A, axis=0)
     if (lengths == 0).any():
-        _refuse([names[k] for k in np.flatnonzero(lengths == 0)], where)
+        _raise_unidentifiable([names[k] for k in np.flatnonzero(lengths == 0)], where)
     Q, R = np.linalg.qr(A / lengths)
     _, sizes, V = np.linalg.svd(R)
-    if sizes[-1] < UNSEEN * sizes[0]:
-        _refuse([names[k] for k in np.argsort(-np.abs(V[-1])) if abs(V[-1, k]) > 0.1], where)
+    if sizes[-1] < RANK_TOLERANCE * sizes[0]:
+        _raise_unidentifiable([names[k] for k in np.argsort(-np.abs(V[-1])) if abs(V[-1, k]) > 0.1], where)
     root = R * lengths
     return np.linalg.solve(root, Q.T @ y), root, float(np.linalg.cond(root))
 
 
-def _refuse(names: list[str], where: str) -> None:
+def _raise_unidentifiable(names: list[str], where: str) -> None:
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    fix = "excite the robot more (torsor.identification.excite), or name with among= what is unknown"
-    raise ModelError(describe(f"the motion does not show {shown}", where=where, fix=fix))
+    fix = "excite the robot more (torsor.identification.excite), or name the unknown parameters with among="
+    raise ModelError(describe(f"the motion does not excite {shown}", where=where, fix=fix))

@@ -1,4 +1,4 @@
-"""What was measured: motions and the forces that they took."""
+"""Measurements: samples of motions and of their forces."""
 
 import math
 from dataclasses import dataclass
@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import real_array
 from torsor.errors import ModelError, describe
 from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-__all__ = ["Measurements", "checked"]
+__all__ = ["Measurements", "measurements_of"]
 
 Array = NDArray[np.float64]
 
@@ -21,9 +22,9 @@ Array = NDArray[np.float64]
 class Measurements:
     """Samples of motions and forces: ``q`` (N, nq), ``v``, ``a``, ``tau`` (N, nv), in SI units and radians.
 
-    Samples need no order and may come from several motions. ``weights`` (N, nv) say how much a force counts beside the
-    others of its coordinate: 1 where they are not given, and 0 leaves one out, for example of a saturated drive.
-    ``times`` (N,), where they are known, are for figures only. Leading axes are taken as more samples.
+    Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
+    relative to each other: 1 by default, and 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
+    for figures only. Leading axes are flattened into samples.
 
     Example:
         >>> import torsor
@@ -45,23 +46,28 @@ class Measurements:
             object.__setattr__(self, name, _samples(getattr(self, name), name))
         samples = {name: len(getattr(self, name)) for name in ("q", "v", "a", "tau")}
         if len(set(samples.values())) > 1 or not len(self):
-            raise ModelError(describe(f"numbers of samples are {samples}", allowed="the same for all, and some"))
+            text = f"numbers of samples are {samples}"
+            raise ModelError(describe(text, where="measurements", allowed="equal numbers, 1 or more"))
         if self.weights is not None:
-            weights = _real(self.weights, "weights")
+            weights = real_array(self.weights, "measurements", "weights")
             if weights.ndim > 1:
                 weights = weights.reshape(-1, weights.shape[-1])
             try:
                 weights = np.array(np.broadcast_to(weights, self.tau.shape))
             except ValueError:
                 found = f"weights have shape {weights.shape}"
-                raise ModelError(describe(found, allowed=f"those of tau, {self.tau.shape}")) from None
+                raise ModelError(
+                    describe(found, where="measurements", allowed=f"that of tau, {self.tau.shape}")
+                ) from None
             if not np.isfinite(weights).all() or (weights < 0).any():
-                raise ModelError(describe("weights are negative or not finite", allowed="0 or more"))
+                text = "weights are negative or not finite"
+                raise ModelError(describe(text, where="measurements", allowed="0 or more"))
             object.__setattr__(self, "weights", weights)
         if self.times is not None:
-            times = _real(self.times, "times").ravel()
+            times = real_array(self.times, "measurements", "times").ravel()
             if len(times) != len(self):
-                raise ModelError(describe(f"{len(times)} times", allowed=f"one for each of {len(self)} samples"))
+                allowed = f"one for each of {len(self)} samples"
+                raise ModelError(describe(f"{len(times)} times", where="measurements", allowed=allowed))
             object.__setattr__(self, "times", times)
 
     def __len__(self) -> int:
@@ -69,7 +75,7 @@ class Measurements:
 
     @classmethod
     def from_trajectory(cls, trajectory: Trajectory) -> "Measurements":
-        """Return the samples of a simulation, of all its rollouts; external wrenches are not known to identification.
+        """Return the samples of all rollouts of a simulation; it must have no external wrenches.
 
         Example:
             >>> import torsor
@@ -89,10 +95,10 @@ class Measurements:
     ) -> "Measurements":
         """Return samples from positions q (N, n) and forces tau (N, n) at equally spaced times t (N,), in s.
 
-        Velocities and accelerations come from ``differentiate``: a filter without phase, with a ``cutoff`` in Hz some
-        five to ten times the highest frequency of the motion. ``trim`` leaves out what lies within 1 / cutoff of the
-        ends, where they are poor, unless the motion is ``periodic``. The forces are taken as they are: their noise
-        averages out, and friction's jumps stay where they belong.
+        Velocities and accelerations come from ``differentiate``: a zero-phase filter with a ``cutoff`` in Hz of about
+        five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of the
+        ends, where the derivatives are inaccurate, unless the motion is ``periodic``. The forces are not filtered:
+        their noise averages out, and the discontinuities of friction stay in place.
 
         Example:
             >>> t = np.arange(1000) * 2e-3
@@ -101,53 +107,44 @@ class Measurements:
             >>> len(data), bool(np.allclose(data.a, -(2 * np.pi) ** 2 * data.q, atol=1e-2))
             (950, True)
         """
-        forces = _real(tau, "tau")
+        forces = real_array(tau, "Measurements.from_positions", "tau")
         filtered, v, a = differentiate(t, q, cutoff, periodic=periodic, where="Measurements.from_positions")
         if forces.shape != filtered.shape:
             found = f"q has shape {filtered.shape} and tau {forces.shape}"
             fix = "give v and a yourself where positions are quaternions: Measurements(q, v, a, tau)"
             raise ModelError(describe(found, where="Measurements.from_positions", allowed="the same", fix=fix))
-        times = np.asarray(t, dtype=float)
+        times = real_array(t, "Measurements.from_positions", "t")
         ends = 0 if periodic or not trim else int(np.ceil(1 / (cutoff * (times[1] - times[0])) - 1e-9))
         if 2 * ends >= len(times):
             fix = "measure longer, or raise the cutoff"
-            raise ModelError(describe(f"all {len(times)} samples are within 1 / cutoff of an end", fix=fix))
+            found = f"all {len(times)} samples are within 1 / cutoff of an end"
+            raise ModelError(describe(found, where="Measurements.from_positions", fix=fix))
         kept = slice(ends, len(times) - ends)
         return cls(filtered[kept], v[kept], a[kept], forces[kept], times=times[kept])
 
 
-def _real(value: Any, name: str) -> Array:
-    """Return an array of real numbers."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        array = np.asarray(None)
-    if array.dtype.kind not in "biuf":  # complex numbers would lose a part
-        raise ModelError(describe(f"{name} is no array of numbers", where="measurements", allowed="real numbers"))
-    return np.asarray(array, dtype=float)
-
-
 def _samples(value: Any, name: str) -> Array:
-    """Return an array of samples (N, n), finite."""
-    array = _real(value, name)
+    """Return finite samples (N, n) from (..., n)."""
+    array = real_array(value, "measurements", name)
     if array.ndim < 2:
         allowed = "(samples, coordinates)"
         raise ModelError(describe(f"{name} has shape {array.shape}", where="measurements", allowed=allowed))
     array = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
-        fix = "leave these samples out, or give the forces any number and the weight 0"
-        raise ModelError(describe(f"{name} has numbers that are not finite in {bad} samples", fix=fix))
+        fix = "remove these samples, or give the forces any number and the weight 0"
+        text = f"{name} has numbers that are not finite in {bad} samples"
+        raise ModelError(describe(text, where="measurements", fix=fix))
     return array
 
 
-def checked(robot: Robot, data: Any) -> Measurements:
-    """Return measurements of a robot: as they are, of a trajectory, or of a tuple (q, v, a, tau).
+def measurements_of(robot: Robot, data: Any) -> Measurements:
+    """Return measurements of a robot from ``Measurements``, a ``Trajectory`` or a tuple (q, v, a, tau).
 
     Example:
         >>> import torsor
         >>> robot = torsor.library.two_link()
-        >>> len(checked(robot, (np.zeros((9, 2)),) * 4))
+        >>> len(measurements_of(robot, (np.zeros((9, 2)),) * 4))
         9
     """
     if isinstance(data, Trajectory):

@@ -1,6 +1,5 @@
-"""What identification finds: parameters, how sure they are, and how well they explain the forces."""
+"""The result of an identification: parameters, their standard deviations, and the residuals of the forces."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.identification.measurements import Measurements, checked
+from torsor.identification.measurements import Measurements, measurements_of
+from torsor.identification.plot import plot
+from torsor.identification.report import report
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -25,9 +26,9 @@ Array = NDArray[np.float64]
 class Identified:
     """Identified base parameters: ``values`` (b,), ``covariance`` (b, b), of the parameters ``base.names``.
 
-    ``prior`` is the robot as it was given, ``condition`` the condition number of the weighted regressor, ``predicted``
-    (N, nv) the forces that the estimate gives for the ``measurements``, ``parameters`` (p,) all parameters of the
-    estimate that a real robot can have, or None without ``physical``.
+    ``prior`` is the given robot, ``condition`` the condition number of the weighted regressor, ``predicted`` (N, nv)
+    the forces of the estimate for the ``measurements``, ``parameters`` (p,) all parameters of the physically consistent
+    estimate, or None without ``physical``.
 
     Example:
         >>> import torsor
@@ -56,12 +57,12 @@ class Identified:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each base parameter is made of (b)."""
+        """The expression of each base parameter in the standard parameters (b)."""
         return self.base.names
 
     @property
     def deviations(self) -> Array:
-        """Standard deviations (b,) of the base parameters, from the covariance: of white noise, and of no model error.
+        """Standard deviations (b,) of the base parameters, from the covariance: for white noise and no model error.
 
         Example:
             >>> import torsor
@@ -90,7 +91,7 @@ class Identified:
         return np.ones(self.residuals.shape, dtype=bool) if weights is None else weights > 0
 
     def _mean(self, values: Array) -> Array:
-        """Return the mean (nv,) over the samples that count."""
+        """Return the mean (nv,) over the samples of positive weight."""
         return np.asarray(np.sum(values * self._counted, axis=0) / np.maximum(self._counted.sum(axis=0), 1))
 
     @property
@@ -106,24 +107,26 @@ class Identified:
 
     @property
     def r_squared(self) -> Array:
-        """Share (nv,) of the variance of the measured forces that the estimate explains: 1 is all."""
+        """Coefficient of determination (nv,): the fraction of the variance of the measured forces that is explained."""
         tau = self.measurements.tau
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(1 - self._mean(self.residuals**2) / self._mean((tau - self._mean(tau)) ** 2))
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot with the identified parameters, of an estimate with ``physical=True``."""
+        """The robot with the identified parameters, for an estimate with ``physical=True``."""
         if self.parameters is None:
-            found = "base parameters alone do not make a robot: many have them, and this one may be none"
+            found = (
+                "base parameters do not determine a robot, and without constraints none may be physically consistent"
+            )
             fix = "identify(..., physical=True), or predict(q, v, a)"
             raise ModelError(describe(found, where=self.prior.name, fix=fix))
         return self.prior.with_parameters(self.parameters)
 
     def predict(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Return the forces (..., nv) of motions q (..., nq), v, a (..., nv), as the estimate has them.
+        """Return the forces (..., nv) of the estimate for motions q (..., nq), v, a (..., nv).
 
-        tau = Y[:, columns] @ values, and what springs, motors and known parameters take.
+        tau = Y[:, columns] @ values, plus the forces of springs, motors and known parameters.
 
         Example:
             >>> import torsor
@@ -138,7 +141,7 @@ class Identified:
         return np.asarray(known + Y[..., self.base.columns] @ self.values)
 
     def validate(self, data: Measurements | Trajectory | Sequence[Any]) -> "Identified":
-        """Return the same estimate beside other measurements, for its residuals, report and figures there.
+        """Return the same estimate with other measurements, for its residuals, report and figures on them.
 
         ``data`` as in ``identify``.
 
@@ -150,7 +153,7 @@ class Identified:
             >>> bool(torsor.identify(robot, data).validate(data).rms.max() < 1e-12)
             True
         """
-        samples = checked(self.prior, data)
+        samples = measurements_of(self.prior, data)
         return replace(self, measurements=samples, predicted=self.predict(samples.q, samples.v, samples.a))
 
     def report(self) -> str:
@@ -163,20 +166,22 @@ class Identified:
             >>> "link1.Jzz" in torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).report()
             True
         """
-        from rich.console import Console
-
-        from torsor.identification.tables import tables
-
-        text = io.StringIO()
-        console = Console(file=text, width=120, color_system=None)
-        for table in tables(self):
-            console.print(table)
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+        how = "physical" if self.parameters is not None else "least squares"
+        title = f"{self.prior.name}: {len(self)} base parameters ({how}), condition number {self.condition:.4g}"
+        values = (self.base.values, self.values, self.deviations, self.relative_deviations)
+        residuals = (self.rms, self.relative_residuals, self.r_squared)
+        return report(
+            (title, zip(self.names, *values, strict=True)),
+            (
+                f"Residuals of {len(self.measurements)} samples (N m and N)",
+                zip(self.prior.coordinate_names, *residuals, strict=True),
+            ),
+        )
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Draw measured and predicted forces and their difference, a panel for each coordinate; return the figure.
+        """Draw measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.
 
-        ``path`` saves it too. Needs matplotlib: ``torsor[plot]``.
+        With ``path``, save it too. Needs matplotlib: ``torsor[plot]``.
 
         Example:
             >>> import torsor
@@ -185,6 +190,4 @@ class Identified:
             >>> len(torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).plot().axes)
             2
         """
-        from torsor.identification.plot import plot
-
-        return plot(self, path)
+        return plot(self.prior, self.measurements, self.predicted, self.relative_residuals, path)

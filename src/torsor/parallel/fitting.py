@@ -67,15 +67,15 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
         fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
         raise ModelError(describe(found, where=where, fix=fix))
     own, all_ = look.own(q), look.whole(q)
-    closing = choose(own, [])
-    rank = len(closing.rows)
+    choice = choose(own, [])
+    rank = len(choice.rows)
     scale = float(np.linalg.norm(all_, 2))
     if np.count_nonzero(np.linalg.svd(all_, compute_uv=False) > RANK * scale) > rank:
         found = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
         fix = "give the platform a motion that all legs leave it, or the leg more joints"
         raise ModelError(describe(found, where=where, fix=fix))
     idle = _idle(limb, look, q, robot.nv - rank, names, where)
-    return limb._replace(rows=closing.rows, idle=idle), q, whole
+    return limb._replace(rows=choice.rows, idle=idle), q, whole
 
 
 class Look:

@@ -1,8 +1,10 @@
-"""Motions: integrators, trajectories, events."""
+"""Simulation: integration methods, trajectories, events."""
 
+from torsor.simulation.errors import SimulationError
 from torsor.simulation.files import SUFFIXES
 from torsor.simulation.methods import METHODS
+from torsor.simulation.samples import Crossings
 from torsor.simulation.simulate import simulate
-from torsor.simulation.trajectory import Crossings, SimulationError, Trajectory
+from torsor.simulation.trajectory import Trajectory
 
 __all__ = ["METHODS", "SUFFIXES", "Crossings", "SimulationError", "Trajectory", "simulate"]

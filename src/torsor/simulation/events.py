@@ -1,43 +1,43 @@
 """Events: functions of the state whose sign changes are located in time."""
 
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import several
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
+from torsor.simulation.samples import Crossings
 from torsor.simulation.sources import casadi_function, traced
-from torsor.simulation.trajectory import Crossings
 
-__all__ = ["Event", "Watch", "read_events"]
+__all__ = ["Event", "EventDetector", "read_events"]
 
 Array = NDArray[np.float64]
 Index = tuple[int, ...]
 State = tuple[Array, Array]
 
-# Seconds to which the time of an event is found.
-SHARP = 1e-10
+# Tolerance (s) of the time of an event.
+TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """One event: its function of (t, q, v), whether it ends the simulation, and the direction in which it counts."""
+    """One event: a function of (t, q, v) and the direction of the sign changes that count (0 for both)."""
 
     function: Callable[[float, Array, Array], Any]
-    terminal: int  # how often it has to be seen to end the simulation; 0 if it never does
+    terminal: int  # the number of sign changes that ends the simulation; 0 for none
     direction: float
 
 
 def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event, ...]:
-    """Return the events that a user gives: one, or several; attributes ``terminal`` and ``direction`` as in SciPy."""
-    several: Iterable[Any] = given if isinstance(given, Iterable) else (given,)
+    """Return the events of an argument, one or several; attributes ``terminal`` and ``direction`` as in SciPy."""
     events = []
-    for each in several:
+    for each in several(given):
         function = casadi_function(each)
         call: Callable[..., Any]
         if function is not None:
@@ -50,14 +50,17 @@ def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event
             raise ModelError(describe(f"events has {each!r}", where=robot.name, allowed=allowed))
         event = Event(call, int(getattr(each, "terminal", False)), float(getattr(each, "direction", 0)))
         if event.terminal and batch:
-            fix = "simulate the rollouts one by one, or let it not be terminal"
+            fix = "simulate the rollouts one by one, or make it not terminal"
             raise ModelError(describe(f"a terminal event in a batch {batch}", where=robot.name, fix=fix))
         events.append(event)
     return tuple(events)
 
 
-class Watch:
-    """Looks at the events after each step. ``rollout`` is the index of the one rollout that is integrated, if any."""
+class EventDetector:
+    """Detects and locates the events within each step.
+
+    ``rollout`` is the index of the rollout where rollouts are integrated one by one; () for a whole batch.
+    """
 
     def __init__(self, events: tuple[Event, ...], robot: Robot, axes: int) -> None:
         self.events, self.robot, self.axes = events, robot, axes
@@ -66,14 +69,14 @@ class Watch:
         self._before: list[Array] = []
 
     def start(self, t: float, q: Array, v: Array, rollout: Index = ()) -> None:
-        """Begin to watch at a state."""
+        """Start at a state."""
         self.rollout = rollout
         self._before = [self._value(event, t, q, v) for event in self.events]
 
     def step(
         self, start: float, end: float, q: Array, v: Array, state_at: Callable[[float, Index], State]
     ) -> tuple[float, State] | None:
-        """Look at the state at the end of a step; return time and state of the first terminal event within it.
+        """Record the events within a step that ends at (q, v); return time and state of the first terminal one.
 
         ``state_at(t, index)`` is the state of one rollout at a time within the step.
         """
@@ -96,7 +99,7 @@ class Watch:
         return stop
 
     def crossings(self) -> tuple[Crossings, ...]:
-        """Return what was seen."""
+        """Return the sign changes of each event so far."""
         nq, nv = self.robot.nq, self.robot.nv
         return tuple(
             Crossings(
@@ -134,9 +137,9 @@ class Watch:
     ) -> tuple[float, State]:
         """Return time and state just after the sign change, by bisection."""
         low, high, state = start, end, state_at(end, index)
-        while high - low > SHARP:
+        while high - low > TOLERANCE:
             middle = (low + high) / 2
-            if not low < middle < high:  # as near as numbers allow
+            if not low < middle < high:  # the resolution of floating point
                 break
             here = state_at(middle, index)
             value = float(self._value(event, middle, *here))

@@ -1,68 +1,68 @@
-"""Integration with a fixed step: the whole batch at once, one call of compiled code a step."""
+"""Integration with a fixed step: the whole batch at once, one call of machine code per step."""
 
 import math
 from collections.abc import Callable
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.simulation.control import ask_of, sampled
 from torsor.simulation.dynamics import closed, forces, held
-from torsor.simulation.events import Watch
-from torsor.simulation.failure import FASTEST, too_fast
-from torsor.simulation.held import HeldStep
+from torsor.simulation.errors import SimulationError
+from torsor.simulation.events import EventDetector
+from torsor.simulation.loop_projection import LoopStep
 from torsor.simulation.methods import STEPS
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder, thinning
+from torsor.simulation.sampling import python_controller
 from torsor.simulation.setup import WHOLE, Setup
-from torsor.simulation.trajectory import SimulationError
+from torsor.simulation.state_checks import FASTEST, divergence
 
 __all__ = ["run_fixed", "samples_of"]
 
 Array = NDArray[np.float64]
 
 
-# From here on BLAS shares even a sum among threads, which takes longer than the sum where other work runs.
+# From this size on BLAS uses several threads even for a dot product, which is slower where the cores are busy.
 MANY = 4096
 
 
 def _steps(setup: Setup) -> list[tuple[float, int, float]]:
-    """Return (start, number of steps, length of a step) of each segment: whole steps, no longer than asked for."""
-    counts = [(s, e, max(1, math.ceil((e - s) / setup.step - WHOLE))) for s, e in setup.segments]
+    """Return (start, number of steps, length of a step) of each segment: equal steps, no longer than ``step``."""
+    segments, step = setup.settings.segments, setup.settings.step
+    counts = [(start, end, max(1, math.ceil((end - start) / step - WHOLE))) for start, end in segments]
     return [(start, count, (end - start) / count) for start, end, count in counts]
 
 
 def samples_of(setup: Setup) -> tuple[int, int]:
-    """Return every how many steps a sample is recorded, and how many samples that makes at most."""
+    """Return k, where every k-th step is recorded, and the largest number of samples."""
     steps = _steps(setup)
     total = sum(count for _, count, _ in steps)
-    every = thinning(setup, total) if setup.record is None else max(1, round(setup.record / steps[0][2]))
-    return every, math.ceil(total / every) + 2  # with the end, and the last good state of a failure
+    record = setup.settings.record
+    every = thinning(setup, total) if record is None else max(1, round(record / steps[0][2]))
+    return every, math.ceil(total / every) + 2  # plus the end, and the last state before a failure
 
 
-def run_fixed(setup: Setup, recorder: Recorder, every: int, watch: Watch, bar: Bar) -> str:
-    """Integrate, record on the way, and return the status."""
+def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetector, bar: Bar) -> str:
+    """Integrate, record every ``every``-th step, and return the status."""
     step, step_of = _stepper(setup)
-    ask, ask_external = ask_of(setup), setup.external.call
-    periodic = setup.control_period is not None
-    if periodic and ask is not None:
-        ask = sampled(setup, ask)
-    tau, external = (None if source.array is None else source.array for source in (setup.controller, setup.external))
+    law, law_external = python_controller(setup), setup.external.call
+    tau, external = setup.controller.array, setup.external.array
     q, v, done = setup.q, setup.v, 0
     square = _square if v.size < MANY else _square_of_many
-    watch.start(0.0, q, v)
+    detector.start(0.0, q, v)
     for start, count, h in _steps(setup):
         length = np.array(h)
-        if periodic and ask is not None:
-            tau = ask(start, q, v)
+        if setup.is_sampled and law is not None:
+            tau = law(start, q, v)
         for k in range(count):
             t = start + k * h
-            if ask is not None and not periodic:
-                tau = ask(t, q, v)
-            if ask_external is not None:
-                external = ask_external(t, q, v)
+            if law is not None and not setup.is_sampled:
+                tau = law(t, q, v)
+            if law_external is not None:
+                external = law_external(t, q, v)
             if done % every == 0:
                 recorder.add(t, q, v, tau, external)
             forces = [each for each in (tau, external) if each is not None]
@@ -71,18 +71,20 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, watch: Watch, bar: B
             except SimulationError:
                 recorder.add(t, q, v, tau, external)
                 raise
-            # One sum sees every number that is not finite; only then is it worth a closer look.
-            if not square(v_next) < FASTEST**2 and (error := too_fast(setup, t + h, v_next)):
+            # One sum detects every number that is not finite or too large; only then are they checked one by one.
+            if not square(v_next) < FASTEST**2 and (error := divergence(setup, t + h, v_next)):
                 recorder.add(t, q, v, tau, external)
                 raise error
-            if watch.events:
-                stop = watch.step(t, t + h, q_next, v_next, _within(setup, step_of, t, q, v, tau, external))
+            if detector.events:
+                stop = detector.step(
+                    t, t + h, q_next, v_next, _interpolation(setup, step_of, t, (q, v), (tau, external))
+                )
                 if stop is not None:
                     recorder.add(stop[0], *stop[1], tau, external)
                     return "event"
             q, v, done = q_next, v_next, done + 1
             bar.at(t)
-    recorder.add(setup.duration, q, v, tau, external)
+    recorder.add(setup.settings.duration, q, v, tau, external)
     return "done"
 
 
@@ -98,41 +100,39 @@ Step = Callable[..., tuple[Array, Array]]
 
 
 def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and that of a single rollout."""
-    robot, sources, periodic = setup.robot, (setup.controller, setup.external), setup.control_period is not None
-    make = STEPS[setup.method]
+    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and the function index -> its own step."""
+    robot, sources = setup.robot, (setup.controller, setup.external)
+    make = STEPS[setup.settings.method]
 
-    def kernel(closing: ClosureChoice | None) -> Callable[..., Any]:
-        name = f"{setup.method} {closing}"
-        return closed(
-            robot, name, *sources, periodic, lambda: make(robot, forces(robot, *sources, periodic), closing)
-        ).direct
+    def kernel(choice: ClosureChoice | None) -> Callable[..., Any]:
+        def step() -> ca.Function:
+            return make(robot, forces(robot, *sources, setup.is_sampled), choice)
+
+        return closed(robot, f"{setup.settings.method} {choice}", *sources, setup.is_sampled, step).direct
 
     if not robot.loops:
         plain = kernel(None)
         return plain, lambda index: plain
     cores = (robot.nv,), (len(robot.links), 6)
-    acting = [core for core, holds in zip(cores, held(*sources, periodic), strict=True) if holds]
-    step = HeldStep(robot, kernel, setup.q, acting)
+    acting = [core for core, holds in zip(cores, held(*sources, setup.is_sampled), strict=True) if holds]
+    step = LoopStep(robot, kernel, setup.q, acting)
     return step, step.of
 
 
-def _within(
+def _interpolation(
     setup: Setup,
     step_of: Callable[[tuple[int, ...]], Step],
     start: float,
-    q: Array,
-    v: Array,
-    tau: Array | None,
-    external: Array | None,
+    state: tuple[Array, Array],
+    held_inputs: tuple[Array | None, Array | None],
 ) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:
     """Return the state of one rollout at a time within a step, by a shorter step from its start."""
     cores = (setup.robot.nv,), (len(setup.robot.links), 6)
     shapes = [(*setup.batch, *core) for core in cores]
 
     def state_at(t: float, index: tuple[int, ...]) -> tuple[Array, Array]:
-        pairs = zip((tau, external), shapes, strict=True)
+        pairs = zip(held_inputs, shapes, strict=True)
         own = [np.broadcast_to(each, shape)[index] for each, shape in pairs if each is not None]
-        return step_of(index)(np.array(start), q[index], v[index], *own, np.array(t - start))
+        return step_of(index)(np.array(start), *(each[index] for each in state), *own, np.array(t - start))
 
     return state_at

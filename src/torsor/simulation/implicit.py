@@ -13,12 +13,12 @@ from torsor.simulation.dynamics import symbols
 __all__ = ["implicit_midpoint"]
 
 
-def implicit_midpoint(robot: Robot, acting: ca.Function, closing: ClosureChoice | None = None) -> ca.Function:
+def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
 
-    Order 2; energy does not drift, the momentum of what floats stays to rounding, and stiff springs and dampers are
-    no reason for short steps. What acts is taken at the middle of the step. See ``dynamics.midpoint``, and
-    ``runge_kutta`` for what there is with loops.
+    Order 2; energy does not drift, the momentum of a floating robot is conserved to rounding, and stiff springs and
+    dampers do not limit the step. Forces are evaluated at the middle of the step. See
+    ``dynamics/recursions/midpoint.py`` for the equations, and ``runge_kutta`` for the result with loops.
 
     Example:
         >>> import torsor
@@ -31,12 +31,12 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, closing: ClosureChoice 
     for joint in robot.joints:
         inertia = np.asarray(joint.rotor_inertia)
         if joint.type in ("free", "spherical") and np.ptp(inertia) + inertia.any() * (joint.type == "free"):
-            # Rotors that turn with all of a body's velocities have no kinetic energy that would move it so.
+            # Such rotor inertias are added to the mass matrix, but do not follow from any kinetic energy.
             found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
             raise ModelError(describe(found, where=robot.name, fix='remove it, or use method="rk4"'))
         for where, part in ((joint.name, joint), (f"{joint.name}/motor", joint.motor)):
             if part is not None and np.any(part.coulomb) and not part.smooth:
-                found = f"'implicit' with friction of {where!r} that jumps at rest"
+                found = f'method "implicit" with Coulomb friction of {where!r}, which is discontinuous at rest'
                 fix = f'make it smooth: with_friction({where!r}, smooth=1e-3), or use method="rk4"'
                 raise ModelError(describe(found, where=robot.name, fix=fix))
     t, q, v, *held = symbols(acting)
@@ -47,9 +47,9 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, closing: ClosureChoice 
         return tau, external[0] if external else None
 
     tree = lean(Tree.of(robot))
-    q_next, v_next = midpoint_step(tree, q, v, h, at_middle, closing)
+    q_next, v_next = midpoint_step(tree, q, v, h, at_middle, choice)
     ends = {"q_next": q_next, "v_next": v_next}
-    if closing is not None:
-        ends = dict(zip(("q_next", "v_next", "margin"), held_end(tree, q, q_next, v_next, closing), strict=True))
+    if choice is not None:
+        ends = dict(zip(("q_next", "v_next", "margin"), held_end(tree, q, q_next, v_next, choice), strict=True))
     outputs = ca.cse([ca.densify(each) for each in ends.values()])
     return ca.Function("implicit", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))

@@ -1,4 +1,4 @@
-"""The table of methods: each with a fixed step is one function that makes its step."""
+"""The table of integration methods."""
 
 from collections.abc import Callable
 
@@ -15,13 +15,13 @@ STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None], ca.Functio
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,
 }
-"""Methods of fixed step by name: each takes a robot, what acts, (t, q, v, ...) -> forces, and the equations that keep
-loops closed (None if there are no loops), and returns its step.
+"""Methods of fixed step by name. Each takes a robot, the acting forces (t, q, v, ...) -> tau, [external], and the
+equations that keep loops closed (None without loops), and returns its step.
 
-Both are CasADi functions over SX. The inputs of the step are those of the forces, by name and in order, and the
-length "h" (s); its outputs are "q_next" and "v_next", with loops also "margin": see
-``runge_kutta``. Names give the kernel its shapes.
+Forces and step are CasADi functions over SX. The inputs of the step are those of the forces, by name and in order, and
+the length "h" (s). Its outputs are "q_next" and "v_next", with loops also "margin": see ``runge_kutta``. The names
+give the kernel its shapes.
 """
 
 METHODS = (*STEPS, "adaptive")
-"""All names that ``simulate`` takes for its method."""
+"""The methods of ``simulate``."""

@@ -1,4 +1,4 @@
-"""A bar that shows how far a simulation, or other long work, is, once it lasts."""
+"""A progress bar for simulations and other long computations, shown only if they take long."""
 
 import sys
 import time
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 __all__ = ["Bar"]
 
 PATIENCE = 1.0  # seconds before the bar appears
-PAUSE = 0.1  # seconds between two looks
+PAUSE = 0.1  # seconds between two updates
 
 
 class Bar:
-    """A progress bar on stderr: ``shown`` is True, False, or None for "if stderr is a terminal and it takes long"."""
+    """A progress bar on stderr; ``shown`` is True, False, or None to show it on a terminal after a second."""
 
     def __init__(self, duration: float, shown: bool | None, title: str = "simulating") -> None:
         self.duration, self.title = duration, title
@@ -35,11 +35,11 @@ class Bar:
             self._progress.stop()
 
     def at(self, t: float) -> None:
-        """Say that the work has come to t of its duration; cheap enough for every step."""
+        """Set the progress to t of the duration; cheap enough for every step."""
         if not self._wanted or time.monotonic() < self._next:
             return
         if self._progress is None:
-            from rich.console import Console  # here, since few simulations show a bar and the import takes a while
+            from rich.console import Console  # slow to import, and few simulations show a bar
             from rich.progress import Progress
 
             console = Console(stderr=True)

@@ -1,4 +1,4 @@
-"""The samples of a simulation while it runs."""
+"""The recorder: collects the samples of a running simulation."""
 
 import math
 from dataclasses import dataclass
@@ -8,28 +8,29 @@ from numpy.typing import NDArray
 
 from torsor.compiler import Kernel
 from torsor.simulation.dynamics import compiled, held
+from torsor.simulation.samples import Crossings
 from torsor.simulation.setup import Setup
-from torsor.simulation.trajectory import Crossings, Trajectory, forward
+from torsor.simulation.trajectory import Trajectory, forward_dynamics
 
 __all__ = ["Recorder", "thinning"]
 
 Array = NDArray[np.float64]
 
-# Bytes of q, v, a and tau up to which every step is recorded unless the user says otherwise.
+# Bytes of q, v, a and tau up to which every step is recorded, without ``record``.
 LARGEST = 2**30
 
 
 def thinning(setup: Setup, samples: int) -> int:
-    """Return every how many of so many samples is kept, unless the user says otherwise."""
+    """Return k so that every k-th of ``samples`` samples fits into memory, for simulations without ``record``."""
     numbers = (setup.robot.nq + 3 * setup.robot.nv) * math.prod(setup.batch)
     return max(1, math.ceil(8 * numbers * samples / LARGEST))
 
 
 @dataclass
 class Recorder:
-    """Samples of (t, q, v) and of the forces that hold, written one after the other into arrays made beforehand.
+    """Samples of (t, q, v) and of held forces, written one after the other into preallocated arrays.
 
-    Of a batch that is integrated rollout by rollout, each has its own recorder on a part of the same arrays.
+    Where a batch is integrated rollout by rollout, each rollout has its own recorder, on views of the same arrays.
     """
 
     setup: Setup
@@ -42,9 +43,9 @@ class Recorder:
 
     @classmethod
     def of(cls, setup: Setup, count: int) -> "Recorder":
-        """Return a recorder for so many samples."""
+        """Return a recorder with room for ``count`` samples."""
         robot, batch = setup.robot, (*setup.batch, count)
-        holds_tau, holds_external = held(setup.controller, setup.external, setup.control_period is not None)
+        holds_tau, holds_external = held(setup.controller, setup.external, setup.is_sampled)
         return cls(
             setup,
             np.full(count, np.nan),
@@ -61,7 +62,7 @@ class Recorder:
         return Recorder(self.setup.rollout(index), self.times, self.q[index], self.v[index], tau, external)
 
     def add(self, t: float, q: Array, v: Array, tau: Array | None, external: Array | None) -> None:
-        """Add a sample; one at the time of the last sample takes its place."""
+        """Add a sample; one at the time of the last sample replaces it."""
         k = self.count - 1 if self.count and self.times[self.count - 1] == t else self.count
         self.q[..., k, :], self.v[..., k, :] = q, v
         if self.tau is not None:
@@ -72,7 +73,7 @@ class Recorder:
         self.count = k + 1
 
     def trajectory(self, status: str, events: tuple[Crossings, ...]) -> Trajectory:
-        """Return what there is, with the forces and accelerations that were not recorded on the way."""
+        """Return the samples so far; traced forces and the accelerations are evaluated here."""
         robot, count = self.setup.robot, self.count
         times, q, v = self.times[:count], self.q[..., :count, :], self.v[..., :count, :]
         tau = None if self.tau is None else self.tau[..., :count, :]
@@ -86,13 +87,13 @@ class Recorder:
             )
         if external is None and environment is not None:
             external = _evaluate(self.setup, "external", times, q, v)
-        a = forward(robot)(q, v, tau, external)
+        a = forward_dynamics(robot)(q, v, tau, external)
         holding = self.tau is not None, self.external is not None
         return Trajectory(robot, times, q, v, a, tau, status, events, external, holding)
 
 
 def _evaluate(setup: Setup, what: str, times: Array, q: Array, v: Array) -> Array:
-    """Return a traced function of (t, q, v) along the samples."""
+    """Return the traced controller or environment along the samples."""
     function = getattr(setup, what).function
     kernel: Kernel = compiled(setup.robot, what, (function,), lambda: function)
     values: Array = kernel(times, q, v)

@@ -10,20 +10,20 @@ from torsor.simulation.dynamics import acceleration, symbols
 
 __all__ = ["runge_kutta"]
 
-# Where each stage looks, as a fraction of the step, and its weight in the sum.
+# Time of each stage as a fraction of the step, and its weight in the sum.
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
 
-def runge_kutta(robot: Robot, acting: ca.Function, closing: ClosureChoice | None = None) -> ca.Function:
+def runge_kutta(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s).
 
-    With local coordinates u about q (``chart``), the state (u, v) lies in a plain vector space, where u' is
+    With local coordinates u about q (``chart``), the state (u, v) is in a vector space, where u' is
     ``chart_rate(u, v)`` and v' the acceleration: the method keeps its order, and the positions stay on their group
-    (Munthe-Kaas 1999, with the Cayley map in place of the exponential).
+    (Munthe-Kaas 1999, with the Cayley map instead of the exponential).
 
-    Where loops are kept closed by the equations of ``closing``, the state after the step is the nearest one with closed
-    loops, and a third result is the margin of the equations: how far they are from dependent (``closure_margin``),
-    negative where at this pace they become dependent within the next step.
+    With the equations of closure ``choice``, the state after the step is projected onto closed loops, and a third
+    result is the margin of the equations: their distance from dependence (``closure_margin``), negative where at the
+    present rate they become dependent within the next step.
 
     Example:
         >>> import torsor
@@ -34,7 +34,7 @@ def runge_kutta(robot: Robot, acting: ca.Function, closing: ClosureChoice | None
         Function(rk4:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
     t, q, v, *held = symbols(acting)
-    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, closing)
+    h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, choice)
     chart, chart_rate = robot.function("chart"), robot.function("chart_rate")
     u_rate = v_rate = u_sum = v_sum = ca.SX.zeros(robot.nv, 1)
     for fraction, weight in STAGES:
@@ -44,8 +44,8 @@ def runge_kutta(robot: Robot, acting: ca.Function, closing: ClosureChoice | None
         u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
     q_next, v_next = chart(q, h * u_sum), v + h * v_sum
     ends = {"q_next": q_next, "v_next": v_next}
-    if closing is not None:
-        held_ends = held_end(lean(Tree.of(robot)), q, q_next, v_next, closing)
+    if choice is not None:
+        held_ends = held_end(lean(Tree.of(robot)), q, q_next, v_next, choice)
         ends = dict(zip(("q_next", "v_next", "margin"), held_ends, strict=True))
     outputs = ca.cse([ca.densify(each) for each in ends.values()])
     return ca.Function("rk4", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))

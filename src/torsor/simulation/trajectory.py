@@ -1,50 +1,36 @@
-"""The trajectory: what a simulation gives, and what follows from it."""
+"""The trajectory: the result of a simulation, and the quantities that follow from it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
+from torsor.simulation.files import read, write
+from torsor.simulation.loop_projection import project
+from torsor.simulation.plot import plot
+from torsor.simulation.samples import Crossings, Samples
 
-__all__ = ["Crossings", "SimulationError", "Trajectory", "forward"]
+__all__ = ["Trajectory", "forward_dynamics"]
 
 Array = NDArray[np.float64]
 
 
-class SimulationError(RuntimeError):
-    """A simulation that cannot go on; ``trajectory`` holds everything up to then (or None, if there is nothing)."""
-
-    trajectory: "Trajectory | None" = None
-
-
-class Crossings(NamedTuple):
-    """Where an event was seen: ``times`` (K,), the states ``q`` (K, nq) and ``v`` (K, nv), and in which rollouts.
-
-    ``rollouts`` (K, B) has the index of the rollout in the B leading axes of the simulation; B is 0 for a single one.
-    """
-
-    times: Array
-    q: Array
-    v: Array
-    rollouts: NDArray[np.intp]
-
-
 @dataclass(frozen=True, eq=False)
-class Trajectory:
-    """A motion of a robot, or many: samples at ``times`` (T,), in s.
+class Trajectory(Samples):
+    """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
-    the controller. A force that holds is recorded where it sets in. ``external`` (..., T, L, 6) are the wrenches of
-    the environment, or None; ``held`` says of tau and of external whether they hold from a sample on. ``status`` is
-    "done", "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` has one ``Crossings``
-    for each event that was given. ``len`` is T; an index picks rollouts.
+    the controller. ``external`` (..., T, L, 6) are the wrenches of the environment, or None. ``held`` says for tau and
+    for external whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
+    "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` has one ``Crossings`` for each
+    event that was given. ``len`` is T; an index selects rollouts.
 
     Example:
         >>> import torsor
@@ -53,27 +39,13 @@ class Trajectory:
         (501, (501, 1), 'done')
     """
 
-    robot: Robot
-    times: Array
-    q: Array
-    v: Array
-    a: Array
-    tau: Array
-    status: str = "done"
-    events: tuple[Crossings, ...] = ()
-    external: Array | None = None
-    held: tuple[bool, bool] = (False, False)
-
-    def __len__(self) -> int:
-        return len(self.times)
-
     def __repr__(self) -> str:
         batch = "".join(f"{n} x " for n in self.q.shape[:-2])
         end = f"{self.times[-1]:.6g} s" if len(self) else "nothing"
         return f"<Trajectory of {self.robot.name!r}: {batch}{len(self)} samples, {end}, {self.status}>"
 
     def __getitem__(self, index: Any) -> "Trajectory":
-        """Return some of the rollouts: ``trajectory[3]`` is the fourth, ``trajectory[:10]`` the first ten."""
+        """Return selected rollouts: ``trajectory[3]`` is the fourth, ``trajectory[:10]`` the first ten."""
         axes = self.q.ndim - 2
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) > axes or any(each is None or each is Ellipsis for each in indices):
@@ -88,20 +60,20 @@ class Trajectory:
 
     @cached_property
     def reactions(self) -> Array:
-        """What each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
+        """The wrench of each parent on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
 
-        With loops, what these exert on the links is taken into account (``Robot.loop_loads``).
+        With loops, the loads of the loop joints on the links are included (``Robot.loop_loads``).
         """
         loads = self.external
         if self.robot.loops:
-            forces = _where_known(self.robot.closed_loop_forces, self.q, self.v, self.tau, loads)
+            forces = _at_finite_states(self.robot.closed_loop_forces, self.q, self.v, self.tau, loads)
             wrenches = self.robot.loop_loads(self.q, forces)
             loads = wrenches if loads is None else loads + wrenches
         return self.robot.joint_wrenches(self.q, self.v, self.a, loads)
 
     @cached_property
     def closure_error(self) -> Array:
-        """What the loops are open by, (..., T, c): ``Robot.closure_error`` along the motion; c is 0 without loops."""
+        """The residual of loop closure, (..., T, c): ``Robot.closure_error`` along the motion; c is 0 without loops."""
         return self.robot.closure_error(self.q)
 
     @cached_property
@@ -116,15 +88,15 @@ class Trajectory:
 
     @property
     def energy(self) -> Array:
-        """Kinetic and potential energy together (..., T), in J: constant where nothing drives and nothing brakes."""
+        """Kinetic plus potential energy (..., T), in J: constant for a conservative system."""
         return self.kinetic_energy + self.potential_energy
 
     def at(self, t: ArrayLike) -> tuple[Array, Array]:
         """Return the state (q, v) at times between the samples: (..., nq) and (..., nv), or with an axis of times.
 
-        The positions follow the cubic through the neighbouring samples and their velocities, on the group (de
-        Casteljau's construction with ``integrate`` and ``difference``), the velocities that through the accelerations;
-        loops are closed.
+        Positions are interpolated by the cubic through the neighbouring samples and their velocities, on the group (de
+        Casteljau's algorithm with ``integrate`` and ``difference``), velocities by the cubic through the samples and
+        their accelerations. With loops, the result is projected onto closed loops.
 
         Example:
             >>> import torsor
@@ -149,20 +121,16 @@ class Trajectory:
         while len(points) > 1:
             points = [integrate(x, s * difference(x, y)) for x, y in pairwise(points)]
         v = (1 - s) ** 2 * ((1 + 2 * s) * v0 + s * h * a0) + s**2 * ((3 - 2 * s) * v1 + (s - 1) * h * a1)
-        if not self.robot.loops:
-            return points[0], v
-        from torsor.simulation.held import brought_back
-
-        return brought_back(self.robot, points[0], v)
+        return project(self.robot, points[0], v) if self.robot.loops else (points[0], v)
 
     def _a_before(self, left: NDArray[np.signedinteger[Any]]) -> Array:
-        """Return the accelerations at the ends of intervals, just before what holds during them ends."""
+        """Return the accelerations at the ends of intervals, under the forces that are held during them."""
         ends = left + 1
         if not any(self.held):
             return self.a[..., ends, :]
         tau = self.tau[..., left if self.held[0] else ends, :]
         external = None if self.external is None else self.external[..., left if self.held[1] else ends, :, :]
-        return forward(self.robot)(self.q[..., ends, :], self.v[..., ends, :], tau, external)
+        return forward_dynamics(self.robot)(self.q[..., ends, :], self.v[..., ends, :], tau, external)
 
     def save(self, path: str | Path) -> None:
         """Write the trajectory to a .npz file, with the robot in it, or one rollout to a .csv file.
@@ -175,13 +143,11 @@ class Trajectory:
             ...     torsor.Trajectory.load(folder + "/fall.npz").q.tolist() == fall.q.tolist()
             True
         """
-        from torsor.simulation.files import save
-
-        save(self, Path(path))
+        write(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path, robot: Robot | None = None) -> "Trajectory":
-        """Return the trajectory in a .npz file, which holds its robot, or in a .csv file of the given robot.
+        """Return the trajectory of a .npz file, which contains its robot, or of a .csv file, for the given robot.
 
         Example:
             >>> import tempfile, torsor
@@ -191,15 +157,13 @@ class Trajectory:
             ...     len(torsor.Trajectory.load(folder + "/arm.csv", robot=arm))
             11
         """
-        from torsor.simulation.files import load
-
-        return load(Path(path), robot)
+        return cls(**vars(read(Path(path), robot)))
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Any:
-        """Draw quantities over time, one panel each, and return the figure; ``path`` saves it too.
+        """Draw quantities over time, one panel each, and return the figure; with ``path``, save it too.
 
-        ``what`` names them: q, v, a, tau, energy, reactions (sizes of the forces), closure. Needs matplotlib:
-        ``torsor[plot]``.
+        ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Needs
+        matplotlib: ``torsor[plot]``.
 
         Example:
             >>> import torsor
@@ -207,20 +171,28 @@ class Trajectory:
             >>> len(figure.axes)
             2
         """
-        from torsor.simulation.plot import plot
+        return plot(self.robot, self.times, self._curves, what, path)
 
-        return plot(self, path, what)
+    def _curves(self, name: str) -> Array:
+        """Return the curves (..., T, K) of a quantity of ``plot``."""
+        if name == "energy":
+            return np.stack([self.kinetic_energy, self.potential_energy, self.energy], -1)
+        if name == "closure":
+            return np.asarray(np.abs(self.closure_error).max(axis=-1, initial=0.0)[..., None])
+        if name == "reactions":
+            return np.asarray(np.linalg.norm(self.reactions[..., 3:], axis=-1))
+        return np.asarray(getattr(self, name))
 
 
-def forward(robot: Robot) -> Callable[..., Array]:
-    """Return the accelerations of a robot as a function of (q, v, tau, external); its loops, if any, are closed."""
-    return partial(_where_known, robot.closed_forward_dynamics) if robot.loops else robot.forward_dynamics
+def forward_dynamics(robot: Robot) -> Callable[..., Array]:
+    """Return the forward dynamics of a robot, with or without loops, as a function of (q, v, tau, external)."""
+    return partial(_at_finite_states, robot.closed_forward_dynamics) if robot.loops else robot.forward_dynamics
 
 
-def _where_known(
+def _at_finite_states(
     function: Callable[..., Array], q: Array, v: Array, tau: Array, external: Array | None = None
 ) -> Array:
-    """Return a function of states with closed loops, NaN for those that were not reached."""
+    """Return a function of states with closed loops; NaN for states that are NaN, since they were not reached."""
     known = np.isfinite(v).all(axis=-1)
     if known.all():
         return function(q, v, tau, external)

@@ -1,11 +1,11 @@
-"""Derivatives of what is solved for: accelerations of direct and hybrid dynamics.
+"""Derivatives of forward and hybrid dynamics.
 
-With tau = ID(q, v, a), of which the accelerations x of the coordinates driven by force are found and the forces of the
-others, changes obey, with the d(ID) at x held,
+Hybrid dynamics solves tau = ID(q, v, a) for the accelerations x of the coordinates driven by force (f) and the forces
+of the other coordinates (o). With d(ID) taken at constant x, the differentials obey
 
     M_ff dx = d(tau_f) - d(ID_f)        d(tau_o) = d(ID_o) + M_of dx
 
-All driven by force is direct dynamics: -M^-1 d(ID)/dq, -M^-1 d(ID)/dv and M^-1.
+If all coordinates are driven by force, this is forward dynamics: -M^-1 d(ID)/dq, -M^-1 d(ID)/dv and M^-1.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ __all__ = ["forward_dynamics_derivatives", "hybrid_dynamics_derivatives"]
 
 
 def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **loads: Any) -> Three:
-    """Return the derivatives of a = M^-1 (tau - ...) by q, v and tau, each nv x nv."""
+    """Return the derivatives of a = M^-1 (tau - ...) with respect to q, v and tau, each nv x nv."""
     forced = frozenset(range(tree.nv))
     return hybrid_dynamics_derivatives(tree, q, v, ca.SX.zeros(tree.nv, 1), tau, forced, **loads)
 
@@ -29,9 +29,9 @@ def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **l
 def hybrid_dynamics_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], **loads: Any
 ) -> Three:
-    """Return the derivatives by q, by v and by what is given, each nv x nv; a row is what is wanted of a coordinate."""
+    """Return the derivatives of the unknown a or tau of each coordinate by q, v and the given one, each nv x nv."""
     a, _ = hybrid_dynamics(tree, q, v, a, tau, forced, Loads(**loads).external)
-    # What is found twice is shared here: the solutions are long and have nothing twice.
+    # Common subexpressions are eliminated here: the solution below is long and adds none.
     dq, dv, M = ca.cse(list(inverse_dynamics_derivatives(tree, q, v, a, **loads)))
     if not forced:
         return dq, dv, M

@@ -1,21 +1,23 @@
-"""The second derivatives of weight . tau by q, v and a: one pass, with covectors that climb.
+"""The second derivatives of weight . tau with respect to q, v and a: one pass, with covectors propagated to the root.
 
-The weight is a virtual velocity, and gives each body a virtual twist W: L = weight . tau is the virtual power of all
-that the bodies' motion takes. Moving joint j changes W, the twist V and its rate A of all that it carries by
+The weight is a virtual velocity, and gives each body a virtual twist W: L = weight . tau is the virtual power of the
+inertial forces. A displacement of joint j changes W, the twist V and its rate A of the bodies that it carries by
 
     q: W_ x S, P1, P2        v: 0, S, P3        a: 0, 0, S          (W_ of the parent; P1, P2, P3 of ``derivatives``)
 
-With what joint k carries (its wrench F, inertia I, velocity products B of V and B_W of W, H = sum of I W and G = sum of
-2 B^T W), dL is W_ x S . F + P1 . G + P2 . H by q, S . G + P3 . H by v and S . H by a. Of joint j above k that changes
-all but S, and since 2 B(X)^T W = -2 B(W)^T X, the second derivatives are shares of the changes of W, V and A in
+For the composite that joint k carries (wrench F, inertia I, velocity products B of V and B_W of W, H = sum of I W and G
+= sum of 2 B^T W), dL is W_ x S . F + P1 . G + P2 . H by q, S . G + P3 . H by v and S . H by a. A joint j above k
+changes all of these but S. Since 2 B(X)^T W = -2 B(W)^T X, the second derivatives are the products of the changes of W,
+V and A above with the covectors
 
     q: S x* F + I P2 + 2 B P1,   S x* G + 2 B^T (W_ x S) - 2 B_W^T P1,   S x* H + I (W_ x S)
     v: I P3 + 2 B S,             -2 B_W^T S
     a: I S
 
-which climb from k as wrenches do; those of V are moments without forces. For j = k they hold too, of v and a by q, and
-symmetrised of q by q (second derivatives along ``integrate``) and of v by v. A rotor with spin momentum h is a joint
-that carries nothing: v: w x h, h x W; a: h. Joints whose S varies are taken apart before (``simple``).
+which are transformed from k towards the root like wrenches; those of V are pure moments. For j = k they hold too for
+the blocks (v, q) and (a, q), and symmetrised for (q, q) (second derivatives along ``integrate``) and (v, v). A rotor
+with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a variable S are split into simple
+ones first (``simple``).
 """
 
 from collections.abc import Iterator
@@ -34,7 +36,7 @@ __all__ = ["inverse_dynamics_hessian"]
 
 
 class _Virtual:
-    """A state with a virtual velocity: what the covectors are made of."""
+    """A state with a virtual velocity, from which the covectors are made."""
 
     def __init__(self, at: Setting, v: ca.SX, weight: ca.SX):
         tree, self.at = at.tree, at
@@ -51,7 +53,7 @@ class _Virtual:
         return change
 
     def _moments(self, v: ca.SX, weight: ca.SX) -> list[ca.SX]:
-        """Return the moments G of what each joint carries, tips to root."""
+        """Return the moments G of the composite of each joint, tips to root."""
         tree, at = self.at.tree, self.at
         G = []
         for k, (D, P) in enumerate(zip(*body_momenta(tree, at.twist, v, scale=2), strict=True)):
@@ -64,7 +66,7 @@ class _Virtual:
         return G
 
     def covectors(self, k: int) -> tuple[ca.SX, ...]:
-        """Return what the derivatives of joint k feel of W, V and A: three by q, two by v and one by a."""
+        """Return the covectors of joint k for changes of W, V and A: three by q, two by v and one by a."""
         S, W, real, D, P = self.at.moved[k].S, self.change[k], self.at.carried[k], self.D[k], self.P[k]
         W_by_q, W_by_v, W_by_a = self.at.columns(k)
         turned = carry(S, self.G[k], ca.SX.zeros(3, 1))
@@ -79,7 +81,7 @@ class _Virtual:
         return W_by_v, ca.vertcat(cross(sx(rotor.h), self.twist[k][:3]), ca.SX.zeros(3, 1)), W_by_a
 
     def climb(self, k: int, covectors: tuple[ca.SX, ...]) -> Iterator[tuple[int, list[ca.SX]]]:
-        """Give covectors, each turned on its side, as body k and each body above see them."""
+        """Yield the covectors, transposed, in the frame of body k and of each body above it."""
         wide, width = ca.horzcat(*covectors), covectors[0].size2()
         for j, seen in climb(self.at.tree, self.at.moved, k, wide[:3, :], wide[3:, :]):
             yield j, [seen[:, width * c : width * (c + 1)].T for c in range(len(covectors))]
@@ -88,7 +90,7 @@ class _Virtual:
 def inverse_dynamics_hessian(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None = None
 ) -> ca.SX:
-    """Return the second derivatives of weight . tau by q (along ``integrate``), v and a (3 nv x 3 nv)."""
+    """Return the Hessian of weight . tau with respect to q (along ``integrate``), v and a (3 nv x 3 nv)."""
     tree, external = simple(tree, external)
     at = Setting(tree, q, v, a, Loads(external))
     virtual, bodies = _Virtual(at, v, weight), tree.bodies
@@ -121,5 +123,5 @@ def inverse_dynamics_hessian(
 
 
 def _symmetric(block: ca.SX) -> ca.SX:
-    """Return the symmetric part, of which one triangle is computed."""
+    """Return the symmetric part; only one triangle is computed."""
     return ca.triu2symm(ca.triu(block + block.T) / 2) if block.size1() > 1 else block

@@ -1,26 +1,27 @@
-"""Derivatives of forces and joint reactions by q, v and a: one pass, with columns that climb.
+"""Derivatives of forces and joint reactions with respect to q, v and a: one pass, with columns propagated to the root.
 
-Moving joint k a little moves all that it carries, as one body, through the motion of what is before it. With the twist
-V and its rate A (the base's being -g) of the parent, seen from body k, and V_k its own twist,
+A small displacement of joint k moves the composite that it carries, as one rigid body, relative to the parent. With the
+twist V and its rate A (-g for the base) of the parent, in the frame of body k, and V_k the twist of body k,
 
     P1 = V x S,   P2 = A x S + V x P1        change of twist and of its rate, by q
     P3 = V x S + V_k x S                     change of the rate of twist, by v
 
-and of the composite that joint k carries (inertia I, velocity products B, wrench F) the wrench changes by
+and for the composite of joint k (inertia I, velocity products B, wrench F) the wrench changes by
 
     dq: I P2 + 2 B P1 + S x* F       dv: I P3 + 2 B S       da: I S
 
-(Singh, Russell and Wensing 2022; S x* F because F turns with the body). These climb to every joint above k as wrenches,
-and their shares S_j there are the columns of k. The other way round, what joint k feels of joint j above it is
+(Singh, Russell and Wensing 2022; S x* F because F rotates with the body). These are transformed to every joint j above
+k as wrenches, and their projections on S_j are the columns of k. Conversely, the derivatives of the force of joint k
+with respect to a joint j above it are
 
     dq: P2_j . I S + P1_j . 2 B^T S       dv: P3_j . I S + S_j . 2 B^T S       da: S_j . I S
 
-with I S and 2 B^T S climbing likewise. A rotor with spin momentum h is such a joint that carries nothing: h stands for
-I S, and w x h for both 2 B S and 2 B^T S. Where S itself changes with q, its derivatives join P1, P2 and P3.
+with I S and 2 B^T S transformed likewise. A rotor with spin momentum h is a joint without a body: h replaces I S, and
+w x h replaces both 2 B S and 2 B^T S. Where S depends on q, its derivatives are added to P1, P2 and P3.
 
-External wrenches are fixed in their links, or in the world. In the world they turn back as the link turns, which
-changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over all that it carries (x from its origin) and
-E w = (tr(Y) w - Y w, w x f): the same form as B, and it climbs with it.
+External wrenches are constant in their links, or in the world. If constant in the world, they rotate relative to the
+link, which changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over the loads of its composite (x
+from its origin) and E w = (tr(Y) w - Y w, w x f). E has the form of B, and is transformed with it.
 """
 
 from collections.abc import Callable
@@ -57,7 +58,7 @@ Three = tuple[ca.SX, ca.SX, ca.SX]
 
 
 class Loads(NamedTuple):
-    """External wrenches (L x 6), and whether they are fixed in the world; then forces act at ``points`` (L x 3)."""
+    """External wrenches (L x 6), and whether they are constant in the world; then forces act at ``points`` (L x 3)."""
 
     external: ca.SX | None = None
     in_world: bool = False
@@ -66,12 +67,12 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What a joint carries, as one body: inertia I and velocity products 2 B (of D and P twice) of twists (6 x m)."""
+    """The composite of a joint as one body: products of I and 2 B (from twice D and P) with twists (6 x m)."""
 
     composite: Composite
     D: ca.SX
     P: ca.SX
-    load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of what is fixed in the world
+    load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of loads that are constant in the world
 
     def times_I(self, X: ca.SX) -> ca.SX:
         """Return I X."""
@@ -82,27 +83,27 @@ class Carried:
         return times_B(self.D, self.P, X)
 
     def times_B_T(self, X: ca.SX) -> ca.SX:
-        """Return 2 B^T X, moments without forces."""
+        """Return 2 B^T X, pure moments."""
         return times_B_T(self.D, self.P, X)
 
     def times_E(self, X: ca.SX) -> ca.SX:
-        """Return E X, what turning does to loads that are fixed in the world."""
+        """Return E X, the effect of a rotation on loads that are constant in the world."""
         return times_B(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
 
     def times_E_T(self, X: ca.SX) -> ca.SX:
-        """Return E^T X, moments without forces."""
+        """Return E^T X, pure moments."""
         return times_B_T(*self.load, X) if self.load else ca.SX.zeros(*X.shape)
 
 
 def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
-    """Return S x* (n, f): how a wrench changes that is carried along with each twist that is a column of S."""
+    """Return S x* (n, f): the change of a wrench that moves with each twist that is a column of S."""
     turned: ca.SX = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
     return turned
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """How the twist of a body (by q: P1) and its rate (by q: P2, by v: P3) change with its joint; by a: S."""
+    """Derivatives of the twist of a body (by q: P1) and of its rate (by q: P2, by v: P3, by a: S) for its joint."""
 
     S: ca.SX
     P1: ca.SX
@@ -110,7 +111,7 @@ class Change:
     P3: ca.SX
 
     def wrenches(self, carried: Carried) -> Three:
-        """Return how the wrench changes by q, v and a of what is carried; the body's own turning is not in it."""
+        """Return the derivatives of the composite's wrench by q, v and a, without the rotation S x* F of the wrench."""
         return (
             carried.times_I(self.P2) + carried.times_B(self.P1) + carried.times_E(self.S),
             carried.times_I(self.P3) + carried.times_B(self.S),
@@ -118,7 +119,7 @@ class Change:
         )
 
     def down(self, move: Move) -> "Change":
-        """Return the same seen from a child."""
+        """Return the same in the frame of a child."""
         moved = move.down_twist(ca.horzcat(self.S, self.P1, self.P2, self.P3))
         return Change(*_parts(moved, 4))
 
@@ -128,16 +129,16 @@ class Change:
 
 
 def _parts(X: ca.SX, count: int) -> list[ca.SX]:
-    """Return matrices of equal width that stand side by side."""
+    """Return the ``count`` blocks of equal width of X."""
     width = X.size2() // count
     return [X[:, k * width : (k + 1) * width] for k in range(count)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Climbing:
-    """Wrenches on their way to the root: for each coordinate, with its ratio, a column (6 x 1) of each kind.
+    """Wrenches that are propagated to the root: for each coordinate, with its ratio, a column (6 x 1) of each kind.
 
-    All move in one product: CasADi takes longer to begin one than to do it.
+    All are transformed in one product, since the overhead of a product in CasADi exceeds its cost.
     """
 
     coordinates: list[tuple[int, float]]
@@ -149,14 +150,14 @@ class _Climbing:
         return _Climbing(self.coordinates + other.coordinates, tuple(ca.horzcat(mine, its) for mine, its in both))
 
     def up(self, move: Move) -> "_Climbing":
-        """Return the same seen from the parent."""
+        """Return the same in the frame of the parent."""
         X = ca.horzcat(*self.kinds)
         moved = ca.vertcat(*move.up_wrench(X[:3, :], X[3:, :]))
         return _Climbing(self.coordinates, tuple(_parts(moved, len(self.kinds))))
 
 
 class Setting:
-    """All that the derivatives are made of, at a state."""
+    """All quantities at a state from which the derivatives are made."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
         external = loads.external
@@ -170,7 +171,7 @@ class Setting:
         self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
 
     def _loads(self, loads: Loads) -> list[tuple[ca.SX, ca.SX] | None]:
-        """Return Y and f of the loads that each joint carries, where they are fixed in the world."""
+        """Return Y and f of the loads on the composite of each joint, if they are constant in the world."""
         if loads.external is None or not loads.in_world:
             return [None] * len(self.tree.bodies)
         Y, f = [], []
@@ -178,7 +179,7 @@ class Setting:
             R, moment, force = sx(body.link[:3, :3]), loads.external[i, :3].T, loads.external[i, 3:].T
             point = ca.SX.zeros(3, 1) if loads.points is None else loads.points[i, :].T
             f.append(R @ force)
-            x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the couple is what remains of the moment
+            x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the rest of the moment is a couple
             Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
         return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
@@ -197,12 +198,12 @@ class Setting:
         return Change(move.S, P1, P2, P3)
 
     def columns(self, k: int) -> Three:
-        """Return how the wrench through joint k changes with it, as those before it see it."""
+        """Return the derivatives of the wrench through joint k by its own coordinates, for the joints above it."""
         by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
         return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
 
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
-        """Return the same for a rotor on body k: its angle does not matter."""
+        """Return the same for a rotor on body k; the derivative by its angle is zero."""
         spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
         none, by_v, by_a = (ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
         return none, by_v, by_a
@@ -210,7 +211,7 @@ class Setting:
     def below(
         self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
     ) -> list[_Climbing]:
-        """Return what climbs to each body from all below it and its rotors: of each, what the two functions give."""
+        """Return for each body the columns of all joints below it and of its rotors, given by the two functions."""
         bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
         arrived = [_Climbing([], (ca.SX(6, 0),) * count) for _ in bodies]
         for k in reversed(range(len(bodies))):
@@ -233,13 +234,13 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
 
     def of_rotor(k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
         none, by_v, by_a = at.rotor_columns(k, rotor)
-        return none, by_v, by_a, by_v, none  # its angle, and loads, do nothing to it
+        return none, by_v, by_a, by_v, none  # its angle and the loads have no effect on it
 
     found = Entries(tree), Entries(tree), Entries(tree)
     for k, (body, below) in enumerate(zip(tree.bodies, at.below(of_joint, of_rotor), strict=True)):
         S, each, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
         by_q, by_v, u, b, e = below.kinds
-        felt = S.T @ by_q, S.T @ by_v, S.T @ u  # by the joint of those below it, and by them of it
+        felt = S.T @ by_q, S.T @ by_v, S.T @ u  # the joint's force by the coordinates below; then theirs by the joint
         given = u.T @ each.P2 + b.T @ each.P1 + e.T @ S, u.T @ each.P3 + b.T @ S, u.T @ S
         by_q, by_v, by_a = (S.T @ wrench for wrench in each.wrenches(carried))
         if at.moved[k].varies:

@@ -1,7 +1,7 @@
-"""Steps toward closed loops, and how closed and how far from singular a mechanism is.
+"""Newton steps of the assembly of closed loops, and measures of closure and of the distance from singularity.
 
-With the independent coordinates held, Newton's step of the dependent ones is -A_d^-1 phi (Khalil 2010, section 2.2).
-Errors are measured by the size of the mechanism, so that what is closed does not depend on it.
+With the independent coordinates fixed, Newton's step of the dependent ones is -A_d^-1 phi (Khalil 2010, section 2.2).
+Errors are relative to the size of the mechanism, so that tolerances do not depend on it.
 """
 
 import casadi as ca
@@ -21,8 +21,8 @@ LONGEST = 1.0  # step of any coordinate, in rad or in sizes of the mechanism
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return a trial of assembly (nq + nv + 2): the positions after the step dv, Newton's next step, error and side.
 
-    All of one column, so that a search for closed loops calls one function for each of its steps. The side is how
-    independent the dependent coordinates are, with a sign that changes where they become singular.
+    All in one column, so that the assembly calls one function per step. The side is the independence of the columns of
+    A_d, with the sign of its determinant, which changes at a singularity.
     """
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(choice.rows)
@@ -35,10 +35,10 @@ def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.
 
 
 def closure_state(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return (3 x 1) how far open the loops are, how far from singular they are, and what spare equations say.
+    """Return (3 x 1) the residual of closure, the distance from singularity, and the residual of redundant equations.
 
-    The second is 0 where dependent coordinates can move while the independent ones are held. The third is the rate of
-    the equations that are not kept while the others hold: not 0 where they are not spare.
+    The second is 0 where dependent coordinates can move while the independent ones are fixed. The third is the rate of
+    the equations that are left out, for motions that satisfy the chosen ones: 0 if they are redundant.
     """
     linkage, units = Linkage(tree, q, choice), ca.SX(choice.units)
     unseen = ca.SX(0)

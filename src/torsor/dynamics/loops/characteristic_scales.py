@@ -1,4 +1,4 @@
-"""What coordinates are measured by, so that what is closed or singular does not depend on the size of a mechanism."""
+"""Characteristic scales of a mechanism, so that tolerances of closure and rank do not depend on its size."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 def units(tree: Tree, length: float) -> tuple[Array, Array]:
-    """Return what positions (nq) and velocities (nv) are measured by: ways by the length (m), turns by 1."""
+    """Return the scales of positions (nq) and velocities (nv): the length (m) for translations, 1 for rotations."""
     positions, velocities = np.ones(tree.nq), np.ones(tree.nv)
     for body in tree.bodies:
         turns = body.joint.kind.turns

@@ -1,11 +1,11 @@
-"""What closed loops ask of the coordinates: errors of closure, their Jacobian, and what is left of their second rate.
+"""The equations of loop closure: residual, Jacobian, and the velocity terms of the second derivative (drift).
 
-For each loop the pose of frame b seen from frame a follows from the joints between them, up to the body that carries
-both; the kind of the loop says which of its entries are zero (``robot.loops``). With phi(q) = 0 while closed,
+For each loop the pose of frame b relative to frame a follows from the joints between them, up to their common ancestor;
+the kind of the loop determines which of its entries are zero (``mechanism.loops``). With phi(q) = 0 for closed loops,
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
-Khalil 2010, section 2.2, eqs. 3-5; here with the fewest equations that a cut joint needs, by its kind.
+Khalil 2010, section 2.2, eqs. 3-5; here with the smallest number of equations for each kind of cut joint.
 """
 
 from collections.abc import Iterator
@@ -34,14 +34,14 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 class Closures:
-    """The equations of closure at positions q: their Jacobian, second rate, and how these change.
+    """The equations of closure at positions q: their Jacobian, second derivative in time, and derivatives of these.
 
-    They hold where the loops are closed; with ``exact``, the Jacobian is that of ``closure_error`` elsewhere too.
+    They are valid where the loops are closed; with ``exact``, the Jacobian is that of ``closure_error`` everywhere.
     """
 
     def __init__(self, tree: Tree, q: ca.SX, exact: bool = False):
         moved = moves(tree, q)
-        self._parts: list[Chain | ca.SX] = [  # of a coupling, its row of A
+        self._parts: list[Chain | ca.SX] = [  # for a coupling, its row of A
             Chain(tree, moved, each, exact) if isinstance(each, Cut) else _relation(tree, q, each)
             for each in tree.closures
         ]
@@ -49,7 +49,7 @@ class Closures:
 
     @property
     def chains(self) -> list[Chain]:
-        """Those of the cut joints."""
+        """The chains of the cut joints."""
         return [each for each in self._parts if isinstance(each, Chain)]
 
     @cached_property
@@ -59,32 +59,32 @@ class Closures:
         return ca.vertcat(ca.SX(0, self._nv), *rows)
 
     def drift(self, v: ca.SX) -> ca.SX:
-        """Return phi'' without acceleration (c x 1)."""
+        """Return phi'' for zero acceleration (c x 1)."""
         parts = (each.second(v) if isinstance(each, Chain) else ca.SX(1, 1) for each in self._parts)
         return ca.vertcat(ca.SX(0, 1), *parts)
 
     def slopes(self, v: ca.SX, a: ca.SX) -> Slopes:
-        """Return the derivatives of phi' by q, and of phi'' by q and v (c x nv each)."""
+        """Return the derivatives of phi' with respect to q, and of phi'' with respect to q and v (c x nv each)."""
         start, none = ([ca.SX(rows, self._nv)] * 3 for rows in (0, 1))
         parts = [each.slopes(v, a) if isinstance(each, Chain) else Slopes(*none) for each in self._parts]
         return Slopes(*(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True)))
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
-        """Return the derivative of A^T forces by q (nv x nv), the forces (c x 1) held."""
+        """Return the derivative of A^T forces with respect to q (nv x nv), for constant forces (c x 1)."""
         shares = (each.stiffness(force) for each, force in self._cut(forces))
         return sum(shares, start=ca.SX(self._nv, self._nv))
 
     def wrenches(self, forces: ca.SX) -> list[ca.SX]:
-        """Return what a exerts on b in each cut joint, a wrench (6 x 1) at frame a in its axes."""
+        """Return the wrench (6 x 1) of a on b in each cut joint, at frame a in its axes."""
         return [each.wrench(force) for each, force in self._cut(forces)]
 
     def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> list[ca.SX]:
-        """Return how they change (6 x k each) with steps dq (nv x k) and changes of the forces (c x k)."""
+        """Return the changes (6 x k each) of these wrenches for steps dq (nv x k) and changes of the forces (c x k)."""
         parts = zip(self._cut(forces), self._cut(changes), strict=True)
         return [each.wrench_changes(force, dq, change) for (each, force), (_, change) in parts]
 
     def _cut(self, forces: ca.SX) -> Iterator[tuple[Chain, ca.SX]]:
-        """Give each chain with its share of the forces; cut joints come first."""
+        """Yield each chain with its rows of the forces; cut joints come first."""
         first = 0
         for chain in self.chains:
             yield chain, forces[first : first + chain.count, :]

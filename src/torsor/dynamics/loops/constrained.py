@@ -1,17 +1,18 @@
-"""Dynamics with closed loops, in the coordinates that are driven.
+"""Dynamics with closed loops, in the active (driven) coordinates.
 
-Of the equations of closure A v = 0 as many as are independent are kept, and of the coordinates as many are dependent;
-the others, x, move the mechanism:
+A largest independent subset of the equations of closure A v = 0 is chosen, and as many coordinates are dependent (d).
+The independent coordinates x determine the motion:
 
     v = G x,   G = [1; -A_d^-1 A_x]             a = G x' + g,   g = [0; -A_d^-1 drift]
 
-Forces that the loops pass on do no work along G, so that what the tree takes, projected, is what the drives give:
+Constraint forces of the loops do no work along G, so the projected inverse dynamics of the tree equal those of the
+drives:
 
     G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
 
-(Khalil 2010, eqs. 55-58). Where more coordinates are driven than are needed, of all forces that do it those with the
-least tau^T share^-1 tau are found. The forces in the cut joints are the multipliers of A. One column of motion or force
-is solved for with A_d itself, without G: -A_x^T A_d^-T is what G^T does to forces of the dependent coordinates.
+(Khalil 2010, eqs. 55-58). With redundant actuation, the solution of least tau^T share^-1 tau is chosen, where ``share``
+are the weights of the drives. The forces in the cut joints are the Lagrange multipliers of A. A single column of motion
+or force is solved with A_d itself, without G: G^T maps forces of the dependent coordinates by -A_x^T A_d^-T.
 """
 
 from functools import cached_property
@@ -41,11 +42,11 @@ __all__ = [
 
 
 class ClosureChoice(NamedTuple):
-    """Which equations of closure are kept, which coordinates move the mechanism, and which are driven.
+    """The chosen equations of closure (``rows``), the independent coordinates, and the active (driven) ones.
 
-    ``coupled`` says that the drives' shares are a matrix. ``units`` (c) and ``length`` (m) say what errors of closure
-    and steps of coordinates are measured by. Where multipliers hold the loops no coordinate moves the others;
-    ``scales`` then has what A M^-1 A^T of each kept equation is where the mechanism is far from singular.
+    ``coupled`` says that the weights of the drives are a matrix. ``units`` (c) and ``length`` (m) are the scales of
+    errors of closure and of steps of coordinates. For dynamics with multipliers no coordinates are independent;
+    ``scales`` then has the entry of A M^-1 A^T of each chosen equation at a configuration far from singular.
     """
 
     rows: tuple[int, ...]
@@ -58,7 +59,7 @@ class ClosureChoice(NamedTuple):
 
 
 class Linkage:
-    """A mechanism at a place where its loops are closed: what its dependent coordinates do."""
+    """A mechanism with closed loops at positions q: the motion of its dependent coordinates."""
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
         self.tree, self.q, self.choice = tree, q, choice
@@ -71,26 +72,26 @@ class Linkage:
 
     @property
     def independence(self) -> ca.SX:
-        """How far from singular it is: 0 where dependent coordinates move while the independent ones are held."""
+        """The distance from singularity: 0 where dependent coordinates can move with the independent ones fixed."""
         return self._factors.independence()
 
     @cached_property
     def G(self) -> ca.SX:
-        """How all coordinates (nv) move with the independent ones."""
+        """The matrix v = G x of all coordinates (nv) for the independent ones."""
         return self.complete(ca.SX.eye(len(self.independent)), self._A_x)
 
     @cached_property
     def G_active(self) -> ca.SX:
-        """How the active coordinates do."""
+        """The rows of G of the active coordinates."""
         return self.G[self.active, :]
 
     @property
     def is_redundant(self) -> bool:
-        """Whether more coordinates are active than are needed."""
+        """Whether there are more active coordinates than degrees of freedom."""
         return len(self.active) > len(self.independent)
 
     def complete(self, independent: ca.SX, right: ca.SX) -> ca.SX:
-        """Return X (nv x k) with the independent rows given, and A_d X_d = -right for the kept equations."""
+        """Return X (nv x k) with given independent rows, and A_d X_d = -right for the chosen equations."""
         whole = ca.SX(self.tree.nv, independent.size2())
         whole[self.independent, :] = independent
         whole[self.dependent, :] = -self._factors.solve(right)
@@ -102,10 +103,10 @@ class Linkage:
 
     def among_active(self, x_active: ca.SX) -> ca.SX:
         """Return the rates of the independent coordinates, from those of the active ones."""
-        return x_active[[self.choice.active.index(k) for k in self.independent], :]  # one column, also of none
+        return x_active[[self.choice.active.index(k) for k in self.independent], :]  # a column, even if empty
 
     def by_active(self, columns: ca.SX) -> ca.SX:
-        """Return derivatives by the active coordinates, of which only the independent ones are asked for."""
+        """Return derivatives by the active coordinates from those by the independent ones; zero for the others."""
         spread = ca.SX(columns.size1(), len(self.active))
         spread[:, [self.choice.active.index(k) for k in self.independent]] = columns
         return spread
@@ -113,10 +114,10 @@ class Linkage:
     def velocities(self, v_active: ca.SX) -> ca.SX:
         """Return v (nv x 1) of all coordinates."""
         x = self.among_active(v_active)
-        return ca.densify(self.complete(x, self._A_x @ x))  # no gaps where a coordinate cannot move
+        return ca.densify(self.complete(x, self._A_x @ x))  # dense, also where a coordinate cannot move
 
     def drift(self, v: ca.SX) -> ca.SX:
-        """Return phi'' without acceleration, of the kept equations."""
+        """Return phi'' for zero acceleration, of the chosen equations."""
         return self.closures.drift(v)[self.rows]
 
     def motion(self, v_active: ca.SX, a_active: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -129,11 +130,11 @@ class Linkage:
         return self._factors.solve_transposed(force[self.dependent, :])
 
     def balance(self, tau: ca.SX, share: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the forces of the active coordinates and the multipliers of the kept equations, where tau is taken."""
+        """Return the forces of the active coordinates and the multipliers that are equivalent to tau (nv x 1)."""
         passed = self.multipliers(tau)
         needed = tau[self.independent] - self._A_x.T @ passed  # G^T tau
         given = Sharing(self, share).forces(needed)
-        if self.is_redundant:  # only then dependent coordinates are driven
+        if self.is_redundant:  # only then are dependent coordinates driven
             passed = self.multipliers(tau - self.driven(given))
         return given, passed
 
@@ -144,14 +145,14 @@ class Linkage:
         return whole
 
     def all_rows(self, kept: ca.SX) -> ca.SX:
-        """Return what belongs to the kept equations, with zeros for those that are spare."""
+        """Return values of all equations from those of the chosen ones, zero for redundant equations."""
         found = ca.SX(self.closures.A.size1(), kept.size2())
         found[self.rows, :] = kept
         return found
 
 
 class Sharing:
-    """How the drives share what the independent coordinates need: tau = share G_a y, with G_a^T tau = force."""
+    """Distribution of forces over redundant drives: tau = share G_a y, with G_a^T tau = force."""
 
     def __init__(self, linkage: Linkage, share: ca.SX):
         self._linkage = linkage
@@ -165,14 +166,14 @@ class Sharing:
         return self._factors.solve(force)
 
     def forces(self, force: ca.SX) -> ca.SX:
-        """Return the forces (N x k) of the active coordinates that do what ``force`` (m x k) would do."""
+        """Return the forces (N x k) of the active coordinates that are equivalent to ``force`` (m x k)."""
         if not self._linkage.is_redundant:
             order = [self._linkage.independent.index(k) for k in self._linkage.active]
             return force[order, :]
         return self._spread @ self.levels(force)
 
     def turned(self, force: ca.SX, change: ca.SX) -> ca.SX:
-        """Return how the forces change where G_a^T d(tau) = force (m x k), and d(G_a) y is ``change`` (N x k)."""
+        """Return the change of the forces with G_a^T d(tau) = force (m x k), where d(G_a) y is ``change`` (N x k)."""
         moved = self._share @ change
         return moved + self.forces(force - self._linkage.G_active.T @ moved)
 
@@ -214,7 +215,7 @@ def constrained_forward_dynamics(
 
 
 def accelerated(linkage: Linkage, v: ca.SX, tau_active: ca.SX, M: ca.SX, external: ca.SX | None) -> ca.SX:
-    """Return the accelerations of all coordinates (nv x 1) that forces of the active ones cause."""
+    """Return the accelerations of all coordinates (nv x 1) under forces of the active ones."""
     tree, q, G = linkage.tree, linkage.q, linkage.G
     rest = linkage.following(linkage.drift(v))
     H = inverse_dynamics(tree, q, v, rest, external)
@@ -236,7 +237,7 @@ def loop_forces(
     choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> ca.SX:
-    """Return the multipliers (c x 1) of the equations of closure: what each cut joint passes on from a to b."""
+    """Return the multipliers (c x 1) of the equations of closure: the forces of a on b in each cut joint."""
     linkage = Linkage(tree, q, choice)
     v, a = linkage.motion(v_active, a_active)
     return linkage.all_rows(linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[1])

@@ -1,17 +1,17 @@
-"""Derivatives of motion and forces with closed loops, by the coordinates that move the mechanism.
+"""Derivatives of motion and forces with closed loops, with respect to the independent coordinates.
 
-Small changes of the independent coordinates x move all others along the closed mechanism, dq = G dx. What the
-equations of closure A v = 0 and phi'' = A a + drift = 0 say of changes is, with the independent rows given,
+Small changes of the independent coordinates x move all coordinates by dq = G dx. The differentials of the equations of
+closure A v = 0 and phi'' = A a + drift = 0 are, with the independent rows given,
 
     A dv = -(d(A v)/dq) dq        A da = -(d phi''/dq) dq - (d phi''/dv) dv
 
-and what the tree takes is balanced in every coordinate by the drives and by the loops, ID = B tau + A^T lambda, so that
+and in every coordinate the inverse dynamics of the tree balance drives and loops, ID = B tau + A^T lambda, so that
 
-    G_a^T d(tau) = G^T (d(ID)/dq dq - d(A^T lambda)/dq dq + d(ID)/dv dv + M da)         lambda held
+    G_a^T d(tau) = G^T (d(ID)/dq dq - d(A^T lambda)/dq dq + d(ID)/dv dv + M da)         lambda constant
 
-the change of lambda does no work along G, and G itself need not be differentiated. From the dependent rows of the same
-balance come the changes of lambda; with tau held and the changes of x'' unknown it is direct dynamics. Where more
-coordinates are driven than are needed, tau = share G_a y changes with G_a too: d(G_a) y is dv at the velocity G y.
+since the change of lambda does no work along G; G itself need not be differentiated. The dependent rows of the same
+balance give the changes of lambda. With constant tau and unknown changes of x'' it is forward dynamics. With redundant
+actuation, tau = share G_a y changes with G_a too: d(G_a) y is dv at the velocity G y.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class MotionSlopes:
-    """How v and a of all coordinates change with the independent ones and their rates (nv x m each)."""
+    """Derivatives of v and a of all coordinates by the independent ones and their rates (nv x m each)."""
 
     linkage: Linkage
     v: ca.SX
@@ -53,23 +53,23 @@ class MotionSlopes:
 
     @cached_property
     def v_by_q(self) -> ca.SX:
-        """Of v, by x; by x' it is G."""
+        """Derivative of v by x; that by x' is G."""
         return self.linkage.following(self._slopes[0] @ self.linkage.G)
 
     @cached_property
     def a_by_q(self) -> ca.SX:
-        """Of a, by x."""
+        """Derivative of a by x."""
         _, by_q, by_v = self._slopes
         return self.linkage.following(by_q @ self.linkage.G + by_v @ self.v_by_q)
 
     @cached_property
     def a_by_v(self) -> ca.SX:
-        """Of a, by x'; by x'' it is G."""
+        """Derivative of a by x'; that by x'' is G."""
         return self.linkage.following(self._slopes[2] @ self.linkage.G)
 
 
 class Balance:
-    """How the forces that the tree takes, and that the loops with held multipliers give, change along G (nv x m)."""
+    """Derivatives along G (nv x m) of the inverse dynamics minus the loop forces at constant multipliers."""
 
     def __init__(self, motion: MotionSlopes, tau: ca.SX, passed: ca.SX, **loads: Any):
         self.linkage, self.motion, self.tau = motion.linkage, motion, tau
@@ -82,27 +82,27 @@ class Balance:
     def of_motion(
         cls, tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
     ) -> "Balance":
-        """Return the balance where the motion of the active coordinates is given."""
+        """Return the balance for a given motion of the active coordinates."""
         linkage = Linkage(tree, q, choice)
         v, a = linkage.motion(v_active, a_active)
         tau = inverse_dynamics(tree, q, v, a, Loads(**loads).external)
         return cls(MotionSlopes(linkage, v, a), tau, linkage.balance(tau, share)[1], **loads)
 
     def changes(self) -> Three:
-        """Return them by q, v and a, in all coordinates."""
+        """Return the derivatives by q, v and a, in all coordinates."""
         G, motion = self.linkage.G, self.motion
         by_q = self.dq @ G + self.dv @ motion.v_by_q + self.M @ motion.a_by_q
         return by_q, self.dv @ G + self.M @ motion.a_by_v, self.M @ G
 
     def projected(self) -> Three:
-        """Return G^T times them (m x m each), multiplied from the left first, which is less work."""
+        """Return G^T times ``changes`` (m x m each), multiplied from the left first, which takes fewer operations."""
         G, motion = self.linkage.G, self.motion
         felt, dv = (self.M @ G).T, G.T @ self.dv
         by_q = G.T @ (self.dq @ G) + dv @ motion.v_by_q + felt @ motion.a_by_q
         return by_q, dv @ G + felt @ motion.a_by_v, symmetric(felt @ G)
 
     def drives(self, share: ca.SX, changes: Three) -> Three:
-        """Return the changes of the drives' forces (N x m each), from G^T times those of all coordinates."""
+        """Return the derivatives of the drives' forces (N x m each), from G^T times those of all coordinates."""
         sharing, linkage = Sharing(self.linkage, share), self.linkage
         by_q, by_v, by_a = changes
         if not linkage.is_redundant:
@@ -112,9 +112,9 @@ class Balance:
         return sharing.turned(by_q, turned), sharing.forces(by_v), sharing.forces(by_a)
 
     def passed(self, share: ca.SX) -> Three:
-        """Return the changes of the multipliers of the kept equations (rows x m each)."""
+        """Return the derivatives of the multipliers of the chosen equations (rows x m each)."""
         linkage, changes = self.linkage, self.changes()
-        if linkage.is_redundant:  # only then dependent coordinates are driven
+        if linkage.is_redundant:  # only then are dependent coordinates driven
             by_q, by_v, by_a = (linkage.G.T @ each for each in changes)
             given = map(linkage.driven, self.drives(share, (by_q, by_v, by_a)))
             by_q, by_v, by_a = (each - drive for each, drive in zip(changes, given, strict=True))
@@ -173,7 +173,7 @@ def constrained_forward_dynamics_derivatives(
 def loop_force_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return the derivatives of the loops' forces by the active coordinates and their rates (c x N each)."""
+    """Return the derivatives of the multipliers by the active coordinates and their rates (c x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
     by_q, by_v, by_a = (linkage.all_rows(linkage.by_active(each)) for each in balance.passed(share))

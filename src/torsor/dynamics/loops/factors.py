@@ -1,7 +1,7 @@
-"""Matrices taken apart once to solve with them many times, without pivoting: a flat list of operations cannot choose.
+"""Matrix factorisations without pivoting, since a fixed sequence of operations cannot choose pivots.
 
-``Columns`` makes the columns of any matrix orthogonal (Gram and Schmidt, one after the other), which needs no pivot;
-``Squares`` is L D L^T of a positive definite one. What is zero by structure stays so in both.
+``Columns`` is a QR factorisation of any matrix by modified Gram-Schmidt, which needs no pivots; ``Squares`` is L D L^T
+of a positive definite one. Both keep structural zeros.
 """
 
 import casadi as ca
@@ -12,8 +12,8 @@ __all__ = ["Columns", "Squares", "reflected"]
 class Columns:
     """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.
 
-    The right side is freed of one column after the other, like those of A, so that what is solved is as exact as A
-    allows although Q loses orthogonality (Bjorck 1967); likewise, in the other order, for A^T.
+    The columns of Q are eliminated from the right-hand side one after the other, as from those of A, so that the
+    solution is backward stable although Q loses orthogonality (Bjorck 1967); likewise, in reverse order, for A^T.
     """
 
     def __init__(self, A: ca.SX):
@@ -26,11 +26,11 @@ class Columns:
             self._Q.append(column / self._R[j, j])
 
     def independence(self) -> ca.SX:
-        """Return 1 for columns that are perpendicular to each other, and 0 where one is a combination of others."""
+        """Return 1 for orthogonal columns, and 0 where one is a linear combination of others."""
         return _independence(self._R)
 
     def solve(self, B: ca.SX) -> ca.SX:
-        """Return X (m x k) with A X = B (n x k), or nearest to it."""
+        """Return the least-squares solution X (m x k) of A X = B (n x k)."""
         Y, B = list[ca.SX](), ca.densify(B)
         for q in self._Q:
             Y.append(q.T @ B)
@@ -54,7 +54,7 @@ class Columns:
         return Y
 
     def solve_transposed(self, B: ca.SX) -> ca.SX:
-        """Return X (n x k) with A^T X = B (m x k), the smallest of all."""
+        """Return the minimum-norm solution X (n x k) of A^T X = B (m x k)."""
         X = ca.SX.zeros(self.shape[0], B.size2())
         for q, y in reversed(list(zip(self._Q, self._forth(B), strict=True))):
             X = X + q @ (y - q.T @ X)
@@ -62,9 +62,9 @@ class Columns:
 
 
 def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return A^-1 b (n x 1) of a square A by Householder's reflections, and how independent its columns are.
+    """Return A^-1 b (n x 1) of a square A by Householder reflections, and the independence of its columns.
 
-    The second has the sign of the determinant, so that it changes where A becomes singular on the way.
+    The second has the sign of the determinant, so that it changes sign where A is singular.
     """
     n, side = A.size1(), ca.SX(1)
     columns = [ca.vertsplit(each) for each in ca.horzsplit(ca.densify(ca.horzcat(A, b)))] if n else []
@@ -87,10 +87,10 @@ def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _independence(R: ca.SX) -> ca.SX:
-    """Return how independent the columns of Q R are.
+    """Return the independence of the columns of Q R, from 0 (dependent) to 1 (orthogonal).
 
-    Of the shares of each column that those before it do not have, the inverse of the root of the mean of the inverse
-    squares: unlike the least of them, it does not hide a number that is none.
+    For each column, the fraction of its length that is orthogonal to the columns before it; of these, the inverse of
+    the root mean square of the inverses. Unlike their minimum, it does not hide NaN.
     """
     n, total = R.size2(), ca.SX(0)
     for j in range(n):
@@ -101,8 +101,8 @@ def _independence(R: ca.SX) -> ca.SX:
 class Squares:
     """M = L diag(D) L^T, symmetric and positive definite.
 
-    ``order`` is that of elimination. Of a tree's mass matrix no entry fills in from the tips to the root (Featherstone
-    2005).
+    ``order`` is the order of elimination. For the mass matrix of a tree, elimination from the tips to the root has no
+    fill-in (Featherstone 2005).
     """
 
     def __init__(self, M: ca.SX, order: list[int] | None = None):
@@ -113,32 +113,32 @@ class Squares:
         self._pairs = list(zip(above, right_of, strict=True))  # column after column
 
     def forth(self, right: ca.SX) -> list[ca.SX]:
-        """Return the rows of L^-1 times the right side, whose rows are in the order of elimination."""
+        """Return the rows of L^-1 times the right-hand side, whose rows are in the order of elimination."""
         rows = ca.vertsplit(right) if right.size1() else []
         for i, j in self._pairs:
             rows[j] = rows[j] - self.L_T[i, j] * rows[i]
         return list(rows)
 
     def back(self, rows: list[ca.SX], width: int) -> ca.SX:
-        """Return L^-T times rows, in the order of elimination; rows may end before the others, with zeros."""
+        """Return L^-T times rows, in the order of elimination; shorter rows are padded with zeros."""
         for i, j in reversed(self._pairs):
             rows[i] = rows[i] - self.L_T[i, j] * rows[j][:, : rows[i].size2()]
         padded = (ca.horzcat(row, ca.SX(1, width - row.size2())) for row in rows)
         return ca.vertcat(ca.SX(0, width), *padded)
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """Return M^-1 times the right side."""
+        """Return M^-1 times the right-hand side."""
         rows = [row / self.D[k] for k, row in enumerate(self.forth(right[self.order, :]))]
         return self.placed(self.back(rows, right.size2()))
 
     def placed(self, rows: ca.SX) -> ca.SX:
-        """Return rows at their places, from the order of elimination."""
+        """Return rows in their original order, from the order of elimination."""
         whole = ca.SX(*rows.shape)
         whole[self.order, :] = rows
         return whole
 
     def inverse(self) -> ca.SX:
-        """Return M^-1, in the order of elimination. One triangle is enough: a row takes only those after it."""
+        """Return M^-1, in the order of elimination; one triangle is computed, since a row needs only later ones."""
         rows = [row / self.D[k] for k, row in enumerate(self.forth(ca.densify(ca.SX.eye(len(self.order)))))]
         triangle = self.back([row[:, : k + 1] for k, row in enumerate(rows)], len(rows))
         whole: ca.SX = ca.tril2symm(triangle)

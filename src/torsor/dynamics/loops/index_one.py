@@ -1,17 +1,18 @@
-"""Dynamics with closed loops in all coordinates: the equations with multipliers, and the way back to closed loops.
+"""Dynamics with closed loops in all coordinates, with Lagrange multipliers, and the projection onto closed loops.
 
-With the equations of closure that are kept, phi(q) = 0 and A v = 0, the loops push along A^T:
+With the chosen independent equations of closure, phi(q) = 0 and A v = 0, the loops exert forces along A^T:
 
     M a + h = tau + A^T lambda        A a = -drift - 2 r A v - r^2 phi        h = C v + g + friction - J^T external
 
-(Khalil 2010, section 2.2; index 1: only accelerations are asked for). With X = M^-1 A^T and G = A X,
+(Khalil 2010, section 2.2; index 1: the equations of closure are those of the accelerations). With X = M^-1 A^T and
+G = A X,
 
     a = a0 - X G^-1 (A a0 + drift + ...),   a0 = M^-1 (tau - h)
 
-Nothing is dependent and nothing need be driven: it is enough that the rows of A are independent, also where a choice of
-dependent coordinates is singular. The rate r (1/s) pulls what an integrator leaves open back; without it, loops that
-are closed stay closed up to what the integrator does. The same X and G lead a state back to closed loops, each by the
-least change in the norm of the mass matrix, which changes no more of the motion than it must.
+No coordinates are chosen as dependent or active: it is enough that the rows of A are independent, also where a choice
+of dependent coordinates would be singular. The rate r (1/s) stabilises the loops against errors of the integrator
+(Baumgarte); without it, closed loops stay closed up to these errors. With the same X and G a state is projected onto
+closed loops: to the nearest one in the norm of the mass matrix.
 """
 
 import casadi as ca
@@ -34,17 +35,17 @@ __all__ = [
     "held_end",
 ]
 
-# Of an integrator's error, 1e-5 at worst, Newton's first step leaves its square, and the second with the same matrix
-# that times the first error.
+# The error e of an integrator is 1e-5 at most. Newton's first step leaves about e^2, and the second, with the same
+# matrix, about e^3.
 CORRECTIONS = 2
-# What may be left, of the size of the mechanism.
+# Residual of closure, relative to the size of the mechanism, up to which loops count as closed.
 CLOSED = 1e-10
-# Margins above this do not vanish within a step that is short enough for anything else.
+# A margin above this does not vanish within one step of a reasonable length.
 NEAR = 0.1
 
 
 class _Held:
-    """A mechanism at a place: what its loops push, by the rows of A that are kept."""
+    """A mechanism at positions q with the chosen rows of A: factors of the equations with multipliers."""
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
         self.rows, self.closures = list(choice.rows), Closures(tree, q)
@@ -52,12 +53,12 @@ class _Held:
         self.mass = Squares(mass_matrix(tree, q), list(reversed(range(tree.nv))))  # from the tips to the root
         self.X = self.mass.solve(ca.densify(self.A.T))
         self.factors = Squares(symmetric(self.A @ self.X))
-        # What is left of a row when those before it are taken away, in parts of what it is in general.
+        # The part of each row that is independent of those before it, relative to its size at a regular configuration.
         shares = self.factors.D / ca.SX(list(choice.scales)) if self.rows else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(shares)))
 
     def without(self, x: ca.SX, rate: ca.SX) -> ca.SX:
-        """Return x (nv x 1) changed the least, in the norm of M, so that A x is less by ``rate``."""
+        """Return the vector nearest to x (nv x 1), in the norm of M, with A times it equal to A x - ``rate``."""
         return x - self.X @ self.factors.solve(rate)
 
 
@@ -70,7 +71,7 @@ def _pushed(
     external: ca.SX | None,
     rate: float,
 ) -> tuple[ca.SX, ca.SX]:
-    """Return a (nv x 1) and the multipliers of the rows that are kept."""
+    """Return a (nv x 1) and minus the multipliers of the chosen rows."""
     held = _Held(tree, q, choice)
     a0 = held.mass.solve(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
     too_much = held.A @ a0 + held.closures.drift(v)[held.rows]
@@ -89,35 +90,35 @@ def closed_forward_dynamics(
     external: ca.SX | None = None,
     rate: float = 0.0,
 ) -> ca.SX:
-    """Return a (nv x 1) of all coordinates while the loops stay closed; ``rate`` (1/s) pulls back what is open."""
+    """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation."""
     return _pushed(tree, q, v, tau, choice, external, rate)[0]
 
 
 def closed_loop_forces(
     tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: ca.SX | None = None
 ) -> ca.SX:
-    """Return the multipliers (c x 1) of all equations of closure, 0 for those that are spare: M a + h = tau + A^T."""
+    """Return lambda (c x 1) of M a + h = tau + A^T lambda for all equations of closure, 0 for redundant ones."""
     found = ca.SX(closure_error(tree, q).numel(), 1)
     found[list(choice.rows)] = -_pushed(tree, q, v, tau, choice, external, 0.0)[1]
     return found
 
 
 def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return the velocities with A v = 0 that are nearest to v (nv x 1) in kinetic energy."""
+    """Return the velocities with A v = 0 that are nearest to v (nv x 1) in the norm of the mass matrix."""
     held = _Held(tree, q, choice)
     return held.without(v, held.A @ v)
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return how far the kept equations are from saying nothing new: the least part of one that those before it lack.
+    """Return the distance of the chosen equations from dependence: the least part of a row independent of those before.
 
-    Lengths are those of the norm of M^-1, in parts of what they are in general, so that units do not matter.
+    Lengths are in the norm of M^-1 and relative to those at a regular configuration, so that units do not matter.
     """
     return _Held(tree, q, choice).margin
 
 
 def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops, and the margin; NaN for v where they could not be closed."""
+    """Return the nearest (q, v) with closed loops, and the margin; v is NaN where the loops could not be closed."""
     held = _Held(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
@@ -130,9 +131,9 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple
 
 
 def held_end(tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the end (q, v) of a step from q with closed loops, and its margin.
+    """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
 
-    The margin is negative where at the pace of this step it vanishes within the next.
+    The margin is negative where, at the rate of this step, it vanishes within the next.
     """
     before, (q_next, v_next, after) = closure_margin(tree, q, choice), closed_state(tree, q_next, v_next, choice)
     vanishes = ca.logic_and(2 * after <= before, after < NEAR)

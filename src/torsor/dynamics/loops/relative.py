@@ -1,19 +1,19 @@
-"""How one end of a cut joint moves as the other sees it: the joints between them as one chain, from frame a to frame b.
+"""The relative motion of the two frames of a cut joint: the joints between them as one chain, from frame a to frame b.
 
-All vectors are twists in the axes of frame a, at the point of it where the origin of b is now. Joint k of the chain has
-the columns J_k, and moves all that comes after it:
+All vectors are twists in the axes of frame a, at its point that coincides with the origin of b. Joint k of the chain
+has the columns J_k, and moves the part of the chain after it:
 
     V = sum of u_k = J_k v_k        A = V' = sum of J_k a_k + C_k x u_k
 
-with C_k the twist that carries the columns of joint k. Joints between b and the body that carries both ends turn their
-own columns (C_k includes u_k); those on the side of a are passed from the moved body to the one before, do not, and
-have their signs turned. With Z_j what joint j turns (all of V behind it) and Y_j = V - Z_j what it does not,
+with C_k the twist that moves the columns of joint k. Joints between b and the common ancestor of both frames move their
+own columns (C_k includes u_k); those between a and the common ancestor, which the chain passes from child to parent, do
+not, and have the opposite sign. With Z_j the part of V that joint j moves (that after it) and Y_j = V - Z_j the rest,
 
-    dJ_k = J_j x J_k  (of what it turns)        dV/dq_j = J_j x Z_j
-    dA/dq_j = J_j x (A that it turns) - (J_j x Y_j) x Z_j        dA/dv_j = C_j x J_j + J_j x Z_j
+    dJ_k = J_j x J_k  (for columns that it moves)        dV/dq_j = J_j x Z_j
+    dA/dq_j = J_j x (part of A that it moves) - (J_j x Y_j) x Z_j        dA/dv_j = C_j x J_j + J_j x Z_j
 
-The equations of a cut joint are functions r(R, p) of the pose of b seen from a, whose change with a twist is
-dR = [w] R, dp = v + w x (p - here): their derivatives are small and come from CasADi.
+The equations of a cut joint are functions r(R, p) of the pose of b relative to a, whose change with a twist is
+dR = [w] R, dp = v + w x (p - p_now): their derivatives are small and come from CasADi.
 """
 
 from dataclasses import dataclass
@@ -36,15 +36,15 @@ Pose = tuple[ca.SX, ca.SX]
 
 @dataclass(frozen=True, eq=False)
 class _Link:
-    """A joint of the chain: its columns J (6 x n) seen from a; ``toward_b`` says on which side of the chain it is."""
+    """A joint of the chain with its columns J (6 x n); ``toward_b``: it is between b and the common ancestor."""
 
     body: Body
     move: Move
-    pose: Pose  # of the moved body, in the axes of a, seen from the origin of b
+    pose: Pose  # of the moved body, in the axes of a, relative to the origin of b
     toward_b: bool
 
     def seen(self, S: ca.SX) -> ca.SX:
-        """Return twists (6 rows) of the joint's motion, known in the moved body's frame, as a sees them."""
+        """Return twists (6 rows) of the joint's motion in the axes of a, from those in the moved body's frame."""
         R, p = self.pose
         w = R @ S[:3, :]
         columns: ca.SX = ca.vertcat(w, R @ S[3:, :] + skew(p) @ w)
@@ -57,7 +57,7 @@ class _Link:
 
     @property
     def turns_itself(self) -> bool:
-        """Whether its columns turn with it; a single one, turned about itself, stays what it is."""
+        """Whether its columns move with it; a single column is not changed by its own motion."""
         return self.toward_b and self.has_many
 
     @cached_property
@@ -81,7 +81,7 @@ class Chain:
         self.nv, self.count, self._rules = tree.nv, cut.loop.count, _rules_of(cut.loop.kind, exact)
         up, down = _between(tree, cut)
         R, p = place_in_body(tree, cut.a)
-        R, p = R.T, -R.T @ p  # of the body that carries a, seen from a
+        R, p = R.T, -R.T @ p  # of the body that carries a, relative to a
         poses = list[Pose]()
         for k in up:
             poses.append((R, p))
@@ -100,7 +100,7 @@ class Chain:
 
     @cached_property
     def _gather(self) -> ca.SX:
-        """What takes columns of the joints to coordinates (columns x nv)."""
+        """The matrix that maps columns of the joints to coordinates (columns x nv)."""
         columns = [each for link in self.links for each in coordinates(link.body)]
         gather = ca.SX(len(columns), self.nv)
         for index, (coordinate, ratio) in enumerate(columns):
@@ -114,7 +114,7 @@ class Chain:
 
     @cached_property
     def _W(self) -> ca.SX:
-        """What the equations make of a twist (rows x 6)."""
+        """The derivative of the equations along a twist (rows x 6)."""
         return self._rules[0](*self.pose)
 
     def jacobian(self) -> ca.SX:
@@ -132,14 +132,14 @@ class Chain:
         return ca.vertcat(R.T @ (wrench[:3] - cross(p, wrench[3:])), R.T @ wrench[3:])
 
     def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> ca.SX:
-        """Return how the wrench at frame a changes (6 x k) with steps dq (nv x k) and changes of forces (rows x k)."""
+        """Return the changes (6 x k) of the wrench at frame a for steps dq (nv x k) and changes of forces."""
         twists = self.J @ (self._gather @ dq)
         seen = self._rules[3](*self.pose, forces) @ twists + self._W.T @ changes
         at_a: ca.SX = ca.vertcat(seen[:3, :] + skew(self.pose[1]) @ seen[3:, :], seen[3:, :])
         return at_a
 
     def changes_at_b(self, wrench: ca.SX, dq: ca.SX, changes: ca.SX) -> ca.SX:
-        """Return how it changes in the axes of b, at frame b, from its changes (6 x k) at frame a."""
+        """Return the changes of the wrench at frame b in its axes, from its changes (6 x k) at frame a."""
         (R, p), twists = self.pose, self.J @ (self._gather @ dq)
         w, step, f = twists[:3, :], twists[3:, :], wrench[3:]
         moment = changes[:3, :] - skew(p) @ changes[3:, :] + skew(f) @ step
@@ -148,7 +148,7 @@ class Chain:
         return at_b
 
     def _motion(self, v: ca.SX, a: ca.SX | None) -> tuple[list[ca.SX], list[ca.SX]]:
-        """Return V and A of what each joint moves, after none, one, ... of them."""
+        """Return the partial sums of V and A, after none, one, ... of the joints."""
         V, A = [ca.SX.zeros(6, 1)], [ca.SX.zeros(6, 1)]
         for link in self.links:
             rate = link.body.rate(v)
@@ -163,12 +163,12 @@ class Chain:
         return V, A
 
     def second(self, v: ca.SX) -> ca.SX:
-        """Return r'' without acceleration (rows x 1)."""
+        """Return r'' for zero acceleration (rows x 1)."""
         V, A = self._motion(v, None)
         return self._rules[1](*self.pose, V[-1], A[-1])
 
     def slopes(self, v: ca.SX, a: ca.SX) -> Slopes:
-        """Return how r' and r'' change with positions (along ``integrate``) and velocities."""
+        """Return the derivatives of r' and r'' by positions (along ``integrate``) and velocities."""
         V, A = self._motion(v, a)
         V_by_q, A_by_q, A_by_v = [ca.SX(6, 0)], [ca.SX(6, 0)], [ca.SX(6, 0)]
         for k, link in enumerate(self.links):
@@ -176,7 +176,7 @@ class Chain:
             kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
             turned, own = -ad(Z) @ J, ad(V[carried]) @ J
-            felt = ad(V[kept]) @ J if link.has_many else own  # one column does not carry itself
+            felt = ad(V[kept]) @ J if link.has_many else own  # a single column does not move itself
             by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ felt
             by_v = own + turned
             if link.move.varies:
@@ -197,7 +197,7 @@ class Chain:
         )
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
-        """Return the derivative by q of J^T W^T forces (nv x nv), the forces held: what turns them turns with q."""
+        """Return the derivative of J^T W^T forces with respect to q (nv x nv), for constant forces."""
         wrench, J = self._W.T @ forces, self.J
         found = J.T @ (self._rules[3](*self.pose, forces) @ J)
         first = 0
@@ -223,7 +223,7 @@ def _ad_T(J: ca.SX, wrench: ca.SX) -> ca.SX:
 
 
 def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:
-    """Return the bodies from a up to the one that carries both ends, and from there down to b, without it."""
+    """Return the bodies from a up to the common ancestor, and from there down to b, without the ancestor."""
     i, j, up, down = cut.a.link, cut.b.link, list[int](), list[int]()
     while i != j:  # parents come before children
         if i > j:
@@ -240,13 +240,13 @@ Rules = tuple[ca.Function, ca.Function, ca.Function, ca.Function]
 
 @cache
 def _rules_of(kind: str, exact: bool) -> Rules:
-    """Return what the equations of a kind of cut joint make of the pose (R, p), and of V, A or forces.
+    """Return functions of the equations of a kind of cut joint at the pose (R, p), and of V, A or forces.
 
-    W; the second rate; the derivatives of the first by the pose and of the second by the pose and by V; that of
-    W^T forces by the pose. By the pose is along twists.
+    They are: W; r''; the derivatives of r' by the pose and of r'' by the pose and by V; the derivative of W^T forces by
+    the pose. Derivatives by the pose are along twists.
     """
     R, p, V, A = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("V", 6), ca.SX.sym("A", 6)
-    step = ca.SX.sym("step", 3)  # of b's origin from where it is now, which is none
+    step = ca.SX.sym("step", 3)  # of the origin of b from its present position: evaluated at zero
     at = ca.vertcat(ca.vec(R), step)
     turns = [ca.vec(skew(sx(axis)) @ R) for axis in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
     along = ca.vertcat(ca.horzcat(*turns, ca.SX(9, 3)), ca.horzcat(-skew(step), ca.SX.eye(3)))

@@ -1,7 +1,7 @@
-"""Derivatives of the wrenches in cut joints, and in the joints of the tree while loops are closed.
+"""Derivatives of the wrenches in cut joints, and in the joints of the tree with closed loops.
 
-A cut joint's wrench changes with its multipliers, and with the pose of b seen from a at held multipliers. To the tree
-it is a load whose components change: those changes climb to the root as loads do, beside what the motion changes.
+The wrench of a cut joint changes with its multipliers, and at constant multipliers with the pose of b relative to a.
+For the tree it is an external load: its changes are propagated to the root and added to those from the motion.
 """
 
 import casadi as ca
@@ -19,7 +19,7 @@ __all__ = ["constrained_joint_wrench_derivatives", "loop_wrench_derivatives"]
 
 
 class _Wrenches:
-    """What cut joints pass on, and how it changes by the independent coordinates and their rates."""
+    """The wrenches in the cut joints, and their derivatives by the independent coordinates and their rates."""
 
     def __init__(self, balance: Balance, share: ca.SX):
         self.balance, self.linkage, self.closures = balance, balance.linkage, balance.linkage.closures
@@ -27,11 +27,11 @@ class _Wrenches:
         self.found = self.closures.wrenches(self.forces)
         changes = [self.linkage.all_rows(each) for each in balance.passed(share)]
         none = ca.SX(*self.linkage.G.shape)
-        self.dq = self.linkage.G, none, none  # positions change with the first alone
+        self.dq = self.linkage.G, none, none  # positions depend on the coordinates alone
         self.changes = [self.closures.wrench_changes(self.forces, *each) for each in zip(self.dq, changes, strict=True)]
 
     def on_bodies(self, kind: int) -> list[ca.SX | None]:
-        """Return the changes (6 x m) of the loads on each link, at its origin in its axes; None where it has none."""
+        """Return the derivatives (6 x m) of the loads on each link, at its origin in its axes; None without loads."""
         tree = self.linkage.tree
         total: list[ca.SX | None] = [None] * len(tree.bodies)
         parts = zip(ends(tree, self.closures), self.found, self.changes[kind], strict=True)

@@ -1,7 +1,7 @@
-"""Wrenches with closed loops: what the cut joints pass on, and what then is left for the joints of the tree.
+"""Wrenches with closed loops: in the cut joints, and in the joints of the tree.
 
-The multipliers of a cut joint's equations are forces along them. Together they are a wrench that frame a exerts on
-frame b, and b the opposite on a; the tree carries both as it carries loads from outside.
+The multipliers of the equations of a cut joint are generalised forces. Together they are a wrench that frame a exerts
+on frame b, with the opposite wrench on a; both act on the tree as external loads.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def loop_wrenches(
     choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> ca.SX:
-    """Return what a exerts on b in each cut joint, at frame a in its axes (cuts x 6)."""
+    """Return the wrench of a on b in each cut joint, at frame a in its axes (cuts x 6)."""
     *_, found = _solved(tree, q, v_active, a_active, share, choice, external)
     return ca.vertcat(ca.SX(0, 6), *(wrench.T for wrench in found))
 
@@ -57,7 +57,7 @@ def constrained_joint_wrenches(
     choice: ClosureChoice,
     external: ca.SX | None = None,
 ) -> ca.SX:
-    """Return what each parent exerts on its link, at the link's origin in its axes, while loops are closed (L x 6)."""
+    """Return the wrench of each parent on its link with closed loops, at the link's origin in its axes (L x 6)."""
     v, a, closures, found = _solved(tree, q, v_active, a_active, share, choice, external)
     return joint_wrenches(tree, q, v, a, loads(tree, closures, found, external))
 
@@ -69,14 +69,14 @@ def loop_loads(tree: Tree, q: ca.SX, multipliers: ca.SX) -> ca.SX:
 
 
 def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]:
-    """Give the two places of each cut joint, and the chain between them."""
+    """Yield the two places of each cut joint, and the chain between them."""
     cuts = (each for each in tree.closures if isinstance(each, Cut))
     for cut, chain in zip(cuts, closures.chains, strict=True):
         yield cut.a, cut.b, chain
 
 
 def loads(tree: Tree, closures: Closures, found: list[ca.SX], external: ca.SX | None) -> ca.SX:
-    """Return the wrenches (L x 6) on the links, at their origins in their axes, from outside and from cut joints."""
+    """Return the wrenches (L x 6) of the environment and of cut joints on the links, at their origins in their axes."""
     total = ca.SX.zeros(len(tree.bodies), 6) if external is None else ca.SX(external)
     for (a, b, chain), wrench in zip(ends(tree, closures), found, strict=True):
         for place, load in ((a, -wrench), (b, chain.at_b(wrench))):

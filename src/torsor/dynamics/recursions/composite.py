@@ -1,26 +1,26 @@
 """Composite bodies, tips to root: mass matrix and Coriolis matrix.
 
-The composite of joint k is everything that the joint carries, as one rigid body. In pseudo-inertia form it moves to the
-parent's frame as
+The composite of joint k is the subtree that the joint carries, as one rigid body. Its pseudo-inertia is transformed to
+the parent's frame by
 
     Sigma' = R Sigma R^T + p h^T + h p^T,  h = R ms + m p / 2;    ms' = R ms + m p
 
-and a motion of joint k alone gives it the momentum F = I S_k, whose share on each joint above is an entry of M:
+and a motion of joint k alone gives it the momentum F = I S_k, whose projection on each joint above is an entry of M:
 
     M_jk = S_j^T F    (Walker and Orin 1982; Featherstone's composite-rigid-body algorithm)
 
 The Coriolis matrix needs one more composite. A body with twist (w, v) has the linear momentum P = m v + w x ms and
-D = integral of (v + w x r) r^T dm = v ms^T + [w] Sigma; they move as P' = R P, D' = R D R^T + P' p^T. With
+D = integral of (v + w x r) r^T dm = v ms^T + [w] Sigma; they are transformed by P' = R P, D' = R D R^T + P' p^T. With
 
     B = [[tr(D) - D, 0], [-[P], 0]]        C_jk = S_j^T (I S'_k + B S_k),   C_kj = S'_j^T I S_k + S_j^T B^T S_k
 
-C v are the velocity forces and M' - 2 C is skew (Echeandia and Wensing 2021, whose B this is, worked out for a body).
+C v are the velocity forces and M' - 2 C is skew-symmetric (B is that of Echeandia and Wensing 2021 for a rigid body).
 
-A rotor has the momentum h on its body for a unit rate of its coordinate r, and climbs as momentum does:
+A rotor adds the momentum h to its body for a unit rate of its coordinate r; h is transformed like any momentum:
 
     M_jr = S_j^T (h, 0)      C_rj = S'_j^T (h, 0) + S_j^T (w x h, 0) / 2,   C_jr = S_j^T (w x h, 0) / 2
 
-and D gains [h] v_r / 2, half of the gyroscopic moment; the other half is in C_jr.
+and [h] v_r / 2, half of the gyroscopic moment, is added to D; the other half is in C_jr.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ Coordinates = list[tuple[int, float]]
 
 @dataclass(frozen=True, eq=False)
 class Composite:
-    """Everything that a joint carries, as one body: second moments, first moments and mass, in the joint frame."""
+    """The subtree of a joint as one rigid body: second moments, first moments and mass, in the joint frame."""
 
     Sigma: ca.SX
     ms: ca.SX
@@ -69,7 +69,7 @@ class Composite:
         ms = move.up(self.ms)
         h = ms + 0.5 * self.m * move.p
         outer = h @ move.p.T
-        # One triangle is computed and mirrored: the other would be the same numbers by other operations.
+        # One triangle is computed and mirrored; computing the other would only repeat the operations.
         Sigma = ca.triu2symm(ca.triu(move.up_tensor(self.Sigma) + outer + outer.T))
         return Composite(Sigma, ms + self.m * move.p, self.m)
 
@@ -88,7 +88,7 @@ def composites(tree: Tree, moved: list[Move]) -> list[Composite]:
 
 
 def climb(tree: Tree, moved: list[Move], k: int, *wrench: ca.SX) -> Iterator[tuple[int, ca.SX]]:
-    """Give wrenches (n, f) on body k as 6-row columns, seen from body k and from each body above it."""
+    """Yield wrenches (n, f) on body k as 6-row columns in the frame of body k and of each body above it."""
     n, f = wrench
     while True:
         yield k, ca.vertcat(n, f)
@@ -129,7 +129,7 @@ class Entries:
         self._values[row, column] = value if before is None else before + value
 
     def matrix(self) -> ca.SX:
-        """Return the matrix (nv x nv); entries that no block touched are structural zeros."""
+        """Return the matrix (nv x nv); entries without any block are structural zeros."""
         n = self._tree.nv
         keys = sorted(self._values, key=lambda key: (key[1], key[0]))
         sparsity = ca.Sparsity.triplet(n, n, [i for i, _ in keys], [j for _, j in keys])
@@ -144,7 +144,7 @@ def coordinates(owner: Body | Rotor) -> Coordinates:
 
 
 def rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
-    """Give each rotor with the index of the body that carries it."""
+    """Yield each rotor with the index of the body that carries it."""
     return ((k, rotor) for k, body in enumerate(tree.bodies) for rotor in body.rotors)
 
 
@@ -169,7 +169,7 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric. Friction is not in it."""
+    """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric, without friction."""
     moved, bodies = moves(tree, q), tree.bodies
     twist = twists(tree, moved, v)
     D, P = momentum_composites(tree, moved, twist, v)
@@ -195,7 +195,7 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _across(D: ca.SX) -> ca.SX:
-    """Return tr(D) - D, in which each entry of the diagonal is the sum of the other two."""
+    """Return tr(D) 1 - D, with each diagonal entry as the sum of the other two of D."""
     across = -D
     for k in range(3):
         across[k, k] = D[(k + 1) % 3, (k + 1) % 3] + D[(k + 2) % 3, (k + 2) % 3]
@@ -209,7 +209,7 @@ def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
 
 
 def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
-    """Return B^T X, moments without forces."""
+    """Return B^T X, pure moments."""
     moment = _across(D).T @ X[:3, :] + skew(P) @ X[3:, :]
     return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
 
@@ -217,12 +217,12 @@ def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
 def momentum_composites(
     tree: Tree, moved: list[Move], twist: list[ca.SX], rates: ca.SX, scale: float = 1.0
 ) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return D and P of everything that each joint carries, in the body's frame, tips to root."""
+    """Return D and P of the composite of each joint, in the body's frame, tips to root."""
     return carried_by_each(tree, moved, *body_momenta(tree, twist, rates, scale))
 
 
 def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.0) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return D and P of each body alone, so many times as ``scale`` says: scaled numbers take no operations."""
+    """Return ``scale`` times D and P of each body alone; scaling the constants takes no operations."""
     D, P = [], []
     for body, V in zip(tree.bodies, twist, strict=True):
         w, v, P_body = V[:3], V[3:], scale * sx(body.P)
@@ -233,7 +233,7 @@ def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.
 
 
 def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return sums, over all that each joint carries, of vectors P and of their products D with positions."""
+    """Return sums over the composite of each joint of vectors P and of their products D with positions."""
     for i in reversed(range(len(D))):
         parent = tree.bodies[i].parent
         if parent >= 0:

@@ -1,4 +1,4 @@
-"""Positions as a space: steps along it and differences in it, joint by joint. Motors' angles are plain numbers."""
+"""The configuration space: steps, differences and charts, joint by joint. Angles of motors are plain numbers."""
 
 import casadi as ca
 
@@ -14,13 +14,13 @@ def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
 
 
 def steps(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return E (nq x nv): how the components of positions change with a small step along ``integrate``."""
+    """Return E (nq x nv), the derivative of the components of positions by a step along ``integrate``, at zero."""
     u = ca.SX.sym("u", tree.nv)
     return ca.substitute(ca.jacobian(integrate(tree, q, u), u), u, ca.SX.zeros(tree.nv, 1))
 
 
 def difference(tree: Tree, q: ca.SX, q_end: ca.SX) -> ca.SX:
-    """Return the velocity (nv x 1) that takes one from q to q_end in one unit of time."""
+    """Return the constant velocity (nv x 1) that leads from q to q_end in one unit of time."""
     parts = [body.joint.kind.difference(q[body.q], q_end[body.q]) for body in tree.bodies if not body.joint.follows]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(q_end[i] - q[i] for i, _ in tree.motors))
 
@@ -38,7 +38,7 @@ def chart_rate(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def chart_velocity(tree: Tree, u: ca.SX, u_rate: ca.SX) -> ca.SX:
-    """Return the velocity (nv x 1) at which the local coordinates u have the rate given."""
+    """Return the velocity (nv x 1) at which the local coordinates u have the rate u_rate."""
     parts = [
         body.joint.kind.chart_velocity(u[body.v], u_rate[body.v]) for body in tree.bodies if not body.joint.follows
     ]
@@ -46,6 +46,6 @@ def chart_velocity(tree: Tree, u: ca.SX, u_rate: ca.SX) -> ca.SX:
 
 
 def chart_carry(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
-    """Return the velocity (nv x 1) of the point u of a chart whose own place moves with the velocity v."""
+    """Return the velocity (nv x 1) of the point u of a chart whose centre moves with the velocity v."""
     parts = [body.joint.kind.chart_carry(u[body.v], v[body.v]) for body in tree.bodies if not body.joint.follows]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(v[j] for _, j in tree.motors))

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes.
 
-    Its rotors spin with the rates (nv x 1) of the coordinates, and add theirs.
+    The spin of its rotors at the rates (nv x 1) of the coordinates is included.
     """
     J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), body.mass
     w, v = V[:3], V[3:]
@@ -34,12 +34,12 @@ def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 def twice_kinetic_energy(body: Body, V: ca.SX, v: ca.SX) -> ca.SX:
     """Return omega . h + v . p (J) of a body with the twist V, its rotors spinning at the rates v (nv x 1)."""
-    # The spin couples to the body's own turning twice: once in the body's energy, once in the rotor's.
+    # The coupling of spin and body rotation counts twice: in the energy of the body and in that of the rotor.
     return ca.dot(V, ca.vertcat(*_momentum(body, V, 2 * v)))
 
 
 def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return v^T M v / 2 (J): the sum over the bodies, and that of the rotors' spin."""
+    """Return v^T M v / 2 (J): the sum over the bodies, and the energy of the rotors' spin."""
     energy = ca.dot(v, sx(tree.armature) * v)
     for body, V in zip(tree.bodies, twists(tree, moves(tree, q), v), strict=True):
         energy += twice_kinetic_energy(body, V, v)
@@ -82,13 +82,13 @@ def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
 def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the centre of mass (3 x 1) of the moving links, in base axes."""
     mass = _mass(tree)
-    return ca.SX.nan(3, 1) if mass.is_zero() else _first_moment(tree, q) / mass  # nothing has no centre
+    return ca.SX.nan(3, 1) if mass.is_zero() else _first_moment(tree, q) / mass  # undefined without mass
 
 
 def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1).
 
-    Of links without any mass, the angular momentum is the same about every point.
+    If the total mass is zero, the angular momentum is the same about every point.
     """
     moved = moves(tree, q)
     h, p = ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)

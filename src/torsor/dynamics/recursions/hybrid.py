@@ -1,20 +1,21 @@
 """Hybrid dynamics: each coordinate is driven by motion (its acceleration is given) or by force (its force is given).
 
-All by force is direct dynamics; the base by force and the joints by motion is the inverse dynamics of a moving base;
-all by motion is plain inverse dynamics. Whatever is given, the equations of motion are linear in what is wanted:
+All by force is forward dynamics (Khalil calls it direct dynamics); the base by force and the joints by motion is the
+inverse dynamics of a moving base; all by motion is inverse dynamics. The equations are always linear in the unknowns:
 
     1. inverse dynamics with the unknown accelerations at zero gives the forces tau0;
     2. the unknown accelerations x solve M_ff x = tau_f - tau0_f, by elimination from the tips to the root (articulated
-       bodies, Khalil 2010, eqs. 36-54, without velocities, since step 1 has taken them up):
+       bodies, Khalil 2010, eqs. 36-54, without velocities, which step 1 includes):
 
            U = I S,  D = S^T U + Ia,  u = r - S^T p      I, p: articulated inertia and force of the body
            to the parent go  I - U U^T / D  and  p + U u / D
 
     3. and from the root to the tips  x = (u - U^T A) / D,  A <- A + S x;
-    4. coordinates driven by motion need tau0 and, on top, S^T (I A + p).
+    4. the forces of coordinates driven by motion are tau0 + S^T (I A + p).
 
 A joint with several coordinates is eliminated one coordinate at a time, which is the same as all at once. A coordinate
-that acts on several bodies (a motor on another link, joints that share it) waits for the body that carries them all.
+that acts on several bodies (a motor on another link, joints with a common coordinate) is eliminated at their common
+ancestor.
 """
 
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ class _Articulated:
 
 
 def _mirrored(matrix: ca.SX) -> ca.SX:
-    """Return a symmetric matrix whose lower triangle is its upper one, not the same numbers by other operations."""
+    """Return a symmetric matrix whose lower triangle is copied from its upper one, without further operations."""
     return ca.triu2symm(ca.triu(ca.densify(matrix)))
 
 
@@ -91,7 +92,7 @@ def _axis(S: ca.SX) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class _Pivot:
-    """What is kept of an eliminated coordinate: x = (u - U . A - sum of c x of those that are still unknown) / D."""
+    """An eliminated coordinate: x = (u - U . A - sum of c x over the coordinates that are eliminated later) / D."""
 
     index: int
     U: ca.SX
@@ -111,30 +112,30 @@ class _Step:
 class _Elimination:
     """The equations of the unknown accelerations x, as a quadratic form in them and the acceleration A of each body.
 
-    It is A^T I A / 2 + p . A + sum of x U . A + sum of D x x / 2 - sum of u x, and motion makes it least. A coordinate
-    is eliminated at the lowest body that carries everything it acts on; until then it waits, with its U carried from
-    body to body. Most act on one joint and go at once. Motors on other links, and joints that share a
-    coordinate, take the longer way.
+    The form is A^T I A / 2 + p . A + sum of x U . A + sum of D x x / 2 - sum of u x, and the motion minimises it. A
+    coordinate is eliminated at the lowest common ancestor of the bodies that it acts on; until then it is pending, and
+    its U is transformed from body to body. Most coordinates act on one joint and are eliminated there. Those of motors
+    on other links, and of several joints, are pending longer.
     """
 
     def __init__(self, tree: Tree, moved: list[Move], residual: dict[int, ca.SX], stiffness: Stiffness):
         self.tree, self.moved, self.u = tree, moved, dict(residual)
         self.inertia = [_Articulated.of(body) for body in tree.bodies]
         self.force = [ca.SX.zeros(6, 1) for _ in tree.bodies]
-        self.waiting: list[dict[int, ca.SX]] = [{} for _ in tree.bodies]  # U of the coordinates that wait at a body
+        self.waiting: list[dict[int, ca.SX]] = [{} for _ in tree.bodies]  # U of the coordinates pending at a body
         self.D: dict[int, dict[int, ca.SX]] = {k: {k: ca.SX(tree.armature[k])} for k in residual}
         for (i, j), value in stiffness.items():
             self._couple(i, j, value)
         self.ends = _ends(tree, set(residual), stiffness)
         self.done: list[list[_Pivot | _Step]] = [[] for _ in tree.bodies]
-        self.last: list[_Pivot] = []  # what ends at the ground
+        self.last: list[_Pivot] = []  # coordinates that are eliminated at the ground
 
     def _couple(self, i: int, j: int, value: ca.SX) -> None:
         for row, column in {(i, j), (j, i)}:
             self.D[row][column] = self.D[row].get(column, 0) + value
 
     def _pivot(self, k: int, U: ca.SX, waiting: dict[int, ca.SX]) -> _Pivot:
-        """Eliminate coordinate k from the equations of those that wait."""
+        """Eliminate coordinate k from the equations of the pending ones."""
         pivot = _Pivot(k, U, self.D[k].pop(k), self.u.pop(k), self.D.pop(k))
         for m, c in pivot.c.items():
             del self.D[m][k]
@@ -153,7 +154,7 @@ class _Elimination:
         self.done[j].append(pivot)
 
     def _move(self, j: int, k: int, S: ca.SX) -> None:
-        """Let coordinate k move body j: put A + S x for A."""
+        """Let coordinate k move body j: substitute A + S x for A."""
         waiting, IS = self.waiting[j], self.inertia[j].times(S)
         for m, U in waiting.items():
             self._couple(k, m, ca.dot(S, U) * (2 if m == k else 1))
@@ -193,7 +194,7 @@ class _Elimination:
             self.waiting[parent][k] = self.waiting[parent][k] + up if k in self.waiting[parent] else up
 
     def outward(self) -> tuple[dict[int, ca.SX], ca.SX]:
-        """Return the unknown accelerations, and the forces that these ask of all coordinates, root to tips."""
+        """Return the unknown accelerations, and the forces of all coordinates due to them, root to tips."""
         found: dict[int, ca.SX] = {}
 
         def solve(pivot: _Pivot, A: ca.SX) -> None:
@@ -209,7 +210,7 @@ class _Elimination:
         for j, (body, move) in enumerate(zip(self.tree.bodies, self.moved, strict=True)):
             above = acceleration[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1)
             A = ca.vertcat(move.down(above[:3]), move.down(above[3:] - skew(move.p) @ above[:3]))
-            # With the joint's own unknowns eliminated, this is the wrench that the joint passes on.
+            # With the joint's own unknowns eliminated, this is the wrench through the joint.
             wrench = self.inertia[j].times(A) + self.force[j]
             for k, U in self.waiting[j].items():
                 wrench = wrench + U * found[k]
@@ -227,7 +228,7 @@ class _Elimination:
 
 
 def _ends(tree: Tree, unknown: set[int], stiffness: Stiffness) -> dict[int, int]:
-    """Return for each unknown coordinate the lowest body that carries all it acts on, -1 for the ground."""
+    """Return for each unknown coordinate the lowest common ancestor of the bodies it acts on, -1 for the ground."""
     acts_on: dict[int, set[int]] = {k: set() for k in unknown}
     for j, body in enumerate(tree.bodies):
         for k in (*range(body.v.start, body.v.stop), *(rotor.v for rotor in body.rotors)):

@@ -1,4 +1,4 @@
-"""The outward pass, root to tips: how each body moves. Every algorithm that needs motion calls ``motions``.
+"""The outward pass, root to tips: the motion of each body. Every algorithm that needs it calls ``motions``.
 
     omega_j  = R^T omega_i + omega_J                                       (i = parent, R = iRj, p = origin of j in i)
     omega'_j = R^T omega'_i + omega'_J + (R^T omega_i) x omega_J
@@ -6,8 +6,8 @@
     a_j      = R^T (a_i + U_i p) + a_J + 2 (R^T omega_i) x v_J + omega_J x v_J
 
 with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is
-the acceleration of the origin (what an accelerometer there feels); the base starts with a_0 = -g, so that gravity is
-felt by all. Luh, Walker and Paul 1980; Khalil 2010, eqs. 18-23; U after Khalil and Kleinfinger.
+the acceleration of the origin that an accelerometer there would measure; the base has a_0 = -g, so that gravity acts on
+all bodies. Luh, Walker and Paul 1980; Khalil 2010, eqs. 18-23; U after Khalil and Kleinfinger.
 """
 
 from collections.abc import Iterator
@@ -29,16 +29,16 @@ def sx(value: Any) -> ca.SX:
 
 
 def symmetric(A: ca.SX) -> ca.SX:
-    """Return A, whose halves are equal, with one half for both: x y and y x would be two operations."""
+    """Return a symmetric A with its lower triangle copied to the upper one, which avoids computing both."""
     total: ca.SX = ca.tril2symm(ca.tril(A))
     return total
 
 
 class Move:
-    """Where a joint puts its body: constant rotation, then the joint's; and the joint's subspace there.
+    """The transform of a joint: constant rotation, then the joint's; and the joint's motion subspace S.
 
-    The two rotations are applied one after the other: a constant one is often a permutation, which costs nothing, and
-    the joint's turns two components only.
+    The two rotations are applied one after the other: the constant one is often a permutation, which takes no
+    operations, and the joint's usually changes two components only.
     """
 
     def __init__(self, body: Body, q: ca.SX):
@@ -63,7 +63,7 @@ class Move:
         return _turned(self._placement, _turned(self._joint, D))
 
     def down_twist(self, X: ca.SX) -> ca.SX:
-        """Return twists (6 rows), or their rates, as the body sees what moves with the parent."""
+        """Return twists of the parent (6 rows), or their rates, in the body's frame."""
         w, origin = X[:3, :], X[3:, :]
         return ca.vertcat(self.down(w), self.down(origin - skew(self.p) @ w))
 
@@ -87,18 +87,18 @@ class Move:
         return by_q, rate_by_q, rate_by_v
 
     def S_rates(self, rates: list[ca.SX]) -> list[ca.SX]:
-        """Return S and, where it varies, its rates (6 x nv each), as many as the joint's own velocities' rates."""
+        """Return S and, where it varies, its rates (6 x nv each), as many as there are ``rates`` of the joint."""
         if not self.varies:
             return [self.S]
         q, x = ca.SX.sym("q", self._kind.nq), [ca.SX.sym(f"x{k}", self._kind.nv) for k in range(len(rates))]
         found = [ca.vec(sx(self._kind.subspace(q, self._pitch)))]
-        for _ in rates[1:]:  # here positions are the integrals of velocities, or S would not vary
+        for _ in rates[1:]:  # where S varies, the velocities are the rates of the positions
             found.append(ca.jtimes(found[-1], ca.vertcat(q, *x[:-1]), ca.vertcat(*x)))
         here = ca.vertcat(q, *x), ca.vertcat(self._position, *rates)
         return [ca.reshape(ca.substitute(each, *here), self.S.shape) for each in found]
 
     def turning(self, wrench: ca.SX) -> ca.SX:
-        """Return the derivative of S^T wrench by the joint's positions (nv x nv), the wrench held."""
+        """Return the derivative of S^T wrench by the joint's positions (nv x nv), for a constant wrench."""
         q = ca.SX.sym("q", self._kind.nq)
         share = ca.jacobian(self._kind.subspace(q, self._pitch).T @ wrench, q)
         return ca.substitute(share, q, self._position)
@@ -112,8 +112,8 @@ class Move:
 def _turned(R: ca.SX, D: ca.SX) -> ca.SX:
     """Return R D R^T.
 
-    A turn about an axis of the frame leaves the trace and the skew part of the plane's four components as they are:
-    that takes 11 operations where the product takes 24.
+    A rotation about a coordinate axis keeps the trace and the skew-symmetric part of the four components of its plane:
+    that takes 11 operations instead of 24 for the product.
     """
     axis = _axis(R)
     if axis is None:
@@ -129,10 +129,10 @@ def _turned(R: ca.SX, D: ca.SX) -> ca.SX:
 
 
 def _axis(R: ca.SX) -> int | None:
-    """Return the axis of the frame that a rotation is about; none for any other, and for those that cost nothing."""
+    """Return the coordinate axis of a rotation; None for any other rotation and for signed permutations."""
     if R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}:
         return None
-    # A half turn about a line across the axis leaves the same entries zero, but turns the axis round.
+    # A half turn about a line orthogonal to the axis has the same zeros, but reverses the axis.
     others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
     stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
     return next((k for k in stays if R[k, k].is_one()), None)
@@ -156,7 +156,7 @@ def moves(tree: Tree, q: ca.SX) -> list[Move]:
 def motions(
     tree: Tree, moved: list[Move], v: ca.SX | None, a: ca.SX | None, gravity: ca.SX | None = None
 ) -> list[Motion]:
-    """Return the motion of each body, root to tips. No v or a means zero; gravity is felt as -g at the base."""
+    """Return the motion of each body, root to tips. No v or a means zero; with gravity, the base accelerates by -g."""
     zero = ca.SX.zeros(3, 1)
     ground = Motion(zero, zero, zero if gravity is None else -gravity, ca.SX.zeros(3, 3))
     motion: list[Motion] = []
@@ -188,7 +188,7 @@ def twists(tree: Tree, moved: list[Move], v: ca.SX) -> list[ca.SX]:
 
 
 def _outward(tree: Tree, moved: list[Move], done: list[Any], ground: Any) -> Iterator[tuple[Body, Move, Any]]:
-    """Walk from the root to the tips, giving each body with what is done for its parent."""
+    """Yield each body, root to tips, with the result of its parent."""
     for body, move in zip(tree.bodies, moved, strict=True):
         yield body, move, done[body.parent] if body.parent >= 0 else ground
 

@@ -1,22 +1,23 @@
-"""One step of the implicit midpoint rule on the positions' group: symplectic, of order 2, and stable however stiff.
+"""One step of the implicit midpoint rule on the configuration group: symplectic, of order 2, stable for any stiffness.
 
-The step goes from the positions q to chart(q, h w), with a mean rate w of the local coordinates. Its action is h times
-the Lagrangian L in the middle, at u = h w / 2, where the velocity is v(u, w). Varying both ends of each step (Marsden
-and West 2001; on groups, Kobilarov and Marsden 2011) gives with
+The step goes from the positions q to chart(q, h w), with a mean rate w of the local coordinates. Its discrete action is
+h times the Lagrangian L at the midpoint u = h w / 2, where the velocity is v(u, w). Variation of both ends of each step
+(Marsden and West 2001; on groups, Kobilarov and Marsden 2011) gives with
 
-    mu = M v,  Q = dL/dq + F          the momentum, and the forces known and unknown to L, in the middle
+    mu = M v,  Q = dL/dq + F          the momentum, and all forces (those of L and others F), at the midpoint
     e = v_w^T (mu + h/2 Q) + h/2 v_u^T mu
     mu1 = B(h w)^T e                                     the momentum at the end
-    mu0 = C(h w)^T mu1 - h C(u)^T Q                      that at the start, which is solved for w
+    mu0 = C(h w)^T mu1 - h C(u)^T Q                      the momentum at the start: solved for w
 
-where B(u) turns velocities into rates of u (``chart_rate``), and C(u) carries a velocity of the start to the point u
-(``chart_carry``). With no Q the momentum at the end is that at the start seen from there: what floats keeps it to
-rounding, whatever the step. w is improved by Newton's method with the matrix M + h^2/4 K + h/2 D, K and D the slopes of
-springs, dampers and friction: the elimination of ``hybrid`` solves it. Forces from outside that depend on the state
-have slopes too, and then the matrix is full. Where the equations are not solved in the end there is NaN for a result.
+where B(u) maps velocities to rates of u (``chart_rate``), and C(u) transforms a velocity at the start to the point u
+(``chart_carry``). Without Q the momentum at the end is that at the start in another frame: the momentum of a floating
+robot is conserved to rounding for any step. w is found by Newton's method with the matrix M + h^2/4 K + h/2 D, where K
+and D are the Jacobians of springs, dampers and friction; the elimination of ``hybrid`` solves it. Other forces that
+depend on the state have Jacobians too, and then the matrix is full. If Newton's method does not converge, the
+velocities are NaN.
 
-Loops push at both ends of the step: at the start along A^T with multipliers that close them at the end, phi(q1) = 0,
-and at the end with others that let nothing open, A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). That is
+Loops exert impulses at both ends of the step: at the start along A^T, with multipliers that close them at the end,
+phi(q1) = 0, and at the end with others so that A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). This is
 variational too: energy does not drift.
 """
 
@@ -42,19 +43,19 @@ __all__ = ["midpoint_step"]
 
 Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
 
-# The error shrinks by about the change of the mass matrix within a step each time, which leaves rounding alone. Steep
-# friction takes longer: first with the slopes of chords, which always come nearer, then with those of tangents.
+# Each iteration reduces the error by about the relative change of the mass matrix within a step, down to rounding.
+# Steep friction takes longer: first with secants from rest (chords), which always converge, then with tangents.
 EVALUATIONS, EVALUATIONS_WITH_FRICTION, CHORDS = 7, 16, 8
-# How much of the momenta and impulses the equations may be off.
+# Residual of the equations relative to momenta and impulses.
 CONVERGED = 1e-6
 
 
 def midpoint_step(
     tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, choice: ClosureChoice | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches in the middle.
+    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches at the midpoint.
 
-    With the equations of ``choice`` q has closed loops; v becomes that of closed loops by ``closed_state``.
+    With ``choice``, q has closed loops; v has to be projected by ``closed_state``.
     """
     if not tree.nv:
         return q, v
@@ -64,7 +65,7 @@ def midpoint_step(
     rubbing = {k for each in tree.passives if each.coulomb for k in each.v}
     evaluations = EVALUATIONS_WITH_FRICTION if rubbing else EVALUATIONS
     outer = _outer_slopes(tree, near, v, forces)
-    # Friction grows ever more slowly with speed: Newton's method climbs it from rest, and falls over it from above.
+    # Friction is concave in the speed: Newton's method converges from rest, and may overshoot from higher speeds.
     w = ca.vertcat(*(ca.SX(0) if k in rubbing else v[k] for k in range(tree.nv)))
     mu1, off, scale = mu0, mu0, mu0
     loops = None if choice is None else _Loops(tree, q, v, h, choice)
@@ -101,7 +102,7 @@ def midpoint_step(
 
 
 class _Loops:
-    """What loops add to the equations of the step: a push at its start, so that they are closed at its end."""
+    """The loops in the equations of the step: an impulse at its start that closes them at its end."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, choice: ClosureChoice):
         self.tree, self.q, self.h, self.rows = tree, q, h, list(choice.rows)
@@ -109,19 +110,19 @@ class _Loops:
         self.multipliers = ca.SX.zeros(len(self.rows), 1)
         u = ca.SX.sym("u", tree.nv)
         by_u = ca.jacobian(closure_error(tree, chart(tree, q, u))[self.rows], u)
-        self.slope = h * ca.substitute(by_u, u, h * v)  # of the errors at the end by w, where the end is about to be
+        self.slope = h * ca.substitute(by_u, u, h * v)  # derivative by w of the closure error at the expected end
 
     @property
     def push(self) -> ca.SX:
-        """The momentum (nv x 1) that the loops give at the start."""
+        """The impulse (nv x 1) of the loops at the start."""
         return self.A_T @ self.multipliers
 
     def error(self, w: ca.SX) -> ca.SX:
-        """Return what the loops are open by after a step with the mean rate w."""
+        """Return the closure error after a step with the mean rate w."""
         return closure_error(self.tree, chart(self.tree, self.q, self.h * w))[self.rows]
 
     def closing(self, w: ca.SX, change: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
-        """Return the change of w that also closes the loops, from the one that does not, and remember the push."""
+        """Return the change of w that also closes the loops, from the unconstrained one, and update the multipliers."""
         X = ca.horzcat(*(solve(column) for column in ca.horzsplit(self.A_T)))
         more = -Columns(self.slope @ X).solve(self.error(w) + self.slope @ change)
         self.multipliers = self.multipliers + more
@@ -129,7 +130,7 @@ class _Loops:
 
 
 def _outer_slopes(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
-    """Return minus the derivatives by q and by v of the forces from outside, or None if they do not depend on them."""
+    """Return minus the derivatives of tau and external wrenches by q and v, or None if they do not depend on them."""
     here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
     moved = chart(tree, here, s)
     tau, external = forces(moved, x)
@@ -143,7 +144,7 @@ def _outer_slopes(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX
 
 
 def _lagrangian_force(tree: Tree) -> ca.Function:
-    """Return (q, v) -> dL/dq (nv x 1) at constant v, along the local coordinates about q; springs are left to F."""
+    """Return (q, v) -> dL/dq (nv x 1) at constant v, along the local coordinates about q; springs belong to F."""
     q, v, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
     moved = chart(tree, q, s)
     slope = ca.gradient(kinetic_energy(tree, moved, v) - gravity_energy(tree, moved), s)

@@ -1,10 +1,10 @@
-"""The inward pass, tips to root: what forces the motion takes. Inverse dynamics and joint reactions are both it.
+"""The inward pass, tips to root: the wrenches and forces of a motion, for inverse dynamics and joint reactions.
 
     f_j = m a + U ms          - external force  + sum over children of R f_k
     n_j = axial(U Sigma) + ms x a - external moment + sum over children of (R n_k + p x R f_k)
     tau_j = S^T (n_j, f_j) + Ia a + springs(q) + friction(v)
 
-A rotor on body j adds the rate of its spin momentum to n_j, and to the force of its own coordinate h . omega'_j.
+A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate.
 f_j, n_j is the wrench of the parent on body j at its origin. Khalil 2010, eqs. 24-27; the pseudo-inertia (m, ms,
 Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
 """
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
-    """Return (n, f) about the body's origin that its motion takes: Newton's and Euler's equations, and its rotors.
+    """Return the inertial wrench (n, f) of a body about its origin, by Newton's and Euler's equations, with its rotors.
 
     A rotor adds the rate of its spin momentum h a + (w x h) v with v and a of its coordinate (Hua et al. 2022, eq. 25).
     """
@@ -79,7 +79,7 @@ def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
 
 
 def _project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], motion: list[Motion]) -> ca.SX:
-    """Return S^T (n, f) for each coordinate, and h . omega' of its rotors: what the motion of the bodies asks of it."""
+    """Return the forces S^T (n, f) of each coordinate, plus h . omega' of its rotors."""
 
     def shares() -> Iterator[tuple[int, ca.SX]]:
         for body, move, (n, f), m in zip(tree.bodies, moved, wrench, motion, strict=True):
@@ -92,19 +92,19 @@ def _project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], m
 
 
 def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: ca.SX | None = None) -> ca.SX:
-    """Return what moving the bodies asks of the coordinates, gravity included; no v or a means zero."""
+    """Return the forces of the motion of the bodies (nv x 1), gravity included; no v or a means zero."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     return _project(tree, moved, wrenches(tree, moved, motion, v, a, external), motion)
 
 
 def inertial_force(tree: Tree, q: ca.SX, a: ca.SX) -> ca.SX:
-    """Return M(q) a (nv x 1): for a velocity in place of a, the momenta of the coordinates."""
+    """Return M(q) a (nv x 1); with a velocity instead of a, the generalised momentum."""
     return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + sx(tree.armature) * a
 
 
 def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
-    """Return J^T external (nv x 1): what wrenches on the links do to the coordinates."""
+    """Return J^T external (nv x 1), the generalised forces of wrenches on the links."""
     return -_forces(replace(tree, gravity=np.zeros(3)), q, None, None, external)
 
 
@@ -114,7 +114,7 @@ def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX |
 
 
 def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None) -> ca.SX:
-    """Return what each parent exerts on its link, at the link's origin in its axes (L x 6)."""
+    """Return the wrench of each parent on its link, at the link's origin in its axes (L x 6)."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     wrench = wrenches(tree, moved, motion, v, a, external)
@@ -123,10 +123,10 @@ def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | N
 
 
 def bias_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return tau without acceleration: C(q, v) v + g(q) + springs and friction."""
+    """Return tau for zero acceleration: C(q, v) v + g(q) + springs and friction (nv x 1)."""
     return _forces(tree, q, v, None) + passive_force(tree, q, v)
 
 
 def gravity_force(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return what gravity takes: g(q)."""
+    """Return g(q) (nv x 1), the forces that balance gravity."""
     return _forces(tree, q, None, None)

@@ -1,7 +1,8 @@
-"""Springs, dampers and friction: forces along the coordinates that no recursion is needed for.
+"""Springs, dampers and friction: forces along the coordinates, without a recursion.
 
-Each acts along x, a sum of shares c of coordinates (one for a joint; motor minus joint for an elastic joint), with the
-force F = K(x) x + D x' + Fs sign(x'), or Fs tanh(x' / smooth), and takes c F of each of its coordinates.
+Each acts along x, a linear combination of coordinates with coefficients c (one for a joint; motor minus joint for an
+elastic joint), with the force F = K(x) x + D x' + Fs sign(x'), or Fs tanh(x' / smooth), and adds c F to each
+coordinate.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ __all__ = ["curvatures", "friction_force", "gather", "passive_force", "slopes", 
 
 
 def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
-    """Return generalised forces (nv x 1) from shares of coordinates."""
+    """Return the sum (nv x 1) of generalised forces, given as (coordinate, force)."""
     tau: list[ca.SX] = [ca.SX.zeros(1, 1)] * nv
     for index, force in forces:
         tau[index] = tau[index] + force
@@ -23,7 +24,7 @@ def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
 
 
 def _acts(strength: float | str | ca.SX) -> bool:
-    """Whether a stiffness, a damping or a friction is there at all; one that is an input is."""
+    """Whether a stiffness, a damping or a friction is not zero; an input counts as not zero."""
     return isinstance(strength, ca.SX) or bool(strength)
 
 
@@ -41,7 +42,7 @@ def _shared(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca.SX:
 
 
 def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
-    """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v: what friction and the dampers of springs take."""
+    """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v, of friction and of the dampers of springs."""
     rubbing = (each for each in tree.passives if _acts(each.coulomb) or _acts(each.damping))
     return _shared(tree, ((each, _friction(each, _along(each, each.v, v))) for each in rubbing))
 
@@ -62,7 +63,7 @@ def _spring(passive: Passive, x: ca.SX) -> ca.SX:
 
 
 def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
-    """Return the slope of friction by its rate: that of the tangent, or that of the chord from rest."""
+    """Return the slope of friction over its rate: that of the tangent, or that of the chord from rest."""
     if not passive.smooth:
         return ca.SX(passive.damping)
     s = rate / passive.smooth
@@ -75,7 +76,7 @@ def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
 def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
     """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices.
 
-    ``chord`` takes for friction the slope of the line from rest, which is never too small.
+    With ``chord``, the slope of friction is that of the line from rest, which is never too small.
     """
     x = ca.SX.sym("x")
     found: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
@@ -92,7 +93,7 @@ def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[in
 
 
 def curvatures(tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
-    """Give the second derivatives (by q, by v) of weight . passive forces: shares of entries of symmetric matrices."""
+    """Yield the second derivatives (by q, by v) of weight . passive forces: summands of symmetric matrices."""
     x = ca.SX.sym("x")
     for each in tree.passives:
         laws = _spring(each, x), _friction(each, x)
@@ -107,7 +108,7 @@ def curvatures(tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX) -> Iterator[tuple[
 
 
 def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return what springs, dampers and friction ask of each coordinate (nv x 1)."""
+    """Return the part of tau that balances springs, dampers and friction (nv x 1)."""
     return spring_force(tree, q) + friction_force(tree, v)
 
 

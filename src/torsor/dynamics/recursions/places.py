@@ -1,8 +1,8 @@
-"""Where links and frames are and how they move: poses, velocities, accelerations, Jacobians and their rates.
+"""Kinematics of links and frames: poses, velocities, accelerations, Jacobians and their rates.
 
-A place is a pose in the axes of a link. Seen from it, in its own axes at its origin, joint k above it contributes the
-column Ad S_k of the Jacobian, found while walking from the place up to the root; the rate of that column is
--ad(V) Ad S_k + Ad S'_k, with V the twist of the place against body k, which is the sum of the columns passed so far.
+A place is a pose in the axes of a link. In the axes of the place at its origin, joint k above it has the column Ad S_k
+of the Jacobian, computed from the place up to the root; the rate of that column is -ad(V) Ad S_k + Ad S'_k, with V the
+twist of the place relative to body k, which is the sum of the columns so far times their rates.
 """
 
 import casadi as ca
@@ -37,7 +37,7 @@ def place_in_body(tree: Tree, place: Place) -> tuple[ca.SX, ca.SX]:
 
 
 def links(tree: Tree) -> list[Place]:
-    """Return the frames of the links themselves."""
+    """Return the frames of the links as places."""
     return [Place(i, np.eye(4)) for i in range(len(tree.bodies))]
 
 
@@ -54,7 +54,7 @@ def _poses(tree: Tree, q: ca.SX, places: list[Place]) -> ca.SX:
 
 
 def poses(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return the poses of the links in base axes, 4 x 4 each, below one another (4 L x 4)."""
+    """Return the poses of the links in base axes, stacked (4 L x 4)."""
     return _poses(tree, q, links(tree))
 
 
@@ -97,12 +97,12 @@ def _accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, places: list[Place]
 
 
 def accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return (omega', acceleration of the origin) of each link in its own axes, gravity not felt (L x 6)."""
+    """Return (omega', acceleration of the origin) of each link in its own axes, without gravity (L x 6)."""
     return _accelerations(tree, q, v, a, links(tree))
 
 
 def acceleration(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place) -> ca.SX:
-    """Return (omega', acceleration of the origin) of a place in its own axes, gravity not felt (6 x 1)."""
+    """Return (omega', acceleration of the origin) of a place in its own axes, without gravity (6 x 1)."""
     return _accelerations(tree, q, v, a, [place]).T
 
 

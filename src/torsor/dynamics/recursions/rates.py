@@ -1,12 +1,12 @@
-"""Rates of the forces, of any order: the recursion of inverse dynamics over components and their rates in time.
+"""Rates of the forces, of any order: the recursion of inverse dynamics over components and their time derivatives.
 
-Every x comes as a jet x, x', x'', ... of its components, so that products obey Leibniz' rule. What passes a joint turns
-with it: with w_J the joint's own angular velocity, seen from the child,
+Every x is a jet x, x', x'', ... of its components, so that products obey Leibniz' rule. Between the frames of a joint,
+with w_J the joint's own angular velocity in the axes of the child, the rates are
 
     down:  (R^T x)' = R^T x' - w_J x (R^T x)              up:  (R x)' = R (x' + w_J x x)
 
-and all else is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. A
-body's wrench and its rate then cost the same. Order 1 is Guarino Lo Bianco 2009, eqs. 3-21, for trees and every
+and the rest is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. The
+wrench of a body and its rate then cost the same. Order 1 is Guarino Lo Bianco 2009, eqs. 3-21, for trees and every
 kind of joint, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself.
 """
 
@@ -41,8 +41,9 @@ def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[A
 class _U:
     """A rate of U = [w'] + [w][w].
 
-    The diagonal of [w][w] has every product twice in its rates. It is kept apart, halved, and the two goes to what U is
-    applied to: constants, but for the way of a sliding joint.
+    In the rates of the diagonal of [w][w] every product occurs twice. The diagonal is kept apart and halved, and the
+    factor 2 is applied to the vectors that U multiplies: these are constants, except the displacement of a prismatic
+    joint.
     """
 
     def __init__(self, w: Jet, m: int):
@@ -50,7 +51,7 @@ class _U:
         self._rest, self._diagonal = skew(w[m + 1]), ca.SX.zeros(3, 3)
         for k in range(m // 2 + 1):
             both = skew(w[k]) @ skew(w[m - k])
-            mirrored = 2 * k != m  # with k and m - k exchanged it comes once more
+            mirrored = 2 * k != m  # the term with k and m - k exchanged is its mirror image
             whole = symmetric(both + both.T if mirrored else both)
             self._rest += comb(m, k) * (whole - ca.diag(ca.diag(whole)))
             self._diagonal += comb(m, k) // (1 if mirrored else self._times) * ca.diag(ca.diag(both))
@@ -66,15 +67,15 @@ class _U:
 
 
 class _Turning:
-    """A joint that turns: jets pass it up and down."""
+    """The transform of jets through a joint, up and down."""
 
     def __init__(self, move: Move, w: Jet):
         self.move, self.w = move, w
-        # As the parent sees it, w_J has other rates from the second on.
+        # In the axes of the parent, w_J has other rates from the second on.
         self._seen = w[:1] + self._carried(w[1:]) if len(w) > 1 else w
 
     def _carried(self, jet: Jet) -> Jet:
-        """Return x, x' + w_J x x, ...: the rates that the parent sees, in the child's axes."""
+        """Return x, x' + w_J x x, ...: the rates relative to the parent, in the child's axes."""
         found, rates = jet[:1], jet
         while len(rates) > 1:
             rates = [rates[m + 1] + _product(cross, self.w, rates, m) for m in range(len(rates) - 1)]
@@ -87,14 +88,14 @@ class _Turning:
 
     def down(self, jet: Jet) -> Jet:
         """Return components in the child's axes."""
-        # levels[l][m]: the m-th rate that the parent sees of the l-th rate that the child sees.
+        # levels[l][m]: the m-th rate relative to the parent of the l-th rate relative to the child.
         levels = [[self.move.down(x) for x in jet]]
         for level in range(1, len(jet)):
             levels.append([self._step(levels, level, m) for m in range(len(jet) - level)])
         return [rates[0] for rates in levels]
 
     def _step(self, levels: list[Jet], level: int, m: int) -> ca.SX:
-        """Return one rate more as the child sees it: x' - w_J x x, the vectors gathered before they are crossed."""
+        """Return one more rate relative to the child, x' - w_J x x; vectors are summed before the cross product."""
         total = m + level
         found = levels[0][total]
         for k in range(total):
@@ -105,7 +106,7 @@ class _Turning:
 
 
 class _Recursion:
-    """Out to the tips and back; ``rates`` are v, a and what follows: two more than the order."""
+    """The outward and inward recursion; ``rates`` are v, a, j, ...: two more than the order."""
 
     def __init__(self, tree: Tree, q: ca.SX, rates: Sequence[ca.SX]):
         self.tree, self.moved, self.rates = tree, moves(tree, q), rates
@@ -163,7 +164,7 @@ class _Recursion:
         return wrench
 
     def _inertial(self, i: int, body: Body) -> tuple[Jet, Jet]:
-        """Return the jets of what the motion of a body takes, rotors included."""
+        """Return the jets of the inertial wrench of a body, rotors included."""
         Sigma, ms, mass = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
         n = [self.U[i][m].moment(Sigma) + cross(ms, self.a[i][m]) for m in self.orders]
         f = [mass * self.a[i][m] + self.U[i][m] @ ms for m in self.orders]
@@ -174,7 +175,7 @@ class _Recursion:
         return n, f
 
     def forces(self, wrench: list[tuple[Jet, Jet]]) -> list[ca.SX]:
-        """Return the jet of what the motion of the bodies asks of the coordinates, each nv x 1."""
+        """Return the jet of the forces of the motion of the bodies, each nv x 1."""
         found = []
         for m in self.orders:
             shares: list[tuple[int, ca.SX]] = []
@@ -189,7 +190,7 @@ class _Recursion:
 
 
 def _passive_rates(tree: Tree, q: ca.SX, rates: Sequence[ca.SX]) -> list[ca.SX]:
-    """Return the jet of what springs, dampers and friction ask of the coordinates."""
+    """Return the jet of the forces of springs, dampers and friction."""
     springs = (each for each in tree.passives if each.q)
     places = {k: v for each in springs for k, v in zip(each.q, each.v, strict=True)}
     x, y = ca.SX.sym("x", tree.nq), [ca.SX.sym(f"y{k}", tree.nv) for k in range(len(rates))]
@@ -219,7 +220,7 @@ def force_rate(
     external_rate: ca.SX | None = None,
     **higher: ca.SX,
 ) -> tuple[ca.SX, ...]:
-    """Return tau and its rates (nv x 1 each): one more with each rate of a that is given, j and those in ``higher``.
+    """Return tau and its rates (nv x 1 each): one for each given rate of a, which are j and those in ``higher``.
 
     ``external_rate`` are the rates of the components of ``external`` in the links' axes.
     """
@@ -253,7 +254,7 @@ def joint_wrench_rates(
 
 
 def _jerks(tree: Tree, q: ca.SX, rates: list[ca.SX], places: list[Place]) -> ca.SX:
-    # The rate of a vector x, seen from the base, has the components x' + w x x in axes that turn with w.
+    # The rate of a vector x relative to the base has the components x' + w x x in axes that rotate with w.
     recursion = _Recursion(replace(tree, gravity=np.zeros(3)), q, rates)
     rows = [ca.SX.zeros(0, 6)]
     for place in places:

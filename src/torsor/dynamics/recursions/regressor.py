@@ -1,10 +1,10 @@
-"""Inverse dynamics and energy as matrices of the motion times the parameters of the robot, in which they are linear.
+"""Regressors: inverse dynamics, energy and power are linear in the parameters; these are the matrices.
 
-A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. What each of them takes at one is
-a wrench, a column of Newton's and Euler's equations, and climbs to the joints above like any other. Rotor inertias and
-friction have a column each. Springs and motors are not among the parameters: what they take comes on top. Khalil 2010,
-section 3; Khalil and Dombre 2002. The energy of what a parameter is at one is its column of the energy regressor
-(Gautier and Khalil 1988), and force times velocity that of the power.
+A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. The wrench of each parameter at
+unit value is a column of Newton's and Euler's equations, and is transformed to the joints above like any other. Rotor
+inertias and friction have a column each. Springs and motors are not among the parameters; their forces are added.
+Khalil 2010, section 3; Khalil and Dombre 2002. The energy of each parameter at unit value is its column of the energy
+regressor (Gautier and Khalil 1988), and force times velocity that of the power regressor.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def units() -> list[Array]:
-    """Return the pseudo-inertia (4 x 4) of each inertial parameter at one, in the link's axes."""
+    """Return the pseudo-inertia (4 x 4) of each inertial parameter at unit value, in the link's axes."""
     bases = []
     for k in range(10):
         P = np.zeros((4, 4))
@@ -59,12 +59,12 @@ def units() -> list[Array]:
 
 
 def _parts(body: Body) -> Iterator[Array]:
-    """Give the pseudo-inertia (4 x 4) of each inertial parameter of a body's link at one, in the body's axes."""
+    """Yield the pseudo-inertia (4 x 4) of each inertial parameter of a link at unit value, in the body's axes."""
     return (move_pseudo_inertia(body.link, unit) for unit in units())
 
 
 def _link_columns(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
-    """Return the wrenches (n, f), 3 x 10 each, that the inertial parameters of a body's link take at one."""
+    """Return the inertial wrenches (n, f), 3 x 10 each, of the inertial parameters of a link at unit value."""
     columns = []
     for P in _parts(body):
         Sigma, ms, m = sx(P[:3, :3]), sx(P[:3, 3]), sx(P[3, 3])
@@ -73,7 +73,7 @@ def _link_columns(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
 
 
 def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return Y (nv x p) with tau = Y pi, pi as in ``parameters``; what springs and motors take is not in it."""
+    """Return Y (nv x p) with tau = Y pi, pi as in ``parameters``, without the forces of springs and motors."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     blocks: list[ca.SX] = []
@@ -89,12 +89,12 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 
 
 def power_regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return y (p x 1) with v . tau = y . pi: the rate of the energy and what friction takes, in W."""
+    """Return y (p x 1) with v . tau = y . pi: the rate of the energy plus the dissipation of friction, in W."""
     return regressor(tree, q, v, a).T @ v
 
 
 def energy_regressor(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return h (p x 1) with kinetic energy + energy in gravity = h . pi, in J; friction has none."""
+    """Return h (p x 1) with kinetic energy + gravity energy = h . pi, in J; zero for friction."""
     moved = moves(tree, q)
     columns: list[ca.SX] = []
     for body, V, pose in zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True):
@@ -113,7 +113,7 @@ def _column(nv: int, shares: dict[int, ca.SX]) -> ca.SX:
 
 
 def _joint_columns(tree: Tree, v: ca.SX, a: ca.SX) -> Iterator[ca.SX]:
-    """Give the columns of rotor inertia, Coulomb and viscous friction of each velocity of each joint."""
+    """Yield the columns of rotor inertia, Coulomb and viscous friction of each velocity of each joint."""
     for body in tree.bodies:
         rate, acceleration, smooth = body.rate(v), body.rate(a), body.joint.smooth
         for k, index in enumerate(range(body.v.start, body.v.stop)):
@@ -140,7 +140,7 @@ def parameters(mechanism: Mechanism) -> Array:
 
 
 def parameter_count(mechanism: Mechanism) -> int:
-    """Return how many parameters there are."""
+    """Return the number of parameters."""
     return len(INERTIAL) * len(mechanism.links) + 3 * sum(joint.nv for joint in mechanism.joints)
 
 

@@ -1,20 +1,21 @@
-"""Changes of the parameters that change no force, by rule: Khalil's regrouping of inertial parameters.
+"""Changes of the parameters that do not change any force: Khalil's rules for regrouping inertial parameters.
 
-Between a link and its parent: what a joint cannot tell from inertia of the parent (``invisible`` of its kind) may be on
-either. Near the base there is more, since links there do not move in all ways. With u the only direction that a link
-turns about, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in its joint frame:
+Inertia of a link that is equivalent to inertia of its parent (``invisible`` of the kind of joint) can be moved to the
+parent. Near the base there are more rules, since links there have restricted motions. With u the only direction about
+which a link rotates, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in its joint frame:
 
-- a link that never turns shows its mass only;
-- one that turns about u only shows, of its inertia, J_uu = tr(Sigma) - Sigma_uu alone, and nothing of ms along u;
-- one that slides along u, after turns about u only, shares ms with its parent;
-- one that turns about one line that stays where it is, upright in gravity, does not show ms;
-- a rotor shows as its own link's inertia about the joint's axis does, where all turns before are about one direction
-  across that axis; and as the link's mass does, where nothing before moves and gravity does not pull along the joint;
-- where nothing before turns, three equal rotors of a ball joint show as the inertia of a ball;
-- joints of one coordinate share rotor inertia and friction.
+- of a link that never rotates only the mass is identifiable;
+- of one that rotates about u only, of its inertia only J_uu = tr(Sigma) - Sigma_uu is, and of ms not the part along u;
+- of one that slides along u, after rotations about u only, ms can be moved to its parent;
+- of one that rotates about one fixed line, parallel to gravity, ms is not identifiable;
+- a rotor inertia is equivalent to inertia of its own link about the joint's axis if all rotations before are about one
+  direction orthogonal to that axis; and to mass of the link if no joint is before it and gravity has no component along
+  the joint;
+- if no joint before rotates, three equal rotors of a ball joint are equivalent to the inertia of a ball;
+- rotor inertia and friction of joints of one coordinate can be added.
 
 Khalil 2010, section 3; Khalil and Bennis 1995; Gautier and Khalil 1990. The rules hold for every robot. They are
-complete for usual ones: ``base_parameters`` compares them with numbers.
+complete for usual ones: ``base_parameters`` checks them by a numerical rank.
 """
 
 from collections.abc import Iterator
@@ -32,15 +33,16 @@ __all__ = ["regroupings"]
 
 Array = NDArray[np.float64]
 
-PARALLEL = 1e-9  # sine of an angle that is rounding
+PARALLEL = 1e-9  # sine of an angle that counts as zero
 
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """How a body can move: the directions that the joints from the base to it turn and slide along, at rest.
+    """The possible motions of a body: axes of rotation and translation of the joints from the base to it, at rest.
 
-    ``turns`` and ``slides`` (3 x any) are in base axes, those of its own joint apart from those ``before``; ``points``
-    (3 x any) are the places of the joints on the path that turn, ``pose`` (4 x 4) is the body's own.
+    ``turns`` and ``slides`` (3 x any) are those of its own joint in base axes, ``..._before`` those of the joints
+    before it; ``points`` (3 x any) are the origins of the rotating joints on the path, ``pose`` (4 x 4) is that of the
+    body.
     """
 
     pose: Array
@@ -52,13 +54,13 @@ class _Way:
 
     @cached_property
     def u(self) -> Array | None:
-        """The one direction that the body turns about, in base axes, or None if there is none or more than one."""
+        """The only direction of rotation of the body, in base axes, or None if there is none or more than one."""
         directions = np.column_stack([self.turns_before, self.turns])
         return _common(directions)
 
 
 def _common(directions: Array) -> Array | None:
-    """Return the unit vector along all directions (3 x any), or None where there is none."""
+    """Return the unit vector to which all directions (3 x any) are parallel, or None if there is none."""
     lengths = np.linalg.norm(directions, axis=0)
     if not lengths.size:
         return None
@@ -67,13 +69,13 @@ def _common(directions: Array) -> Array | None:
 
 
 def _along(u: Array, vectors: Array) -> bool:
-    """Return whether all vectors (3 x any) are along u, or zero."""
+    """Return whether all vectors (3 x any) are parallel to u, or zero."""
     across = np.linalg.norm(np.cross(u, vectors.T), axis=-1)
     return bool((across <= PARALLEL * np.maximum(np.linalg.norm(vectors, axis=0), 1e-3)).all())
 
 
 class _Row:
-    """Makes changes of parameters (p,): of the inertia of a body's link, and of what drives a joint."""
+    """Makes changes of parameters (p,): of the inertia of a link, and of rotor inertia and friction of a joint."""
 
     def __init__(self, tree: Tree):
         self.tree = tree
@@ -87,14 +89,14 @@ class _Row:
         return row
 
     def drive(self, i: int, k: int, what: int = 0) -> Array:
-        """Return the change by one of rotor inertia (0), Coulomb (1) or viscous friction (2) of a joint's velocity."""
+        """Return a unit change of rotor inertia (0), Coulomb (1) or viscous friction (2) of a joint's velocity."""
         row = np.zeros(self.starts[-1])
         row[self.starts[i] + 3 * k + what] = 1.0
         return row
 
 
 def regroupings(tree: Tree) -> Array:
-    """Return changes of the parameters (r x p), as in ``regressor.parameters``, none of which changes a force."""
+    """Return changes of the parameters (r x p), ordered as in ``regressor.parameters``, that change no force."""
     row, ways = _Row(tree), _ways(tree)
     found = [row.link(i, P) for i, way in enumerate(ways) for P in _not_shown(way, tree.gravity)]
     found += _shared_with_parents(tree, row, ways)
@@ -104,7 +106,7 @@ def regroupings(tree: Tree) -> Array:
 
 
 def _ways(tree: Tree) -> list[_Way]:
-    """Return how each body can move, root to tips."""
+    """Return the possible motions of each body, root to tips."""
     ways: list[_Way] = []
     none = np.zeros((3, 0))
     for body in tree.bodies:
@@ -140,14 +142,14 @@ def _first(ms: Array) -> Array:
 
 
 def _axes(way: _Way, u: Array) -> Array:
-    """Return axes (3 x 3), seen from the body, whose third is u."""
+    """Return axes (3 x 3), in those of the body, whose third is u."""
     return axis_frame(way.pose[:3, :3].T @ u)
 
 
 def _not_shown(way: _Way, gravity: Array) -> Iterator[Array]:
-    """Give what a body's motion does not show at all of its pseudo-inertia, in its own axes."""
+    """Yield the changes of a body's pseudo-inertia, in its own axes, that have no effect on any force."""
     if not way.turns_before.size and not way.turns.size:
-        yield from (P for P in units() if P[3, 3] == 0)  # whatever is not the mass
+        yield from (P for P in units() if P[3, 3] == 0)  # all but the mass
         return
     u = way.u
     if u is None:
@@ -167,7 +169,7 @@ def _not_shown(way: _Way, gravity: Array) -> Iterator[Array]:
 
 
 def _shared_with_parents(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]:
-    """Return what may be on a link or on its parent."""
+    """Return the changes that move inertia between a link and its parent."""
     found = []
     for i, (body, way) in enumerate(zip(tree.bodies, ways, strict=True)):
         parts = [body.joint.kind.invisible(P) for P in units()]
@@ -182,11 +184,11 @@ def _shared_with_parents(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]
 
 
 def _rotors(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]:
-    """Return the rotor inertias that may as well be inertia of the joint's own link, or its mass."""
+    """Return the changes that move inertia between a rotor and the joint's own link."""
     found = []
     for i, (body, way) in enumerate(zip(tree.bodies, ways, strict=True)):
         S = np.array(body.joint.kind.subspace(body.joint.kind.neutral, body.joint.pitch), dtype=float)
-        if way.turns.shape[1] > 1:  # the link has gyroscopic forces, a rotor none: only a ball is like three of them
+        if way.turns.shape[1] > 1:  # of several rotors, only three equal ones are equivalent to a link, a ball
             if not way.turns_before.size:
                 rotors = sum(row.drive(i, int(k)) for k in np.flatnonzero(S[:3].any(axis=0)))
                 found.append(row.link(i, _second(np.eye(3), np.eye(3) / 2)) - rotors)
@@ -205,7 +207,7 @@ def _rotors(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]:
 
 
 def _of_one_coordinate(tree: Tree, row: _Row) -> list[Array]:
-    """Return the rotor inertia and friction of joints that follow others as that of the leading joints."""
+    """Return the changes that move rotor inertia and friction from following joints to their leaders."""
     leaders = {body.v.start: i for i, body in reversed(list(enumerate(tree.bodies)))}
     found = []
     for i, body in enumerate(tree.bodies):

@@ -1,4 +1,4 @@
-"""A short name for a mechanism's dynamics: equal names, equal functions."""
+"""The fingerprint of a mechanism: equal fingerprints mean equal traced functions."""
 
 import hashlib
 from dataclasses import fields
@@ -13,9 +13,9 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(mechanism: Mechanism, *more: object) -> str:
-    """Return a hash of all that the traced functions of a mechanism depend on, and of ``more`` (by its repr).
+    """Return a hash of everything that the traced functions of a mechanism depend on, and of ``more`` (by its repr).
 
-    The source that traces them is part of it: another version of Torsor must not find what this one kept.
+    The source code that traces them is included, so that another version of Torsor does not use cached functions.
     """
     digest = hashlib.sha256(source_hash("spatial", "mechanism", "dynamics").encode())
     digest.update(repr((mechanism.parents, mechanism.coordinates, more)).encode())
@@ -23,7 +23,7 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         numbers = (joint.pitch, joint.ratio, joint.offset, joint.smooth, link.mass)
         digest.update(f"{joint.type} {joint.follows} {numbers!r} {joint.spring!r}".encode())
-        if joint.motor is not None:  # names do not matter: the carrier is known by its place
+        if joint.motor is not None:  # by index, not by name
             carrier = mechanism.places[joint.motor.carrier].link
             parts = {each.name: getattr(joint.motor, each.name) for each in fields(joint.motor) if each.compare}
             parts |= {"carrier": carrier, "axis": joint.motor.axis.tolist()}
@@ -37,7 +37,7 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
 
 
 def _ends(mechanism: Mechanism, loop: Closure) -> object:
-    """Return all that a loop is, by places and indices instead of names."""
+    """Return the content of a loop, with places and indices instead of names."""
     if isinstance(loop, Coupling):
         return [(mechanism.position_names.index(name), c) for name, c in loop.shares.items()], loop.offset
     places = (mechanism.place(end) for end in (loop.a, loop.b))

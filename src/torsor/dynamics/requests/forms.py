@@ -1,7 +1,7 @@
-"""The forms of a traced function: derivatives along directions, pulled back, or all of them, by CasADi's own rules.
+"""The forms of a traced function: values, Jacobian-vector and vector-Jacobian products, and Jacobians, by CasADi.
 
-Positions are points of a curved space where there are quaternions. A step u along ``integrate`` changes their
-components by E(q) u, with E the derivative of ``integrate`` at no step; so d f(q; u) = f_q E u, and E^T pulls back.
+Positions with quaternions are points of a manifold. A step u along ``integrate`` changes their components by E(q) u,
+with E the derivative of ``integrate`` at u = 0; so the tangent is f_q E u, and E^T maps gradients back.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Named = dict[str, ca.SX]
 def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple[Named, Named]:
     """Return the inputs and outputs, in the request's form, of results that were traced from inputs."""
     if request.form == "sparse":
-        return inputs, {name: ca.vec(each.nz[:]) for name, each in results.items()}  # of a row, nz is a row
+        return inputs, {name: ca.vec(each.nz[:]) for name, each in results.items()}  # the nonzeros of a row are a row
     steps = {} if request.components else {name: along_steps(tree, inputs[name]) for name in request.positions}
     if request.form == "jvp":
         tangents, changes = pushed(inputs, results, steps)
@@ -32,7 +32,7 @@ def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple
 
 
 def pushed(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
-    """Return symbols for changes of the inputs, and the changes of the results."""
+    """Return symbols for tangents of the inputs, and the tangents of the results (Jacobian-vector product)."""
     shapes = {name: (steps[name].size2(), 1) if name in steps else each.shape for name, each in inputs.items()}
     tangents = {name: ca.SX.sym(f"d_{name}", *shape) for name, shape in shapes.items()}
     change = [steps[name] @ each if name in steps else each for name, each in tangents.items()]
@@ -45,7 +45,7 @@ def pushed(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
 
 
 def pulled(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
-    """Return symbols for weights of the results, and the gradients of their weighted sum by the inputs."""
+    """Return symbols for weights of the results, and the gradients of the weighted sum (vector-Jacobian product)."""
     weights = {f"bar_{name}": ca.SX.sym(f"bar_{name}", *each.shape) for name, each in results.items()}
     total = sum((ca.dot(w, each) for w, each in zip(weights.values(), results.values(), strict=True)), start=ca.SX(0))
     found = {name: ca.densify(ca.reshape(ca.gradient(total, each), each.shape)) for name, each in inputs.items()}
@@ -53,8 +53,8 @@ def pulled(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
 
 
 def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = ()) -> Named:
-    """Return the derivatives of each result by each input, or by those named: rows and columns in the arrays' order."""
-    # Arrays are ordered row by row, CasADi's matrices column by column.
+    """Return the derivatives of each result by each input, or those in ``by``: rows and columns in row-major order."""
+    # Arrays are row-major, CasADi's matrices column-major.
     found = {}
     for name, result in results.items():
         for each in by or inputs:

@@ -1,1 +1,1 @@
-"""The mechanism as the recursions see it: bodies in joint frames, simplified trees, numbers that are symbols."""
+"""The tree that the recursions run on: bodies in joint frames, simplified trees, and numbers replaced by symbols."""

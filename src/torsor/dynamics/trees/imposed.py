@@ -1,11 +1,11 @@
-"""Numbers of the mechanism that are inputs: their symbols put into the tree, in place of the values that they had.
+"""Numbers of the mechanism that are inputs: their symbols replace the values in the tree.
 
-Masses move no frame, so that a lean tree stays one: what a body has beyond its nominal pseudo-inertia is added, in the
-axes that the tree has for it. A joint's pose in its parent follows from the frames of the user's links,
+Masses do not move frames, so that a lean tree stays valid: the difference from the nominal pseudo-inertia of a body is
+added in its frame of the tree. The pose of a joint in its parent follows from the frames of the user's links,
 
     T = L_parent placement L^-1 Rz(-turn)        L: pose of the link's frame in the body's frame
 
-which also holds in a lean tree, as long as no inertia was moved through that pose (``Held``).
+which also holds in a lean tree if no inertia was regrouped through that pose (``Held``).
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ def touched(mechanism: Mechanism, free: Sequence[Free]) -> Held:
 
 
 class _Values:
-    """What each number of the mechanism is: its value, or an expression of the free ones."""
+    """The numbers of the mechanism: values, or expressions of the free numbers."""
 
     def __init__(self, mechanism: Mechanism, free: Sequence[Free], p: ca.SX):
         self.mechanism = mechanism
         self.given: dict[Number, ca.SX] = {}
         for k, each in enumerate(free):
             for number, share in each.shares:
-                # For a number on its own this is p[k] itself, to the last bit.
+                # For a number with one share of 1 this is exactly p[k].
                 before = self.given.get(number, ca.SX(read_number(mechanism, number)))
                 self.given[number] = (before - share * each.value) + share * p[k]
 
@@ -57,18 +57,18 @@ class _Values:
         return ca.vertcat(*(self.given.get(n, ca.SX(read_number(self.mechanism, n))) for n in numbers))
 
     def change(self, number: Number) -> ca.SX:
-        """Return by how much a number differs from its value in the mechanism."""
+        """Return the difference of a number from its value in the mechanism."""
         return self.given[number] - read_number(self.mechanism, number)
 
 
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX) -> Tree:
-    """Return the tree of a mechanism, lean or not, with p (k x 1) in place of the values of the free numbers."""
+    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers."""
     values, held = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
     for i in held.frames:
         bodies[i] = replace(bodies[i], link=_link_frame(values, i))
     for i in range(len(bodies)):
-        if i in held.frames:  # nothing was regrouped into or out of it
+        if i in held.frames:  # no inertia was regrouped into or out of it
             bodies[i] = replace(bodies[i], P=_moved(bodies[i].link, _pseudo_inertia(values, i)))
         elif values.has("links", i, "mass", "com", "inertia"):
             change = _pseudo_inertia(values, i) - sx(pseudo_inertia(*mechanism.links[i].body))
@@ -93,18 +93,18 @@ def _pseudo_inertia(values: _Values, i: int) -> ca.SX:
 
 
 def _moved(T: ca.SX, P: ca.SX) -> ca.SX:
-    """Return T P T^T, one triangle of it mirrored."""
+    """Return T P T^T; one triangle is computed and mirrored."""
     return ca.triu2symm(ca.triu(sx(T) @ P @ sx(T).T))
 
 
 def _link_frame(values: _Values, i: int) -> ca.SX:
-    """Return the pose of a link's frame in its joint frame, whose point is an input."""
+    """Return the pose of a link's frame in its joint frame, if the joint's point is an input."""
     R = sx(values.mechanism.joints[i].frame[:3, :3])
     return _pose(R.T, -R.T @ values.vector("joints", i, "point", 3))
 
 
 def _shifted(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
-    """Return T where only the origin is an input: its rotation stays as clean as it is."""
+    """Return T where only the origin is an input: its rotation keeps exact zeros and ones."""
     T = sx(body.T)
     change = values.vector("joints", i, "origin", 3) - sx(values.mechanism.joints[i].placement[:3, 3])
     return _pose(T[:3, :3], T[:3, 3] + above[:3, :3] @ change)
@@ -126,7 +126,7 @@ def _pose(R: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def _drives(tree: Tree, values: _Values) -> tuple[ca.SX, tuple[Passive, ...]]:
-    """Return the armature and the passive forces, with what the drives' free numbers add to them."""
+    """Return the armature and the passive forces, with the differences of the free numbers of the drives added."""
     armature, passives = sx(tree.armature), list(tree.passives)
     for number in values.given:
         if number.part != "joints" or number.field in _POSES:

@@ -1,16 +1,15 @@
-"""A tree with the same forces and fewer numbers, for whatever is seen through the coordinates alone.
+"""An equivalent tree with fewer nonzero numbers, for results that depend on the coordinates alone.
 
-Generalised forces and the mass matrix do not change under three freedoms, all exact:
+Generalised forces and the mass matrix do not change under three transformations, all exact:
 
-- a joint frame may slide along its axis (a prismatic one anywhere), so its origin goes to the point nearest to the
-  parent's origin, which makes components of the placement zero;
-- inertia that a joint cannot tell from inertia of its parent moves to the parent, from the tips to the root (Khalil's
+- a joint frame may be shifted along its axis (a prismatic one in any direction), so its origin is moved to the point
+  nearest to the parent's origin, which makes components of the placement zero;
+- inertia that is equivalent to inertia of the parent is moved to the parent, from the tips to the root (Khalil's
   regrouping), which makes three of ten inertial parameters zero at a revolute joint and six at a prismatic one;
-- the frame of a revolute joint may turn about its axis, which makes an oblique placement a turn about x, as the
-  modified
-  Denavit-Hartenberg convention has it, or an inertia simpler.
+- the frame of a revolute joint may be rotated about its axis, which makes an oblique placement a rotation about x, as
+  in the modified Denavit-Hartenberg convention, or an inertia simpler.
 
-The trace folds the zeros away: see docs/architecture.md for what that saves.
+Tracing folds the zeros: docs/architecture.md has the number of operations saved.
 """
 
 import math
@@ -30,9 +29,9 @@ Array = NDArray[np.float64]
 
 
 class Held(NamedTuple):
-    """Bodies whose pose in the parent's frame, and those whose joint frame in the link, are not numbers but inputs.
+    """Bodies whose pose in the parent's frame, and bodies whose joint frame in the link, are inputs and not numbers.
 
-    Nothing is regrouped through such a pose, and such a joint frame stays where it is.
+    No inertia is regrouped through such a pose, and such a joint frame is not moved.
     """
 
     poses: frozenset[int] = frozenset()
@@ -43,13 +42,13 @@ NOTHING = Held()
 
 
 def lean(tree: Tree, held: Held = NOTHING) -> Tree:
-    """Return an equivalent tree that takes fewer operations; its own poses and wrenches are not the robot's."""
+    """Return an equivalent tree that takes fewer operations; its poses and joint wrenches differ from the robot's."""
     bodies = _align(_regroup(_slide(list(tree.bodies), held), held), held)
     return replace(tree, bodies=tuple(map(tidy, bodies)))
 
 
 def _slide(bodies: list[Body], held: Held) -> list[Body]:
-    """Root to tips: move each joint frame, where its joint allows, to the point nearest to the parent's origin."""
+    """Root to tips: shift each joint frame, as far as its joint allows, to the point nearest to the parent's origin."""
     slid: list[Body] = []
     shifts: list[Array] = []
     for i, body in enumerate(bodies):
@@ -64,7 +63,7 @@ def _slide(bodies: list[Body], held: Held) -> list[Body]:
 
 
 def _regroup(bodies: list[Body], held: Held) -> list[Body]:
-    """Tips to root: give to each parent the inertia that the joint between cannot tell from the parent's own."""
+    """Tips to root: move to each parent the inertia of a body that is equivalent to inertia of the parent."""
     P = [body.P for body in bodies]
     for i in reversed(range(len(bodies))):
         if i in held.poses:
@@ -77,9 +76,9 @@ def _regroup(bodies: list[Body], held: Held) -> list[Body]:
 
 
 def _align(bodies: list[Body], held: Held) -> list[Body]:
-    """Root to tips: turn each joint frame about its axis to where the fewest numbers are left.
+    """Root to tips: rotate each joint frame about its axis to the angle with the lowest cost.
 
-    Only where the joint turns about that axis itself: the turn then is an offset of its coordinate, one addition.
+    Only where the joint rotates about that axis: the angle is then an offset of its coordinate, one addition.
     """
     children: dict[int, list[int]] = defaultdict(list)
     for i, body in enumerate(bodies):
@@ -89,14 +88,14 @@ def _align(bodies: list[Body], held: Held) -> list[Body]:
         if aligned[i].joint.kind.absorbs_turn and i not in held.frames:
             family = [aligned[i], *(aligned[k] for k in children[i])]
             options = [_turned(family, angle) for angle in _angles(family)]
-            best = min(options, key=_cost)  # the first of several, which is the frame as it was described
+            best = min(options, key=_cost)  # of equal costs the first, which is the frame as described
             for k, body in zip([i, *children[i]], best, strict=True):
                 aligned[k] = body
     return aligned
 
 
 def _angles(family: list[Body]) -> list[float]:
-    """Return the angles worth trying: none, to the first moment, and to the children's axes and origins."""
+    """Return candidate angles: zero, to the first moment, and to the children's axes and origins."""
     body, *children = family
     directions = [body.P[:2, 3], *(child.T[:2, k] for child in children for k in (2, 3))]
     return [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
@@ -111,7 +110,7 @@ def _turned(family: list[Body], angle: float) -> list[Body]:
     x = rest[:, 0] @ T[:3, 0], rest[:, 1] @ T[:3, 0]
     already = math.atan2(x[1], x[0])
     if abs(math.remainder(already, math.pi / 2)) <= ROUNDING:
-        already = 0.0  # quarter turns of axes are permutations, which cost nothing as they are
+        already = 0.0  # quarter turns of axes are permutations, which take no operations
     else:
         T = make_pose(rest, T[:3, 3])
     P = tidy_inertia(move_pseudo_inertia(back, body.P))
@@ -126,17 +125,17 @@ def _rest(T: Array) -> Array:
 
 
 def _cost(family: list[Body]) -> int:
-    """Return about how many operations of inverse dynamics depend on the frame of a body: inertia and poses."""
+    """Return the approximate number of operations of inverse dynamics due to the frame of a body: inertia and poses."""
     body, *children = family
     products_of_inertia = np.count_nonzero(body.P[[0, 0, 1], [1, 2, 2]])
     inertia = 7 * products_of_inertia + 10 * np.count_nonzero(body.P[:3, 3])
-    # A child that can turn will take the simplest axes when its own turn comes.
+    # A child that can be rotated will get the simplest axes later.
     free = [replace(c, T=make_pose(_rest(c.T), c.T[:3, 3])) if c.joint.kind.absorbs_turn else c for c in children]
     return int((body.turn != 0) + inertia + sum(_pose_cost(tidy_pose(each.T)) for each in (body, *free)))
 
 
 def _pose_cost(T: Array) -> int:
-    """Return about how many operations a constant pose takes: three vectors go down through it, two come up."""
+    """Return the approximate number of operations of a constant pose: three vectors go down through it, two up."""
     R, p = T[:3, :3], T[:3, 3]
     products = np.count_nonzero((R != 0) & (np.abs(R) != 1))
     return int(5 * (products + np.count_nonzero(R) - 3) + 10 * np.count_nonzero(p))

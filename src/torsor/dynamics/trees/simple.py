@@ -1,6 +1,6 @@
-"""A tree whose joints all have a constant S: a joint that has not is taken apart into simple ones in a row.
+"""A tree whose joints all have a constant S: joints with a variable S are split into simple joints in series.
 
-The links between them have no mass. Coordinates, and all forces of the coordinates, stay what they are.
+The links between them have no mass. Coordinates and generalised forces are unchanged.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ __all__ = ["simple"]
 def simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
     """Return the tree with simple joints, and the external wrenches (L x 6) on its links."""
     bodies: list[Body] = []
-    last: list[int] = []  # where each body of the tree is now
+    last: list[int] = []  # the new index of each body
     for body in tree.bodies:
         bodies += _row(body, last[body.parent] if body.parent >= 0 else -1, len(bodies))
         last.append(len(bodies) - 1)
@@ -29,7 +29,7 @@ def simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
 
 
 def _row(body: Body, parent: int, first: int) -> list[Body]:
-    """Return the bodies, with numbers from ``first``, that stand for one."""
+    """Return the bodies, with indices from ``first``, that replace one body."""
     kinds = body.joint.kind.simple
     if len(kinds) == 1:
         return [replace(body, parent=parent)]

@@ -1,9 +1,7 @@
-"""The mechanism as the recursions see it: bodies in joint frames, whose z axis is the joint's axis.
+"""The tree that the recursions run on: bodies in joint frames, whose z axis is the joint's axis.
 
-The last trace of a convention ends here: whatever the description was, a body has a constant pose in its parent's
-frame, a joint that moves it from there, and a pseudo-inertia. Frames of the user's links are kept as poses in the
-body's frame.
-
+It is independent of the convention of the description: a body has a constant pose in its parent's frame, a joint that
+moves it from there, and a pseudo-inertia. Frames of the user's links are stored as poses in the body's frame.
 """
 
 from collections import defaultdict
@@ -49,9 +47,9 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class Passive:
-    """What springs, dampers and friction do along x = sum of c q + offset: the force K(x) x + D x' + Fs sign(x').
+    """Spring, damper and friction along x = sum of c q + offset, with the force K(x) x + D x' + Fs sign(x').
 
-    ``q`` and ``v`` name the positions and velocities that x has a share of; ``c`` are the shares.
+    ``q`` and ``v`` are the indices of the positions and velocities in x; ``c`` are their coefficients.
     """
 
     q: tuple[int, ...]
@@ -75,7 +73,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A coupling: the sum of shares c of positions q[k] is ``offset``."""
+    """A linear coupling of positions: the sum of c q[k] over the ``shares`` (k, c) is ``offset``."""
 
     shares: tuple[tuple[int, float], ...]
     offset: float
@@ -92,7 +90,7 @@ class Body:
     T: Numbers
     P: Numbers
     link: Numbers  # pose of the user's link frame in the body's frame
-    turn: float = 0.0  # what the joint has turned already in the pose T
+    turn: float = 0.0  # angle of the joint that T does not include
     rotors: tuple[Rotor, ...] = ()
 
     @property
@@ -121,8 +119,8 @@ class Body:
 class Tree:
     """Bodies, parents before children, with the numbers of coordinates and gravity (m/s^2, in base axes).
 
-    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. The coordinates of motors stand
-    behind those of the joints.
+    ``armature`` (nv) is the inertia that the spin of rotors adds to each coordinate. The coordinates of motors follow
+    those of the joints.
     """
 
     bodies: tuple[Body, ...]
@@ -162,7 +160,7 @@ class Tree:
 
     @property
     def motors(self) -> tuple[tuple[int, int], ...]:
-        """Where the angle and the rate of each motor of an elastic joint lie in q and v."""
+        """The indices in q and v of the angle and the rate of each motor of an elastic joint."""
         first_q = max((body.q.stop for body in self.bodies), default=0)
         first_v = max((body.v.stop for body in self.bodies), default=0)
         return tuple(zip(range(first_q, self.nq), range(first_v, self.nv), strict=True))
@@ -178,7 +176,7 @@ def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
 
 
 def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:
-    """Give each joint with a motor, the motor, its coordinate in v and how fast the rotor turns for a unit rate."""
+    """Yield each joint with a motor, the motor, its index in v and the speed of the rotor for a unit rate."""
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
         if joint.motor is not None and joint.is_elastic:
             yield joint, joint.motor, mechanism.motor_coordinates[joint.name].v.start, joint.motor.ratio
@@ -205,7 +203,7 @@ def _armature(mechanism: Mechanism) -> Array:
 
 
 def _passives(mechanism: Mechanism) -> Iterator[Passive]:
-    """Give the friction of the joints and motors, the springs of the joints, and those between joints and motors."""
+    """Yield the friction of joints and motors, the springs of joints, and the springs between joints and motors."""
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
         coulomb, viscous = np.asarray(joint.coulomb), np.asarray(joint.viscous)
         for k in np.flatnonzero(coulomb + viscous):
@@ -242,7 +240,7 @@ def spring_along(mechanism: Mechanism, index: int) -> Passive:
 
 
 def tidy(body: Body) -> Body:
-    """Return the body with exact zeros and ones where only rounding makes them something else."""
+    """Return the body with exact zeros and ones where they differ only by rounding."""
     rotors = tuple(replace(rotor, h=_drop(rotor.h, np.abs(rotor.h).max())) for rotor in body.rotors)
     return replace(body, T=tidy_pose(body.T), P=tidy_inertia(body.P), link=tidy_pose(body.link), rotors=rotors)
 
@@ -252,14 +250,14 @@ def _drop(values: Array, scale: float) -> Array:
 
 
 def tidy_pose(T: Array) -> Array:
-    """Return a pose whose rounding errors next to 0 and 1 are gone."""
+    """Return a pose with entries that are 0 or 1 up to rounding made exact."""
     R = _drop(T[:3, :3], 1.0)
     units = np.abs(np.abs(R) - 1) <= ROUNDING
     return make_pose(np.where(units, np.sign(R), R), _drop(T[:3, 3], max(np.abs(T[:3, 3]).max(), 0.1)))
 
 
 def tidy_inertia(P: Array) -> Array:
-    """Return a pseudo-inertia whose rounding errors next to 0 are gone."""
+    """Return a pseudo-inertia with entries that are 0 up to rounding made exact."""
     kept = P.copy()
     for block in (np.s_[:3, :3], np.s_[:3, 3], np.s_[3, :3]):
         kept[block] = _drop(P[block], np.abs(P[block]).max())

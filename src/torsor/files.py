@@ -1,0 +1,112 @@
+"""Files that are written whole or not at all, and NumPy archives (.npz) that are read without trusting them."""
+
+import secrets
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+
+__all__ = ["check_array", "reading_npz", "replacing", "write_npz"]
+
+# Errors that a damaged or hostile file may cause while it is decoded.
+_DAMAGED = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    MemoryError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+_KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path that replaces ``path`` when the block ends; after an error the old file is unchanged.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with replacing(Path(folder, "note.txt")) as part:
+        ...         _ = part.write_text("done", encoding="utf-8")
+        ...     [file.name for file in Path(folder).iterdir()]
+        ['note.txt']
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # same folder, so that replace is one operation
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write named arrays to an uncompressed .npz file, whole or not at all.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_npz(Path(folder, "x.npz"), {"x": [1.0, 2.0]})
+        ...     with reading_npz(Path(folder, "x.npz"), "a vector") as found:
+        ...         found["x"].tolist()
+        [1.0, 2.0]
+    """
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+@contextmanager
+def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
+    """Give the arrays of an .npz file by name; every error of their content, also within the block, is a ModelError.
+
+    ``what`` names the expected content, such as "a trajectory". Pickled objects and compressed members are rejected:
+    the first run code, the second may unpack to terabytes. A file that cannot be opened raises OSError.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_npz(Path(folder, "x.npz"), {"x": [1.0, 2.0]})
+        ...     with reading_npz(Path(folder, "x.npz"), "a pair") as found:
+        ...         found["y"]
+        Traceback (most recent call last):
+        torsor.errors.ModelError: x.npz: there is no 'y'; fix: check that the file holds a pair
+    """
+    with path.open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+                    raise ValueError("its members are compressed")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+            yield found
+        except KeyError as error:
+            fix = f"check that the file holds {what}"
+            raise ModelError(describe(f"there is no {error}", where=path.name, fix=fix)) from None
+        except _DAMAGED as error:
+            raise ModelError(describe(f"not {what}: {error}", where=path.name)) from None
+
+
+def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:
+    """Raise ValueError where an array from a file has another shape or kind: "f", "iu" or "b", as in ``dtype.kind``.
+
+    Example:
+        >>> check_array(np.zeros(3), (2,), "q")
+        Traceback (most recent call last):
+        ValueError: q has shape (3,) and type float64; allowed: (2,), real numbers
+    """
+    if array.shape != shape or array.dtype.kind not in kind:
+        found = f"{what} has shape {array.shape} and type {array.dtype}"
+        raise ValueError(f"{found}; allowed: {shape}, {_KINDS[kind]}")

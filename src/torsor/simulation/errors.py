@@ -1,0 +1,11 @@
+"""The error of a simulation."""
+
+from typing import Any
+
+__all__ = ["SimulationError"]
+
+
+class SimulationError(RuntimeError):
+    """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""
+
+    trajectory: Any = None

@@ -1,0 +1,196 @@
+"""Loop projection: keeps the loops of a mechanism closed during a simulation.
+
+States are projected onto closed loops. The closure equations may be redundant, so a linearly independent subset (a
+``ClosureChoice``) is used; it is chosen again where it comes close to dependent.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.dynamics import Tree, closed_state, lean
+from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.errors import ModelError, describe
+from torsor.robot.closed_loops.closure import OPEN
+from torsor.robot.closed_loops.multipliers import POOR, SINGULAR
+from torsor.robot.robot import Robot
+from torsor.simulation.dynamics import compiled
+from torsor.simulation.errors import SimulationError
+
+__all__ = ["ClosureMonitor", "LoopStep", "project", "project_start"]
+
+Array = NDArray[np.float64]
+Index = tuple[int, ...]
+Kernel = Callable[..., tuple[Array, Array, Array]]
+
+
+def project_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
+    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; raise ModelError if it is open."""
+    gap = np.abs(robot.closure.scaled_error(q))
+    rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
+    if not gap.max(initial=0.0) <= OPEN:
+        found, allowed = f"q0 leaves the loops open by {gap.max():.2g}", f"{OPEN:g} of its size"
+        raise ModelError(describe(found, where=robot.name, allowed=allowed, fix="q0 = robot.assemble(q_active, guess)"))
+    if not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
+        found, fix = (
+            f"v0 opens the loops at a rate of {rate.max():.2g}",
+            "v0 = robot.constrained_velocities(q0, v_active)",
+        )
+        raise ModelError(describe(found, where=robot.name, fix=fix))
+    choice = robot.closure.independent_near(q.reshape(-1, robot.nq)[0])
+    if q.ndim > 1 and robot.closure.ranks_differ(q, choice):
+        found = "rollouts have different numbers of independent closure equations"
+        fix = "simulate rollouts of different robot.mobility(q) separately"
+        raise ModelError(describe(found, where=robot.name, fix=fix))
+    for index in map(tuple, np.argwhere(~(robot.closure.margin(choice, q) >= POOR))):
+        if robot.closure.rank(q[index]) < len(choice.rows):
+            raise _rank_loss(robot, 0.0, index)
+    return project(robot, q, v)
+
+
+def project(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
+    """Return the nearest states (..., nq) and (..., nv) with closed loops, in the norm of the mass matrix."""
+    if not q.size:
+        return q, v
+    kernel = _projection(robot, robot.closure.independent_near(q.reshape(-1, robot.nq)[0]))
+    q_closed, v_closed, margin = kernel(q, v)
+    for index in map(tuple, np.argwhere(~(margin >= POOR))):
+        choice = robot.closure.independent_at(q[index])
+        q_closed[index], v_closed[index], _ = _projection(robot, choice)(q[index], v[index])
+    return q_closed, v_closed
+
+
+def _projection(robot: Robot, choice: ClosureChoice) -> Kernel:
+    def make() -> ca.Function:
+        q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+        found = ca.cse([ca.densify(each) for each in closed_state(lean(Tree.of(robot)), q, v, choice)])
+        return ca.Function("projection", [q, v], found, ["q", "v"], ["q_next", "v_next", "margin"])
+
+    return compiled(robot, f"projection {choice}", (), make)
+
+
+class ClosureMonitor:
+    """The independent closure equations of one rollout, for a method that chooses its own steps.
+
+    Such steps may be long. A loss of rank of the closure Jacobian A within a step is detected by the sign of
+    det [A; N], with N a basis of the null space of A at the start of the step.
+    """
+
+    def __init__(self, robot: Robot, q: Array) -> None:
+        self.robot, self.choice, self.q = robot, robot.closure.independent_near(q), q
+
+    def is_valid(self, t: float, q: Array) -> bool:
+        """Return whether the equations stayed independent up to q (nq,) at time t; if not, choose others.
+
+        Raise SimulationError where no choice is independent.
+        """
+        if self._good(self.choice, q):
+            self.q = q
+            return True
+        others = self.robot.closure.independent_at(self.q)
+        if others == self.choice or len(others.rows) != len(self.choice.rows) or not self._good(others, q):
+            if self._margin(self.choice, q) >= SINGULAR and not self._changes_sign(self.choice, q):
+                self.q = q  # close to dependent, but no other choice is better
+                return True
+            raise _rank_loss(self.robot, t, ())
+        self.choice = others
+        return False
+
+    def _good(self, choice: ClosureChoice, q: Array) -> bool:
+        return self._margin(choice, q) >= POOR and not self._changes_sign(choice, q)
+
+    def _margin(self, choice: ClosureChoice, q: Array) -> float:
+        return float(self.robot.closure.margin(choice, q))
+
+    def _changes_sign(self, choice: ClosureChoice, q: Array) -> bool:
+        A, A_next = (self.robot.closure_jacobian(each)[list(choice.rows)] for each in (self.q, q))
+        N = np.linalg.svd(A)[2][len(A) :]
+        signs = [np.linalg.slogdet(np.vstack([each, N]))[0] for each in (A, A_next)]
+        return bool(signs[0] != signs[1])
+
+
+class LoopStep:
+    """A fixed step of a robot with loops, for a batch of rollouts: step(t, q, v, ..., h) -> (q, v).
+
+    ``make(choice)`` returns the compiled step for a choice of independent equations of closure. Each rollout has its
+    own choice, which is replaced where its equations come close to dependent. ``cores`` are the shapes of the held
+    forces and wrenches for one rollout.
+    """
+
+    def __init__(
+        self, robot: Robot, make: Callable[[ClosureChoice], Kernel], q: Array, cores: list[tuple[int, ...]]
+    ) -> None:
+        self.robot, self.make, self.batch = robot, make, q.shape[:-1]
+        self.cores = cores
+        self.choices = [robot.closure.independent_near(q.reshape(-1, robot.nq)[0])]
+        self.kernels = [make(self.choices[0])]
+        self.choice = np.zeros(self.batch, dtype=int)
+        self.single: Kernel | None = self.kernels[0]
+        self.searched = np.full(self.batch, np.inf)  # the margin at the last search for other equations
+
+    def __call__(self, t: Array, q: Array, v: Array, *rest: Array) -> tuple[Array, Array]:
+        """Return the state after the step; raise SimulationError where no choice of equations is independent."""
+        q_next, v_next, margin = self._all(t, q, v, rest) if self.single is None else self.single(t, q, v, *rest)
+        if not margin.min() >= POOR:
+            q_next, v_next, margin = (np.array(each) for each in (q_next, v_next, margin))
+            for index in map(tuple, np.argwhere(~(margin >= POOR))):
+                q_next[index], v_next[index] = self._retry(
+                    index, t, q, v, rest, (q_next[index], v_next[index], margin[index])
+                )
+        return q_next, v_next
+
+    def of(self, index: Index) -> Callable[..., tuple[Array, Array]]:
+        """Return the step of one rollout, with its present equations."""
+        kernel = self.kernels[self.choice[index]]
+        return lambda *values: kernel(*values)[:2]
+
+    def _all(self, t: Array, q: Array, v: Array, rest: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        found = np.empty_like(q), np.empty_like(v), np.empty(self.batch)
+        for k, kernel in enumerate(self.kernels):
+            own = self.choice == k
+            if own.any():
+                parts = kernel(t, q[own], v[own], *self._forces_of(own, rest))
+                for whole, part in zip(found, parts, strict=True):
+                    whole[own] = part
+        return found
+
+    def _forces_of(self, index: Any, rest: tuple[Array, ...]) -> list[Array]:
+        *forces, h = rest
+        pairs = zip(forces, self.cores, strict=True)
+        return [np.broadcast_to(each, (*self.batch, *core))[index] for each, core in pairs] + [h]
+
+    def _retry(
+        self, index: Index, t: Array, q: Array, v: Array, rest: tuple[Array, ...], found: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array]:
+        """Return the state of one rollout after the step, with other equations where these are better."""
+        margin = found[2]
+        if not 0 < margin < np.inf or margin < self.searched[index] / 2:
+            self.searched[index] = margin if margin > 0 else np.inf
+            choice = self.robot.closure.independent_at(q[index])
+            present = self.choices[self.choice[index]]
+            if choice != present and len(choice.rows) == len(present.rows):
+                other = self._kernel(choice)(t, q[index], v[index], *self._forces_of(index, rest))
+                if other[2] > 2 * np.fmax(margin, 0):
+                    found = other
+                    self.choice[index] = self.choices.index(choice)
+                    first = self.choice.flat[0]
+                    self.single = self.kernels[first] if (self.choice == first).all() else None
+        if found[2] < SINGULAR:  # NaN is a step that failed, which is detected elsewhere
+            raise _rank_loss(self.robot, float(t) + float(rest[-1]), index)
+        return found[0], found[1]
+
+    def _kernel(self, choice: ClosureChoice) -> Kernel:
+        if choice not in self.choices:
+            self.choices.append(choice)
+            self.kernels.append(self.make(choice))
+        return self.kernels[self.choices.index(choice)]
+
+
+def _rank_loss(robot: Robot, t: float, index: Index) -> SimulationError:
+    where = f"{robot.name}, rollout {[int(k) for k in index]}" if index else robot.name
+    found = f"the loops lose their rank at t = {t:.6g} s: the mechanism is singular, and its motion is not unique"
+    fix = "avoid this configuration, or add a constraint that selects the motion: robot.with_coupling(...)"
+    return SimulationError(describe(found, where=where, fix=fix))
