@@ -29,7 +29,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tolerance", type=float, help=tolerance)
     parser.add_argument("--iterations", type=int, help="most iterations (default: 500)")
     parser.add_argument("--seconds", type=float, help="time limit in seconds (default: none)")
-    parser.add_argument("--refine", action="store_true", help="add nodes until the bounds also hold between them")
+    parser.add_argument("--refine", action="store_true", help="add nodes until the bounds also hold on a finer grid")
     parser.add_argument("--progress", action="store_true", help="show each iteration")
     parser.add_argument("--feasible-first", action="store_true", help="find a feasible motion first, then optimise")
     groups: dict[str, Any] = {}
