@@ -2,6 +2,6 @@
 
 import sys
 
-from torsor.cli.main import main
+from torsor.cli import main
 
 sys.exit(main())

@@ -1,226 +1,50 @@
-"""The command line: ``torsor info``, ``count``, ``simulate``, ``predict``, ``export``, ``bench``, ``cache``..."""
+"""The command ``torsor``: it reads the arguments, runs a command, and reports errors."""
 
 import argparse
+import errno
 import re
+import sys
+import traceback
 import warnings
-from collections.abc import Sequence
-from inspect import signature
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
 import torsor
-from torsor import library, view
-from torsor.bench import run_benchmarks
-from torsor.cli.predict import add_prediction
-from torsor.compiler import DTYPES
+from torsor.cli.bench import BENCH
+from torsor.cli.cache import CACHE
+from torsor.cli.command import Command
+from torsor.cli.count import COUNT
+from torsor.cli.demo import DEMO
+from torsor.cli.export import EXPORT
+from torsor.cli.info import INFO
+from torsor.cli.predict import PREDICT
+from torsor.cli.simulate import SIMULATE
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
-from torsor.parallel import ParallelRobot
-from torsor.robot.robot import Robot
-from torsor.simulation import METHODS, SUFFIXES, SimulationError
+from torsor.simulation import SimulationError
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "INTERNAL", "main"]
 
-Numbers = list[float] | None
+COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, EXPORT, BENCH, CACHE, DEMO)
 
-
-def _ready_made() -> list[str]:
-    """Return the names of the robots of the library that need no argument."""
-    return [name for name in library.__all__ if not _required(name)]
-
-
-def _required(name: str) -> list[str]:
-    parameters = signature(getattr(library, name)).parameters.values()
-    return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
-
-
-def _given(name: str, base: str = "fixed") -> Robot | ParallelRobot:
-    """Return the robot in a file, or the robot of the library that has that name."""
-    if name in _ready_made() and not Path(name).exists():
-        robot: Robot | ParallelRobot = getattr(library, name)()
-        if base == "floating":
-            raise ModelError("the robots of the library stand on a fixed base; fix: save it as TOML and load that")
-        return robot
-    if not Path(name).exists():
-        raise ModelError(f"{name}: no such file; allowed: a robot file, or one of {', '.join(_ready_made())}")
-    return torsor.load(name, base=base)
-
-
-def _robot(name: str, base: str = "fixed") -> Robot:
-    """Return the robot of that name; a parallel one as a tree with loops."""
-    robot = _given(name, base)
-    return robot.as_robot() if isinstance(robot, ParallelRobot) else robot
-
-
-def _info(arguments: argparse.Namespace, console: Console) -> None:
-    given = _given(arguments.robot, arguments.base)
-    robot = given.as_robot() if isinstance(given, ParallelRobot) else given
-    console.print(
-        f"[bold]{escape(robot.name)}[/bold]: {len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}"
-    )
-    console.print(view.link_table(robot))
-    console.print(view.joint_table(robot))
-    drives = view.drive_table(robot)
-    if drives is not None:
-        console.print(drives)
-    if robot.loops:
-        loops = (f"{loop.name} ({getattr(loop, 'kind', 'coupling')})" for loop in robot.loops)
-        console.print("Loops: " + ", ".join(loops), highlight=False, markup=False)
-        can = robot.mobility()
-        console.print(f"Freedoms: {can.dof}; redundant equations: {can.redundant} of {can.equations}", highlight=False)
-        console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
-    if isinstance(given, ParallelRobot):
-        legs = (f"{leg.name} ({', '.join(leg.driven) or 'no drive'})" for leg in given.legs)
-        console.print(f"Platform: {given.dof} freedoms; legs and their drives: {', '.join(legs)}", highlight=False)
-    if robot.frames:
-        console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
-
-
-def _count(arguments: argparse.Namespace, console: Console) -> None:
-    console.print(view.count_table(_robot(arguments.robot, arguments.base)))
-
-
-def _start(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the state at the start. With loops it may be that of the active coordinates alone, or a guess of all."""
-    if not robot.loops:
-        return q0, v0
-    if q0 is None:
-        q0 = robot.closed_positions(robot.neutral()).tolist()
-    elif not robot.active:
-        return q0, v0
-    elif len(q0) == len(robot.active):
-        q0 = robot.assemble(q0).tolist()
-    elif len(q0) == robot.nq:
-        q0 = robot.assemble([q0[robot.position_names.index(name)] for name in robot.active], guess=q0).tolist()
-    if v0 is not None and len(v0) == len(robot.active) < robot.nv:
-        v0 = robot.constrained_velocities(q0, v0).tolist()
-    return q0, v0
-
-
-def _simulate(arguments: argparse.Namespace, console: Console) -> None:
-    given = _given(arguments.robot, arguments.base)
-    robot = given.as_robot() if isinstance(given, ParallelRobot) else given
-    if arguments.output is not None and arguments.output.suffix.lower() not in SUFFIXES:
-        allowed = ", ".join(SUFFIXES)
-        raise ModelError(f"{arguments.output}: the suffix is {arguments.output.suffix!r}; allowed: {allowed}")
-    if isinstance(given, ParallelRobot) and arguments.q0 is None:
-        arguments.q0 = [*given.home.tolist(), *given.leg_home.tolist()]
-    q0, v0 = _start(robot, arguments.q0, arguments.v0)
-    trajectory = torsor.simulate(
-        robot,
-        q0,
-        v0,
-        arguments.duration,
-        controller=arguments.tau,
-        method=arguments.method,
-        step=arguments.step,
-        record=arguments.record,
-    )
-    console.print(view.motion_table(trajectory))
-    if arguments.output is not None:
-        trajectory.save(arguments.output)
-    if arguments.plot is not None:
-        trajectory.plot(arguments.plot)
-    for path in filter(None, (arguments.output, arguments.plot)):
-        console.print(escape(str(path)), highlight=False, soft_wrap=True)
-
-
-def _demo(arguments: argparse.Namespace, console: Console) -> None:
-    robot = library.six_axis_arm()
-    start, end, duration = np.array([0, 0.8, -2.4, 0, 0.5, 0]), np.array([1.2, -0.4, -0.6, 1.0, -0.6, 2.0]), 1.5
-    s = np.linspace(0, 1, 151)[:, None]
-    # A quintic: it starts and ends without speed and without acceleration.
-    q = start + (end - start) * (10 * s**3 - 15 * s**4 + 6 * s**5)
-    v = (end - start) * (30 * s**2 - 60 * s**3 + 30 * s**4) / duration
-    a = (end - start) * (60 * s - 180 * s**2 + 120 * s**3) / duration**2
-    console.print("A six-axis arm (PUMA 560), half a second into a move of 1.5 s.\n")
-    console.print(view.link_table(robot))
-    console.print(view.joint_table(robot))
-    console.print(view.state_table(robot, q[50], v[50], a[50]))
-    console.print(view.count_table(robot))
-    view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
-    console.print(f"\nThe whole move is drawn in [bold]{escape(str(arguments.output))}[/bold].")
-
-
-def _bench(arguments: argparse.Namespace, console: Console) -> None:
-    run_benchmarks(arguments.json, console)
-
-
-def _cache(arguments: argparse.Namespace, console: Console) -> None:
-    if arguments.clear:
-        console.print(f"{torsor.cache.clear()} kernels removed")
-    found = torsor.cache.info()
-    place = "off" if found.path is None else escape(str(found.path))
-    console.print(
-        f"cache: {place}, {found.kernels} kernels, {found.bytes / 1e6:.1f} MB", highlight=False, soft_wrap=True
-    )
-
-
-def _export(arguments: argparse.Namespace, console: Console) -> None:
-    robot = _robot(arguments.robot, arguments.base)
-    settings = {"dtype": arguments.dtype, "name": arguments.name, "prefix": arguments.prefix}
-    for path in robot.export_c(arguments.folder, arguments.names, **settings):
-        console.print(escape(str(path)), highlight=False, soft_wrap=True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="torsor", description="Exact dynamics of robots, by Newton-Euler recursion.")
-    parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    made = {}
-    for name, run, summary in (
-        ("info", _info, "show the links, joints and frames of a robot"),
-        ("count", _count, "count the operations of its traced algorithms"),
-        ("simulate", _simulate, "let it move from a state, and save or draw the motion"),
-        ("export", _export, "write its algorithms as C source for controllers"),
-    ):
-        command = commands.add_parser(name, help=summary, description=summary)
-        command.add_argument(
-            "robot", metavar="ROBOT", help=f"a .urdf, .xml or .toml file, or {', '.join(_ready_made())}"
-        )
-        command.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="how the root is held")
-        command.set_defaults(run=run)
-        made[name] = command
-    made["export"].add_argument("folder", metavar="FOLDER", type=Path, help="where the C files go")
-    made["export"].add_argument(
-        "--names", nargs="+", default=["inverse_dynamics"], help="algorithms (name or name:link)"
-    )
-    made["export"].add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
-    made["export"].add_argument("--name", default="torsor_kernels", help="name of the files and of the library")
-    made["export"].add_argument("--prefix", default="", help="what the names of the C functions begin with")
-    _simulation_options(made["simulate"])
-    add_prediction(commands.add_parser("predict", help="find an optimal motion, and save or draw it"))
-    bench = commands.add_parser("bench", help="measure Torsor beside its peers")
-    bench.add_argument("--json", type=Path, help="also write the figures to this file")
-    bench.set_defaults(run=_bench)
-    store = commands.add_parser("cache", help="show or clear the compiled kernels on disk")
-    store.add_argument("--clear", action="store_true", help="remove them")
-    store.set_defaults(run=_cache)
-    demo = commands.add_parser("demo", help="show what there is, on an industrial arm, and save a plot")
-    demo.add_argument("--output", type=Path, default=Path("demo.png"), help="where the plot goes (default: demo.png)")
-    demo.set_defaults(run=_demo)
-    return parser
-
-
-def _simulation_options(command: argparse.ArgumentParser) -> None:
-    # By itself, argparse takes -1e-3 for an option.
-    command._negative_number_matcher = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
-    command.add_argument("--duration", type=float, default=1.0, help="seconds (default: 1)")
-    command.add_argument("--step", type=float, default=1e-3, help="longest step, in seconds (default: 0.001)")
-    command.add_argument("--method", choices=METHODS, default="rk4", help="how to integrate (default: rk4)")
-    command.add_argument("--record", type=float, help="seconds between two samples (default: every step)")
-    of = "; of a robot with loops, those of the active coordinates are enough"
-    for name, what in (("q0", "positions at the start"), ("v0", "velocities at the start"), ("tau", "constant forces")):
-        command.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=f"{what} (default: zero){of}")
-    command.add_argument("--output", type=Path, help="where the trajectory goes: a .npz or .csv file")
-    command.add_argument("--plot", type=Path, help="where a plot goes")
+DONE, MISTAKE, INTERNAL, STOPPED = 0, 1, 70, 130
+STATUSES = f"""exit status:
+  {DONE}    the command succeeded
+  {MISTAKE}    the input is wrong, or the problem has no solution; "error: ..." says why
+  2    the command line is wrong: an unknown command or option, or a missing argument
+  {INTERNAL}   internal error: a mistake in Torsor, not in the input; please report it
+  {STOPPED}  stopped by Ctrl-C
+"""
+# By itself, argparse takes -1e-3 for an option.
+NEGATIVE_NUMBER = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
+PACKAGE = Path(torsor.__file__).parent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status: 0, 1 after an error that is the input's, 130 after Ctrl-C.
+    """Run the command line and return its exit status, one of those that ``torsor --help`` lists.
 
     Example:
         >>> main(["info", "no_such_robot"])
@@ -232,13 +56,70 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", ModelWarning)
         try:
             arguments.run(arguments, console)
-            status = 0
-        except (ValueError, OSError, ImportError, SimulationError, MotionError) as error:
-            errors.print(f"[bold red]error[/bold red]: {escape(str(error))}", highlight=False, soft_wrap=True)
-            status = 1
+            status = DONE
         except KeyboardInterrupt:
-            errors.print("stopped by Ctrl-C, before there was anything to keep", highlight=False, soft_wrap=True)
-            status = 130
+            errors.print("stopped by Ctrl-C, before there was a result", highlight=False, soft_wrap=True)
+            status = STOPPED
+        except Exception as error:
+            status = _report(error, arguments, errors)
     for warning in caught:
         errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}", highlight=False, soft_wrap=True)
     return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torsor",
+        description="Exact dynamics of robots, by Newton-Euler recursion.",
+        epilog=STATUSES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
+    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        own = parsers.add_parser(command.name, help=command.summary, description=command.summary)
+        own._negative_number_matcher = NEGATIVE_NUMBER
+        command.add_arguments(own)
+        flags = {action.dest: action.option_strings[-1] for action in own._actions if action.option_strings}
+        own.set_defaults(run=command.run, flags=flags)
+    return parser
+
+
+def _report(error: Exception, arguments: argparse.Namespace, errors: Console) -> int:
+    """Print an error and return the exit status: one line for a user's mistake, a traceback for an internal error."""
+    if _is_mistake(error):
+        text = escape(_in_options(str(error), arguments.flags, vars(arguments)))
+        errors.print(f"[bold red]error[/bold red]: {text}", highlight=False, soft_wrap=True)
+        return MISTAKE
+    errors.print(escape("".join(traceback.format_exception(error))), highlight=False, soft_wrap=True)
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
+    errors.print(f"[bold red]internal error[/bold red]: {escape(text)}", highlight=False, soft_wrap=True)
+    advice = f"This is a mistake in Torsor, not in your input. Please report it, with the lines above and: {version}"
+    errors.print(advice, highlight=False, soft_wrap=True)
+    return INTERNAL
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Return whether an error is meant for the user; any other ValueError, say, is a mistake in Torsor."""
+    if isinstance(error, OSError):
+        if error.filename is None:
+            return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE)
+        return PACKAGE not in Path(str(error.filename)).resolve().parents
+    if isinstance(error, ImportError):
+        return error.name is None  # Torsor's own message about an extra to install; Python's errors name the module
+    return isinstance(error, (ModelError, MotionError, SimulationError))
+
+
+def _in_options(message: str, flags: Mapping[str, str], given: Mapping[str, object]) -> str:
+    """Return a message of the library in the words of the command line: ``--steps 2`` in place of ``steps=2``.
+
+    Example:
+        >>> flags = {"steps": "--steps", "version": "--version"}
+        >>> _in_options("walk: steps is 3; fix: version='clean'", flags, {"steps": 3})
+        'walk: --steps is 3; fix: --version clean'
+    """
+    for name, flag in flags.items():
+        message = re.sub(rf"\b{name}=(['\"]?)([\w.+-]+)\1", rf"{flag} \2", message)
+        message = message.replace(f" {name} is {given.get(name)!r};", f" {flag} is {given.get(name)};")
+    return message

@@ -1,104 +1,52 @@
-"""The command ``torsor predict``: an optimal motion of a ready-made problem, of a file, or of a human."""
+"""``torsor predict``: the optimal motion of a problem in a file, of a built-in problem, or of a human."""
 
-import argparse
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
-from torsor import library
-from torsor.errors import ModelError
-from torsor.human import TASKS, Backpack, Box, Step, Stride, Walk, joint_torques, plot_task, walking
-from torsor.human.body.postures import Task
-from torsor.human.contact.support import SIDES
-from torsor.human.gait.walking import OBJECTIVES, VERSIONS
-from torsor.library.anthropometry import SEXES
-from torsor.motion import SOLVERS, MotionError, MotionProblem, MotionResult, load_problem
-from torsor.motion.problems import PROBLEMS
+from torsor.cli.command import Command
+from torsor.cli.outputs import check_output, check_plot, print_paths
+from torsor.cli.predictions import HUMAN
+from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
+from torsor.errors import ModelError, describe
+from torsor.motion import PROBLEMS, SOLVERS, MotionError, MotionResult, load_problem
 
-__all__ = ["add_prediction"]
-
-BODY = ("height", "mass", "sex")
-STEP = ("length", "width", "speed")
-WALK = ("slope", "backpack", "box", "version", "steps", "planar", "frozen", "strength", "objective")
-OWN = {"lift": ("box",), "stand-up": ("seat",), "reach": ("target", "hand")}
-HUMAN: dict[str, Callable[..., MotionProblem]] = {"walk": walking, **TASKS}
+__all__ = ["PREDICT"]
 
 
-def _human(name: str, given: dict[str, Any]) -> MotionProblem:
-    """Return a problem of a human, with what the options say."""
-    options: dict[str, Any] = {}
-    body = {key: given.pop(key) for key in BODY if key in given}
-    if body:
-        options["body"] = library.human(**body)
-    if name == "walk":
-        step = {key: given.pop(key) for key in STEP if key in given}
-        if step:
-            options["step"] = Step(**step)
-        loads = [kind(given.pop(key)) for key, kind in (("backpack", Backpack), ("box", Box)) if key in given]
-        if len(loads) > 1:
-            raise ModelError("--backpack and --box; allowed: one of them")
-        if loads:
-            options["load"] = loads[0]
-        if "slope" in given:
-            options["slope"] = math.radians(given.pop("slope"))
-        for key in ("frozen", "strength", "objective"):
-            if key in given:
-                options[key] = _table(given.pop(key), key)
-        options["frozen"] = {key: math.radians(value) for key, value in options.get("frozen", {}).items()}
-        options |= {key: given.pop(key) for key in ("version", "steps", "planar") if key in given}
-    options |= {key: given.pop(key) for key in OWN.get(name, ()) if key in given}
-    if name == "lift" and "box" in options:
-        options["box"] = Box(options["box"])
-    if given:
-        raise ModelError(f"--{next(iter(given))} is no option of {name}")
-    return HUMAN[name](**options)
+def _add_arguments(parser: ArgumentParser) -> None:
+    names = ", ".join((*PROBLEMS, *HUMAN))
+    parser.add_argument("problem", metavar="PROBLEM", help=f"a .toml file, or one of {names}")
+    parser.add_argument("--json", type=Path, help="write the results and the trajectory to this JSON file")
+    parser.add_argument("--csv", type=Path, help="write the trajectory to this table (.csv)")
+    parser.add_argument("--save", type=Path, help="write the whole result to this .npz file")
+    parser.add_argument("--plot", type=Path, help="write a plot to this file: .png, .pdf or .svg")
+    parser.add_argument("--solver", choices=SOLVERS, help="solver (default: that of the problem, or ipopt)")
+    tolerance = "tolerance of optimality and constraints (default: 1e-6; humans: 1e-5)"
+    parser.add_argument("--tolerance", type=float, help=tolerance)
+    parser.add_argument("--iterations", type=int, help="most iterations (default: 500)")
+    parser.add_argument("--seconds", type=float, help="time limit in seconds (default: none)")
+    parser.add_argument("--refine", action="store_true", help="add nodes until the bounds also hold on a finer grid")
+    parser.add_argument("--progress", action="store_true", help="show each iteration")
+    parser.add_argument("--feasible-first", action="store_true", help="find a feasible motion first, then optimise")
+    groups: dict[str, Any] = {}
+    for option, owners in _owners().items():
+        title = f"options of {', '.join(owners)}"
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        groups[title].add_argument(option.flag, **option.settings)
 
 
-def _table(words: Sequence[str], option: str) -> dict[str, float]:
-    """Return {name: number} from words NAME=NUMBER."""
-    found = {}
-    for word in words:
-        name, _, value = word.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise ModelError(f"--{option} {word}; allowed: NAME=NUMBER, as in right_knee_flexion=10") from None
-    return found
-
-
-def _problem(arguments: argparse.Namespace) -> MotionProblem:
-    """Return the motion problem in a TOML file, or the built-in one that has that name."""
-    name = arguments.problem
-    values = {key: getattr(arguments, key) for key in (*BODY, *STEP, *WALK, "seat", "target", "hand")}
-    given = {key: value for key, value in values.items() if value is not None and value is not False}
-    is_file = Path(name).exists()
-    if name in HUMAN and not is_file:
-        return _human(name, given)
-    if given:
-        raise ModelError(f"--{next(iter(given))} is an option of {', '.join(HUMAN)}, not of {name}")
-    if name in PROBLEMS and not is_file:
-        return PROBLEMS[name]()
-    if not Path(name).is_file():
-        raise ModelError(f"{name}: no such file; allowed: a .toml file, or one of {', '.join((*PROBLEMS, *HUMAN))}")
-    return load_problem(name)
-
-
-def _predict(arguments: argparse.Namespace, console: Console) -> None:
-    for path, suffixes in ((arguments.csv, (".csv",)), (arguments.save, (".npz",))):
-        if path is not None and path.suffix.lower() not in suffixes:
-            raise ModelError(f"{path}: the suffix is {path.suffix!r}; allowed: {', '.join(suffixes)}")
-    for path in filter(None, (arguments.json, arguments.csv, arguments.save, arguments.plot)):  # before the search
-        if path.is_dir() or not path.parent.is_dir():
-            wrong = "it is a folder" if path.is_dir() else "its folder does not exist; fix: make the folder first"
-            raise ModelError(f"{path}: {wrong}")
-    problem = _problem(arguments)
+def _run(arguments: Namespace, console: Console) -> None:
+    check_output(arguments.json)
+    check_output(arguments.csv, [".csv"])
+    check_output(arguments.save, [".npz"])
+    check_plot(arguments.plot)
+    prediction = _prediction(arguments.problem)
+    problem = prediction.problem(_options_of(prediction, arguments))
     try:
         result = problem.solve(
             arguments.solver,
@@ -110,84 +58,61 @@ def _predict(arguments: argparse.Namespace, console: Console) -> None:
             feasible_first=arguments.feasible_first or None,
         )
     except MotionError as error:
-        if error.result is not None:  # the nearest motion is worth a look
-            _write(arguments, error.result, error.result.plot, console)
+        if error.result is not None:  # the motion with the least violation shows what is wrong
+            _write(arguments, error.result, plain_report(error.result), console)
         raise
     console.print(result)
-    plot: Callable[..., Any] = result.plot
-    more: dict[str, Any] = {}
-    if isinstance(problem, Task):
-        plot, more = partial(plot_task, result), {"joint_torques": joint_torques(result).tolist()}
-    elif result.is_feasible and any(isinstance(getattr(term, "support", None), Walk) for term in problem.terms):
-        stride = Stride(result)
-        console.print(stride)
-        plot, more = stride.plot, {"stride": stride.to_dict()}
-    _write(arguments, result, plot, console, more)
+    report = prediction.report(result)
+    for table in report.tables:
+        console.print(table)
+    _write(arguments, result, report, console)
 
 
-def _write(
-    arguments: argparse.Namespace,
-    result: MotionResult,
-    plot: Callable[..., Any],
-    console: Console,
-    more: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
-    """Write the files that are asked for, and say which; ``more`` goes into JSON beside the result."""
+def _prediction(name: str) -> Prediction:
+    """Return what a name stands for; a file goes before a built-in problem with the same name."""
+    if Path(name).is_file():
+        return Prediction(name, lambda given: load_problem(name))
+    if name in HUMAN:
+        return HUMAN[name]
+    if name in PROBLEMS:
+        return Prediction(name, lambda given: PROBLEMS[name]())
+    allowed = f"a .toml file, or one of {', '.join((*PROBLEMS, *HUMAN))}"
+    raise ModelError(describe("no such file", where=name, allowed=allowed))
+
+
+def _owners() -> dict[Option, list[str]]:
+    """Return the options that only some predictions have, with the names of these."""
+    found: dict[Option, list[str]] = {}
+    for prediction in HUMAN.values():
+        for option in prediction.options:
+            found.setdefault(option, []).append(prediction.name)
+    return found
+
+
+def _options_of(prediction: Prediction, arguments: Namespace) -> dict[str, Any]:
+    """Return the given options of a prediction, and raise ModelError if one of another prediction is given."""
+    found = {}
+    for option, owners in _owners().items():
+        value = getattr(arguments, option.name)
+        if value is None:
+            continue
+        if option not in prediction.options:
+            what = f"{option.flag} is an option of {', '.join(owners)}, not of {prediction.name}"
+            own = ", ".join(each.flag for each in prediction.options)
+            raise ModelError(describe(what, allowed=own or "only the options that all problems have"))
+        found[option.name] = value
+    return found
+
+
+def _write(arguments: Namespace, result: MotionResult, report: Report, console: Console) -> None:
+    """Write the requested files and print their paths."""
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps({**result.to_dict(), **more}, allow_nan=False) + "\n", encoding="utf-8")
-    writers = ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, plot))
-    for path, write in writers:
+        content = {**result.to_dict(), **report.figures}
+        arguments.json.write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
+    for path, write in ((arguments.csv, result.to_csv), (arguments.save, result.save), (arguments.plot, report.plot)):
         if path is not None:
             write(path)
-    for path in filter(None, (arguments.json, arguments.csv, arguments.save, arguments.plot)):
-        console.print(escape(str(path)), highlight=False, soft_wrap=True)
+    print_paths(console, arguments.json, arguments.csv, arguments.save, arguments.plot)
 
 
-def add_prediction(command: argparse.ArgumentParser) -> None:
-    """Give a parser the options of the command."""
-    built_in = ", ".join((*PROBLEMS, *HUMAN))
-    command.add_argument("problem", metavar="PROBLEM", help=f"a .toml file, or one of {built_in}")
-    command.add_argument("--json", type=Path, help="where figures and trajectory go, as JSON")
-    command.add_argument("--csv", type=Path, help="where the trajectory goes, as a table")
-    command.add_argument("--save", type=Path, help="where the whole result goes: a .npz file")
-    command.add_argument("--plot", type=Path, help="where a plot goes: .png, .pdf or .svg")
-    command.add_argument("--solver", choices=SOLVERS, help="how to search (default: what the problem says, or ipopt)")
-    command.add_argument(
-        "--tolerance", type=float, help="of optimality and constraints (default: 1e-6; of humans 1e-5)"
-    )
-    command.add_argument("--iterations", type=int, help="most iterations (default: 500)")
-    command.add_argument("--seconds", type=float, help="most seconds (default: no limit)")
-    command.add_argument("--refine", action="store_true", help="add nodes until bounds hold between them too")
-    command.add_argument("--progress", action="store_true", help="show iterations while they come")
-    command.add_argument("--feasible-first", action="store_true", help="search for any motion first, then for the best")
-    body = command.add_argument_group(f"options of humans ({', '.join(HUMAN)})")
-    body.add_argument("--height", type=float, metavar="M", help="of the body (default: 1.741)")
-    body.add_argument("--mass", type=float, metavar="KG", help="of the body (default: 73)")
-    body.add_argument("--sex", choices=tuple(SEXES), help="which table of segments (default: male)")
-    walk = command.add_argument_group("options of walk")
-    walk.add_argument(
-        "--speed", type=float, metavar="M/S", help="of walking (default: 1.2); the length of a step stays"
-    )
-    walk.add_argument("--length", type=float, metavar="M", help="of a step (default: 0.6)")
-    walk.add_argument("--width", type=float, metavar="M", help="of a step (default: 0.1)")
-    walk.add_argument("--slope", type=float, metavar="DEGREES", help="upwards; below 0: downwards (default: 0)")
-    walk.add_argument("--backpack", type=float, metavar="KG", help="a pack on the back")
-    walk.add_argument("--box", type=float, metavar="KG", help="a box in the hands (also of lift)")
-    walk.add_argument("--version", choices=tuple(VERSIONS), help="6 control points, or 8 and clean contacts")
-    walk.add_argument("--steps", type=int, choices=(1, 2), help="2: left and right may differ")
-    walk.add_argument("--planar", action="store_true", help="freeze what moves or turns to the sides")
-    pairs: dict[str, Any] = {"nargs": "+", "metavar": "NAME=NUMBER"}
-    walk.add_argument("--frozen", **pairs, help="joints that do not move, with their angles in degrees")
-    walk.add_argument("--strength", **pairs, help="joints that are weaker, with factors of their strengths")
-    walk.add_argument("--objective", **pairs, help=f"weights of {', '.join(OBJECTIVES)} (default: effort=1)")
-    tasks = command.add_argument_group("options of stand-up and reach; lift has --box")
-    tasks.add_argument("--seat", type=float, metavar="M", help="height of the seat (default: 0.45)")
-    tasks.add_argument(
-        "--target",
-        type=float,
-        nargs=3,
-        metavar=("LEFT", "UP", "AHEAD"),
-        help="from between the heels (m; default: -0.2 1.1 0.75)",
-    )
-    tasks.add_argument("--hand", choices=SIDES, help="which hand reaches (default: right)")
-    command.set_defaults(run=_predict)
+PREDICT = Command("predict", "find an optimal motion, save or plot it", _add_arguments, _run)

@@ -1,4 +1,4 @@
-"""Results to look at: tables for the terminal and figures."""
+"""Views of robots and motions: tables for the terminal, and figures."""
 
 from torsor.view.figures import plot_motion
 from torsor.view.tables import count_table, drive_table, joint_table, link_table, motion_table, state_table

@@ -15,9 +15,9 @@ Array = NDArray[np.float64]
 
 
 def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, path: str | Path) -> None:
-    """Save a picture of a motion: the robot on its way, the forces of its drives, and the reactions in its joints.
+    """Save a figure of a motion: postures of the robot, forces of its drives, and reactions in its joints.
 
-    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). Each joint's curve and dots have one colour.
+    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). The curves and dots of one joint have the same colour.
     """
     try:
         from matplotlib.figure import Figure
@@ -43,13 +43,13 @@ def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: A
 
 
 def _joint_points(robot: Robot, poses: Array) -> Array:
-    """Return the place (T, L, 3) of each joint: where its axis is, which need not be its link's origin."""
+    """Return the point (T, L, 3) of each joint on its axis, which may differ from the origin of its link."""
     offsets = np.array([joint.frame[:, 3] for joint in robot.joints])
     return np.asarray(np.einsum("tlij,lj->tli", poses, offsets)[..., :3])
 
 
 def _draw_robot(axes: Any, robot: Robot, poses: Array) -> None:
-    """Draw the robot as a skeleton of its joints, at a few instants, the last one boldest."""
+    """Draw the robot as a skeleton of its joints, at five times; the last one is the darkest."""
     points, tips = _joint_points(robot, poses), poses[:, :, :3, 3]
     leaves = set(range(len(robot.links))) - set(robot.parents)
     for order, t in enumerate(np.linspace(0, len(points) - 1, 5).round().astype(int)):

@@ -52,7 +52,7 @@ def link_table(robot: Robot) -> Table:
 
 
 def joint_table(robot: Robot) -> Table:
-    """Return the types, axes, limits, friction and rotor inertias of the joints; what no joint has is left out."""
+    """Return the types, axes, limits, friction and rotor inertias of the joints, without columns that would be empty."""
     optional = {
         "speed": ("velocity_limit", np.inf),
         "effort": ("effort_limit", np.inf),
@@ -78,12 +78,12 @@ def joint_table(robot: Robot) -> Table:
 
 
 def drive_table(robot: Robot) -> Table | None:
-    """Return the springs and motors of the joints, or None if there is neither."""
+    """Return the springs and motors of the joints, or None if there are none."""
     table = _table("Drives", "joint", "what", "stiffness", "damping", "rotor (kg m²)", "gear", "carrier", "axis")
     for joint in robot.joints:
         if joint.spring is not None:
             spring = joint.spring
-            at = f"spring, at ease at {_number(spring.rest)}"
+            at = f"spring, rest position {_number(spring.rest)}"
             table.add_row(escape(joint.name), at, _stiffness(spring.stiffness), _number(spring.damping))
         if joint.motor is not None:
             m = joint.motor
@@ -129,7 +129,7 @@ def count_table(robot: Robot) -> Table:
 
 
 def motion_table(trajectory: Trajectory) -> Table:
-    """Return what is to be said of the motion of one rollout: how long, how far its energy goes, how fast it gets."""
+    """Return a summary of one rollout: duration, change of energy, largest speed, and closing error of the loops."""
     table = _table(f"Motion of {escape(trajectory.robot.name)}", "what", "value")
     energy, speeds = trajectory.energy, np.abs(trajectory.v).max(axis=0, initial=0.0)
     rows = {

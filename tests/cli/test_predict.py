@@ -8,7 +8,8 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.cli.main import main
+from torsor.cli import main
+from torsor.cli.predictions import HUMAN
 
 REACH = """
 torsor = 1
@@ -85,3 +86,63 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
         assert main(["predict", *arguments]) == 1
         shown = capsys.readouterr().err
         assert words in shown and len(shown.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["walk", "--seat", "0.4"], "--seat is an option of stand-up, not of walk; allowed: --height, --mass, --sex"),
+        (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --box"),
+        (["swing", "--planar"], "--planar is an option of walk, not of swing; allowed: only the options that all"),
+        (["reach.toml", "--box", "3"], "--box is an option of walk, lift, not of reach.toml"),
+        (["walk", "--backpack", "3", "--box", "3"], "--backpack and --box are both given; allowed: one of them"),
+    ],
+)
+def test_options_of_another_problem_are_refused(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", *arguments]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ") and words in shown and len(shown.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["walk", "--frozen", "right_knee_flexion=6"], "fix: --steps 2"),
+        (["walk", "--frozen", "right_knee_flexion=600"], "--frozen right_knee_flexion=600; allowed: degrees, from"),
+        (["walk", "--slope", "-60"], "--slope is -60; allowed: degrees, between -45 and 45"),
+        (["walk", "--slope", "nan"], "--slope is nan"),
+        (["walk", "--strength", "wing=2"], "'wing'"),
+        (["walk", "--objective", "joy=1"], "joy"),
+        (["walk", "--speed", "-1"], "--speed is -1.0"),
+        (["walk", "--height", "9"], "--height is 9.0"),
+        (["lift", "--box", "-1"], "mass is -1.0"),
+        (["stand-up", "--seat", "3"], "--seat is 3.0"),
+        (["reach", "--target", "nan", "0", "0"], "target"),
+        (["swing", "--iterations", "0"], "--iterations is 0"),
+    ],
+)
+def test_messages_speak_the_words_of_the_options(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", *arguments]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ") and words in shown and len(shown.splitlines()) == 1
+
+
+def test_pairs_are_names_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["predict", "walk", "--frozen", "right_knee_flexion"])
+    assert stopped.value.code == 2
+    assert "allowed: NAME=NUMBER, as in right_knee_flexion=10" in capsys.readouterr().err
+
+
+def test_options_of_humans_reach_their_problems() -> None:
+    walk = HUMAN["walk"].problem({"backpack": 15.0, "slope": 6.0, "steps": 2, "frozen": [("right_knee_flexion", 6.0)]})
+    assert walk.frozen["right_knee_flexion"] == np.radians(6.0) and walk.stages[0].duration == 1.0
+    lift, plain = HUMAN["lift"].problem({"box": 15.0, "mass": 80.0}), HUMAN["lift"].problem({})
+    assert lift.held["links.left_hand.mass"] > plain.held["links.left_hand.mass"] + 2.4
+    reach = HUMAN["reach"].problem({"target": [0.3, 0.6, 0.5], "hand": "left"})
+    assert reach.conditions[-1].title == "left hand at the target"
+    assert HUMAN["stand-up"].problem({"seat": 0.5}).name == "stand-up"

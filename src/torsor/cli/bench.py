@@ -1,0 +1,24 @@
+"""``torsor bench``: times of Torsor and of other libraries."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from rich.console import Console
+
+from torsor.bench import run_benchmarks
+from torsor.cli.command import Command
+from torsor.cli.outputs import check_output
+
+__all__ = ["BENCH"]
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    check_output(arguments.json)
+    run_benchmarks(arguments.json, console)
+
+
+BENCH = Command("bench", "measure Torsor beside other libraries", _add_arguments, _run)

@@ -1,0 +1,27 @@
+"""``torsor cache``: the compiled kernels on disk."""
+
+from argparse import ArgumentParser, Namespace
+
+from rich.console import Console
+from rich.markup import escape
+
+from torsor.cli.command import Command
+from torsor.compiler import cache
+
+__all__ = ["CACHE"]
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--clear", action="store_true", help="remove them")
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    if arguments.clear:
+        console.print(f"{cache.clear()} kernels removed")
+    found = cache.info()
+    place = "off" if found.path is None else escape(str(found.path))
+    text = f"cache: {place}, {found.kernels} kernels, {found.bytes / 1e6:.1f} MB"
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+CACHE = Command("cache", "show or clear the compiled kernels on disk", _add_arguments, _run)

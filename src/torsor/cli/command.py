@@ -1,0 +1,28 @@
+"""What a command of the command line consists of."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console
+
+__all__ = ["Command"]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: ``torsor NAME ...``.
+
+    ``add_arguments`` declares its options. ``run`` does the work and prints to the console; it raises a ``ModelError``
+    (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns when it succeeded.
+
+    Example:
+        >>> hello = Command("hello", "print a greeting", lambda parser: None, lambda _, console: console.print("hello"))
+        >>> hello.run(Namespace(), Console())
+        hello
+    """
+
+    name: str
+    summary: str
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace, Console], None]

@@ -1,0 +1,40 @@
+"""``torsor demo``: tables and a plot of an industrial arm on a move."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+
+from torsor import library, view
+from torsor.cli.command import Command
+from torsor.cli.outputs import check_plot
+
+__all__ = ["DEMO"]
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    path = Path("demo.png")
+    parser.add_argument("--output", type=Path, default=path, help="write the plot to this file (default: demo.png)")
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    check_plot(arguments.output)
+    robot = library.six_axis_arm()
+    start, end, duration = np.array([0, 0.8, -2.4, 0, 0.5, 0]), np.array([1.2, -0.4, -0.6, 1.0, -0.6, 2.0]), 1.5
+    s = np.linspace(0, 1, 151)[:, None]
+    # A quintic: velocity and acceleration are zero at both ends.
+    q = start + (end - start) * (10 * s**3 - 15 * s**4 + 6 * s**5)
+    v = (end - start) * (30 * s**2 - 60 * s**3 + 30 * s**4) / duration
+    a = (end - start) * (60 * s - 180 * s**2 + 120 * s**3) / duration**2
+    console.print("A six-axis arm (PUMA 560), half a second into a move of 1.5 s.\n")
+    console.print(view.link_table(robot))
+    console.print(view.joint_table(robot))
+    console.print(view.state_table(robot, q[50], v[50], a[50]))
+    console.print(view.count_table(robot))
+    view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
+    console.print(f"\nThe plot of the whole move is in [bold]{escape(str(arguments.output))}[/bold].")
+
+
+DEMO = Command("demo", "show tables of an industrial arm on a move, and save a plot", _add_arguments, _run)

@@ -1,0 +1,53 @@
+"""Output files: their paths are checked before a long computation starts, and printed when they are written."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from torsor.errors import ModelError, describe
+
+__all__ = ["check_output", "check_plot", "print_paths"]
+
+
+def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
+    """Raise ModelError if a file cannot be written there: its folder does not exist, or the suffix is not allowed.
+
+    Example:
+        >>> check_output(Path("out.txt"), [".npz", ".csv"])
+        Traceback (most recent call last):
+        torsor.errors.ModelError: out.txt: the suffix is '.txt'; allowed: .npz, .csv
+    """
+    if path is None:
+        return
+    allowed = list(suffixes)
+    if allowed and path.suffix.lower() not in allowed:
+        found = f"the suffix is {path.suffix!r}"
+        raise ModelError(describe(found, where=str(path), allowed=", ".join(filter(None, allowed))))
+    if path.is_dir():
+        raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
+    if not path.parent.is_dir():
+        raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+
+
+def check_plot(path: Path | None) -> None:
+    """Raise ModelError if matplotlib is missing or cannot write a figure to that path; without a suffix it adds .png.
+
+    Example:
+        >>> check_plot(Path("walk.png"))
+    """
+    if path is None:
+        return
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:
+        raise ModelError("figures need matplotlib; fix: pip install torsor[plot]") from None
+    check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])
+
+
+def print_paths(console: Console, *paths: Path | None) -> None:
+    """Print the paths of the files that were written, one per line."""
+    for path in paths:
+        if path is not None:
+            console.print(escape(str(path)), highlight=False, soft_wrap=True)

@@ -1,0 +1,95 @@
+"""``torsor predict walk``: one step of a human, or a stride, and its report."""
+
+import argparse
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from torsor.cli.predictions.body import BODY, BOX, body_of, chosen
+from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
+from torsor.errors import ModelError, describe
+from torsor.human import Backpack, Box, Step, Stride, walking
+from torsor.human.gait.walking import OBJECTIVES, VERSIONS
+from torsor.motion import MotionProblem, MotionResult
+from torsor.robot.robot import Robot
+
+__all__ = ["WALK"]
+
+STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
+
+
+def _pair(text: str) -> tuple[str, float]:
+    """Return (name, number) from the text NAME=NUMBER.
+
+    Example:
+        >>> _pair("right_knee_flexion=10")
+        ('right_knee_flexion', 10.0)
+    """
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        allowed = "NAME=NUMBER, as in right_knee_flexion=10"
+        raise argparse.ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
+
+
+def _pairs(flag: str, text: str) -> Option:
+    return Option(flag, type=_pair, nargs="+", metavar="NAME=NUMBER", help=text)
+
+
+OPTIONS = (
+    *BODY,
+    Option("--speed", type=float, metavar="M/S", help="speed of walking (default: 1.2), for the same length of a step"),
+    Option("--length", type=float, metavar="M", help="length of a step (default: 0.6)"),
+    Option("--width", type=float, metavar="M", help="width of a step (default: 0.1)"),
+    Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
+    Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
+    BOX,
+    Option("--version", choices=tuple(VERSIONS), help="6 control points, or 8 and tighter contact constraints"),
+    Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
+    Option("--planar", action="store_true", help="freeze lateral motion"),
+    _pairs("--frozen", "joints that do not move, with their angles in degrees"),
+    _pairs("--strength", "joints that are weaker, with factors of their strength"),
+    _pairs("--objective", f"weights of {', '.join(OBJECTIVES)} (default: effort=1)"),
+)
+
+
+def _problem(given: Mapping[str, Any]) -> MotionProblem:
+    body = body_of(given)
+    if "backpack" in given and "box" in given:
+        raise ModelError(describe("--backpack and --box are both given", where="walk", allowed="one of them"))
+    load = Backpack(given["backpack"]) if "backpack" in given else Box(given["box"]) if "box" in given else None
+    slope = given.get("slope", 0.0)
+    if not abs(slope) < STEEPEST:
+        allowed = f"degrees, between {-STEEPEST:g} and {STEEPEST:g}"
+        raise ModelError(describe(f"--slope is {slope:g}", where="walk", allowed=allowed))
+    return walking(
+        body,
+        Step(**chosen(given, "speed", "length", "width")),
+        load=load,
+        slope=math.radians(slope),
+        frozen=_frozen(body, dict(given.get("frozen", ()))),
+        strength=dict(given.get("strength", ())),
+        objective=dict(given["objective"]) if "objective" in given else None,
+        **chosen(given, "version", "steps", "planar"),
+    )
+
+
+def _frozen(body: Robot, degrees: Mapping[str, float]) -> dict[str, float]:
+    """Return the angles of frozen joints in rad; an error about their ranges is in degrees, as the option is."""
+    for k, name in enumerate(body.coordinate_names):
+        low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
+        if name in degrees and not low <= degrees[name] <= high:
+            found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
+            raise ModelError(describe(found, where="walk", allowed=allowed))
+    return {name: math.radians(angle) for name, angle in degrees.items()}
+
+
+def _report(result: MotionResult) -> Report:
+    if not result.is_feasible:
+        return plain_report(result)
+    stride = Stride(result)
+    return Report(stride.plot, (stride,), {"stride": stride.to_dict()})
+
+
+WALK = Prediction("walk", _problem, OPTIONS, _report)

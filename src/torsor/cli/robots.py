@@ -1,0 +1,56 @@
+"""The argument ROBOT, which several commands have: a file, or a robot of the library."""
+
+from argparse import ArgumentParser, Namespace
+from inspect import signature
+from pathlib import Path
+
+from torsor import library
+from torsor.errors import ModelError, describe
+from torsor.parallel import ParallelRobot
+from torsor.robot.load import load
+from torsor.robot.robot import Robot
+
+__all__ = ["add_robot", "as_robot", "given_robot"]
+
+
+def add_robot(parser: ArgumentParser) -> None:
+    """Declare the argument ROBOT and the option ``--base``."""
+    files_or_names = f"a .urdf, .xml or .toml file, or {', '.join(_library_names())}"
+    parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
+    parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="how the root link is held")
+
+
+def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
+    """Return the robot that the arguments name. A file goes before a robot of the library with the same name.
+
+    Example:
+        >>> given_robot(Namespace(robot="two_link", base="fixed")).nv
+        2
+    """
+    name = arguments.robot
+    if Path(name).exists():
+        return load(name, base=arguments.base)
+    if name not in _library_names():
+        allowed = f"a robot file, or one of {', '.join(_library_names())}"
+        raise ModelError(describe("no such file", where=name, allowed=allowed))
+    if arguments.base == "floating":
+        fix = "save it as .toml and give that file"
+        raise ModelError(
+            describe("robots of the library have a fixed base", where=name, allowed="--base fixed", fix=fix)
+        )
+    robot: Robot | ParallelRobot = getattr(library, name)()
+    return robot
+
+
+def as_robot(given: Robot | ParallelRobot) -> Robot:
+    """Return a robot as a tree, with loops if it is a parallel robot."""
+    return given.as_robot() if isinstance(given, ParallelRobot) else given
+
+
+def _library_names() -> list[str]:
+    """Return the robots of the library that can be made without an argument."""
+    return [
+        name
+        for name in library.__all__
+        if all(each.default is not each.empty for each in signature(getattr(library, name)).parameters.values())
+    ]

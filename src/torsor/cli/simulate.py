@@ -1,0 +1,95 @@
+"""``torsor simulate``: the motion of a robot from an initial state, under constant forces."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from rich.console import Console
+
+from torsor import view
+from torsor.cli.command import Command
+from torsor.cli.outputs import check_output, check_plot, print_paths
+from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.errors import ModelError, describe
+from torsor.parallel import ParallelRobot
+from torsor.robot.robot import Robot
+from torsor.simulation import METHODS, SUFFIXES, simulate
+
+__all__ = ["SIMULATE"]
+
+Numbers = list[float] | None
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_robot(parser)
+    parser.add_argument("--duration", type=float, default=1.0, help="seconds (default: 1)")
+    parser.add_argument("--step", type=float, default=1e-3, help="longest step, in seconds (default: 0.001)")
+    parser.add_argument("--method", choices=METHODS, default="rk4", help="method of integration (default: rk4)")
+    parser.add_argument("--record", type=float, help="seconds between two samples (default: every step)")
+    active = "; for a robot with loops, those of the active coordinates are enough"
+    for name, what in (("q0", "initial positions"), ("v0", "initial velocities"), ("tau", "constant forces")):
+        text = f"{what} (default: zero){active}"
+        parser.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=text)
+    parser.add_argument("--output", type=Path, help="write the trajectory to this .npz or .csv file")
+    parser.add_argument("--plot", type=Path, help="write a plot to this file")
+
+
+def _run(arguments: Namespace, console: Console) -> None:
+    given = given_robot(arguments)
+    robot = as_robot(given)
+    check_output(arguments.output, SUFFIXES)
+    check_plot(arguments.plot)
+    for name, count in (("q0", robot.nq), ("v0", robot.nv), ("tau", robot.nv)):
+        _check_count(robot, f"--{name}", getattr(arguments, name), count)
+    q0, v0 = arguments.q0, arguments.v0
+    if isinstance(given, ParallelRobot) and q0 is None:
+        q0 = [*given.home.tolist(), *given.leg_home.tolist()]
+    if robot.loops:
+        q0, v0 = _closed_state(robot, q0, v0)
+    trajectory = simulate(
+        robot,
+        q0,
+        v0,
+        arguments.duration,
+        controller=arguments.tau,
+        method=arguments.method,
+        step=arguments.step,
+        record=arguments.record,
+    )
+    console.print(view.motion_table(trajectory))
+    if arguments.output is not None:
+        trajectory.save(arguments.output)
+    if arguments.plot is not None:
+        trajectory.plot(arguments.plot)
+    print_paths(console, arguments.output, arguments.plot)
+
+
+def _check_count(robot: Robot, option: str, values: Numbers, count: int) -> None:
+    """Raise ModelError if there are not as many numbers as coordinates, or as active ones of a robot with loops."""
+    active = len(robot.active) if robot.loops else count
+    if values is not None and len(values) not in (count, active):
+        allowed = f"{count}" if active == count else f"{count}, or {active} of the active coordinates"
+        raise ModelError(
+            describe(f"count of numbers after {option} is {len(values)}", where=robot.name, allowed=allowed)
+        )
+
+
+def _closed_state(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the initial state of a robot with loops.
+
+    Given are the positions and velocities of the active coordinates, or of all; positions of all are the initial guess
+    of the passive ones.
+    """
+    if q0 is None:
+        q0 = robot.closed_positions(robot.neutral()).tolist()
+    elif not robot.active:
+        return q0, v0
+    elif len(q0) == robot.nq:
+        q0 = robot.assemble([q0[robot.position_names.index(name)] for name in robot.active], guess=q0).tolist()
+    else:
+        q0 = robot.assemble(q0).tolist()
+    if v0 is not None and len(v0) < robot.nv:
+        v0 = robot.constrained_velocities(q0, v0).tolist()
+    return q0, v0
+
+
+SIMULATE = Command("simulate", "simulate a robot from an initial state, save or plot the motion", _add_arguments, _run)

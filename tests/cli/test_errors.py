@@ -1,0 +1,142 @@
+"""A mistake of the user is one line and status 1; a mistake in Torsor says so, with its traceback and status 70."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torsor import AssemblyError, ModelError, MotionError, SimulationError
+from torsor.cli import main
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
+    """Run a command whose inside raises an error, and return the exit status."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("torsor.cli.info.given_robot", fail)
+    return main(["info", "two_link"])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError("mass is -1"),
+        AssemblyError("the loop stays open", np.zeros(3), np.zeros(1), 0.1),
+        MotionError("no motion"),
+        SimulationError("too fast"),
+        FileNotFoundError(2, "No such file or directory", "arm.urdf"),
+        PermissionError(13, "Permission denied", "/root/arm.urdf"),
+        OSError(28, "No space left on device"),
+        ImportError("figures need matplotlib; fix: pip install torsor[plot]"),
+    ],
+)
+def test_mistakes_of_the_user_are_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failing(monkeypatch, error) == 1
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("operands could not be broadcast together"),
+        KeyError("tau"),
+        ZeroDivisionError("division by zero"),
+        RuntimeError("CasADi failed"),
+        AssertionError(),
+        ModuleNotFoundError("No module named 'torsor.gone'", name="torsor.gone"),
+        OSError("cannot load library"),
+        FileNotFoundError(2, "No such file", str(Path(sys.modules["torsor"].__path__[0]) / "data.json")),
+    ],
+)
+def test_internal_errors_are_no_mistake_of_the_user(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failing(monkeypatch, error) == 70
+    shown = capsys.readouterr().err
+    assert f"\ninternal error: {type(error).__name__}" in shown and "Please report it" in shown
+    assert "Traceback (most recent call last)" in shown and "in fail" in shown
+    assert not any(line.startswith("error: ") for line in shown.splitlines())
+
+
+def test_an_internal_error_of_export_is_no_mistake_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr("torsor.compiler.c.source.export_c", fail)
+    assert main(["export", "two_link", "c"]) == 70
+
+
+def test_ctrl_c_has_its_own_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert failing(monkeypatch, KeyboardInterrupt()) == 130
+    assert "stopped by Ctrl-C" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["info"], ["info", "two_link", "--colour", "red"]])
+def test_a_wrong_command_line_has_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2 and "usage: torsor" in capsys.readouterr().err
+
+
+def test_a_path_that_is_taken_is_the_users_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").write_text("")
+    assert main(["export", "two_link", str(tmp_path / "taken")]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+@pytest.mark.parametrize("name", ["broken.urdf", "broken.xml", "broken.toml"])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00broken", b"<robot", b"<robot/>", b"a = ["])
+def test_a_broken_file_is_the_users_mistake(
+    name: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    for command in ("info", "predict"):
+        assert main([command, str(tmp_path / name)]) == 1
+        assert capsys.readouterr().err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["simulate", "two_link", "--duration", "-1"], "two_link: --duration is -1.0;"),
+        (["simulate", "two_link", "--step", "nan"], "--step is nan;"),
+        (["simulate", "two_link", "--q0", "nan", "0"], "q0"),
+        (["simulate", "two_link", "--v0", "1e400", "0"], "v0"),
+        (["simulate", "two_link", "--tau", "-1e-3"], "count of numbers after --tau is 1; allowed: 2"),
+        (["simulate", "two_link", "--plot", "arm.gif2"], "the suffix is '.gif2'"),
+        (["simulate", "two_link", "--output", "arm.txt"], "the suffix is '.txt'; allowed: .npz, .csv"),
+        (["bench", "--json", "no/such/folder.json"], "its folder does not exist"),
+        (["export", "two_link", "c", "--name", "a b"], "name is 'a b'; allowed: letters"),
+    ],
+)
+def test_values_of_options_are_the_users_mistakes(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ") and words in shown
+
+
+def test_python_m_torsor_prints_help_without_heavy_imports() -> None:
+    inside = (
+        "import runpy, sys; sys.argv = ['torsor', '--help']\n"
+        "try: runpy.run_module('torsor', run_name='__main__')\n"
+        "except SystemExit as stop: assert stop.code == 0\n"
+        "print(sorted({'matplotlib', 'scipy', 'mujoco', 'jax', 'torch'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", inside], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1] == "[]"
+    assert "70   internal error" in shown
+    for command in ("info", "count", "simulate", "predict", "export", "bench", "cache", "demo"):
+        assert f"\n    {command} " in shown
