@@ -15,9 +15,9 @@ from rich.markup import escape
 from torsor import library
 from torsor.errors import ModelError
 from torsor.human import TASKS, Backpack, Box, Step, Stride, Walk, joint_torques, plot_task, walking
-from torsor.human.body.postures import Task
 from torsor.human.contact.support import SIDES
 from torsor.human.gait.walking import OBJECTIVES, VERSIONS
+from torsor.human.tasks.task import Task
 from torsor.library.anthropometry import SEXES
 from torsor.motion import SOLVERS, MotionError, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
