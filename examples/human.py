@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from torsor.human import TASKS, joint_torques
-from torsor.human.gait.drawing import landmarks, skeleton
+from torsor.human.body.drawing import landmarks, skeleton
 from torsor.motion import MotionResult
 
 SHOWN = {"spine1_flexion": "lower back", "right_hip_flexion": "hip", "right_knee_flexion": "knee"}

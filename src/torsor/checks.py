@@ -8,7 +8,7 @@ numbers. ``where`` is the object that the argument belongs to (a robot, a file, 
 import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ __all__ = [
     "frozen_array",
     "frozen_pose",
     "indices_of",
+    "instance_of",
     "interval",
     "name_of",
     "number",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Kind = TypeVar("Kind")
 
 # How far the rows of a rotation may be from orthonormal before it is taken for a mistake rather than for rounding.
 ROTATION_TOLERANCE = 1e-6
@@ -348,6 +350,20 @@ def table(value: object, where: str, what: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a table {name: value}"))
     return dict(value)
+
+
+def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allowed: str = "") -> Kind:
+    """Return an object of a class; ``allowed`` says in other words what is expected.
+
+    Example:
+        >>> instance_of(3, dict, "walk", "load", allowed="a Box")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: walk: load is 3; allowed: a Box
+    """
+    if not isinstance(value, kind):
+        found = f"{what} is {reprlib.repr(value)}"
+        raise ModelError(describe(found, where=where, allowed=allowed or f"a {kind.__name__}"))
+    return value
 
 
 def _as_array(value: Any) -> NDArray[Any] | None:

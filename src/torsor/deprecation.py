@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["renamed_argument", "renamed_names"]
+__all__ = ["renamed_argument", "renamed_attribute", "renamed_names"]
 
 
 def renamed_names(module: str, names: Mapping[str, tuple[str, Any]]) -> Callable[[str], Any]:
@@ -41,3 +41,25 @@ def renamed_argument(where: str, old: str, new: str, given: Any, value: Any) -> 
         return value
     warnings.warn(f"{where}: {old}= is deprecated; use {new}=", DeprecationWarning, stacklevel=3)
     return given
+
+
+def renamed_attribute(where: str, old: str, new: str) -> Any:
+    """Return a property for the body of a class whose attribute or method was renamed.
+
+    Example:
+        >>> class Step:
+        ...     fraction = 0.5
+        ...     share = renamed_attribute("Step", "share", "fraction")
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     Step().share
+        0.5
+        >>> str(caught[0].message)
+        'Step.share is deprecated; use Step.fraction'
+    """
+
+    def find(self: Any) -> Any:
+        warnings.warn(f"{where}.{old} is deprecated; use {where}.{new}", DeprecationWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(find)

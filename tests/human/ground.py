@@ -1,4 +1,4 @@
-"""The ground's and the seat's wrenches written a second time, with arrays: truth for torques of the human."""
+"""Contact wrenches of ground and seat, computed a second time with arrays: the reference for joint torques."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 class Contact(NamedTuple):
-    """What a link gets from outside: ``force`` (K, 3) and ``moment`` (K, 3) about the origin, in base axes."""
+    """External wrench on a link: ``force`` (K, 3) and ``moment`` (K, 3) about the origin, in base axes."""
 
     link: str
     force: Array
@@ -23,25 +23,26 @@ class Contact(NamedTuple):
 
 
 def wrenches(support: Support, foot: Foot, s: ArrayLike, force: Array, moment: Array) -> tuple[Contact, ...]:
-    """Return what feet, toes and pelvis get at shares s (K,) of a motion, of a whole force and moment (K, 3).
+    """Return the wrenches on feet, toes and pelvis at times s (K,) whose sum is a given force and moment (K, 3).
 
-    The moment is about the origin, and the sums are the whole.
+    Moments are about the origin.
     """
     s = np.asarray(s, dtype=float)
     given, seat = support.carried(s, foot), support.seated(s)
     right, left = (np.insert(each, 1, 0.0, axis=1) for each in (given.right, given.left))
-    shares = (seat[:, 0], (1 - seat[:, 0]) * given.share, (1 - seat[:, 0]) * (1 - given.share))
-    places = (seat[:, 1:], right, left)
-    middle = sum((share[:, None] * place for share, place in zip(shares, places, strict=True)), start=np.zeros((1, 3)))
+    feet = 1 - seat.fraction
+    fractions = (seat.fraction, feet * given.right_fraction, feet * (1 - given.right_fraction))
+    places = (seat.point, right, left)
+    middle = sum((each[:, None] * at for each, at in zip(fractions, places, strict=True)), start=np.zeros((1, 3)))
     found = []
-    for side, share, place in zip(("", "right", "left"), shares, places, strict=True):
+    for side, fraction, place in zip(("", "right", "left"), fractions, places, strict=True):
         own = moment + np.cross(place - middle, force)
         parts = [("pelvis", np.ones(len(s)))]
         if side:
             toes = given.toes[:, ("right", "left").index(side)]
             parts = [(f"{side}_foot", 1 - toes), (f"{side}_toes", toes)]
         for link, part in parts:
-            k, push = (part * share)[:, None], np.zeros_like(force)
+            k, push = (part * fraction)[:, None], np.zeros_like(force)
             if side:
                 sign = 1.0 if side == "right" else -1.0
                 push[:, [0, 2]] = sign * (part * force[:, 1])[:, None] * given.across

@@ -1,4 +1,4 @@
-"""The ground gives what equilibrium asks for, and the feet share it exactly."""
+"""The ground reaction is that of equilibrium, and it is distributed to the feet exactly."""
 
 import numpy as np
 import pytest
@@ -60,13 +60,13 @@ def test_a_robot_without_global_coordinates_is_refused() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"length": 0.0}, "length is 0.0; allowed: a finite number above 0"),
-        ({"flat": 0.5}, "allowed: shares that rise from 0 to 1"),
-        ({"knee": 0.1}, "knee is 0.1; allowed: a share between toe_off"),
-        ({"toe_off": "early"}, "allowed: numbers"),
-        ({"speed": True}, "speed is True; allowed: a finite number above 0"),
-        ({"ball_off": 0.3}, "ball_off is 0.3; allowed: a share between 0 and toe_off"),
-        ({"push": -1.0}, "push is -1.0; allowed: a number, 0 or more"),
+        ({"length": 0.0}, "length is 0.0; allowed: a finite number, above 0"),
+        ({"flat": 0.5}, "allowed: numbers that rise from 0 to 1"),
+        ({"knee": 0.1}, "knee is 0.1; allowed: a finite number, above 0.24 and below 1"),
+        ({"toe_off": "early"}, "toe_off is 'early'; allowed: a finite number, above 0 and below 1"),
+        ({"speed": True}, "speed is True; allowed: a finite number, above 0"),
+        ({"ball_off": 0.3}, "ball_off is 0.3; allowed: a finite number, above 0 and below 0.24"),
+        ({"push": -1.0}, "push is -1.0; allowed: a finite number, 0 or more"),
     ],
 )
 def test_steps_that_cannot_be_are_refused(settings: dict[str, float], message: str) -> None:
@@ -80,11 +80,12 @@ def test_forces_of_both_feet_meet_their_sum_at_the_height_of_the_centre_of_mass(
     at, f = step.carried(np.linspace(0.01, step.toe_off - 0.01, 7), foot), np.array([20.0, 800.0, -60.0])
     height = 4 * foot.length / push
     slope = f[[0, 2]] / f[1]
-    whole = at.share[:, None] * at.right + (1 - at.share)[:, None] * at.left + height * slope
-    for feet, share, sign in ((at.right, at.share, 1.0), (at.left, 1 - at.share, -1.0)):
-        meets = feet + height * (slope + sign * at.across / share[:, None])
+    right = at.right_fraction
+    whole = right[:, None] * at.right + (1 - right)[:, None] * at.left + height * slope
+    for feet, fraction, sign in ((at.right, right, 1.0), (at.left, 1 - right, -1.0)):
+        meets = feet + height * (slope + sign * at.across / fraction[:, None])
         np.testing.assert_allclose(meets, whole, atol=1e-12)
-    # Along the line of the feet: nothing of it turns the body.
+    # Along the line through the feet: it has no moment.
     along = at.right - at.left
     np.testing.assert_allclose(at.across[:, 0] * along[:, 1], at.across[:, 1] * along[:, 0], atol=1e-15)
     assert (at.across[:, 1] < 0).all()  # the foot in front brakes
@@ -123,11 +124,11 @@ def test_torques_of_the_walking_problem_are_those_with_wrenches_on_the_feet() ->
     ground = ground_reaction(body, q, v, a)
     for k in (3, 12, 20):  # both feet, the flat foot, the forefoot
         at = step.carried(batch.s[k : k + 1], foot)
-        share, (x, z), (aside, ahead) = at.share[0], at.right[0], at.across[0]
+        fraction, (x, z), (aside, ahead) = at.right_fraction[0], at.right[0], at.across[0]
         front, rear = np.array([x, 0.0, z]), np.array([at.left[0, 0], 0.0, at.left[0, 1]])
         f, n = ground.force[k], ground.moment[k]
-        own = share * f + f[1] * np.array([aside, 0.0, ahead])
-        n_front = share * (n + (1 - share) * np.cross(front - rear, f)) + np.cross(front, own - share * f)
+        own = fraction * f + f[1] * np.array([aside, 0.0, ahead])
+        n_front = fraction * (n + (1 - fraction) * np.cross(front - rear, f)) + np.cross(front, own - fraction * f)
         on = "right_toes" if batch.s[k] > step.heel_off else "right_foot"
         external = _at_link(body, q[k], on, own, n_front) + _at_link(body, q[k], "left_toes", f - own, n - n_front)
         tau = body.inverse_dynamics(q[k], v[k], a[k], external)

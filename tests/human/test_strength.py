@@ -19,7 +19,8 @@ from torsor.human import (
     joint_strength,
     walking,
 )
-from torsor.human.body.strength import AGES, BLEND, CEILING, FLOOR, HALF, JOINTS, SEXES, Curve, Strengths
+from torsor.human.body.strength import AGES, BLEND, CEILING, FLOOR, HALF, JOINTS, SEXES, Curve
+from torsor.human.terms.strength_curves import Strengths
 
 GROUPS = [(sex, age) for sex in SEXES for age in AGES]
 CURVES = [
@@ -215,11 +216,11 @@ def test_repetitions_tire_towards_what_work_and_rest_leave() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Fatigue(recovery=0.0), "recovery is 0.0; allowed: a finite number above 0"),
+        (lambda: Fatigue(recovery=0.0), "recovery is 0.0; allowed: a finite number, above 0"),
         (lambda: Fatigue().after([-0.1], 1.0), r"load is \[-0.1\]; allowed"),
-        (lambda: Fatigue().after([0.1], 1.0, 1.2), "capacity is 1.2; allowed: a number above 0, up to 1"),
-        (lambda: Fatigue().rested(-1.0, 0.5), "rest is -1.0; allowed: seconds, 0 or more"),
-        (lambda: fatigued(JointLoads(1.0, {}), 0), "repetitions is 0; allowed: an integer, 1 or more"),
+        (lambda: Fatigue().after([0.1], 1.0, 1.2), "capacity is 1.2; allowed: a finite number, above 0 and 1 or less"),
+        (lambda: Fatigue().rested(-1.0, 0.5), r"rest \(s\) is -1.0; allowed: a number, 0 or more"),
+        (lambda: fatigued(JointLoads(1.0, {}), 0), "repetitions is 0; allowed: a whole number from 1"),
     ],
 )
 def test_fatigue_that_cannot_be_is_refused(call: object, message: str) -> None:
@@ -255,8 +256,8 @@ def test_a_walk_stays_within_the_curves_and_one_that_is_tired_costs_more() -> No
         extend, flex = StrengthCurves().of(body, name)
         np.testing.assert_allclose(rows[:, labels.index(f"{name} extends")] * extend.peak, torque - least, atol=1e-9)
         np.testing.assert_allclose(rows[:, labels.index(f"{name} flexes")] * flex.peak, most - torque, atol=1e-9)
-        assert np.abs(loads.shares[name]).max() <= 1 + 1e-4
-        assert loads.shares[name].shape == (2 * (len(batch.s) - 1),)
+        assert np.abs(loads.fractions[name]).max() <= 1 + 1e-4
+        assert loads.fractions[name].shape == (2 * (len(batch.s) - 1),)
     factors = fatigued(rested, 300)[-1]
     assert factors["right_ankle_flexion"] == factors["left_ankle_flexion"] < 0.95
     tired = walking(curves=StrengthCurves(), strength=factors).solve()

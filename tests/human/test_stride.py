@@ -9,11 +9,11 @@ import pytest
 
 import torsor
 from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness, walking
-from torsor.human.contact.ground_contact import JOINTS, Samples, mirror
+from torsor.human.body.coordinates import FROZEN, mirror
 from torsor.human.gait.energy import Energy, Work
 from torsor.human.gait.references import SOURCES
-from torsor.human.gait.walking import FROZEN
 from torsor.human.terms.forces import Unbalance
+from torsor.human.terms.samples import JOINTS, Samples
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.optimisation.outcome import Outcome
 from torsor.spatial import inverse_pose
@@ -143,7 +143,7 @@ def test_a_mirror_twice_changes_nothing(one: Stride) -> None:
 def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     text = one.report()
-    assert "Right stride: 1.2 m/s, steps of 0.6 m, 73.0 kg" in text and "what the balance leaves over" in text
+    assert "Right stride: 1.2 m/s, steps of 0.6 m, 73.0 kg" in text and "residual of the balance" in text
     plain = json.loads(json.dumps(one.to_dict(), allow_nan=False))
     assert plain["likeness"].keys() == REFERENCES.keys() and len(plain["curves"]["pressure"]) == 401
     figure = one.plot()
@@ -180,10 +180,10 @@ def test_what_is_not_there_is_refused(one: Stride, tmp_path: Path) -> None:
     for call, message in (
         (lambda: Stride(one.result, "middle"), "side is 'middle'; allowed: 'right', 'left'"),
         (lambda: one.angle("tail"), "no 'tail'; allowed: yaw, tilt, list, hip_flexion"),
-        (lambda: one.reaction("elbow"), "no joint 'elbow'; allowed: 'hip', 'knee', 'ankle'"),
+        (lambda: one.reaction("elbow"), "joint is 'elbow'; allowed: 'hip', 'knee', 'ankle'"),
         (lambda: animate(one.result, tmp_path / "walk.mp4"), "allowed: a name that ends with .gif"),
         (lambda: animate(one.result, tmp_path / "walk.gif", rate=0), "rate is 0; allowed: a whole number from 1"),
-        (lambda: draw(one.body, np.zeros((2, 55))), r"q has shape \(2, 55\); allowed: one posture \(55,\)"),
+        (lambda: draw(one.body, np.zeros((2, 55))), r"q has shape \(2, 55\); allowed: an array of shape \(55,\)"),
     ):
         with pytest.raises(torsor.ModelError, match=message):
             call()

@@ -1,21 +1,26 @@
-"""The human body in motion: contacts with the ground, balance, and walking and other tasks that are predicted."""
+"""The human body in motion: contact with the ground, balance, and predicted walking and other tasks."""
 
-from torsor.human.body.fatigue import Fatigue, JointLoads, fatigued, joint_loads
+from torsor.human.body.drawing import draw
+from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import Curve, JointStrength, StrengthCurves, joint_strength
 from torsor.human.contact.balance import GroundReaction, ground_reaction
-from torsor.human.contact.ground_contact import joint_torques
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standing, Support
-from torsor.human.gait.drawing import animate, draw
+from torsor.human.gait.animation import animate
 from torsor.human.gait.energy import Energy
-from torsor.human.gait.figures import plot_task
+from torsor.human.gait.joint_loads import fatigued, joint_loads
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
+from torsor.human.gait.starts import bent_start
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import walking
-from torsor.human.tasks.starts import bent_start
-from torsor.human.tasks.tasks import TASKS, lifting, reaching, standing_up
+from torsor.human.tasks.figures import plot_task
+from torsor.human.tasks.lifting import lifting
+from torsor.human.tasks.reaching import reaching
+from torsor.human.tasks.registry import TASKS
+from torsor.human.tasks.standing_up import standing_up
 from torsor.human.terms.habits import Habits
+from torsor.human.terms.samples import joint_torques
 
 __all__ = [
     "REFERENCES",

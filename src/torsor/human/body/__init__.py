@@ -1,1 +1,1 @@
-"""The body: kernels shared by all bodies, landmarks, loads, strength, fatigue, postures."""
+"""The body: names of coordinates, landmarks, loads, postures, strength, fatigue, pictures, kernels for all bodies."""

@@ -1,6 +1,7 @@
-"""One set of compiled functions for all bodies: masses, lengths and gravity of a human are inputs of them.
+"""One set of compiled kernels for all bodies: masses, lengths and gravity are inputs of the kernels.
 
-A walk of another person, with another load or on another slope asks for the same expressions of other numbers.
+The walk of another person, with another load or on another slope has the same expressions with other numbers, and
+therefore compiles nothing.
 """
 
 from dataclasses import replace
@@ -10,66 +11,69 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor import library
+from torsor.checks import instance_of
 from torsor.errors import ModelError, describe
 from torsor.motion import Number
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-__all__ = ["Shared", "check_body", "shared"]
+__all__ = ["SharedModel", "checked_body", "shared_model"]
 
 UNBOUND: dict[str, Any] = dict.fromkeys(("upper", "velocity_limit", "effort_limit"), np.inf) | {"lower": -np.inf}
 
 
-class Shared(NamedTuple):
-    """A body whose numbers are inputs (``model``), and their values (``numbers``)."""
+class SharedModel(NamedTuple):
+    """A parametric body (``model``), and the values of its parameters (``numbers``)."""
 
     model: Parametric[Robot]
     numbers: dict[str, Number]
 
 
-def check_body(body: Robot, where: str) -> None:
-    """Refuse what is no ``library.human``, and a body without weight.
+def checked_body(body: Robot | None, where: str) -> Robot:
+    """Return the body, the default one for None; raise ModelError if it is no ``library.human`` or has no weight.
 
     Example:
-        >>> check_body(library.human(), "walk")
+        >>> checked_body(None, "walk").name
+        'human'
     """
-    if not isinstance(body, Robot):
-        raise ModelError(describe(f"body is {body!r}", where=where, allowed="a torsor.library.human()"))
-    if body.coordinate_names != _usual().robot.coordinate_names:
+    body = instance_of(
+        library.human() if body is None else body, Robot, where, "body", allowed="a torsor.library.human()"
+    )
+    if body.coordinate_names != _default().robot.coordinate_names:
         allowed, fix = "a body with the coordinates of torsor.library.human()", "freeze coordinates, do not remove them"
         raise ModelError(describe(f"robot {body.name!r}", where=where, allowed=allowed, fix=fix))
     if not body.gravity.any():
         fix = "torsor.library.human(gravity=...)"
-        raise ModelError(describe("gravity is 0", where=where, allowed="a body that the ground carries", fix=fix))
+        raise ModelError(describe("gravity is 0", where=where, allowed="a body with a weight", fix=fix))
+    return body
 
 
-def shared(body: Robot) -> Shared:
-    """Return a body by the numbers in which it differs from the one that functions are compiled for.
+def shared_model(body: Robot) -> SharedModel:
+    """Return the parametric body that the kernels are compiled for, and the parameters of this body.
 
-    A body that differs from that one otherwise gets functions of its own.
+    A body that differs in more than these parameters gets kernels of its own.
 
     Example:
-        >>> model, numbers = shared(library.human(1.8, 80.0))
-        >>> model is shared(library.human(1.6, 60.0)).model
+        >>> model, numbers = shared_model(library.human(1.8, 80.0))
+        >>> model is shared_model(library.human(1.6, 60.0)).model
         True
     """
-    for model in (_usual(), body.parametric(_paths(body))):
+    for model in (_default(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
-        if _is_same(model.at(own), body):
+        if _has_same_dynamics(model.at(own), body):
             break
-    return Shared(
-        model, {name: Number(value, value, value) for name, value in zip(model.names, own.tolist(), strict=True)}
-    )
+    numbers = {name: Number(value, value, value) for name, value in zip(model.names, own.tolist(), strict=True)}
+    return SharedModel(model, numbers)
 
 
 @cache
-def _usual() -> Parametric[Robot]:
+def _default() -> Parametric[Robot]:
     body = library.human()
     return body.parametric([*_paths(body), "links.spine4.com.z", "links.spine4.inertia.yz"])
 
 
 def _paths(body: Robot) -> list[str]:
-    """Return paths of all numbers that are not zero."""
+    """Return the paths of all parameters that are not zero."""
     found = []
     for link in body.links:
         if link.mass > 0:
@@ -82,8 +86,8 @@ def _paths(body: Robot) -> list[str]:
     return [*found, "gravity.y", "gravity.z"]
 
 
-def _is_same(one: Robot, other: Robot) -> bool:
-    """Whether two bodies move alike: frames and limits do not matter, for these are no part of the functions."""
+def _has_same_dynamics(one: Robot, other: Robot) -> bool:
+    """Whether two bodies have the same dynamics: frames and limits are not part of the kernels."""
     links = [
         [np.concatenate([[link.mass], link.com, link.inertia.ravel()]) for link in body.links] for body in (one, other)
     ]

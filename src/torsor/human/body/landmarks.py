@@ -1,4 +1,4 @@
-"""Where landmarks of a body are while it stands upright, by its joints' placements: nothing is compiled for it."""
+"""Positions of landmarks in the standing posture, from the placements of the joints: nothing is compiled."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 def landmark(body: Robot, place: str) -> Array:
-    """Return where a link or frame is (3,), in base axes (m), with all coordinates at 0.
+    """Return the position (3,) of a link or frame in base axes (m), with all coordinates at 0.
 
     Example:
         >>> import torsor
@@ -23,7 +23,7 @@ def landmark(body: Robot, place: str) -> Array:
     at = within[:3, 3]
     while link >= 0:
         joint = body.joints[link]
-        if joint.offset:  # its placement is not where it is at 0
+        if joint.offset:  # at 0 such a joint is not at its placement
             return np.asarray(body.pose(body.neutral(), place)[:3, 3])
         at = joint.placement[:3, :3] @ at + joint.placement[:3, 3]
         link = body.parents[link]

@@ -1,12 +1,11 @@
-"""What a body carries: a pack on its back, or a box in its hands."""
+"""Loads that a body carries: a backpack, or a box in both hands."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from torsor.human.contact.support import SIDES
-from torsor.human.given import number, pair
-from torsor.motion.terms.term import positive
+from torsor.checks import interval, number, positive
+from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
 __all__ = ["Backpack", "Box"]
@@ -14,9 +13,10 @@ __all__ = ["Backpack", "Box"]
 
 @dataclass(frozen=True)
 class Backpack:
-    """A pack of so many kg whose centre is ``behind`` (m) the upper trunk, at ``height`` (m) above its lowest joint.
+    """A backpack of a ``mass`` (kg), its centre of mass ``behind`` (m) the upper trunk.
 
-    ``size`` (m) is that of a cube with its moments of inertia.
+    ``height`` (m) is that of the centre of mass above the lowest joint of the upper trunk; ``size`` (m) is the edge of
+    a homogeneous cube with the same inertia.
 
     Example:
         >>> import torsor
@@ -31,21 +31,21 @@ class Backpack:
 
     def __post_init__(self) -> None:
         for name in ("mass", "behind", "size"):
-            positive(getattr(self, name), name, "backpack")
-        number(self.height, "height", "backpack")
+            positive(getattr(self, name), "backpack", name)
+        number(self.height, "backpack", "height")
 
     def on(self, body: Robot) -> Robot:
-        """Return a body that carries it."""
+        """Return the body with this load."""
         inertia = self.mass * self.size**2 / 6 * np.eye(3)
         return body.with_payload("spine4", self.mass, [0.0, self.height, -self.behind], inertia)
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box of so many kg, held by both hands on its sides, ``width`` (m) apart; each hand carries half, as a point.
+    """A box of a ``mass`` (kg), held by both hands on its sides, ``width`` (m) apart.
 
-    While walking it is held between ``near`` and ``far`` (m) before the upper trunk, between ``low`` and ``high`` (m)
-    above the lowest joint of that.
+    Each hand carries half of the mass, as a point mass. While walking, the box is held between ``near`` and ``far`` (m)
+    in front of the upper trunk, and between ``low`` and ``high`` (m) above the lowest joint of the upper trunk.
 
     Example:
         >>> import torsor
@@ -62,12 +62,12 @@ class Box:
 
     def __post_init__(self) -> None:
         for name in ("mass", "width"):
-            positive(getattr(self, name), name, "box")
-        pair((self.near, self.far), "near, far", "box")
-        pair((self.low, self.high), "low, high", "box")
+            positive(getattr(self, name), "box", name)
+        interval((self.near, self.far), "box", "near, far")
+        interval((self.low, self.high), "box", "low, high")
 
     def on(self, body: Robot) -> Robot:
-        """Return a body that carries it."""
+        """Return the body with this load."""
         for side in SIDES:
             body = body.with_payload(f"{side}_knuckles", self.mass / 2)
         return body

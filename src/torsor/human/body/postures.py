@@ -1,51 +1,29 @@
-"""Postures from which searches start: bodies that stand, sit or crouch on flat feet, seen from the side."""
+"""Postures on flat feet, symmetric about the middle plane: standing, sitting and crouching.
+
+Tasks use them as given start or end postures, and for initial guesses. Each is {coordinate: angle (rad) or m}.
+"""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.human.body.coordinates import SIDES
 from torsor.human.body.landmarks import landmark
-from torsor.human.contact.support import SIDES
-from torsor.motion import MotionProblem
-from torsor.motion.starts import fit, straight_lines
 from torsor.robot.robot import Robot
 
-__all__ = ["Task", "both", "crouching", "hips_apart", "sitting", "standing"]
+__all__ = ["BUTTOCKS", "both", "crouching", "hips_apart", "sitting", "standing"]
 
-Array = NDArray[np.float64]
-
-EASE = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # of arms that hang (rad)
-BUTTOCKS = 0.085  # from a seat up to the hips (m)
-SHANKS = 18.0  # what shanks lean forward of one who sits (degrees)
-BENT, ROUND = 115.0, 24.0  # what hips, and each joint of the spine, bend at most (degrees)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Task(MotionProblem):
-    """A motion problem whose search starts from straight lines between two postures, ``first`` and ``last``.
-
-    Both are {coordinate: position}, 0 where nothing is said; what ends of the motion say goes before.
-    """
-
-    first: Mapping[str, float] = field(default_factory=dict)
-    last: Mapping[str, float] = field(default_factory=dict)
-
-    def guess(self) -> Array:
-        """Return the variables of these lines."""
-        x, program = straight_lines(self), self.program
-        ends = np.array([[each.get(name, 0.0) for name in self.subject.names] for each in (self.first, self.last)])
-        s = np.linspace(0.0, 1.0, 41)
-        for stretch in program.layout.stretches:
-            fit(stretch, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
-        return np.clip(x, program.lower, program.upper)
+EASE = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # hanging arms (rad)
+BUTTOCKS = 0.085  # height of the hips above the seat (m)
+SHANKS = 18.0  # forward inclination of the shanks while sitting (degrees)
+BENT, ROUND = 115.0, 24.0  # largest flexion of the hips, and of each joint of the spine (degrees)
 
 
 def both(angles: Mapping[str, float]) -> dict[str, float]:
-    """Return angles of both sides.
+    """Return the same angles for both sides.
 
     Example:
         >>> both({"knee_flexion": 0.1})
@@ -66,12 +44,12 @@ def hips_apart(body: Robot) -> float:
 
 
 def standing(body: Robot) -> dict[str, float]:
-    """Return who stands upright with hanging arms, heels at z = 0."""
+    """Return the standing posture: upright, with hanging arms, heels at z = 0."""
     return both(EASE) | {"tz": _heights(body).ahead}
 
 
 def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
-    """Return who sits upright on a seat that high (m).
+    """Return the upright sitting posture on a seat of a height (m).
 
     Example:
         >>> import torsor
@@ -88,10 +66,11 @@ def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
 
 
 def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str, float]:
-    """Return who bends legs and back just so far that hands are at a height, so far ahead of the heels (m).
+    """Return the posture that bends legs and back just enough for the hands to be at a height (m).
 
-    The chest leans forward by ``lean`` (rad) when the hips are half as high as when standing, and less when they are
-    higher. Where the place cannot be reached, arms point at it.
+    ``ahead`` (m) is the distance of the hands in front of the heels. The chest leans forward by ``lean`` (rad) when the
+    hips are at half of their standing height, and less when they are higher. If the point is out of reach, the arms
+    point at it.
 
     Example:
         >>> import torsor
@@ -104,7 +83,7 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
         float(landmark(body, f"right_{place}")[1]) for place in ("upper_arm", "forearm", "knuckles")
     )
     trunk, upper, fore = shoulder - size.hip, shoulder - elbow, elbow - hand
-    for down in np.linspace(0.0, 0.6, 25).tolist():  # of the hips, in parts of their height
+    for down in np.linspace(0.0, 0.6, 25).tolist():  # lowering of the hips, as a fraction of their height
         bent = lean * min(2 * down, 1.0)
         legs = _legs(size, (1 - down) * size.hip, math.radians(25) * min(3 * down, 1.0), bent)
         y = height - (1 - down) * size.hip - trunk * math.cos(bent)
@@ -121,7 +100,7 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Heights of hips and ankles, lengths of thigh and shank, and how far ankles are ahead of heels (m)."""
+    """Heights of hips and ankles, lengths of thigh and shank, distance of the ankles in front of the heels (m)."""
 
     hip: float
     ankle: float
@@ -137,9 +116,9 @@ def _heights(body: Robot) -> _Sizes:
 
 
 def _legs(size: _Sizes, hips: float, lean: float, bent: float) -> dict[str, float]:
-    """Return legs on flat feet with hips at a height (m), shanks and chest leaning forward (rad), and the pelvis."""
+    """Return legs, pelvis and spine for hips at a height (m), shanks and chest leaning forward by angles (rad)."""
     knees = size.ankle + size.shank * math.cos(lean)
-    up = math.asin(min(max((knees - hips) / size.thigh, -1.0), 1.0))  # of the thigh, from the horizontal
+    up = math.asin(min(max((knees - hips) / size.thigh, -1.0), 1.0))  # elevation of the thigh above the horizontal
     tilt = min(bent, max(math.radians(BENT) - math.pi / 2 - up, 0.0))
     spine = min((bent - tilt) / 3, math.radians(ROUND))
     angles = {"hip_flexion": math.pi / 2 + up + tilt, "knee_flexion": math.pi / 2 + up + lean, "ankle_flexion": lean}

@@ -1,20 +1,22 @@
-"""How strong hips, knees and ankles are at an angle and at a speed: the curves of Anderson, Madigan and Nussbaum.
+"""Strength curves of hips, knees and ankles: the largest voluntary torque by joint angle and angular velocity.
 
-With q the angle (flexion, and dorsiflexion, above 0) and v the speed along the torque, the greatest torque is
+With q the angle (flexion and dorsiflexion positive) and v the velocity in the direction of the torque, the largest
+torque is
 
-    C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  where v >= 0 (the muscles shorten)
-                                        f(v) = r(-v) (1 - C6 v)      where v < 0 (they are stretched)
+    C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  where v >= 0 (concentric)
+                                        f(v) = r(-v) (1 - C6 v)      where v < 0 (eccentric)
     r(v) = (2 C4 C5 + v (C5 - 3 C4)) / (2 C4 C5 + v (2 C5 - 4 C4))
 
-for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The law is from "Maximum voluntary
-joint torque as a function of joint angle and angular velocity", J. Biomechanics 40 (2007) 3105-3113; its table 3, the
-means of 34 active people, is as RBDL has it (addons/muscle, Millard2016TorqueMuscle). Its passive torques are left out.
+for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The law is from Anderson, Madigan
+and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity", J. Biomechanics 40
+(2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL (addons/muscle,
+Millard2016TorqueMuscle). Passive torques are left out.
 
-The law has a kink at v = 0, is below 0 for fast speeds, and grows without end for some of the stretched. Here it is
-twice differentiable: its branches are blended within BLEND of v = 0, where f(0) stays 1, and both factors go over into
-a floor, the second into a ceiling too. Elsewhere it is the law itself, also where that is unlike other muscles: knees
-of the young that extend hold less when stretched than at rest. Floor, ceiling and blend are choices, and so is that the
-angle of a hip is taken between thigh and pelvis.
+The law has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it is
+twice differentiable: its branches are blended where |v| < BLEND, with f(0) = 1, and both factors have a smooth lower
+limit, the second one also a smooth upper limit. Elsewhere it is the law itself, even where that is unlike other
+muscles: knee extensors of the young are weaker in eccentric than in isometric contraction. The limits, the blend and
+the angle of the hip (between thigh and pelvis) are choices of this library.
 """
 
 from collections.abc import Mapping
@@ -27,25 +29,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor import library
+from torsor.checks import common_shape, indices_of, one_of, real_array
 from torsor.errors import ModelError, describe
-from torsor.human.contact.support import SIDES
-from torsor.human.terms.forces import Grounded, contact_forces
-from torsor.motion import Node
-from torsor.motion.terms.term import Constraint, Rows, one_of
+from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
 
-__all__ = ["Curve", "JointStrength", "StrengthCurves", "Strengths", "joint_strength"]
+__all__ = ["JOINTS", "Curve", "JointStrength", "StrengthCurves", "joint_strength"]
 
 Array = NDArray[np.float64]
 
 JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")
-GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 of the law; m and kg of the usual body
-BLEND = 0.25  # rad/s, about 0, in which the branches are blended
-FLOOR, CEILING, HALF = 0.05, 1.4, 0.05  # of factors; half the width of what goes over into them
+GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the law; m and kg of the default body
+BLEND = 0.25  # the branches are blended where the velocity (rad/s) is less
+FLOOR, CEILING, HALF = 0.05, 1.4, 0.05  # limits of the factors, and half the width of the smooth transitions
 
-# C1 to C6, of men and women (18 to 25 years, 55 to 65, above 65), who extend and who flex.
+# C1 to C6 of extension and flexion: men, then women, of 18 to 25, 55 to 65, and above 65 years.
 _TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
     ("hip_flexion", "extend"): (
         (0.161, 0.958, 0.932, 1.578, 3.190, 0.242),
@@ -99,7 +99,7 @@ _TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
 
 
 def _functions(x: Any) -> Any:
-    """Return the module whose cos, fmin and fmax are for numbers, or for symbols."""
+    """Return the module with cos, fmin and fmax for numbers or for symbols."""
     return ca if is_symbolic(x) else np
 
 
@@ -109,17 +109,17 @@ def _within(x: Any, least: float, most: float) -> Any:
 
 
 def _ramp(x: Any) -> Any:
-    """Return max(x, 0), twice differentiable: just that where |x| > HALF."""
+    """Return a twice differentiable max(x, 0), equal to it where |x| > HALF."""
     u = _within((x + HALF) / (2 * HALF), 0.0, 1.0)
     return HALF * u * u * u * (2 - u) + _functions(x).fmax(x - HALF, 0.0)
 
 
 class Curve(NamedTuple):
-    """One direction of a joint: its greatest torque, by the law above; fields are numbers or symbols.
+    """The largest torque in one direction of a joint, by the law above; fields are numbers or symbols.
 
-    ``peak`` is the greatest torque at rest (N m; C1 times weight times height), at the ``angle`` C3 (rad), ``width`` is
-    C2 (1/rad); ``slow`` C4 and ``fast`` C5 are the speeds (rad/s) at which 75 % and 50 % are left, and ``stretched`` is
-    C6 (s/rad).
+    ``peak`` (N m) is the largest isometric torque (C1 times weight times height), at the ``angle`` C3 (rad); ``width``
+    is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of it remain, and
+    ``stretched`` C6 (s/rad) is the coefficient of eccentric velocities.
 
     Example:
         >>> knee = StrengthCurves().of(library.human(), "knee_flexion").extend
@@ -135,44 +135,45 @@ class Curve(NamedTuple):
     stretched: Any
 
     def at_angle(self, q: Any) -> Any:
-        """Return the factor at angles q (rad): numbers, arrays or symbols."""
-        turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond, the floor is all there is
+        """Return the factor for angles q (rad): numbers, arrays or symbols."""
+        turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond, the factor is FLOOR
         return FLOOR + _ramp(_functions(turn).cos(turn) - FLOOR)
 
     def at_speed(self, v: Any) -> Any:
-        """Return the factor at speeds v (rad/s) along the torque: numbers, arrays or symbols."""
+        """Return the factor for velocities v (rad/s) in the direction of the torque: numbers, arrays or symbols."""
         u, of = _within((v + BLEND) / (2 * BLEND), 0.0, 1.0), _functions(v)
-        share = u * u * u * (10 - 15 * u + 6 * u * u)
-        shorter, longer = of.fmax(v, -BLEND), of.fmin(v, BLEND)
-        found = share * self._left(shorter) + (1 - share) * self._left(-longer) * (1 - self.stretched * longer)
+        weight = u * u * u * (10 - 15 * u + 6 * u * u)
+        concentric, eccentric = of.fmax(v, -BLEND), of.fmin(v, BLEND)
+        found = weight * self._r(concentric)
+        found += (1 - weight) * self._r(-eccentric) * (1 - self.stretched * eccentric)
         return CEILING - _ramp(CEILING - FLOOR - _ramp(found - FLOOR))
 
-    def _left(self, v: Any) -> Any:
+    def _r(self, v: Any) -> Any:
         both = 2 * self.slow * self.fast
         return (both + v * (self.fast - 3 * self.slow)) / (both + v * (2 * self.fast - 4 * self.slow))
 
     def torque(self, q: Any, v: Any) -> Any:
-        """Return the greatest torque (N m) at angles q and speeds v along it."""
+        """Return the largest torque (N m) for angles q (rad) and velocities v (rad/s) in its direction."""
         return self.peak * self.at_angle(q) * self.at_speed(v)
 
 
 class JointStrength(NamedTuple):
-    """The two directions of a joint: ``extend`` (torques below 0) and ``flex`` (above 0)."""
+    """The two directions of a joint: ``extend`` (negative torques) and ``flex`` (positive torques)."""
 
     extend: Curve
     flex: Curve
 
     def limits(self, q: Any, v: Any) -> tuple[Any, Any]:
-        """Return the least and the most torque (N m) at angles q (rad) and speeds v (rad/s) of the coordinate."""
+        """Return the lower and upper torque limit (N m) for angles q (rad) and velocities v (rad/s)."""
         return -self.extend.torque(q, -v), self.flex.torque(q, v)
 
 
 @dataclass(frozen=True)
 class StrengthCurves:
-    """Curves of a group of people: ``sex`` is "male" or "female", ``age`` "young", "middle" or "old".
+    """Strength curves of a group of people: ``sex`` is "male" or "female", ``age`` "young", "middle" or "old".
 
-    These are 18 to 25, 55 to 65, and above 65 years old. Hips, knees and ankles have curves in flexion; dorsiflexion is
-    that of an ankle. Plantarflexion has 118 N m at most for 73 kg and 1.741 m: walking may take all of it.
+    The ages are 18 to 25, 55 to 65, and above 65 years. The coordinates with curves are the flexions of hips, knees and
+    ankles (dorsiflexion). Plantarflexion is limited to 118 N m for 73 kg and 1.741 m: walking may need all of it.
 
     Example:
         >>> [round(each.peak) for each in StrengthCurves().of(library.human(), "ankle_flexion")]
@@ -185,13 +186,13 @@ class StrengthCurves:
     age: str = "young"
 
     def __post_init__(self) -> None:
-        one_of(self.sex, SEXES, "sex", "strength curves")
-        one_of(self.age, AGES, "age", "strength curves")
+        one_of(self.sex, SEXES, "strength curves", "sex")
+        one_of(self.age, AGES, "strength curves", "age")
 
     def of(self, body: Robot, name: str) -> JointStrength:
-        """Return the curves (N m) of a coordinate of a body (``library.human``), "knee_flexion" with or without a side.
+        """Return the curves of a coordinate of a body (``library.human``): "knee_flexion" with or without a side.
 
-        Weight times height is known from ``effort_limit``, which has it as a factor: loads do not change it.
+        Weight times height follows from ``effort_limit``, which is proportional to it: loads do not change it.
         """
         joint = next((each for each in JOINTS if name.endswith(each)), None)
         coordinate = f"right_{name}" if name == joint else name
@@ -199,15 +200,15 @@ class StrengthCurves:
             allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in JOINTS)
             raise ModelError(describe(f"no strength curve of {name!r}", where=f"robot {body.name!r}", allowed=allowed))
         limit = body.effort_limit[body.coordinate_names.index(coordinate)]
-        times = MASS * GRAVITY * HEIGHT * float(limit / _usual()[coordinate])
+        times = MASS * GRAVITY * HEIGHT * float(limit / _default_strengths()[coordinate])
         group = SEXES.index(self.sex) * len(AGES) + AGES.index(self.age)
         rows = (_TABLE[joint, way][group] for way in ("extend", "flex"))
         return JointStrength(*(Curve(row[0] * times, *row[1:]) for row in rows))
 
 
 @cache
-def _usual() -> dict[str, float]:
-    """Return the strengths of the usual body (N m)."""
+def _default_strengths() -> dict[str, float]:
+    """Return the strengths of the default body (N m)."""
     body = library.human(HEIGHT, MASS)
     return dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
 
@@ -215,68 +216,27 @@ def _usual() -> dict[str, float]:
 def joint_strength(
     body: Robot, name: str, q: ArrayLike, v: ArrayLike, curves: StrengthCurves | None = None
 ) -> tuple[Array, Array]:
-    """Return the least and the most torque (N m) of a coordinate at angles q (rad) and speeds v (rad/s).
+    """Return the lower and upper torque limit (N m) of a coordinate for angles q (rad) and velocities v (rad/s).
 
-    Shapes are those of q and v together. A coordinate without curves has its ``effort_limit`` at all angles and speeds.
+    q and v broadcast. A coordinate without curves has its ``effort_limit`` at all angles and velocities.
 
     Example:
         >>> body = library.human()
-        >>> least, most = joint_strength(body, "right_ankle_flexion", [0.0, 0.2], 0.0)
-        >>> least.round().tolist(), most.round().tolist()
+        >>> lower, upper = joint_strength(body, "right_ankle_flexion", [0.0, 0.2], 0.0)
+        >>> lower.round().tolist(), upper.round().tolist()
         ([-100.0, -114.0], [40.0, 34.0])
         >>> joint_strength(body, "left_hip_rotation", 0.0, 0.0)
         (array(-60.), array(60.))
     """
-    if name not in body.coordinate_names:
-        raise ModelError(
-            describe(f"no {name!r}", where=f"robot {body.name!r}", allowed=", ".join(body.coordinate_names))
-        )
-    try:
-        q, v = np.broadcast_arrays(np.asarray(q, dtype=float), np.asarray(v, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise ModelError(describe(f"q and v: {error}", where=name, allowed="numbers of shapes that fit")) from error
-    if not (np.isfinite(q).all() and np.isfinite(v).all()):
-        raise ModelError(describe("q or v has what is no finite number", where=name, allowed="rad and rad/s"))
+    (index,) = indices_of(name, body.coordinate_names, f"robot {body.name!r}")
+    angle, velocity = real_array(q, name, "q (rad)"), real_array(v, name, "v (rad/s)")
+    common_shape(name, q=angle.shape, v=velocity.shape)
+    angle, velocity = np.broadcast_arrays(angle, velocity)
+    for value, what in ((angle, "q (rad)"), (velocity, "v (rad/s)")):
+        if not np.isfinite(value).all():
+            raise ModelError(describe(f"{what} is not finite", where=name, allowed="finite numbers"))
     if name.endswith(JOINTS):
-        least, most = (curves or StrengthCurves()).of(body, name).limits(q, v)
-        return np.asarray(least), np.asarray(most)
-    limit = body.effort_limit[body.coordinate_names.index(name)]
-    return np.full(q.shape, -limit), np.full(q.shape, limit)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Strengths(Grounded, Constraint):
-    """Torques of hips, knees and ankles within curves, times the factors of ``strength``; rows are what they leave.
-
-    Rows are in parts of the greatest torque of a direction. Curves are data: one compiled function is for all people.
-    ``Torques`` hold beside them.
-    """
-
-    curves: StrengthCurves
-
-    def data(self, s: Array) -> Mapping[str, Array]:
-        """Return what ``Grounded`` does, and the curves of both legs (K, 72)."""
-        found = list[float]()
-        for name in self._names():
-            factor = self.strength.get(name, 1.0)
-            for curve in self.curves.of(self.body, name):
-                found += [factor * curve.peak, *curve[1:]]
-        return {**super().data(s), "strength curves": np.tile(found, (len(s), 1))}
-
-    @staticmethod
-    def _names() -> list[str]:
-        return [f"{side}_{joint}" for side in SIDES for joint in JOINTS]
-
-    def rows(self, node: Node) -> Rows:
-        """Return what is left of the strength of joints that move, in both directions."""
-        names, given, torques = self._names(), node.data("strength curves", 72), contact_forces(node).torques
-        rows, labels = list[ca.SX](), list[str]()
-        for index, name in enumerate(names):
-            if name not in node.subject.names:
-                continue
-            k = node.robot.coordinate_names.index(name)
-            extend, flex = (Curve(*(given[12 * index + first + j] for j in range(6))) for first in (0, 6))
-            least, most = JointStrength(extend, flex).limits(node.q[k], node.v[k])
-            rows += [(torques[k - 6] - least) / extend.peak, (most - torques[k - 6]) / flex.peak]
-            labels += [f"{name} extends", f"{name} flexes"]
-        return Rows(ca.vertcat(ca.SX(0, 1), *rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+        lower, upper = (curves or StrengthCurves()).of(body, name).limits(angle, velocity)
+        return np.asarray(lower), np.asarray(upper)
+    limit = body.effort_limit[index]
+    return np.full(angle.shape, -limit), np.full(angle.shape, limit)

@@ -1,1 +1,1 @@
-"""Contact with the ground: which foot stands when, ground reaction, wrenches on the feet."""
+"""Contact with the ground: stances of the feet, how they carry the body, and the wrenches that result."""

@@ -1,17 +1,17 @@
-"""What the ground gives: the wrench that keeps the body in equilibrium, and how two feet share it.
+"""The ground reaction: the wrench that keeps the body in equilibrium, and its distribution to two feet.
 
-Without the ground, the motion of the body asks for forces of its six global coordinates; these are what the ground must
-give. With f their force and n their moment about the origin,
+Inverse dynamics without the ground gives forces of the six global coordinates; the ground must exert them. With f their
+force and n their moment about the origin,
 
     x_zmp = n_z / f_y      z_zmp = -n_x / f_y
 
-is the point about which the ground exerts no moment across the vertical (Barman 2020, section 5.2, y up). While both
-feet stand, the one in front takes a share s of the force, and of the moment
+is the zero-moment point, about which the ground exerts no horizontal moment (Barman 2020, section 5.2, y up). In double
+support the leading foot takes the fraction s of the force, and of the moment
 
     n_F = s (n + (p_F - p) x f)      p = s p_F + (1 - s) p_R
 
-with p_F and p_R where the feet push; the other takes the rest, so that the sum is exact. The forces in the joints are
-those without the ground less what the feet's wrenches do to them.
+with p_F and p_R the points of application at the leading and the trailing foot, which takes the rest: the sum is exact.
+The joint torques are those without the ground minus the effect of the feet's wrenches on the joints.
 """
 
 from typing import NamedTuple
@@ -23,13 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.compiler import Kernel
 from torsor.errors import ModelError, describe
 from torsor.hashing import source_hash
+from torsor.human.body.coordinates import GLOBAL
 from torsor.robot.robot import Robot
 
-__all__ = ["GLOBAL", "GroundReaction", "Wrench", "felt", "ground_reaction", "required"]
+__all__ = ["GroundReaction", "Wrench", "felt", "ground_reaction", "required"]
 
 Array = NDArray[np.float64]
-
-GLOBAL = ("tx", "ty", "tz", "yaw", "tilt", "list")
 
 
 class Wrench(NamedTuple):
@@ -40,12 +39,12 @@ class Wrench(NamedTuple):
 
 
 def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
-    """Return the wrench that the forces of the six global coordinates are: those of slides and of yaw, tilt and list.
+    """Return the wrench of the ground from the forces of the six global coordinates (three slides, yaw, tilt, list).
 
-    ``origin`` (3 x 1) is where the pelvis is.
+    ``origin`` (3 x 1) is the position of the pelvis.
     """
     yaw, tilt = q[3], q[4]
-    aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # about which it tilts
+    aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # the axis of tilt
     ahead = ca.vertcat(ca.sin(yaw), 0, ca.cos(yaw))
     about = (tau[5] + ca.sin(tilt) * tau[3]) / ca.cos(tilt)
     own = tau[3] * ca.SX([0, 1, 0]) + tau[4] * aside + about * ahead
@@ -53,14 +52,14 @@ def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
 
 
 def felt(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
-    """Return what a wrench does along a hinge through a point, both in base axes: axis . (n - at x f)."""
+    """Return the moment of a wrench about a hinge axis through a point, all in base axes: axis . (n - at x f)."""
     return ca.dot(axis, wrench.n - ca.cross(at, wrench.f))
 
 
 class GroundReaction(NamedTuple):
-    """What the ground gives at each moment: ``force`` (..., 3), ``moment`` (..., 3) about the origin, ``zmp`` (..., 2).
+    """The ground reaction: ``force`` (..., 3) (N) and ``moment`` (..., 3) (N m) about the origin.
 
-    The zero-moment point is (x, z); ``twist`` (...) is the moment about the vertical through it (N m).
+    ``zmp`` (..., 2) is the zero-moment point (x, z) (m); ``twist`` (...) is the moment about the vertical through it.
     """
 
     force: Array
@@ -70,9 +69,9 @@ class GroundReaction(NamedTuple):
 
 
 def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> GroundReaction:
-    """Return what the ground must give a body (``library.human``) for a motion (..., 55 each).
+    """Return the wrench that the ground must exert on a body (``library.human``) for a motion q, v, a (..., 55).
 
-    Where it gives no force, as in free fall, there is no zero-moment point: it is then no number.
+    Without a vertical force, as in free fall, the zero-moment point does not exist, and ``zmp`` is NaN or infinite.
 
     Example:
         >>> import torsor

@@ -1,7 +1,7 @@
-"""Steps of walking: how long, wide and fast, and when which part of which foot is on the ground.
+"""Steps of walking: length, width, speed, and the times at which the contacts of the feet change.
 
-A step begins when the heel of the right foot strikes and ends when that of the left does; the right heel stands at
-z = 0, and the left foot is a step behind it. A second step is its mirror image.
+A step begins with the heel strike of the right foot and ends with that of the left foot. The right heel stands at
+z = 0, and the left foot one step length behind it. A second step is the mirror image of the first.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import instance_of, number, positive, whole_number
+from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
+from torsor.human.body.coordinates import other_side
 from torsor.human.contact.support import (
     FLAT_ENDS,
     FORE,
@@ -19,7 +22,6 @@ from torsor.human.contact.support import (
     LONG,
     MEET,
     PRESSED,
-    SIDES,
     TIP,
     WHOLE,
     WIDE,
@@ -27,8 +29,9 @@ from torsor.human.contact.support import (
     Foot,
     Stance,
     Support,
+    smoothstep,
 )
-from torsor.motion.terms.term import TOUCHING, positive
+from torsor.motion.terms.term import TOUCHING
 
 __all__ = ["Step", "Walk"]
 
@@ -37,19 +40,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Step:
-    """One step: ``length`` and ``width`` (m), ``speed`` (m/s), and shares of its time at which contacts change.
+    """One step: ``length`` and ``width`` (m), ``speed`` (m/s), and when the contacts change.
 
-    The foot that struck stands on its heel until ``flat``, then on heel and ball until ``heel_off``, then on ball and
-    toes. The foot behind stands on its forefoot until ``ball_off``, on the tips of its toes until ``toe_off``, and
-    swings then. Both carry from 0 to ``toe_off``: the share of the foot in front rises smoothly from 0 to 1. ``knee``
-    is when the swinging knee is bent the most. While both carry, the foot behind pushes forward and the one in front
-    brakes: with a ``push`` of 1 the lines of their forces meet at the height of the centre of mass, with 0 they are
-    parallel.
+    Times are fractions of the step, from 0 to 1. The leading foot stands on its heel until ``flat``, on heel and ball
+    until ``heel_off``, and then on ball and toes. The trailing foot stands on its forefoot until ``ball_off``, on the
+    tips of its toes until ``toe_off``, and then swings. Double support lasts from 0 to ``toe_off``: the fraction of the
+    force on the leading foot rises smoothly from 0 to 1. ``knee`` is the time of the largest knee flexion in swing. In
+    double support the trailing foot pushes forward and the leading foot brakes: with a ``push`` of 1 their lines of
+    force meet at about the height of the centre of mass, with 0 they are parallel.
 
     Example:
         >>> Step().duration
         0.5
-        >>> Step().share(np.array([0.0, 0.12, 0.24, 1.0])).tolist()
+        >>> Step().leading_fraction(np.array([0.0, 0.12, 0.24, 1.0])).tolist()
         [0.0, 0.5, 1.0, 1.0]
     """
 
@@ -62,38 +65,32 @@ class Step:
     knee: float = 0.42
     ball_off: float = 0.06
     push: float = 1.0
+    share = renamed_attribute("Step", "share", "leading_fraction")
 
     def __post_init__(self) -> None:
         for name in ("length", "width", "speed"):
-            positive(getattr(self, name), name, "step")
-        shares = [self.flat, self.toe_off, self.heel_off, self.knee, self.ball_off]
-        if not all(isinstance(each, (int, float)) for each in shares):
-            raise ModelError(describe(f"shares are {shares}", where="step", allowed="numbers"))
-        if not 0 < self.flat < self.toe_off < self.heel_off < 1:
+            positive(getattr(self, name), "step", name)
+        for name in ("flat", "toe_off", "heel_off"):
+            number(getattr(self, name), "step", name, above=0.0, below=1.0)
+        if not self.flat < self.toe_off < self.heel_off:
             found = f"flat {self.flat}, toe_off {self.toe_off}, heel_off {self.heel_off}"
-            raise ModelError(describe(found, where="step", allowed="shares that rise from 0 to 1"))
-        if not 0 < self.ball_off < self.toe_off:
-            allowed = f"a share between 0 and toe_off ({self.toe_off})"
-            raise ModelError(describe(f"ball_off is {self.ball_off}", where="step", allowed=allowed))
-        if isinstance(self.push, bool) or not isinstance(self.push, (int, float)) or not 0 <= self.push < np.inf:
-            raise ModelError(describe(f"push is {self.push!r}", where="step", allowed="a number, 0 or more"))
-        if not self.toe_off < self.knee < 1:
-            allowed = f"a share between toe_off ({self.toe_off}) and 1"
-            raise ModelError(describe(f"knee is {self.knee}", where="step", allowed=allowed))
+            raise ModelError(describe(found, where="step", allowed="numbers that rise from 0 to 1"))
+        number(self.ball_off, "step", "ball_off", above=0.0, below=self.toe_off)
+        number(self.knee, "step", "knee", above=self.toe_off, below=1.0)
+        number(self.push, "step", "push", least=0.0)
 
     @property
     def duration(self) -> float:
-        """Time of the step (s)."""
+        """Duration of the step (s)."""
         return self.length / self.speed
 
-    def share(self, s: Array) -> Array:
-        """Return the share of the ground's force that the foot in front takes: smooth, 1 once the other has left."""
-        u = np.clip(np.asarray(s, dtype=float) / self.toe_off, 0.0, 1.0)
-        return u * u * (3 - 2 * u)
+    def leading_fraction(self, s: Array) -> Array:
+        """Return the fraction (K,) of the ground's force on the leading foot: smooth, 1 from toe-off on."""
+        return smoothstep(s / self.toe_off)
 
     @property
     def stances(self) -> tuple[Stance, ...]:
-        """What stands when."""
+        """All stances of the step."""
         right, left = (-self.width / 2, 0.0), (self.width / 2, -self.length)
         return (
             Stance("right", 0.0, self.flat, (("heel", "xyz"),), right),
@@ -104,14 +101,14 @@ class Step:
         )
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry at shares s (K,) of the step."""
-        share, x, long = self.share(s), self.width / 2, foot.length
+        """Return how feet of a size carry the body at times s (K,) of the step."""
+        fraction, x, long = self.leading_fraction(s), self.width / 2, foot.length
         ahead = PRESSED * long * np.minimum(s / self.toe_off, 1.0)
         behind = (FOREFOOT + (TIP - FOREFOOT) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
         right, left = (np.stack([np.full(len(s), at), z], axis=1) for at, z in ((-x, ahead), (x, behind)))
         both, flat_foot = s <= self.toe_off + TOUCHING, s <= self.heel_off + TOUCHING
         toes = np.stack([~flat_foot, np.ones(len(s))], axis=1).astype(float)
-        middle = share[:, None] * right + (1 - share)[:, None] * left
+        middle = fraction[:, None] * right + (1 - fraction)[:, None] * left
         aside = np.where(both, WIDE, 1.0) * foot.half
         centre = np.where(both, middle[:, 0], -x)
         ends = [
@@ -119,12 +116,12 @@ class Step:
             for sign, flat, fore in zip((-1, 1), FLAT_ENDS, FORE_ENDS, strict=True)
         ]
         meet = MEET * long / self.push if self.push else np.inf
-        return Carried(share, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1), meet)
+        return Carried(fraction, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1), meet)
 
 
 @dataclass(frozen=True)
 class Walk(Support):
-    """One ``step``, or with ``steps=2`` it and its mirror image: a stride, whose sides may then differ.
+    """One ``step``, or with ``steps=2`` the step and its mirror image: a stride, in which the sides may differ.
 
     Example:
         >>> walk = Walk(steps=2)
@@ -136,33 +133,33 @@ class Walk(Support):
     steps: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.step, Step):
-            raise ModelError(describe(f"step is {self.step!r}", where="walk", allowed="a torsor.human.Step"))
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps not in (1, 2):
-            raise ModelError(describe(f"steps is {self.steps!r}", where="walk", allowed="1 or 2"))
+        instance_of(self.step, Step, "walk", "step", allowed="a torsor.human.Step")
+        whole_number(self.steps, "walk", "steps", most=2)
 
     @property
     def duration(self) -> float:
-        """Time of all steps (s)."""
+        """Duration of all steps (s)."""
         return self.steps * self.step.duration
 
     @cached_property
     def stances(self) -> tuple[Stance, ...]:
-        """What stands when; a foot that stands on goes into the next step."""
+        """All stances; a foot that is in stance at the end of a step has another stance in the next one."""
         found = list[Stance]()
         for index in range(self.steps):
             for each in self.step.stances:
-                (x, z), side = each.heel, SIDES[(SIDES.index(each.side) + index) % 2]
+                (x, z), side = each.heel, other_side(each.side) if index else each.side
                 heel = (-x if index else x, z + index * self.step.length)
-                found.append(Stance(side, self.of(index, each.first), self.of(index, each.last), each.points, heel))
+                found.append(
+                    Stance(side, self.whole_s(index, each.first), self.whole_s(index, each.last), each.points, heel)
+                )
         return tuple(found)
 
-    def of(self, index: int, share: float) -> float:
-        """Return the share of the whole walk at which a share of a step has passed."""
-        return (index + share) / self.steps
+    def whole_s(self, index: int, s: float) -> float:
+        """Return s of the whole walk, from s of the step with an index."""
+        return (index + s) / self.steps
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how feet of that size carry at shares s (K,)."""
+        """Return how feet of a size carry the body at times s (K,) of the walk."""
         within = np.minimum(s * self.steps, self.steps)
         first = self.step.carried(within, foot)
         if self.steps == 1:
@@ -173,5 +170,11 @@ class Walk(Support):
         def joined(one: Array, two: Array) -> Array:
             return np.where(later.reshape(-1, *[1] * (one.ndim - 1)), two, one)
 
-        share, right, left = (joined(a, b) for a, b in zip(first[:3], second[:3], strict=True))
-        return Carried(share, right, left, joined(first.toes, second.toes), joined(first.box, second.box), first.meet)
+        return Carried(
+            joined(first.right_fraction, second.right_fraction),
+            joined(first.right, second.right),
+            joined(first.left, second.left),
+            joined(first.toes, second.toes),
+            joined(first.box, second.box),
+            first.meet,
+        )

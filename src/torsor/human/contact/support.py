@@ -1,8 +1,10 @@
-"""What stands on the ground when, over a motion, and how the feet share what the ground gives: data, by moments.
+"""The support of a motion: which points of the feet are in stance when, and how the feet carry the body.
 
-x points to the left, y up from the ground, z forward. A share s of the motion, from 0 to 1, tells the moment.
+x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion,
+from 0 to 1.
 """
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -10,32 +12,49 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe
+from torsor.checks import number, positive
+from torsor.human.body.coordinates import SIDES
 from torsor.human.body.landmarks import landmark
-from torsor.motion.terms.term import positive
 from torsor.robot.robot import Robot
 
-__all__ = ["FORE", "SIDES", "WHOLE", "Carried", "Foot", "Sitting", "Stance", "Standing", "Support"]
+__all__ = [
+    "FORE",
+    "SIDES",
+    "WHOLE",
+    "Carried",
+    "Foot",
+    "Seat",
+    "Sitting",
+    "Stance",
+    "Standing",
+    "Support",
+    "smoothstep",
+]
 
 Array = NDArray[np.float64]
-SIDES = ("right", "left")
 
-# Points of a foot, each with the axes along which it is held: six rows that hold a foot, or its toes.
+# Points of a foot, each with the axes along which it is held: six rows that hold a whole foot, or its toes.
 WHOLE = (("heel", "xyz"), ("ball", "xy"), ("ball_medial", "y"))
 FORE = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
 
-# Where feet push and may be pushed, in parts of a foot's length from the heel, and of half its width.
-PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # in front at toe-off; behind at the start, and at the end
-FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # they touch at the ball: pressure cannot jump
-WIDE, LONG = 0.667, 0.147  # half the box about the point of pressure while both feet stand
-MEET = 4.0  # how high the lines of the feet's forces meet: about where the centre of mass is
+# Points of application and bounds of the centre of pressure, as fractions of the foot length from the heel.
+PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # leading foot at toe-off; trailing foot at the start, and at the end
+FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # they touch at the ball, so that the pressure cannot jump
+WIDE, LONG = 0.667, 0.147  # half the box in double support, as fractions of half the width and of the length
+MEET = 4.0  # height of the point where the feet's lines of force meet, in foot lengths: about the centre of mass
+
+
+def smoothstep(u: Array) -> Array:
+    """Return u^2 (3 - 2 u), u limited to 0 to 1: it rises from 0 to 1 with zero slopes at both ends."""
+    u = np.clip(np.asarray(u, dtype=float), 0.0, 1.0)
+    return u * u * (3 - 2 * u)
 
 
 class Stance(NamedTuple):
-    """A foot on the ground from the first to the last share of a motion: which points of it stand, and where.
+    """Stance of a foot from the time ``first`` to ``last``, fractions of the motion.
 
-    ``points`` are landmarks without the side, each with the axes ("xyz") along which it is held; ``heel`` (x, z) is
-    where the heel is when the whole foot stands (m).
+    ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is held;
+    ``heel`` (x, z) is the position of the heel while the whole foot stands (m).
     """
 
     side: str
@@ -53,7 +72,7 @@ class Foot(NamedTuple):
 
     @classmethod
     def of(cls, body: Robot) -> "Foot":
-        """Return that of a body.
+        """Return the size of the feet of a body.
 
         Example:
             >>> import torsor
@@ -65,11 +84,13 @@ class Foot(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """How the feet carry at moments (K): the ``share`` (K,) of the right one, and where they push, (x, z) (K, 2) each.
+    """How the feet carry the body at K times.
 
-    ``toes`` (K, 2) is 1 where the right, the left foot pushes with its toes alone. The point of pressure stays in the
-    ``box`` (K, 4): least and most x, least and most z (m). The lines of the feet's forces and of their sum meet at the
-    height ``meet`` (m) above the ground; where that is infinite, they are parallel.
+    ``right_fraction`` (K,) is the fraction of the force on the right foot; ``right`` and ``left`` (K, 2) are the points
+    of application (x, z) (m). ``toes`` (K, 2) is 1 where only the toes of the right, the left foot are in contact. The
+    centre of pressure stays within the ``box`` (K, 4): lower and upper x, lower and upper z (m). The lines of the two
+    feet's forces and of their sum meet at the height ``meet`` (m) above the ground; if it is infinite, they are
+    parallel.
 
     Example:
         >>> feet = np.array([[-0.05, 0.0]]), np.array([[0.05, -0.4]])
@@ -77,7 +98,7 @@ class Carried(NamedTuple):
         [[0.025, -0.1]]
     """
 
-    share: Array
+    right_fraction: Array
     right: Array
     left: Array
     toes: Array
@@ -85,54 +106,63 @@ class Carried(NamedTuple):
     meet: float = np.inf
 
     @property
-    def across(self) -> Array:
-        """What the right foot pushes to the side and forward beyond its share (K, 2), in parts of the force upwards.
+    def share(self) -> Array:
+        """The old name of ``right_fraction``."""
+        warnings.warn("Carried.share is deprecated; use Carried.right_fraction", DeprecationWarning, stacklevel=2)
+        return self.right_fraction
 
-        The left foot pushes back as much. Both are along the line through the feet, so that no moment comes of it.
+    @property
+    def across(self) -> Array:
+        """Horizontal force (x, z) (K, 2) on the right foot beyond its fraction, relative to the vertical force.
+
+        The left foot has the opposite one. Both act along the line through the feet and have no resulting moment.
         """
-        return (self.share * (1 - self.share) / self.meet)[:, None] * (self.left - self.right)
+        return (self.right_fraction * (1 - self.right_fraction) / self.meet)[:, None] * (self.left - self.right)
 
     @property
     def leans(self) -> Array:
-        """By how much the force of the right foot leans aside and forward beyond that of both, then of the left (K, 4).
+        """Inclination (x, z) of the right, then of the left foot's force beyond that of the sum (K, 4).
 
-        They are parts of the force upwards, and zero of a foot that carries nothing.
+        It is relative to the vertical force, and zero for a foot without load.
         """
-        parts = (1 - self.share) * (self.share > 0), -self.share * (self.share < 1)
+        right = self.right_fraction
+        parts = (1 - right) * (right > 0), -right * (right < 1)
         return np.hstack([(part / self.meet)[:, None] * (self.left - self.right) for part in parts])
 
-    @property
-    def table(self) -> Array:
-        """All of it (K, 17), one row a moment."""
-        return np.column_stack([self.share, self.right, self.left, self.toes, self.box, self.across, self.leans])
-
     def mirrored(self, ahead: float) -> "Carried":
-        """Return the same with left and right exchanged, so far ahead (m)."""
+        """Return the mirror image, with left and right exchanged, moved forward by ``ahead`` (m)."""
         flip, shift = np.array([-1.0, 1.0]), np.array([0.0, ahead])
         box = np.stack([-self.box[:, 1], -self.box[:, 0], self.box[:, 2] + ahead, self.box[:, 3] + ahead], axis=1)
         feet = self.left * flip + shift, self.right * flip + shift
-        return Carried(1 - self.share, *feet, self.toes[:, ::-1], box, self.meet)
+        return Carried(1 - self.right_fraction, *feet, self.toes[:, ::-1], box, self.meet)
+
+
+class Seat(NamedTuple):
+    """A seat at K times: the ``fraction`` (K,) of the force that it carries, at a ``point`` (K, 3) (m)."""
+
+    fraction: Array
+    point: Array
 
 
 @dataclass(frozen=True)
 class Support:
-    """What stands when: ``stances``, and how the feet carry (``carried``)."""
+    """Base class of supports: the ``stances`` of the feet, and how the feet carry the body (``carried``)."""
 
     @property
     def stances(self) -> tuple[Stance, ...]:
-        """What stands when."""
+        """All stances of the motion."""
         raise NotImplementedError
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how feet of that size carry at shares s (K,)."""
+        """Return how feet of a size carry the body at times s (K,)."""
         raise NotImplementedError
 
-    def seated(self, s: Array) -> Array:
-        """Return the share of a seat in what is carried, and where it pushes (x, y, z), at shares s (K,): (K, 4)."""
-        return np.zeros((len(s), 4))
+    def seated(self, s: Array) -> Seat:
+        """Return the fraction of the force on a seat and its point of application at times s (K,)."""
+        return Seat(np.zeros(len(s)), np.zeros((len(s), 3)))
 
     def free(self, side: str, point: str) -> list[tuple[float, float]]:
-        """Return the shares, from the first to the last, between which a point of a foot does not stand.
+        """Return the intervals of s in which a point of a foot is not in stance.
 
         Example:
             >>> Standing().free("left", "toe_medial"), Standing().free("left", "heel")
@@ -153,28 +183,28 @@ class Support:
 
 @dataclass(frozen=True)
 class Standing(Support):
-    """Both feet flat beside each other, their heels ``width`` apart (m) at z = 0; each carries half.
+    """Both feet flat side by side, their heels ``width`` apart (m) at z = 0; each carries half.
 
     Example:
         >>> import torsor
         >>> at = Standing().carried(np.zeros(1), Foot.of(torsor.library.human()))
-        >>> at.share.tolist(), at.box.round(3).tolist()
+        >>> at.right_fraction.tolist(), at.box.round(3).tolist()
         ([0.5], [[-0.145, 0.145, 0.005, 0.25]])
     """
 
     width: float = 0.2
 
     def __post_init__(self) -> None:
-        positive(self.width, "width", "standing")
+        positive(self.width, "standing", "width")
 
     @cached_property
     def stances(self) -> tuple[Stance, ...]:
-        """The whole of both feet, all the time."""
+        """Both whole feet, all the time."""
         half = self.width / 2
         return tuple(Stance(side, 0.0, 1.0, WHOLE, (x, 0.0)) for side, x in zip(SIDES, (-half, half), strict=True))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how feet of that size carry: pressed under their middles."""
+        """Return how feet of a size carry the body: the forces act at the middle of the feet."""
         ones, half = np.ones(len(s)), self.width / 2
         places = [np.outer(ones, [x, (FLAT_ENDS[0] + FORE_ENDS[1]) / 2 * foot.length]) for x in (-half, half)]
         aside = half + foot.half
@@ -184,15 +214,15 @@ class Standing(Support):
 
 @dataclass(frozen=True)
 class Sitting(Standing):
-    """As ``Standing``, and a seat ``height`` above the ground that carries a share until the body has left it.
+    """As ``Standing``, with a seat at a ``height`` (m) that carries a part of the weight until the body leaves it.
 
-    It pushes at its height, ``back`` (m) behind the heels, on the pelvis. It carries ``share`` of the whole force at
-    the start and smoothly less, nothing from the share ``off`` of the motion on; both feet carry the rest. The point
-    of pressure of all three is no farther from their middle than toes or heels are from that of a foot.
+    The seat acts on the pelvis at its height, ``back`` (m) behind the heels. At the start it carries the fraction
+    ``share`` of the whole force; this falls smoothly to zero at the time ``off``. The feet carry the rest. The box of
+    the centre of pressure of all three moves from the seat to the feet and keeps its size.
 
     Example:
-        >>> Sitting(off=0.4).seated(np.array([0.0, 0.2, 0.4, 1.0])).tolist()[:2]
-        [[0.8, 0.0, 0.45, -0.3], [0.4, 0.0, 0.45, -0.3]]
+        >>> Sitting(off=0.4).seated(np.array([0.0, 0.2, 0.4, 1.0])).fraction.tolist()
+        [0.8, 0.4, 0.0, 0.0]
     """
 
     height: float = 0.45
@@ -203,20 +233,17 @@ class Sitting(Standing):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("height", "back"):
-            positive(getattr(self, name), name, "sitting")
+            positive(getattr(self, name), "sitting", name)
         for name in ("share", "off"):
-            if not positive(getattr(self, name), name, "sitting") < 1:
-                found = f"{name} is {getattr(self, name)!r}"
-                raise ModelError(describe(found, where="sitting", allowed="a share between 0 and 1"))
+            number(getattr(self, name), "sitting", name, above=0.0, below=1.0)
 
-    def seated(self, s: Array) -> Array:
-        """Return the share of the seat, and where it pushes."""
-        u = np.clip(np.asarray(s, dtype=float) / self.off, 0.0, 1.0)
-        at = np.tile([0.0, self.height, -self.back], (len(u), 1))
-        return np.column_stack([self.share * (1 - u * u * (3 - 2 * u)), at])
+    def seated(self, s: Array) -> Seat:
+        """Return the fraction of the force on the seat, and its point of application."""
+        fraction = self.share * (1 - smoothstep(s / self.off))
+        return Seat(fraction, np.tile([0.0, self.height, -self.back], (len(s), 1)))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how feet of that size carry: the box goes from the seat to them."""
+        """Return how feet of a size carry the body: the box moves from the seat to them."""
         feet, seat = super().carried(s, foot), self.seated(s)
-        back = seat[:, 0] * (seat[:, 3] - feet.right[:, 1])
+        back = seat.fraction * (seat.point[:, 2] - feet.right[:, 1])
         return feet._replace(box=feet.box + np.outer(back, [0.0, 0.0, 1.0, 1.0]))

@@ -1,1 +1,1 @@
-"""Walking: the problem, the stride, energy, reference curves, reports and figures."""
+"""Walking: the problem and its settings, strides with curves and energy, comparison with people, figures."""

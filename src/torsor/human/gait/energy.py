@@ -1,7 +1,7 @@
-"""Mechanical energy of a walk: what the joints do, and the ground at feet that slip or roll.
+"""Mechanical energy of a walk: the work of the joints, and of the ground at slipping or rolling feet.
 
-At every moment the power of the joints and of the ground is the rate of kinetic and potential energy. Between knots of
-the splines and changes of contact all of it is smooth, and is integrated there by Gauss's rule.
+The power of the joints and of the ground equals the rate of kinetic and potential energy. It is smooth between knots of
+the splines and changes of contact, and is integrated there by Gauss quadrature.
 """
 
 from dataclasses import dataclass
@@ -11,34 +11,35 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.human.contact.ground_contact import sampled, walked
+from torsor.human.body.coordinates import GLOBAL
+from torsor.human.terms.samples import sampled, walk_of
 from torsor.motion import MotionResult
 
 __all__ = ["Energy", "Work", "energy", "joint_of"]
 
 Array = NDArray[np.float64]
 
-PARTS, ORDER = 6, 6  # of each smooth stretch, and points of Gauss's rule in each: powers change sign between
+PARTS, ORDER = 6, 6  # parts of each smooth interval, since powers change sign in it, and Gauss points of each part
 
 
 class Work(NamedTuple):
-    """What a joint does (J): ``positive`` while it drives, ``negative`` while it brakes."""
+    """Work of a joint (J): ``positive`` while it drives, ``negative`` while it brakes."""
 
     positive: float
     negative: float
 
     @property
     def total(self) -> float:
-        """Both together."""
+        """Their sum."""
         return self.positive + self.negative
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Energy over a walk of ``distance`` (m) with ``mass`` (kg, with what is carried).
+    """Energy over a walk of a ``distance`` (m) with a ``mass`` (kg, with the load).
 
-    ``work`` is that of each joint, all its axes together; ``ground`` (J) what the ground does at the feet, which is
-    none where these neither slip nor roll; ``change`` (J) that of kinetic and potential energy from start to end.
+    ``work`` is that of each joint, the sum over its axes; ``ground`` (J) is the work of the ground at the feet, zero
+    while they neither slip nor roll; ``change`` (J) is that of kinetic and potential energy from start to end.
     """
 
     distance: float
@@ -54,27 +55,27 @@ class Energy:
 
     @property
     def positive(self) -> float:
-        """What joints do while they drive (J)."""
+        """Positive work of all joints (J)."""
         return sum(each.positive for each in self.work.values())
 
     @property
     def negative(self) -> float:
-        """What joints do while they brake (J), below zero."""
+        """Negative work of all joints (J)."""
         return sum(each.negative for each in self.work.values())
 
     @property
     def residual(self) -> float:
-        """What is left of the balance (J): of the work of joints and ground, less the change of energy."""
+        """Residual of the energy balance (J): work of joints and ground minus the change of energy."""
         return self.joints + self.ground - self.change
 
     @property
     def cost_of_transport(self) -> float:
-        """Positive work of the joints for each kg and m, in J/(kg m): mechanical, not what muscles burn."""
+        """Positive work of the joints per mass and distance, J/(kg m): mechanical, not metabolic."""
         return self.positive / (self.mass * self.distance)
 
 
 def joint_of(name: str) -> str:
-    """Return the joint that a coordinate belongs to.
+    """Return the joint of a coordinate.
 
     Example:
         >>> joint_of("right_hip_adduction"), joint_of("left_pronation"), joint_of("spine2_axial")
@@ -86,11 +87,11 @@ def joint_of(name: str) -> str:
 
 def energy(result: MotionResult) -> Energy:
     """Return the energy over all steps of a walk."""
-    term, walk = walked(result.problem)
+    term, walk = walk_of(result.problem)
     stretch = result.program.layout.stretches[0]
     step, T = walk.step, stretch.seconds(result.x)
     changes = (0.0, step.ball_off, step.flat, step.toe_off, step.heel_off)
-    contacts = [walk.of(k, each) for k in range(walk.steps) for each in changes]
+    contacts = [walk.whole_s(k, each) for k in range(walk.steps) for each in changes]
     knots = np.concatenate([spline.inner for spline in stretch.splines])
     ends = np.unique(np.concatenate([contacts, knots, [1.0]]).round(12))
     x, w = np.polynomial.legendre.leggauss(ORDER)
@@ -101,7 +102,7 @@ def energy(result: MotionResult) -> Energy:
     at, borders = sampled(result, s), sampled(result, np.array([0.0, 1.0]))
     names = term.body.coordinate_names
     powers: dict[str, Array] = {}
-    for k, name in enumerate(names[6:], start=6):
+    for k, name in list(enumerate(names))[len(GLOBAL) :]:
         powers[joint_of(name)] = powers.get(joint_of(name), 0.0) + at.torques[:, k] * at.v[:, k]
     work = {
         joint: Work(float(weights @ np.maximum(power, 0.0)), float(weights @ np.minimum(power, 0.0)))

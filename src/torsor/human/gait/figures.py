@@ -1,20 +1,17 @@
-"""Figures of a stride beside those of people, and of other tasks (matplotlib, the extra ``plot``)."""
+"""The figure of a stride: curves compared with those of people, and postures (matplotlib, the extra ``plot``)."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.human.contact.ground_contact import JOINTS, joint_torques
-from torsor.human.gait.drawing import ARROW, LONG, figure_of, landmarks, skeleton
-from torsor.human.gait.references import REFERENCES
-from torsor.motion import MotionResult
+from torsor.human.body.drawing import ARROW, LONG, figure_of, landmarks, skeleton
+from torsor.human.gait.curves import StrideCurves
+from torsor.human.gait.references import REFERENCES, Likeness
+from torsor.human.terms.samples import JOINTS
 
-if TYPE_CHECKING:
-    from torsor.human.gait.stride import Stride
-
-__all__ = ["plot", "plot_task"]
+__all__ = ["plot"]
 
 Array = NDArray[np.float64]
 
@@ -25,12 +22,11 @@ SHOWN = (
     *("hip_abduction", "vertical", "forward", "medial"),
 )
 TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN[-3:]}
-COLUMNS, POSTURES, APART = 4, 9, 0.75
-TASK_APART, TORQUES = 1.1, 8  # metres between postures of a task, and how many torques are drawn
+COLUMNS, POSTURES, APART = 4, 9, 0.75  # panels in a row, number of postures and their distance (m)
 
 
-def plot(stride: "Stride", path: str | Path | None) -> Any:
-    """Return a figure: curves with the bands of people, joint reactions, powers, and the body on its way."""
+def plot(stride: StrideCurves, path: str | Path | None) -> Any:
+    """Return a figure: curves with the bands of people, joint reactions, powers, and postures."""
     rows = len(SHOWN) // COLUMNS
     figure = figure_of(14.0, 2.45 * (rows + 1) + 4.0)
     grid = figure.add_gridspec(rows + 2, COLUMNS, height_ratios=[1.0] * (rows + 1) + [1.6])
@@ -63,8 +59,8 @@ def _style(axes: Any, title: str, unit: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _compared(axes: Any, stride: "Stride", name: str, alike: Any) -> None:
-    """Draw a curve over the band of people, and other people thinner."""
+def _compared(axes: Any, stride: StrideCurves, name: str, alike: dict[str, Likeness]) -> None:
+    """Draw a curve over the band of its reference, and other references as thin lines."""
     own = [each for each in REFERENCES if each.split(",")[0] == name]
     for key, colour in zip(own, (PEOPLE, *OTHERS), strict=False):
         reference = REFERENCES[key]
@@ -76,7 +72,7 @@ def _compared(axes: Any, stride: "Stride", name: str, alike: Any) -> None:
                 axes.fill_between(at, *ends, color=colour, alpha=0.2, linewidth=0)
         else:
             axes.plot(at, reference.mean, ":", color=colour, linewidth=1.2, label=reference.source)
-    axes.plot(100 * stride.share, stride.curve(REFERENCES[name]), color=OWN, linewidth=2.0)
+    axes.plot(100 * stride.s, stride.curve(REFERENCES[name]), color=OWN, linewidth=2.0)
     _off(axes, stride)
     found, reference = alike[name], REFERENCES[name]
     digits = 2 if reference.kind == "moment" else 1
@@ -85,47 +81,47 @@ def _compared(axes: Any, stride: "Stride", name: str, alike: Any) -> None:
     axes.legend(fontsize=7, frameon=False, loc="best", handlelength=1.6)
 
 
-def _off(axes: Any, stride: "Stride") -> None:
-    """Mark where the own foot leaves the ground."""
+def _off(axes: Any, stride: StrideCurves) -> None:
+    """Mark the toe-off of the own foot."""
     axes.axvline(50 * (1 + stride.step.toe_off), color="0.75", linewidth=0.9, zorder=0)
 
 
-def _reactions(axes: Any, stride: "Stride") -> None:
+def _reactions(axes: Any, stride: StrideCurves) -> None:
     for joint in JOINTS:
-        axes.plot(100 * stride.share, np.linalg.norm(stride.reaction(joint), axis=1), label=joint, linewidth=1.6)
+        axes.plot(100 * stride.s, np.linalg.norm(stride.reaction(joint), axis=1), label=joint, linewidth=1.6)
     _off(axes, stride)
-    _style(axes, "joint reactions (without muscles)", "parts of weight")
+    _style(axes, "joint reactions (without muscles)", "body weights")
     axes.legend(fontsize=8, frameon=False)
 
 
-def _powers(axes: Any, stride: "Stride") -> None:
+def _powers(axes: Any, stride: StrideCurves) -> None:
     for joint in JOINTS:
-        axes.plot(100 * stride.share, stride.power(joint), label=joint, linewidth=1.6)
+        axes.plot(100 * stride.s, stride.power(joint), label=joint, linewidth=1.6)
     _off(axes, stride)
     _style(axes, "joint power", "W/kg")
     axes.legend(fontsize=8, frameon=False)
 
 
-def _pressure(axes: Any, stride: "Stride") -> None:
-    """Draw how far before the own heel the centre of pressure is."""
-    axes.plot(100 * stride.share, stride.pressure[:, 0, 1], color=OWN, linewidth=1.8)
+def _pressure(axes: Any, stride: StrideCurves) -> None:
+    """Draw the distance of the centre of pressure in front of the own heel."""
+    axes.plot(100 * stride.s, stride.pressure[:, 0, 1], color=OWN, linewidth=1.8)
     _off(axes, stride)
-    _style(axes, "centre of pressure before the heel", "m")
+    _style(axes, "centre of pressure in front of the heel", "m")
 
 
-def _energy(axes: Any, stride: "Stride") -> None:
+def _energy(axes: Any, stride: StrideCurves) -> None:
     for name, curve in (("kinetic", stride.kinetic), ("potential", stride.potential)):
-        axes.plot(100 * stride.share, (curve - curve.mean()) / stride.body.mass, label=name, linewidth=1.6)
+        axes.plot(100 * stride.s, (curve - curve.mean()) / stride.body.mass, label=name, linewidth=1.6)
     both = stride.kinetic + stride.potential
-    axes.plot(100 * stride.share, (both - both.mean()) / stride.body.mass, color="0.2", label="both", linewidth=1.2)
+    axes.plot(100 * stride.s, (both - both.mean()) / stride.body.mass, color="0.2", label="both", linewidth=1.2)
     cost = stride.energy.cost_of_transport
     _style(axes, f"energy; work {cost:.2f} J/(kg m)", "J/kg, about the mean")
     axes.legend(fontsize=8, frameon=False)
 
 
-def _postures(axes: Any, stride: "Stride") -> None:
-    """Draw the body from its right side at moments of the stride, with the ground's forces."""
-    places = np.linspace(0, len(stride.share) - 1, POSTURES).round().astype(int)
+def _postures(axes: Any, stride: StrideCurves) -> None:
+    """Draw postures of the stride from the right side, with the ground's forces."""
+    places = np.linspace(0, len(stride.s) - 1, POSTURES).round().astype(int)
     points, forces, pressure = landmarks(stride.body, stride.samples.q[places]), stride.forces, stride.pressure
     for k, place in enumerate(places):
         here = {name: each[k] for name, each in points.items()}
@@ -136,33 +132,7 @@ def _postures(axes: Any, stride: "Stride") -> None:
                 at = np.array([pressure[place, foot, 1] + shift, 0.0])
                 way = LONG * forces[place, foot, [2, 1]]
                 axes.annotate("", at + way, at, arrowprops=ARROW, zorder=9)
-        axes.text(APART * k, -0.13, f"{100 * stride.share[place]:.0f} %", ha="center", fontsize=8)
+        axes.text(APART * k, -0.13, f"{100 * stride.s[place]:.0f} %", ha="center", fontsize=8)
     axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=(-0.2, 1.85))
     axes.axis("off")
-
-
-def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
-    """Return a figure of a task: postures from the right side, and the largest torques with ground and seat.
-
-    Torques (N m) are of the joints that need most of their strength; ``path`` saves it.
-    """
-    body, torques = result.robot, joint_torques(result)
-    figure = figure_of(12.0, 7.5)
-    upper, lower = figure.subplots(2, 1, height_ratios=[1.3, 1.0])
-    points = landmarks(body, result.at(np.linspace(0.0, result.T, POSTURES)).q)
-    for k in range(POSTURES):
-        skeleton(upper, {name: each[k] for name, each in points.items()}, "side", TASK_APART * k, scale=0.6)
-        upper.text(TASK_APART * k, -0.15, f"{result.T * k / (POSTURES - 1):.2f} s", ha="center", fontsize=8)
-    upper.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
-    upper.set(aspect="equal", title=f"{result.problem.name}: {result.status}")
-    upper.axis("off")
-    shares = np.abs(torques[:, 6:] / body.effort_limit[6:]).max(axis=0)
-    for k in 6 + np.argsort(-shares)[:TORQUES]:
-        lower.plot(result.times, torques[:, k], label=body.coordinate_names[k].replace("_", " "))
-    lower.set(xlabel="s", ylabel="N m", title="torques with ground and seat")
-    lower.legend(fontsize=8, frameon=False, ncols=2)
-    lower.grid(alpha=0.25)
-    if path is not None:
-        figure.savefig(path, dpi=110)
-    return figure

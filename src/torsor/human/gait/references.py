@@ -1,8 +1,8 @@
-"""Curves of people who walk, over a stride from heel strike to heel strike of the same foot, and how near others come.
+"""Measured curves of walking people over a stride, from heel strike to heel strike of one foot, and their likeness.
 
-Angles are in degrees (flexion, adduction, inward rotation and dorsiflexion positive; of the pelvis, ``list`` where the
-own side is low, and ``yaw`` where it is in front), moments in N m/kg (inner ones: what muscles and ligaments
-do), forces on one foot in % of body weight. Widths of bands are standard deviations among people.
+Angles are in degrees (flexion, adduction, inward rotation and dorsiflexion positive; ``list`` of the pelvis is positive
+if the own side is low, ``yaw`` if it is in front), moments in N m/kg (internal: of muscles and ligaments), forces on
+one foot in % of body weight. Widths of bands are standard deviations among people.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ UNITS = {"angle": "degrees", "moment": "N m/kg", "force": "% of weight"}
 
 
 class Reference(NamedTuple):
-    """A measured curve: its ``kind`` (angle, moment, force), the ``name`` that ``Stride`` has it by, ``source``.
+    """A measured curve: its ``kind`` (angle, moment, force), its ``name`` in ``Stride``, and its ``source``.
 
-    ``mean`` (K,) is at equal steps over the stride, ``sd`` (K,) the width of the band, or None where it is not known.
+    ``mean`` (K,) is equally spaced over the stride, ``sd`` (K,) is the width of the band, or None if it is unknown.
     """
 
     kind: str
@@ -42,21 +42,21 @@ class Reference(NamedTuple):
         """The unit of the curve."""
         return UNITS[self.kind]
 
-    def at(self, share: ArrayLike) -> Array:
-        """Return the mean at shares of the stride (..., from 0 to 1).
+    def at(self, s: ArrayLike) -> Array:
+        """Return the mean at times s (...), as fractions of the stride.
 
         Example:
             >>> REFERENCES["knee_flexion"].at([0.0, 0.7]).round(9).tolist()
             [3.9, 57.8]
         """
         at = np.linspace(0.0, 1.0, len(self.mean))
-        return np.asarray(np.interp(np.asarray(share, dtype=float), at, self.mean))
+        return np.asarray(np.interp(np.asarray(s, dtype=float), at, self.mean))
 
 
 def _reference(
     kind: str, name: str, source: str, mean: Sequence[float], sd: Sequence[float] | float = 0.0
 ) -> Reference:
-    """Return a curve; no width is one that is not known."""
+    """Return a reference; a width of 0 means unknown."""
     width = np.broadcast_to(np.asarray(sd, dtype=float), (len(mean),))
     return Reference(kind, name, source, np.array(mean, dtype=float), width if width.any() else None)
 
@@ -69,13 +69,13 @@ _ANKLE = [5.6, 4.0, 3.8, 3.8, 4.4, 5.6, 9.5, 7.5, 4.9, 4.4, 5.4]
 _VERTICAL = [2.5, 38.9, 82.0, 107.3, 97.5, 85.1, 85.2, 88.6, 92.7, 101.6, 108.0, 89.4, 32.8, 0.9, *[0.0] * 6, 2.7]
 _FORWARD = [-0.3, -5.1, -12.7, -12.4, -8.5, -5.1, -4.1, -2.6, 1.6, 7.6, 14.4, 18.3, 9.9, *[0.0] * 7, 0.3]
 _MEDIAL = [0.1, -3.6, 2.5, 6.4, 6.4, 6.0, 5.5, 5.1, 6.0, 6.5, 6.2, 3.8, 0.1, *[0.0] * 8]
-# Every 2 % up to where the foot has left.
+# Every 2 %, zero in swing.
 _ADULT = [3.5, 13.4, 29.2, 47.0, 63.3, 77.4, 89.1, 97.3, 101.1, 100.5, 96.4, 90.0, 82.7, 76.0, 71.1, 68.6, 68.7, 71.2]
 _ADULT += [75.7, 81.5, 87.9, 94.0, 98.9, 101.8, 101.9, 98.5, 90.7, 78.2, 61.4, 42.3, 24.4, 10.9, 2.7, *[0.0] * 18]
-# The children's pelvis is measured as leaning forward, on average by so much, which their hip angles include.
+# The hip angles of the children include the mean measured forward tilt of their pelvis (degrees).
 _CHILDREN, _TILT = [35.8, 32.9, 22.5, 11.4, 1.6, -5.3, -0.9, 17.9, 32.0, 36.7, 35.5], 11.6
 
-# Angles of the tutorial have the widths of the children; the others every 10 %, forces of the plates every 5 %.
+# Angles of the tutorial have the widths of the children. Curves are every 10 %, forces of the plates every 5 %.
 _ALL = [
     _reference(
         "angle", "hip_flexion", "tutorial", [24.6, 21.8, 11.9, 0.3, -10.1, -16.6, -10.7, 8.6, 21.8, 25.3, 24.7], 6.0
@@ -137,23 +137,23 @@ _ALL = [
         "angle", "ankle_flexion", "children", [-2.1, -2.1, 5.2, 8.6, 11.2, 10.4, -13.8, -11.2, 1.2, 1.0, -2.3], _ANKLE
     ),
 ]
-# The first of a name has that alone; others say whose they are.
+# The key of the first reference of a name is the name alone; others add their source.
 REFERENCES: dict[str, Reference] = {}
 for _each in _ALL:
     REFERENCES[_each.name if _each.name not in REFERENCES else f"{_each.name}, {_each.source}"] = _each
 
 
 class Likeness(NamedTuple):
-    """How like a curve is to a reference: their correlation, and the root of the mean square of what they differ by."""
+    """Likeness of a curve to a reference: the correlation, and the root mean square difference."""
 
     correlation: float
     rms: float
 
 
 def likeness(curve: ArrayLike, reference: ArrayLike) -> Likeness:
-    """Return how like a curve (K,) over a whole stride is to a reference, both at equal steps from start to end.
+    """Return the likeness of a curve (K,) over a whole stride to a reference, both equally spaced from start to end.
 
-    The correlation of a curve that does not change is zero.
+    The correlation of a constant curve is zero.
 
     Example:
         >>> knee = REFERENCES["knee_flexion"].mean

@@ -1,18 +1,16 @@
-"""A stride in numbers: tables for the terminal, and plain values for JSON."""
+"""Numbers of a stride: tables for the terminal, and plain values for JSON."""
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console, Group
 from rich.table import Table
 
-from torsor.human.contact.ground_contact import JOINTS
+from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import REFERENCES, SOURCES
+from torsor.human.terms.samples import JOINTS
 from torsor.motion.results.report import titled_table
-
-if TYPE_CHECKING:
-    from torsor.human.gait.stride import Stride
 
 __all__ = ["peaks", "plain", "tables", "text"]
 
@@ -27,13 +25,13 @@ def _ends(curve: Any) -> dict[str, float]:
     return {"least": float(curve.min()), "most": float(curve.max())}
 
 
-def peaks(stride: "Stride") -> dict[str, Any]:
-    """Return least and most of angles (degrees), moments (N m/kg), powers (W/kg), forces and reactions (of the weight).
+def peaks(stride: StrideCurves) -> dict[str, Any]:
+    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
 
-    Of the vertical force there are both peaks, and the valley between them.
+    The vertical force has both peaks, and the valley between them.
     """
-    up, share = stride.force[:, 1], stride.share
-    first, second, swing = share < 0.27, (share > 0.33) & (share < 0.65), share > 0.6
+    up, s = stride.force[:, 1], stride.s
+    first, second, swing = s < 0.27, (s > 0.33) & (s < 0.65), s > 0.6
     between = slice(int(np.argmax(np.where(first, up, 0.0))), int(np.argmax(np.where(second, up, 0.0))) + 1)
     return {
         "angles": {name: _ends(stride.angle(name)) for name in MOVED},
@@ -51,8 +49,8 @@ def peaks(stride: "Stride") -> dict[str, Any]:
     }
 
 
-def plain(stride: "Stride") -> dict[str, Any]:
-    """Return figures and curves as numbers, lists and strings."""
+def plain(stride: StrideCurves) -> dict[str, Any]:
+    """Return peaks, energy, likeness and curves as numbers, lists and strings."""
     step, energy = stride.step, stride.energy
     curves = {name: stride.angle(name).tolist() for name in MOVED}
     moments = {name: stride.moment(name).tolist() for name in MOMENTS}
@@ -80,7 +78,7 @@ def plain(stride: "Stride") -> dict[str, Any]:
             for name, each in stride.likeness().items()
         },
         "curves": {
-            "share": stride.share.tolist(),
+            "share": stride.s.tolist(),
             "angles": curves,
             "moments": moments,
             "powers": {name: stride.power(name).tolist() for name in JOINTS},
@@ -93,14 +91,14 @@ def plain(stride: "Stride") -> dict[str, Any]:
     }
 
 
-def _peaks(stride: "Stride") -> Table:
+def _peaks(stride: StrideCurves) -> Table:
     found, step = peaks(stride), stride.step
     title = (
         f"{stride.side.capitalize()} stride: {step.speed:g} m/s, steps of {step.length:g} m, {stride.body.mass:.1f} kg"
     )
     if not stride.result.is_feasible:
-        title += f"; it does not keep its constraints: {stride.result.status}"
-    table = titled_table(title, "what", "least", "most", "unit")
+        title += f"; it violates its constraints: {stride.result.status}"
+    table = titled_table(title, "quantity", "minimum", "maximum", "unit")
     for key, unit, digits in (("angles", "degrees", 1), ("moments", "N m/kg", 2), ("powers", "W/kg", 2)):
         for name, ends in found[key].items():
             words = name.replace("_", " ") + (" power" if key == "powers" else " moment" if key == "moments" else "")
@@ -116,23 +114,23 @@ def _peaks(stride: "Stride") -> Table:
     return table
 
 
-def _energy(stride: "Stride") -> Table:
+def _energy(stride: StrideCurves) -> Table:
     found = stride.energy
-    table = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "both")
+    table = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "sum")
     for name, work in found.work.items():
         cells = (f"{each:.2f}" for each in (work.positive, work.negative, work.total))
         table.add_row(name.replace("_", " "), *cells)
     table.add_section()
     table.add_row("all joints", f"{found.positive:.2f}", f"{found.negative:.2f}", f"{found.joints:.2f}")
-    table.add_row("ground, at feet that slip or roll", "", "", f"{found.ground:.2f}")
+    table.add_row("ground, at slipping or rolling feet", "", "", f"{found.ground:.2f}")
     table.add_row("change of energy", "", "", f"{found.change:.2f}")
-    table.add_row("what the balance leaves over", "", "", f"{found.residual:.1e}")
+    table.add_row("residual of the balance", "", "", f"{found.residual:.1e}")
     table.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
     return table
 
 
-def _likeness(stride: "Stride") -> Table:
-    table = titled_table("Beside people", "curve", "correlation", "rms", "unit", "source")
+def _likeness(stride: StrideCurves) -> Table:
+    table = titled_table("Compared with people", "curve", "correlation", "rms", "unit", "source")
     for name, each in stride.likeness().items():
         reference = REFERENCES[name]
         words = name.split(",")[0].replace("_", " ")
@@ -142,12 +140,12 @@ def _likeness(stride: "Stride") -> Table:
     return table
 
 
-def tables(stride: "Stride") -> Group:
+def tables(stride: StrideCurves) -> Group:
     """Return the tables of a stride."""
     return Group(_peaks(stride), _energy(stride), _likeness(stride))
 
 
-def text(stride: "Stride", width: int) -> str:
+def text(stride: StrideCurves, width: int) -> str:
     """Return the tables as text."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     console.print(tables(stride))

@@ -1,1 +1,1 @@
-"""Tasks on flat feet: lifting, standing up, reaching; and start values."""
+"""Tasks on flat feet: lifting a box, standing up and reaching; ``registry`` has them by name."""

@@ -1,1 +1,1 @@
-"""Terms of human motion problems: torques, balance, contacts, habits, places."""
+"""Terms of motion problems of a human: forces, feet, strength curves, places, habits; and samples of solved motions."""

@@ -1,4 +1,4 @@
-"""Where points of the feet are: those that stand do not move, and no other is below the ground."""
+"""Constraints of the feet: points in stance do not move, and all other points stay above the ground."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +7,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.human.body.coordinates import SIDES
 from torsor.human.body.landmarks import landmark
-from torsor.human.contact.support import FORE, SIDES, WHOLE, Stance, Support
+from torsor.human.contact.support import FORE, WHOLE, Stance, Support
+from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
@@ -17,20 +19,22 @@ __all__ = ["Clears", "Stands", "contacts"]
 
 Array = NDArray[np.float64]
 AXES = "xyz"
-PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # what stands, by its points
+PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # parts of a foot by their points
+STANCE = VectorLayout(local=3, place=3)  # data of a point: its position on the link, and its place on the ground
+CLEARANCE = VectorLayout(local=3, height=1)
 
 
 def _local(body: Robot, frame: str) -> tuple[str, Array]:
-    """Return the link that has a landmark, and where on it that is (3,)."""
+    """Return the link of a landmark, and the position (3,) of the landmark on it."""
     place = body.place(frame)
     return body.link_names[place.link], place.pose[:3, 3]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Stands(Constraint):
-    """Points of a foot stay where they stand: each within ``slack`` (m), and no faster than ``slip`` (m/s).
+    """Points of a foot stay at their places on the ground: within ``slack`` (m), and slower than ``slip`` (m/s).
 
-    Speeds are bounded along all axes on which a point is held; None does not bound them.
+    Velocities are bounded along all axes along which a point is held; ``slip=None`` leaves them free.
     """
 
     body: Robot
@@ -39,44 +43,43 @@ class Stands(Constraint):
     slip: float | None = None
 
     def _places(self) -> Array:
-        """Return where the points stand (points, 3): those of a flat foot."""
+        """Return the places (points, 3) of the points: those of a flat foot."""
         side, (x, z) = self.stance.side, self.stance.heel
         heel = landmark(self.body, f"{side}_heel")
         at = [landmark(self.body, f"{side}_{point}") - heel for point, _ in self.stance.points]
         return np.asarray(np.array(at) + np.array([x, 0.0, z]))
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return of each point where it is on its link, and where it stands (K, 6)."""
-        locals_ = [_local(self.body, f"{self.stance.side}_{point}")[1] for point, _ in self.stance.points]
+        """Return for each point its position on the link and its place on the ground (K, 6)."""
         return {
-            f"{self.title}: {point}": np.tile(np.concatenate([own, place]), (len(s), 1))
-            for (point, _), own, place in zip(self.stance.points, locals_, self._places(), strict=True)
+            f"{self.title}: {point}": STANCE.pack(
+                len(s), local=_local(self.body, f"{self.stance.side}_{point}")[1], place=place
+            )
+            for (point, _), place in zip(self.stance.points, self._places(), strict=True)
         }
 
     def rows(self, node: Node) -> Rows:
-        """Return how far points are from where they stand, then how fast they are."""
-        rows, speeds, labels = list[ca.SX](), list[ca.SX](), list[str]()
+        """Return the distances of the points from their places, then their velocities."""
+        rows, velocities, labels = list[ca.SX](), list[ca.SX](), list[str]()
         for point, axes in self.stance.points:
             link, _ = _local(self.body, f"{self.stance.side}_{point}")
-            given, pose = node.data(f"{self.title}: {point}", 6), node.pose(link)
+            given, pose = STANCE.unpack(node.data(f"{self.title}: {point}", STANCE.size)), node.pose(link)
             held = [AXES.index(axis) for axis in axes]
-            rows.append((pose[:3, :3] @ given[:3] + pose[:3, 3] - given[3:])[held])
+            rows.append((pose[:3, :3] @ given["local"] + pose[:3, 3] - given["place"])[held])
             labels += [f"{axis} of {self.stance.side} {point}" for axis in axes]
             if self.slip is not None:
                 V = node.velocity(link)
-                speeds.append((pose[:3, :3] @ (V[3:] + ca.cross(V[:3], given[:3])))[held])
-        near = np.full(len(labels), self.slack)
+                velocities.append((pose[:3, :3] @ (V[3:] + ca.cross(V[:3], given["local"])))[held])
+        bound = np.full(len(labels), self.slack)
         if self.slip is not None:
-            near, labels = (
-                np.append(near, np.full(len(labels), self.slip)),
-                [*labels, *(f"speed along {each}" for each in labels)],
-            )
-        return Rows(ca.vertcat(*rows, *speeds), -near, near, tuple(labels))
+            bound = np.append(bound, np.full(len(labels), self.slip))
+            labels += [f"speed along {each}" for each in labels]
+        return Rows(ca.vertcat(*rows, *velocities), -bound, bound, tuple(labels))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clears(Constraint):
-    """A ``point`` of the foot of a ``side`` is no lower than ``height`` (m)."""
+    """A ``point`` of the foot of a ``side`` is at a ``height`` (m) above the ground or higher."""
 
     body: Robot
     side: str
@@ -84,20 +87,20 @@ class Clears(Constraint):
     height: float = 0.0
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return where the point is on its link, and the height (K, 4)."""
-        own = _local(self.body, f"{self.side}_{self.point}")[1]
-        return {self.title: np.tile(np.append(own, self.height), (len(s), 1))}
+        """Return the position of the point on its link, and the height (K, 4)."""
+        local = _local(self.body, f"{self.side}_{self.point}")[1]
+        return {self.title: CLEARANCE.pack(len(s), local=local, height=self.height)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the height above that height (dm)."""
-        given = node.data(self.title, 4)
+        """Return the distance above that height (dm)."""
+        given = CLEARANCE.unpack(node.data(self.title, CLEARANCE.size))
         pose = node.pose(_local(self.body, f"{self.side}_{self.point}")[0])
-        row = 10 * (pose[1, :3] @ given[:3] + pose[1, 3] - given[3])
+        row = 10 * (pose[1, :3] @ given["local"] + pose[1, 3] - given["height"])
         return Rows(row, np.zeros(1), np.full(1, np.inf), (f"height of {self.side} {self.point}",))
 
 
 def contacts(body: Robot, support: Support, slack: float, slip: float | None, axes: str = AXES) -> list[Constraint]:
-    """Return that points stand when they do, and that heels, balls and toes are not below the ground otherwise.
+    """Return the constraints of all stances, and of heels, balls and toes that stay above the ground otherwise.
 
     ``axes`` are those along which points are held at all.
     """

@@ -1,6 +1,6 @@
-"""How people walk, where mechanics and strength leave it open: ranges that walking uses, an upright chest, arms.
+"""Habits of walking that mechanics and strength leave open: ranges of joints, an upright chest, swinging arms.
 
-With the ranges of the joints alone, walking of least effort is unlike that of people: elbows and hips go far out.
+With the ranges of the joints alone, the walk of least effort is unlike that of people: elbows and hips go far out.
 """
 
 import math
@@ -12,19 +12,20 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import interval, number, table
 from torsor.errors import ModelError, describe
+from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
-from torsor.human.contact.support import SIDES
-from torsor.human.given import number, pair, table
+from torsor.human.terms.places import Held
 from torsor.motion import ExpressionConstraint, Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
 
-__all__ = ["HOLDING", "RANGES", "Habits"]
+__all__ = ["EASE", "HOLDING", "RANGES", "Ease", "Habits", "Holds", "Upright", "at_ease"]
 
 Array = NDArray[np.float64]
 
-# What walking uses of the joints' ranges (degrees; m for tx and ty): narrower than what bodies can, as people walk.
+# Ranges of the joints in walking (degrees; m for tx and ty): narrower than the anatomical ones.
 RANGES: Mapping[str, tuple[float, float]] = {
     "tx": (-0.06, 0.06),
     "ty": (-0.07, -0.002),
@@ -47,7 +48,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "elbow_flexion": (5, 60),
     "pronation": (-10, 10),
 }
-# The same of arms that hold a box.
+# The same for arms that hold a box.
 HOLDING: Mapping[str, tuple[float, float]] = {
     "shoulder_flexion": (-40, 60),
     "shoulder_adduction": (-40, 30),
@@ -58,10 +59,10 @@ HOLDING: Mapping[str, tuple[float, float]] = {
 
 
 class Ease(NamedTuple):
-    """Where a coordinate is at ease (``angle``, degrees), the ``weight`` of squares of what it is from that (rad^2).
+    """The ``angle`` (degrees) of a coordinate at ease, and the ``weight`` of the squared deviation (rad^2) from it.
 
-    ``drag`` is the weight of squares of its rate (rad^2/s^2): tissue resists. Elbows at ease follow the flexion of
-    their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times that is added.
+    ``drag`` is the weight of the squared rate (rad^2/s^2): tissue resists motion. At ease, elbows follow the flexion of
+    their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times that angle is added.
     """
 
     angle: float
@@ -70,7 +71,7 @@ class Ease(NamedTuple):
     follows: float = 0.0
 
 
-# Postures at ease, and what resists their change: angles that cost next to no torque would wander without them.
+# The posture at ease: angles that cost almost no torque would be undetermined without it.
 EASE: Mapping[str, Ease] = {
     "yaw": Ease(0, 5, 3),
     "tilt": Ease(0, 2, 0.3),
@@ -82,7 +83,7 @@ EASE: Mapping[str, Ease] = {
     "ankle_flexion": Ease(0, 20),
     "inversion": Ease(0, 1, 0.03),
     "toe_extension": Ease(0, 1),
-    "flexion": Ease(0, 1, 0.3),  # of the spine
+    "flexion": Ease(0, 1, 0.3),  # spine
     "lateral": Ease(0, 1, 0.3),
     "axial": Ease(0, 5, 0.3, -1.0),
     "shoulder_flexion": Ease(0, 0, 0.03),
@@ -90,12 +91,12 @@ EASE: Mapping[str, Ease] = {
     "pronation": Ease(0, 1),
 }
 METRES = ("tx", "ty", "tz")
-RADIUS = 0.17  # of what hands keep clear of around the hips (m)
-STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # what a slope turns, forward
+RADIUS = 0.17  # least distance of the wrists from the hips (m)
+STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges are widened by a slope
 
 
 def at_ease(name: str) -> Ease:
-    """Return where a coordinate is at ease: what is said of the longest name which its own ends with.
+    """Return the entry of ``EASE`` for a coordinate: the one with the longest key that its name ends with.
 
     Example:
         >>> at_ease("left_hip_rotation").weight, at_ease("tx").weight
@@ -106,14 +107,14 @@ def at_ease(name: str) -> Ease:
 
 @dataclass(frozen=True)
 class Habits:
-    """What keeps a walk like that of people; None leaves out what it says.
+    """Constraints and weights that keep a predicted walk like that of people; None switches a habit off.
 
-    ``ranges`` are those of coordinates (degrees; m), each for all whose names end so. The chest stays within ``sway``
-    to the sides and between the two of ``lean`` forward (sines of angles from the vertical). The pelvis is ``drop``
-    (degrees) or more lower on the side that swings. Arms swing against the legs: wrist before shoulder is within
-    ``arms`` (m) of half of ankle before hip of the other side. ``posture`` weighs squares of angles that cost no
-    torque. The swinging foot is ``clearance`` (m) or more above the ground, and the swinging knee bends by ``knee``
-    (least and most, degrees).
+    ``ranges`` are ranges of coordinates (degrees; m), each for all coordinates whose names end with its key. The chest
+    stays within ``sway`` to the sides and within ``lean`` forward (sines of angles from the vertical). The pelvis is at
+    least ``drop`` (degrees) lower on the swing side. Arms swing against the legs: the distance of the wrist in front of
+    the shoulder is within ``arms`` (m) of half the distance of the opposite ankle in front of its hip. ``posture`` is
+    the weight of squared deviations from the posture at ease. In swing, the foot is ``clearance`` (m) or more above the
+    ground, and the knee flexion is within ``knee`` (degrees) at the time ``Step.knee``.
 
     Example:
         >>> Habits.none().ranges is None, Habits().range("left_knee_flexion")
@@ -130,14 +131,16 @@ class Habits:
     knee: tuple[float, float] | None = (55.0, 65.0)
 
     def __post_init__(self) -> None:
-        for name in ("sway", "drop", "arms", "posture", "clearance"):
-            if getattr(self, name) is not None or name in ("posture", "clearance"):
-                number(getattr(self, name), name, "habits", least=-np.inf if name == "drop" else 0.0)
+        for name in ("posture", "clearance"):
+            number(getattr(self, name), "habits", name, least=0.0)
+        for name in ("sway", "drop", "arms"):
+            if getattr(self, name) is not None:
+                number(getattr(self, name), "habits", name, least=-math.inf if name == "drop" else 0.0)
         for name in ("lean", "knee"):
             if getattr(self, name) is not None:
-                pair(getattr(self, name), name, "habits")
-        for name, each in table(self.ranges, "ranges", "habits").items():
-            pair(each, f"the range of {name}", "habits")
+                interval(getattr(self, name), "habits", name)
+        for name, each in table(self.ranges, "habits", "ranges").items():
+            interval(each, "habits", f"the range of {name}")
 
     @classmethod
     def none(cls) -> "Habits":
@@ -145,20 +148,23 @@ class Habits:
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:
-        """Return the range of a coordinate (degrees; m): that of the longest name which its own ends with."""
+        """Return the range of a coordinate (degrees; m): the one with the longest key that its name ends with."""
         for key in sorted(self.ranges or {}, key=len, reverse=True):
             if name.endswith(key):
-                least, most = (self.ranges or {})[key]
-                return float(least), float(most)
+                lower, upper = (self.ranges or {})[key]
+                return float(lower), float(upper)
         return None
 
     def bounds(
         self, body: Robot, names: list[str], slope: float, holding: bool
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return lower and upper bounds of coordinates (rad; m); a slope (rad) turns hips and ankles with it."""
+        """Return lower and upper bounds of coordinates (rad; m).
+
+        A ``slope`` (rad) widens the ranges of tilt, hips and ankles; ``holding`` is for arms that hold a box.
+        """
         for key in self.ranges or {}:
             if not any(name.endswith(key) for name in body.coordinate_names):
-                allowed = "names, or how they end, of coordinates"
+                allowed = "names of coordinates, or their endings"
                 raise ModelError(describe(f"ranges name {key!r}", where="habits", allowed=allowed))
         lower, upper = dict[str, float](), dict[str, float]()
         for name in names:
@@ -169,13 +175,16 @@ class Habits:
             if found is not None:
                 ends = found if name in METRES else (math.radians(found[0]), math.radians(found[1]))
                 more = slope if name.endswith(STEEPER) else 0.0
-                # The range of the joints themselves is never left.
+                # Bounds never leave the range of the joint itself.
                 low, high = max(low, ends[0] + min(more, 0.0)), min(high, ends[1] + max(more, 0.0))
             lower[name], upper[name] = low, high
         return lower, upper
 
-    def rows(self, body: Robot, box: Box | None, clear: bool = True) -> list[Constraint]:
-        """Return the chest, and arms that swing or hold a box; ``clear``: hands keep clear of the hips."""
+    def constraints(self, body: Robot, box: Box | None, clear: bool = True) -> list[Constraint]:
+        """Return the constraints of the chest, and of arms that swing or hold a box.
+
+        ``clear`` keeps the hands clear of the hips.
+        """
         found: list[Constraint] = []
         if self.sway is not None or self.lean is not None:
             lean = (-np.inf, np.inf) if self.lean is None else self.lean
@@ -184,23 +193,24 @@ class Habits:
         if box is not None:
             return [*found, Holds(body=body, box=box, name="hands hold the box")]
         if clear:
-            found.append(ExpressionConstraint(function=_apart, lower=1.0, labels=SIDES, name="hands clear of hips"))
+            name = "hands clear of hips"
+            found.append(ExpressionConstraint(function=_clearance, lower=1.0, labels=SIDES, name=name))
         if self.arms is not None:
             name = "arms swing against legs"
             found.append(
-                ExpressionConstraint(function=_coupled, lower=-self.arms, upper=self.arms, labels=SIDES, name=name)
+                ExpressionConstraint(function=_coupling, lower=-self.arms, upper=self.arms, labels=SIDES, name=name)
             )
         return found
 
 
-def _apart(node: Node) -> ca.SX:
-    """Return the squared distances of wrists from hips, in parts of the radius of both."""
+def _clearance(node: Node) -> ca.SX:
+    """Return the squared distances of the wrists from the hips, divided by the least one."""
     ways = [node.position(f"{side}_hand") - node.position(f"{side}_thigh") for side in SIDES]
     return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / RADIUS**2
 
 
-def _coupled(node: Node) -> ca.SX:
-    """Return how far wrists are before shoulders, less half of what the other side's ankle is before its hip (m)."""
+def _coupling(node: Node) -> ca.SX:
+    """Return the distance of each wrist in front of its shoulder, minus half that of the opposite ankle and hip (m)."""
     rows = []
     for arm, leg in (SIDES, SIDES[::-1]):
         hand = (node.position(f"{arm}_hand") - node.position(f"{arm}_upper_arm"))[2]
@@ -211,19 +221,19 @@ def _coupled(node: Node) -> ca.SX:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Upright(Constraint):
-    """The upper trunk stays upright, against gravity: sines of its angles to the side and forward are bounded."""
+    """The upper trunk stays upright: the sines of its angles from the vertical, sideways and forward, are bounded."""
 
     body: Robot
     sway: float
     lean: tuple[float, float]
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the direction (K, 3) that is forward and across the vertical."""
+        """Return the horizontal forward direction (K, 3)."""
         up = -self.body.gravity / np.linalg.norm(self.body.gravity)
         return {self.title: np.tile(np.cross([1.0, 0.0, 0.0], up), (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return the two components."""
+        """Return the two sines."""
         up = node.pose("spine4")[:3, 1]
         rows = ca.vertcat(up[0], ca.dot(node.data(self.title, 3), up))
         ends = np.array([[-self.sway, self.sway], self.lean], dtype=float)
@@ -233,24 +243,16 @@ class Upright(Constraint):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Holds(Constraint):
-    """Both hands hold a box before the upper trunk: its width apart, level, and as near as the box says."""
+class Holds(Held):
+    """Both hands hold a box in front of the upper trunk: its width apart, level within ``level`` (m)."""
 
-    body: Robot
-    box: Box
     level: float = 0.01
 
-    def data(self, s: Array) -> Mapping[str, Array]:
-        """Return where the knuckles are on the hands (K, 3)."""
-        return {self.title: np.tile(self.body.place("left_knuckles").pose[:3, 3], (len(s), 1))}
-
     def rows(self, node: Node) -> Rows:
-        """Return the way from the right hand to the left, and where their middle is, in axes of the trunk."""
-        trunk, own = node.pose("spine4"), node.data(self.title, 3)
-        hands = [pose[:3, :3] @ own + pose[:3, 3] for pose in (node.pose(f"{side}_hand") for side in SIDES)]
-        way, middle = hands[1] - hands[0], (hands[0] + hands[1]) / 2 - trunk[:3, 3]
+        """Return the vector from the right hand to the left, and their midpoint, in axes of the upper trunk."""
+        trunk, (right, left) = node.pose("spine4"), self.hands(node)
         turned = trunk[:3, :3].T
-        rows = ca.vertcat(turned @ way, turned @ middle)
+        rows = ca.vertcat(turned @ (left - right), turned @ ((right + left) / 2 - trunk[:3, 3]))
         box, near = self.box, self.level
         lower = [box.width - near, -near, -near, -0.05, box.low, box.near]
         upper = [box.width + near, near, near, 0.05, box.high, box.far]

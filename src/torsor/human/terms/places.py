@@ -1,4 +1,4 @@
-"""Where hands, hips and a box are: rows of motions in which something is reached, lifted or left."""
+"""Constraints on the positions of hands, hips and a box, for lifting, reaching and standing up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
-from torsor.human.contact.support import SIDES
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
 
-__all__ = ["BoxAt", "BoxClears", "BoxLevel", "Placed"]
+__all__ = ["BoxAt", "BoxClears", "BoxLevel", "Held", "Placed"]
 
 Array = NDArray[np.float64]
 AXES = "xyz"
 
-# What a box keeps clear of, seen from the side: places of the body, each of two links by halves, and radii (m).
+# Discs of the body that a box keeps clear of, seen from the side: centred between two links, with a radius (m).
 SHIN, THIGH, BELLY, CHEST = 0.06, 0.08, 0.10, 0.12
-PLACES: tuple[tuple[str, str, float], ...] = (
+DISCS: tuple[tuple[str, str, float], ...] = (
     *(
         (f"{side}_{a}", f"{side}_{b}", r)
         for side in SIDES
@@ -37,9 +37,9 @@ PLACES: tuple[tuple[str, str, float], ...] = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Placed(Constraint):
-    """A ``frame`` or link of a body is at a ``place`` (3,), to ``near`` (m), from the ground between the heels.
+    """A ``frame`` or link of a body is at a ``place`` (3,) in base axes, within ``near`` (m).
 
-    ``axes`` are those along which it is.
+    ``axes`` are the axes along which this holds.
 
     Example:
         >>> import torsor
@@ -54,11 +54,11 @@ class Placed(Constraint):
     axes: str = AXES
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return where the frame is on its link (K, 3)."""
+        """Return the position of the frame on its link (K, 3)."""
         return {self.title: np.tile(self.body.place(self.frame).pose[:3, 3], (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return the coordinates."""
+        """Return the coordinates of the frame."""
         link = self.body.link_names[self.body.place(self.frame).link]
         pose, held = node.pose(link), [AXES.index(axis) for axis in self.axes]
         rows = (pose[:3, :3] @ node.data(self.title, 3) + pose[:3, 3])[held]
@@ -67,36 +67,32 @@ class Placed(Constraint):
         return Rows(rows, aim - self.near, aim + self.near, labels)
 
 
-def _hands(node: Node, own: ca.SX) -> list[ca.SX]:
-    """Return where the knuckles of the right and the left hand are, ``own`` in their axes."""
-    poses = [node.pose(f"{side}_hand") for side in SIDES]
-    return [pose[:3, :3] @ own + pose[:3, 3] for pose in poses]
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Held(Constraint):
-    """Rows of a ``box`` that both hands of a body hold."""
+class Held(Constraint):
+    """Base class of the constraints of a ``box`` that a ``body`` holds in both hands."""
 
     body: Robot
     box: Box
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return where the knuckles are on the hands (K, 3)."""
+        """Return the position of the knuckles on the hands (K, 3)."""
         return {"knuckles": np.tile(self.body.place("left_knuckles").pose[:3, 3], (len(s), 1))}
 
-    def _hands(self, node: Node) -> list[ca.SX]:
-        return _hands(node, node.data("knuckles", 3))
+    def hands(self, node: Node) -> list[ca.SX]:
+        """Return the positions (3 x 1) of the knuckles of the right and the left hand."""
+        poses = [node.pose(f"{side}_hand") for side in SIDES]
+        return [pose[:3, :3] @ node.data("knuckles", 3) + pose[:3, 3] for pose in poses]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoxLevel(_Held):
-    """The box stays level and across the body: hands are its width apart, to ``near`` (m), and its middle ahead."""
+class BoxLevel(Held):
+    """The box stays level and centred in front of the body: the hands are its width apart, within ``near`` (m)."""
 
     near: float = 0.005
 
     def rows(self, node: Node) -> Rows:
-        """Return the way from the right hand to the left, and how far their middle is to the left."""
-        right, left = self._hands(node)
+        """Return the vector from the right hand to the left, and the lateral position of their midpoint."""
+        right, left = self.hands(node)
         near = np.array([self.near] * 3 + [2 * self.near])
         aim = np.array([self.box.width, 0.0, 0.0, 0.0])
         rows = ca.vertcat(left - right, (right[0] + left[0]) / 2)
@@ -104,40 +100,40 @@ class BoxLevel(_Held):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoxAt(_Held):
-    """The middle of the box is at a ``height``, so far ``ahead`` of the heels (m)."""
+class BoxAt(Held):
+    """The centre of the box is at a ``height``, and ``ahead`` of the heels (m)."""
 
     height: float
     ahead: float
 
     def rows(self, node: Node) -> Rows:
-        """Return height and way ahead."""
-        right, left = self._hands(node)
+        """Return the height and the distance ahead."""
+        right, left = self.hands(node)
         aim = np.array([self.height, self.ahead])
         return Rows(((right + left) / 2)[1:], aim, aim, ("height", "ahead"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoxClears(_Held):
-    """Seen from the side, the box keeps clear of shanks, knees, thighs and trunk: both are discs.
+class BoxClears(Held):
+    """Seen from the side, the box keeps clear of shanks, knees, thighs and trunk, all of them as discs.
 
-    That of the box has half its ``depth`` (m) as radius. The box is wider than the legs are apart, so that it may not
-    come between them.
+    The radius of the box is half its ``depth`` (m). It is wider than the distance of the legs and cannot come between
+    them.
     """
 
     depth: float = 0.3
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return where the knuckles are on the hands, and squares of the sums of radii (K, 10)."""
-        wide = np.array([(self.depth / 2 + radius) ** 2 for *_, radius in PLACES])
-        return {**super().data(s), self.title: np.tile(wide, (len(s), 1))}
+        """Return the position of the knuckles on the hands, and the squared sums of radii (K, discs)."""
+        squares = np.array([(self.depth / 2 + radius) ** 2 for *_, radius in DISCS])
+        return {**super().data(s), self.title: np.tile(squares, (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return squared distances in parts of the least ones."""
-        right, left = self._hands(node)
-        box, wide, rows, labels = (right + left) / 2, node.data(self.title, len(PLACES)), list[ca.SX](), list[str]()
-        for k, (a, b, _) in enumerate(PLACES):
+        """Return squared distances divided by their lower bounds."""
+        right, left = self.hands(node)
+        box, squares, rows, labels = (right + left) / 2, node.data(self.title, len(DISCS)), list[ca.SX](), list[str]()
+        for k, (a, b, _) in enumerate(DISCS):
             way = (box - (node.position(a) + node.position(b)) / 2)[1:]
-            rows.append(ca.sumsqr(way) / wide[k])
+            rows.append(ca.sumsqr(way) / squares[k])
             labels.append(a if a == b else f"middle of {b} and {a}")
         return Rows(ca.vertcat(*rows), np.ones(len(rows)), np.full(len(rows), np.inf), tuple(labels))

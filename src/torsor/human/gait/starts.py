@@ -1,10 +1,10 @@
-"""Where searches of a walk start: standing, or standing with all joints bent by chance."""
+"""Initial guesses of a walk: standing with randomly bent joints."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe
-from torsor.human.contact.balance import GLOBAL
+from torsor.checks import number, whole_number
+from torsor.human.body.coordinates import GLOBAL
 from torsor.motion import MotionProblem
 
 __all__ = ["bent_start"]
@@ -13,9 +13,10 @@ Array = NDArray[np.float64]
 
 
 def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
-    """Return variables (n,) of a body that keeps a posture: all joints are off by normal numbers, the same for a seed.
+    """Return variables (n,) of a constant posture: every joint is off the initial guess by a normal random angle.
 
-    ``offset`` (rad) is their standard deviation; bounds are kept. The six global coordinates are as in ``guess``.
+    The angles are the same for the same seed; ``offset`` (rad) is their standard deviation. Bounds are kept. The six
+    global coordinates are those of ``problem.guess()``.
 
     Example:
         >>> from torsor.human import walking
@@ -24,10 +25,8 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
         >>> bool((x == bent_start(problem, 0)).all()), bool((x <= problem.program.upper).all())
         (True, True)
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ModelError(describe(f"seed is {seed!r}", where=problem.name, allowed="a whole number, 0 or more"))
-    if isinstance(offset, bool) or not isinstance(offset, (int, float)) or not 0 <= offset < np.inf:
-        raise ModelError(describe(f"offset is {offset!r}", where=problem.name, allowed="rad, 0 or more"))
+    seed = whole_number(seed, problem.name, "seed", least=0)
+    offset = number(offset, problem.name, "offset (rad)", least=0.0)
     rng, x, program = np.random.default_rng(seed), problem.guess(), problem.program
     for stretch in program.layout.stretches:
         for name, columns in zip(problem.subject.names, stretch.columns, strict=True):

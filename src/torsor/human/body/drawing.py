@@ -1,0 +1,168 @@
+"""Pictures of a body in a posture: skeletons from three sides (matplotlib, the extra ``plot``)."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.checks import frozen_array
+from torsor.human.body.coordinates import SIDES
+from torsor.robot.robot import Robot
+
+__all__ = ["ARROW", "LONG", "VIEWS", "draw", "figure_of", "landmarks", "skeleton"]
+
+Array = NDArray[np.float64]
+
+COLOURS = {"right": "#c1403d", "left": "#2f6db3", "": "#4a4a4a"}
+ARROW = {"arrowstyle": "-|>", "color": "#2c8c4a", "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
+LONG = 0.5  # length of the arrow of a force of the whole weight (m)
+DOTTED = 1.0  # joints have dots from this scale on
+
+# Lines through links and landmarks of each side, and their widths (points).
+LIMBS = (
+    (("pelvis", "thigh"), 3.0),
+    (("thigh", "shank", "foot"), 4.5),
+    (("spine4", "clavicle", "upper_arm"), 3.0),
+    (("upper_arm", "forearm", "hand", "knuckles"), 3.5),
+)
+# Faces of a foot: "-" and "+" mark the inner and outer edge.
+FACES = (
+    ("heel-", "heel+", "ball+", "ball-"),
+    ("heel-", "foot", "ball-"),
+    ("heel+", "foot", "ball+"),
+    ("heel-", "foot", "heel+"),
+    ("ball-", "foot", "ball+"),
+    ("ball-", "ball+", "toe+", "toe-"),
+)
+ASIDE = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # edges, as fractions of half the width
+SIGNS = {"-": -1.0, "+": 1.0}
+CHEST = ("right_upper_arm", "left_upper_arm", "left_thigh", "right_thigh")
+TRUNK = ("pelvis", "spine1", "spine2", "spine3", "spine4", "neck", "head")
+MIDDLE = (*TRUNK, "vertex")
+
+# Of each view: the axes (with signs) to the right, upwards and towards the viewer, and the labels of the axes.
+VIEWS: dict[str, tuple[tuple[int, float], tuple[int, float], tuple[int, float], tuple[str, str]]] = {
+    "front": ((0, 1.0), (1, 1.0), (2, 1.0), ("x, left (m)", "y, up (m)")),
+    "side": ((2, 1.0), (1, 1.0), (0, -1.0), ("z, forward (m)", "y, up (m)")),
+    "top": ((0, 1.0), (2, -1.0), (1, 1.0), ("x, left (m)", "z, forward is down (m)")),
+}
+
+
+def figure_of(width: float, height: float, tidy: bool = True) -> Any:
+    """Return an empty figure of a size (inches); ``tidy`` makes room for labels between its panels."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
+    return Figure(figsize=(width, height), layout="constrained" if tidy else None)
+
+
+def landmarks(body: Robot, q: ArrayLike) -> dict[str, Array]:
+    """Return the positions (..., 3) of links and landmarks of a body by name, for postures q (..., 55).
+
+    The edges of the feet are included: ``right_heel-`` is the inner, ``right_heel+`` the outer edge of the heel.
+
+    Example:
+        >>> import torsor
+        >>> points = landmarks(torsor.library.human(), np.zeros(55))
+        >>> points["right_thigh"].round(4).tolist(), bool(abs(points["left_heel"][1]) < 1e-12)
+        ([-0.085, 0.9425, 0.0], True)
+    """
+    names = [link.name for link in body.links if "/" not in link.name and link.name != "ground"]
+    names += [frame.name for frame in body.frames]
+    places = [body.place(name) for name in names]
+    poses = _drawn(body).poses(np.asarray(q, dtype=float))
+    found = {name: poses[..., at.link, :3, :] @ at.pose[:, 3] for name, at in zip(names, places, strict=True)}
+    for side in SIDES:
+        half = found[f"{side}_ball"] - found[f"{side}_ball_medial"]
+        for name, fraction in ASIDE.items():
+            found |= {
+                f"{side}_{name}{end}": found[f"{side}_{name}"] + sign * fraction * half for end, sign in SIGNS.items()
+            }
+    return found
+
+
+@lru_cache(maxsize=8)
+def _drawn(body: Robot) -> Robot:
+    """Return the body in CasADi's virtual machine: pictures have few postures, so that compiling does not pay."""
+    return body.to(device="casadi")
+
+
+def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0, scale: float = 1.0) -> None:
+    """Draw one posture into a panel, seen from the "front", the right "side" or the "top", moved aside by a shift."""
+    (across, right), (along, up), (depth, near), _ = VIEWS[view]
+
+    def flat(names: Sequence[str]) -> tuple[Array, Array]:
+        at = np.array([points[name] for name in names])
+        return right * at[:, across] + shift, up * at[:, along]
+
+    def order(names: Sequence[str]) -> float:
+        """Return the drawing order of a line: nearer to the viewer is later."""
+        return 3.0 + near * float(np.mean([points[name][depth] for name in names]))
+
+    style: dict[str, Any] = {"solid_capstyle": "round", "solid_joinstyle": "round"}
+    for side in SIDES:
+        colour = COLOURS[side]
+        for names, width in LIMBS:
+            own = [name if name in MIDDLE else f"{side}_{name}" for name in names]
+            axes.plot(*flat(own), color=colour, linewidth=width * scale, zorder=order(own), **style)
+            if scale >= DOTTED:
+                axes.plot(*flat(own[1:]), "o", color="white", markersize=1.5 * scale, zorder=order(own) + 0.01)
+        for face in FACES:
+            foot = [f"{side}_{name}" for name in face]
+            axes.fill(*flat(foot), color=colour, linewidth=1.0 * scale, joinstyle="round", zorder=order(foot))
+    axes.fill(*flat(CHEST), color=COLOURS[""], alpha=0.13, linewidth=0, zorder=1)
+    axes.plot(*flat(TRUNK), color=COLOURS[""], linewidth=5.0 * scale, zorder=order(TRUNK), **style)
+    if scale >= DOTTED:
+        axes.plot(*flat(TRUNK[1:-1]), "o", color="white", markersize=1.5 * scale, zorder=order(TRUNK) + 0.01)
+    from matplotlib.patches import Circle
+
+    x, y = flat(("head", "vertex"))
+    size = float(np.linalg.norm(points["vertex"] - points["head"])) / 2
+    middle = float(x.mean()), float(y.mean())
+    axes.add_patch(
+        Circle(middle, size, facecolor=COLOURS[""], edgecolor="white", zorder=order(("head", "vertex")) + 0.02)
+    )
+
+
+def _panel(axes: Any, view: str, title: str) -> None:
+    axes.set(title=title, aspect="equal", xlabel=VIEWS[view][3][0], ylabel=VIEWS[view][3][1])
+    axes.grid(alpha=0.25)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw(body: Robot, q: ArrayLike | None = None, path: str | Path | None = None) -> Any:
+    """Return a figure of a body (``library.human``) in a posture q (55,), from the front, the right side and the top.
+
+    The default is the standing posture. The right side is red, the left blue; ``path`` saves the figure.
+
+    Example:
+        >>> import torsor
+        >>> figure = draw(torsor.library.human())
+        >>> [axes.get_title() for axes in figure.axes]
+        ['front', 'right side', 'top']
+    """
+    posture = frozen_array(body.neutral() if q is None else q, (body.nq,), body.name, "q")
+    figure, points = figure_of(11.0, 6.4), landmarks(body, posture)
+    all_ = np.array(list(points.values()))
+    middle, ends = (all_.min(axis=0) + all_.max(axis=0)) / 2, np.ptp(all_, axis=0) / 2 + 0.08
+    half, (low, high) = max(0.5, ends[0], ends[2]), (min(0.0, all_[:, 1].min()) - 0.08, all_[:, 1].max() + 0.12)
+    titles = {"front": "front", "side": "right side", "top": "top"}
+    for axes, view in zip(figure.subplots(1, 3), VIEWS, strict=True):
+        (across, _), (along, up), *_ = VIEWS[view]
+        skeleton(axes, points, view)
+        _panel(axes, view, titles[view])
+        axes.set_xlim(middle[across] - half, middle[across] + half)
+        if view == "top":
+            axes.set_ylim(up * middle[along] - half, up * middle[along] + half)
+            axes.yaxis.set_major_formatter(lambda value, _: f"{0.0 - round(value, 6):g}")
+        else:
+            axes.set_ylim(low, high)
+            axes.axhline(0.0, color="0.6", linewidth=1.0, zorder=0)
+    if path is not None:
+        figure.savefig(path, dpi=110)
+    return figure

@@ -1,0 +1,182 @@
+"""Curves over a stride, from heel strike to heel strike of one side: angles, moments, powers, forces, energy.
+
+If the walk is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.checks import instance_of, one_of
+from torsor.deprecation import renamed_attribute
+from torsor.errors import ModelError, describe
+from torsor.human.body.coordinates import GLOBAL, SIDES
+from torsor.human.contact.schedule import Step
+from torsor.human.gait.energy import Energy, energy, joint_of
+from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
+from torsor.human.terms.samples import JOINTS, Samples, sampled, walk_of
+from torsor.motion import MotionResult
+from torsor.robot.robot import Robot
+
+__all__ = ["COUNT", "OPPOSITE", "StrideCurves"]
+
+Array = NDArray[np.float64]
+
+COUNT = 401  # instants of a stride
+CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure
+TURNS = slice(3, None)  # coordinates that are angles: all but the three slides of the pelvis
+FORCES = ("medial", "vertical", "forward")
+
+# Names of moments in the negative direction of a coordinate.
+OPPOSITE = {
+    "hip_extension": "hip_flexion",
+    "hip_abduction": "hip_adduction",
+    "knee_extension": "knee_flexion",
+    "ankle_plantarflexion": "ankle_flexion",
+    "ankle_eversion": "ankle_inversion",
+    "toe_flexion": "toe_extension",
+    "shoulder_extension": "shoulder_flexion",
+    "shoulder_abduction": "shoulder_adduction",
+    "elbow_extension": "elbow_flexion",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class StrideCurves:
+    """The curves of ``Stride``, which adds reports and figures."""
+
+    result: MotionResult
+    side: str = "right"
+
+    def __post_init__(self) -> None:
+        allowed = "the result of torsor.human.walking().solve()"
+        walk_of(instance_of(self.result, MotionResult, "stride", "result", allowed=allowed).problem)
+        one_of(self.side, SIDES, "stride", "side")
+
+    # The walk
+
+    @property
+    def body(self) -> Robot:
+        """The body, with its load, and gravity as on the slope."""
+        return walk_of(self.result.problem)[0].body
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return walk_of(self.result.problem)[1].step
+
+    @property
+    def weight(self) -> float:
+        """Weight of the body with its load (N)."""
+        return self.body.mass * float(np.linalg.norm(self.body.gravity))
+
+    @property
+    def duration(self) -> float:
+        """Duration of the stride (s)."""
+        return 2 * self.step.duration
+
+    @cached_property
+    def s(self) -> Array:
+        """Times (401,) as fractions of the stride, from 0 to 1."""
+        return np.linspace(0.0, 1.0, COUNT)
+
+    share = renamed_attribute("Stride", "share", "s")
+
+    @cached_property
+    def samples(self) -> Samples:
+        """All quantities at the 401 instants; the own side is the first one, and is called "right" in names."""
+        body, walk = self.body, walk_of(self.result.problem)[1]
+        length, half = walk.step.length, COUNT // 2
+        if walk.steps == 1:
+            found = sampled(self.result, np.linspace(0.0, 1.0, half + 1))
+            return found.then(found.mirrored(body, length))
+        found = sampled(self.result, self.s)
+        if self.side == "right":
+            return found
+        later, first = found.part(half, COUNT - 1), found.part(0, half)
+        return later.mirrored(body, -length).then(first.mirrored(body, length))
+
+    def _place(self, name: str) -> int:
+        names = self.body.coordinate_names
+        for each in (f"right_{name}", name):
+            if each in names[TURNS]:
+                return names.index(each)
+        own = [each.removeprefix("right_") for each in names[TURNS] if not each.startswith("left_")]
+        raise ModelError(describe(f"no {name!r}", where="stride", allowed=", ".join(own)))
+
+    # Curves
+
+    def angle(self, name: str) -> Array:
+        """Return an angle (401,) in degrees: of the own side, the pelvis ("tilt", "list", "yaw") or the spine."""
+        return np.degrees(self.samples.q[:, self._place(name)])
+
+    def moment(self, name: str) -> Array:
+        """Return the internal moment (401,) of a joint in N m/kg, with the ground's wrenches on the feet.
+
+        The name is its positive direction: "hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion".
+        """
+        sign = -1.0 if name in OPPOSITE else 1.0
+        return sign * self.samples.torques[:, self._place(OPPOSITE.get(name, name))] / self.body.mass
+
+    def power(self, name: str) -> Array:
+        """Return the power (401,) in W/kg of a coordinate, or of a joint with all its axes, such as "hip"."""
+        names = self.body.coordinate_names
+        places = [k for k in range(len(GLOBAL), len(names)) if joint_of(names[k]) in (name, f"right_{name}")]
+        places = places or [self._place(OPPOSITE.get(name, name))]
+        at = self.samples
+        return np.asarray((at.torques[:, places] * at.v[:, places]).sum(axis=1) / self.body.mass)
+
+    @property
+    def forces(self) -> Array:
+        """The ground's forces (401, 2, 3) on the own and the other foot, in body weights."""
+        return self.samples.forces / self.weight
+
+    @property
+    def force(self) -> Array:
+        """The ground's force (401, 3) on the own foot, in body weights: medial, up, forward."""
+        return self.forces[:, 0]
+
+    @cached_property
+    def pressure(self) -> Array:
+        """Centres of pressure (401, 2, 2) of the own and the other foot: (x, z) in m, NaN for a foot without load."""
+        forces, moments = self.samples.forces, self.samples.moments
+        up = np.where(forces[..., 1] > CARRIES * self.weight, forces[..., 1], np.nan)
+        return np.stack([moments[..., 2] / up, -moments[..., 0] / up], axis=-1)
+
+    def reaction(self, joint: str) -> Array:
+        """Return the force (401, 3) in the own "hip", "knee" or "ankle", on the link below, in body weights.
+
+        Components are medial, up and forward. It is the sum of the forces of the bone above and of all muscles across
+        the joint; the contact force of the bones alone is larger.
+        """
+        one_of(joint, JOINTS, "stride", "joint")
+        return self.samples.reactions[:, 0, JOINTS.index(joint)] / self.weight
+
+    @property
+    def kinetic(self) -> Array:
+        """Kinetic energy (401,) of the body (J)."""
+        return self.samples.kinetic
+
+    @property
+    def potential(self) -> Array:
+        """Potential energy (401,) of the body (J)."""
+        return self.samples.potential
+
+    @cached_property
+    def energy(self) -> Energy:
+        """Work of the joints and the energy balance over the solved walk: one step, or two."""
+        return energy(self.result)
+
+    # Comparison with people
+
+    def curve(self, reference: Reference) -> Array:
+        """Return the curve (401,) of the quantity of a reference, in its unit."""
+        if reference.kind == "force":
+            return 100 * self.force[:, FORCES.index(reference.name)]
+        return self.angle(reference.name) if reference.kind == "angle" else self.moment(reference.name)
+
+    def likeness(self) -> dict[str, Likeness]:
+        """Return the likeness of curves to those of people, by the names of ``references.REFERENCES``."""
+        return {name: likeness(self.curve(each), each.mean) for name, each in REFERENCES.items()}

@@ -1,0 +1,178 @@
+"""Settings of a walk: the arguments of ``walking``, checked, and what follows from them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.checks import indices_of, instance_of, number, one_of, positive, table, whole_number
+from torsor.errors import ModelError, describe
+from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
+from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.strength import StrengthCurves
+from torsor.human.contact.schedule import Walk
+from torsor.human.terms.habits import Habits
+from torsor.motion import Phase
+from torsor.robot.robot import Robot
+
+__all__ = ["VERSIONS", "Version", "VersionChanges", "WalkSettings"]
+
+Array = NDArray[np.float64]
+
+SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
+BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
+BOTH_SIDES = "steps=2, or the same on the other side"
+
+
+@dataclass(frozen=True)
+class Version:
+    """Discretisation and tolerances of a walk.
+
+    ``points`` is the number of control points of each coordinate, ``nodes`` the number of nodes of a step or their
+    times s, ``slack`` (m) the tolerance of positions and ``slip`` (m/s) that of velocities of points in stance, and
+    ``order`` the highest derivative that is continuous from one step to the next.
+    """
+
+    points: int
+    nodes: int | Sequence[float]
+    slack: float
+    slip: float
+    order: int
+
+    def __post_init__(self) -> None:
+        for name in ("slack", "slip"):
+            positive(getattr(self, name), "walk", name)
+        whole_number(self.points, "walk", "points")
+        whole_number(self.order, "walk", "order", least=0)
+        if not isinstance(self.nodes, (list, tuple, np.ndarray)):
+            whole_number(self.nodes, "walk", "nodes (or their times, 0 to 1)", least=2)
+
+    def phase(self, walk: Walk) -> Phase:
+        """Return the motion phase of a walk; each step has nodes at its own start and end."""
+        each = np.linspace(0.0, 1.0, self.nodes) if isinstance(self.nodes, int) else np.asarray(self.nodes, dtype=float)
+        nodes = [(k + np.maximum(each, BEGUN if k else 0.0)) / walk.steps for k in range(walk.steps)]
+        points = self.points + (walk.steps - 1) * (self.points - 1)
+        return Phase(walk.duration, points=points, nodes=np.concatenate(nodes), quadrature="trapezoid")
+
+
+class VersionChanges(TypedDict, total=False):
+    """Fields of a version that are changed; None keeps a field."""
+
+    points: int | None
+    nodes: int | Sequence[float] | None
+    slack: float | None
+    slip: float | None
+    order: int | None
+
+
+VERSIONS: Mapping[str, Version] = {
+    "thesis": Version(points=6, nodes=31, slack=0.003, slip=0.25, order=1),
+    "clean": Version(points=8, nodes=41, slack=0.002, slip=0.05, order=2),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkSettings:
+    """The arguments of ``walking``, with its defaults filled in; ``changes`` replace fields of the version."""
+
+    body: Robot
+    walk: Walk
+    version: str
+    load: Backpack | Box | None
+    slope: float
+    frozen: Mapping[str, float] | None
+    strength: Mapping[str, float] | None
+    curves: StrengthCurves | None
+    planar: bool
+    objective: Mapping[str, float] | None
+    habits: Habits
+    friction: float
+    changes: VersionChanges
+
+    def check(self, objectives: Sequence[str]) -> None:
+        """Raise ModelError for settings that are invalid, with the fix."""
+        instance_of(self.habits, Habits, "walk", "habits")
+        instance_of(self.planar, bool, "walk", "planar")
+        if self.curves is not None:
+            instance_of(self.curves, StrengthCurves, "walk", "curves", allowed="a torsor.human.StrengthCurves")
+        if self.load is not None and not isinstance(self.load, Backpack | Box):
+            raise ModelError(describe(f"load is {self.load!r}", where="walk", allowed="a Backpack or a Box"))
+        number(self.slope, "walk", "slope (rad)", above=-math.pi / 4, below=math.pi / 4)
+        positive(self.friction, "walk", "friction")
+        if self.body.gravity[0] or self.body.gravity[2] or not self.body.gravity[1] < 0:
+            found, allowed = f"gravity is {self.body.gravity.tolist()}", "(0, -g, 0): y points up"
+            raise ModelError(describe(found, where="walk", allowed=allowed, fix="give slope=..."))
+        joints = self.body.coordinate_names[len(GLOBAL) :]
+        factors = table(self.strength, "walk", "strength")
+        indices_of(list(factors), joints, "walk: strength")
+        for name, factor in factors.items():
+            positive(factor, "walk", f"strength of {name} (a factor)")
+        for name, weight in self.weights.items():
+            one_of(name, objectives, "walk", "objective")
+            number(weight, "walk", f"weight of {name!r}", least=0.0)
+        if not any(self.weights.values()):
+            raise ModelError(
+                describe("no weight is above 0", where="walk", allowed="a weight of one of the objectives")
+            )
+        if self.walk.steps == 1:
+            self._check_symmetry()
+
+    def _check_symmetry(self) -> None:
+        """Raise ModelError if the sides differ, since the second step is the mirror image of the first."""
+        links = {link.name: link for link in self.loaded.links}
+        for name, link in links.items():
+            other = links[other_side(name)]
+            mirrored = np.vstack([other.com * FLIP, other.inertia * np.outer(FLIP, FLIP), [other.mass] * 3])
+            if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
+                found = f"link {name} is not the mirror image of {other.name}"
+                raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
+        for what, values in (("frozen", self.held), ("strength", self.strength or {})):
+            for name in values:
+                if values.get(name) != values.get(other_side(name)):
+                    found = f"{what}: {name} differs from {other_side(name)}"
+                    raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Weights of the objectives."""
+        return {"effort": 1.0} if self.objective is None else table(self.objective, "walk", "objective")
+
+    @cached_property
+    def discretisation(self) -> Version:
+        """The version, with the changes."""
+        changes: dict[str, Any] = {name: value for name, value in self.changes.items() if value is not None}
+        return replace(VERSIONS[one_of(self.version, tuple(VERSIONS), "walk", "version")], **changes)
+
+    @cached_property
+    def loaded(self) -> Robot:
+        """The body with its load; base axes are those of the ground, so that a slope turns gravity."""
+        loaded = self.body if self.load is None else self.load.on(self.body)
+        size = -float(self.body.gravity[1])
+        return loaded.with_gravity([0.0, -size * math.cos(self.slope), -size * math.sin(self.slope)])
+
+    @property
+    def box(self) -> Box | None:
+        """The box in the hands."""
+        return self.load if isinstance(self.load, Box) else None
+
+    @cached_property
+    def held(self) -> dict[str, float]:
+        """The frozen coordinates with their positions."""
+        names = self.body.coordinate_names if self.planar else ()
+        sideways = {name: 0.0 for name in names if any(part in name for part in SIDEWAYS)}
+        return sideways | frozen_joints(self.body, self.frozen, "walk")
+
+    @cached_property
+    def moving(self) -> tuple[str, ...]:
+        """The coordinates that move."""
+        return tuple(name for name in self.body.coordinate_names if name not in self.held)
+
+    @cached_property
+    def ground(self) -> dict[str, Any]:
+        """Arguments of all terms with contact forces."""
+        strength = dict(self.strength or {})
+        return {"body": self.loaded, "support": self.walk, "friction": self.friction, "strength": strength}

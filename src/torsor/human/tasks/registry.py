@@ -1,0 +1,12 @@
+"""The tasks by their names on the command line."""
+
+from collections.abc import Callable, Mapping
+
+from torsor.human.tasks.lifting import lifting
+from torsor.human.tasks.reaching import reaching
+from torsor.human.tasks.standing_up import standing_up
+from torsor.motion import MotionProblem
+
+__all__ = ["TASKS"]
+
+TASKS: Mapping[str, Callable[..., MotionProblem]] = {"lift": lifting, "stand-up": standing_up, "reach": reaching}

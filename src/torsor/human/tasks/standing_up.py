@@ -1,0 +1,60 @@
+"""Standing up from a seat."""
+
+from collections.abc import Mapping
+
+from torsor.checks import positive
+from torsor.human.body.kernels import checked_body
+from torsor.human.body.postures import BUTTOCKS, both, hips_apart, sitting, standing
+from torsor.human.contact.support import Sitting
+from torsor.human.tasks.task import IDLE, RANGES, TaskSettings
+from torsor.human.terms.places import Placed
+from torsor.motion import End, MotionProblem, Start
+from torsor.robot.robot import Robot
+
+__all__ = ["standing_up"]
+
+LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # hands above the thighs (rad)
+
+
+def standing_up(
+    body: Robot | None = None,
+    seat: float = 0.45,
+    duration: float = 1.5,
+    *,
+    off: float = 0.4,
+    share: float = 0.8,
+    symmetric: bool = True,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 12,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of standing up from a seat of a height (m), from rest to rest, with freely swinging arms.
+
+    At the start the body sits upright, with its shanks inclined forward by 18 degrees; at the end it stands upright.
+    Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
+    whole force at the start, and smoothly less until ``off``; its force acts on the pelvis (see ``Sitting``).
+    ``symmetric`` keeps trunk and pelvis in the sagittal plane; ``frozen`` has {coordinate: angle (rad)} of joints that
+    do not move.
+
+    Example:
+        >>> problem = standing_up(seat=0.5)
+        >>> problem.name, problem.stages[0].duration
+        ('stand-up', 1.5)
+    """
+    task = TaskSettings(
+        name="stand-up",
+        body=checked_body(body, "stand-up"),
+        duration=duration,
+        points=points,
+        nodes=nodes,
+        symmetric=symmetric,
+        frozen=frozen,
+    )
+    legs = sitting(task.body, positive(seat, "stand-up", "seat"), "stand-up")
+    first, last = task.posture(both(LAP) | legs), task.posture(standing(task.body))
+    back = -legs["tz"]
+    support = Sitting(hips_apart(task.body), height=seat, back=back, share=share, off=off)
+    place = (0.0, seat + BUTTOCKS, -back)
+    aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=(0.0, off), name="hips on the seat")]
+    ends = [Start(q=first, v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
+    return task.problem(support, aims, ends, (first, last), ranges={**RANGES, **IDLE})

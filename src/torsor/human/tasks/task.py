@@ -1,0 +1,164 @@
+"""Tasks of a human on flat feet, predicted by least effort: the parts that lifting, standing up and reaching share.
+
+They use the body, ground, strengths and compiled kernels of walking. The ground is at y = 0; the heels are at z = 0 and
+their midpoint at x = 0; x points to the left, z forward. Clavicles, wrists, neck, head and the upper spine are frozen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.checks import instance_of, positive
+from torsor.human.body.coordinates import frozen_joints, is_odd
+from torsor.human.body.kernels import shared_model
+from torsor.human.contact.support import Standing
+from torsor.human.terms.feet import contacts
+from torsor.human.terms.forces import Balance, Effort, Torques
+from torsor.human.terms.habits import Habits
+from torsor.motion import MotionProblem, Phase, Positions
+from torsor.motion.starts import fit, straight_lines
+from torsor.motion.terms.ends import Ends
+from torsor.motion.terms.term import Constraint
+from torsor.robot.robot import Robot
+
+__all__ = ["IDLE", "RANGES", "Task", "TaskSettings"]
+
+Array = NDArray[np.float64]
+Ranges = Mapping[str, tuple[float, float]]
+
+# Ranges of the joints in these tasks (degrees; m): joints that cost no torque would be undetermined without them.
+RANGES: Ranges = {
+    "tx": (-0.2, 0.2),
+    "ty": (-0.8, 0.02),
+    "tz": (-0.6, 0.4),
+    "yaw": (-20, 20),
+    "tilt": (-15, 90),
+    "list": (-10, 10),
+    "hip_adduction": (-25, 15),
+    "hip_rotation": (-25, 25),
+    "ankle_inversion": (-15, 15),
+    "toe_extension": (-5, 5),
+    **{f"spine{k}_flexion": (-2, 25) for k in (1, 2, 3)},
+    "lateral": (-5, 5),
+    "axial": (-10, 10),
+    "shoulder_flexion": (-40, 150),
+    "shoulder_adduction": (-60, 30),
+    "shoulder_rotation": (-60, 60),
+    "elbow_flexion": (0, 130),
+    "pronation": (-80, 80),
+}
+# The same for arms that are not used.
+IDLE: Ranges = {
+    "shoulder_flexion": (-5, 60),
+    "shoulder_adduction": (-15, -5),
+    "shoulder_rotation": (-10, 10),
+    "elbow_flexion": (5, 75),
+    "pronation": (-10, 10),
+}
+SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
+POSTURE = 0.02  # weight of squared deviations from the posture at ease
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Task(MotionProblem):
+    """A motion problem whose initial guess is a straight line between two postures, ``first`` and ``last``.
+
+    Both are {coordinate: position}, 0 for all others; start and end constraints of the problem take precedence.
+    """
+
+    first: Mapping[str, float] = field(default_factory=dict)
+    last: Mapping[str, float] = field(default_factory=dict)
+
+    def guess(self) -> Array:
+        """Return the variables of the straight line between the postures."""
+        x, program = straight_lines(self), self.program
+        ends = np.array([[each.get(name, 0.0) for name in self.subject.names] for each in (self.first, self.last)])
+        s = np.linspace(0.0, 1.0, 41)
+        for stretch in program.layout.stretches:
+            fit(stretch, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
+        return np.clip(x, program.lower, program.upper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSettings:
+    """Arguments that all tasks have, checked; ``name`` is that of the task, and appears in errors.
+
+    ``duration`` (s), ``points`` and ``nodes`` discretise the motion; ``symmetric`` keeps trunk and pelvis in the
+    sagittal plane; ``frozen`` adds {coordinate: angle (rad)} to the joints that are frozen by default.
+    """
+
+    name: str
+    body: Robot
+    duration: float
+    points: int
+    nodes: int
+    symmetric: bool = False
+    frozen: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        positive(self.duration, self.name, "duration")
+        instance_of(self.symmetric, bool, self.name, "symmetric")
+
+    @cached_property
+    def held(self) -> dict[str, float]:
+        """The frozen coordinates with their positions."""
+        names = self.body.coordinate_names if self.symmetric else ()
+        return {name: 0.0 for name in names if is_odd(name)} | frozen_joints(self.body, self.frozen, self.name)
+
+    @cached_property
+    def moving(self) -> tuple[str, ...]:
+        """The coordinates that move."""
+        return tuple(name for name in self.body.coordinate_names if name not in self.held)
+
+    def posture(self, angles: Mapping[str, float]) -> dict[str, float]:
+        """Return the positions of all coordinates that move: those given, and 0."""
+        return {name: angles.get(name, 0.0) for name in self.moving}
+
+    def problem(
+        self,
+        support: Standing,
+        aims: Sequence[Constraint],
+        ends: Sequence[Ends],
+        guess: tuple[Mapping[str, float], Mapping[str, float]],
+        *,
+        body: Robot | None = None,
+        ranges: Ranges = RANGES,
+        posture: float = POSTURE,
+        relax_aims_first: bool = False,
+    ) -> MotionProblem:
+        """Return the problem of least effort on flat feet, within ranges and strengths, in balance.
+
+        ``aims`` are the constraints of the task itself, ``body`` is the one with a load, and ``guess`` are the first
+        and last posture of the initial guess. If the problem is infeasible, torques are relaxed before balance and
+        aims, or after the aims.
+        """
+        body = self.body if body is None else body
+        ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
+        model, numbers = shared_model(body)
+        lower, upper = Habits(ranges).bounds(body, list(self.moving), 0.0, False)
+        constraints: list[Constraint | Ends] = [
+            *ends,
+            Positions(lower=lower, upper=upper, hull=True, name="ranges"),
+            Torques(moving=self.moving, **ground, name="torques"),
+            Balance(**ground, name="balance"),
+            *contacts(body, support, SLACK, SLIP),
+            *aims,
+        ]
+        titles, forces = [each.title for each in aims], (["torques"], ["balance"])
+        return Task(
+            model,
+            Phase(self.duration, points=self.points, nodes=self.nodes, quadrature="trapezoid"),
+            Effort(moving=self.moving, posture=posture, **ground, name="effort"),
+            constraints,
+            frozen=self.held,
+            numbers=numbers,
+            name=self.name,
+            settings={"solver": "condensed", "tolerance": 1e-5},
+            relaxation_order=(titles, *forces) if relax_aims_first else (*forces, titles),
+            first=guess[0],
+            last=guess[1],
+        )

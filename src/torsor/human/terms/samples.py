@@ -1,0 +1,168 @@
+"""Samples of a solved motion on the ground: torques, wrenches on the feet, joint reactions, energies.
+
+All of them are one function of a node, compiled once for all bodies and steps, as the terms of ``walking`` are.
+"""
+
+from dataclasses import dataclass, fields
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import ModelError, describe
+from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
+from torsor.human.contact.balance import Wrench
+from torsor.human.contact.contact_forces import REACTIONS, contact_forces
+from torsor.human.contact.schedule import Walk
+from torsor.human.terms.forces import Grounded
+from torsor.human.vector_layout import VectorLayout
+from torsor.motion import MotionProblem, MotionResult, Node
+from torsor.motion.terms.term import Constraint, Rows
+from torsor.motion.transcription.batch import Batch
+from torsor.robot.robot import Robot
+
+__all__ = ["JOINTS", "Samples", "grounded_term", "joint_torques", "sampled", "walk_of"]
+
+Array = NDArray[np.float64]
+JOINTS = tuple(REACTIONS)  # joints of a leg with known reactions
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A motion at K instants; the right side comes before the left.
+
+    ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), zero for the six global coordinates; ``forces`` and ``moments``
+    (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the links below hip,
+    knee and ankle; ``kinetic`` and ``potential`` (K,) energy (J); ``ground`` (K, 2), the power of the ground at the
+    feet (W). Vectors are in base axes.
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    torques: Array
+    forces: Array
+    moments: Array
+    reactions: Array
+    kinetic: Array
+    potential: Array
+    ground: Array
+
+    def mirrored(self, body: Robot, ahead: float = 0.0) -> "Samples":
+        """Return the mirror image, with left and right exchanged, moved forward along the slope by ``ahead`` (m)."""
+        names, rise = body.coordinate_names, -body.mass * float(body.gravity[2]) * ahead
+        order, signs = mirror(names)
+        q, v, a, torques = (each[:, order] * signs for each in (self.q, self.v, self.a, self.torques))
+        q[:, names.index("tz")] += ahead
+        forces = self.forces[:, ::-1] * FLIP
+        moments = self.moments[:, ::-1] * TURN + np.cross([0.0, 0.0, ahead], forces)
+        reactions, ground = self.reactions[:, ::-1] * FLIP, self.ground[:, ::-1]
+        return Samples(q, v, a, torques, forces, moments, reactions, self.kinetic, self.potential + rise, ground)
+
+    def then(self, later: "Samples") -> "Samples":
+        """Return these samples followed by later ones, whose first instant is the last one here and is left out."""
+        pairs = ((getattr(self, each.name), getattr(later, each.name)) for each in fields(self))
+        return Samples(*(np.concatenate([first, second[1:]]) for first, second in pairs))
+
+    def part(self, first: int, last: int) -> "Samples":
+        """Return the instants with indices from ``first`` to ``last``, both included."""
+        return Samples(*(getattr(self, each.name)[first : last + 1] for each in fields(self)))
+
+
+def grounded_term(problem: MotionProblem) -> Grounded:
+    """Return a term of a problem of the human that has the body, its strengths and its support."""
+    for term in problem.terms:
+        if isinstance(term, Grounded):
+            return term
+    found = f"the result of {problem.name!r}"
+    raise ModelError(describe(found, where="human", allowed="one of torsor.human.walking() or of another task of it"))
+
+
+def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
+    """Return such a term of a problem of ``walking``, and its walk."""
+    term = grounded_term(problem)
+    if not isinstance(term.support, Walk):
+        found = f"the result of {problem.name!r}"
+        raise ModelError(describe(found, where="stride", allowed="one of torsor.human.walking()"))
+    return term, term.support
+
+
+def _layout(body: Robot) -> VectorLayout:
+    """Return the layout of the rows of ``_Sampled``: a name ending with a side belongs to that foot or leg."""
+    return VectorLayout(
+        {"torques": body.nv - len(GLOBAL)}
+        | {f"force {side}": 3 for side in SIDES}
+        | {f"moment {side}": 3 for side in SIDES}
+        | {f"{joint} {side}": 3 for side in SIDES for joint in JOINTS}
+        | {"kinetic": 1, "potential": 1}
+        | {f"ground {side}": 1 for side in SIDES}
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Sampled(Grounded, Constraint):
+    """The quantities of ``Samples`` except for the motion itself, as rows without bounds."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return the rows, labelled by their indices."""
+        contact, parts = contact_forces(node), dict[str, ca.SX]()
+        parts["torques"] = contact.torques
+        for side in SIDES:
+            wrench, toes = contact.feet[side], contact.toes[side]
+            foot_power, toe_power = (_power(node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
+            parts |= {f"force {side}": wrench.f, f"moment {side}": wrench.n}
+            parts |= {f"{joint} {side}": contact.reaction(side, joint) for joint in JOINTS}
+            parts[f"ground {side}"] = (1 - toes) * foot_power + toes * toe_power
+        parts["kinetic"] = node.call("kinetic_energy", node.q, node.v)
+        parts["potential"] = node.call("potential_energy", node.q)
+        column = _layout(node.robot).stack(**parts)
+        free = np.full(column.numel(), np.inf)
+        return Rows(column, -free, free, tuple(map(str, range(column.numel()))))
+
+
+def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
+    """Return the power of a wrench about the origin on a link."""
+    pose, V = node.pose(link), node.velocity(link)
+    omega, v = pose[:3, :3] @ V[:3], pose[:3, :3] @ V[3:]
+    return ca.dot(wrench.n, omega) + ca.dot(wrench.f, v + ca.cross(pose[:3, 3], omega))
+
+
+def sampled(result: MotionResult, s: Array) -> Samples:
+    """Return the samples of a motion at increasing times s (K,), fractions of its duration."""
+    problem, x = result.problem, result.x
+    term = grounded_term(problem)
+    samplers = problem._samplers
+    if ("walk",) not in samplers:
+        samplers["walk",] = _Sampled(
+            body=term.body, support=term.support, friction=term.friction, strength=term.strength
+        )
+    traced = problem._trace([samplers["walk",]])
+    program_layout, count, rows_layout = problem.program.layout, len(s), _layout(term.body)
+    rows = np.zeros((count, rows_layout.size))
+    places = [int(label) for label in traced.bounds[0].labels]  # constant rows are left out: they are zero
+    rows[:, places] = Batch(traced, program_layout, 0, s, np.zeros(count)).value(x)[0].reshape(count, -1)
+    parts = rows_layout.unpack(rows)
+    y, subject = program_layout.stretches[0].profiles(x, s, 3), problem.subject
+    q, (v, a) = subject.positions(y[0]), np.zeros((2, count, subject.robot.nv))
+    v[:, subject.places], a[:, subject.places] = y[1], y[2]
+    return Samples(
+        q,
+        v,
+        a,
+        torques=np.hstack([np.zeros((count, len(GLOBAL))), parts["torques"]]),
+        forces=np.stack([parts[f"force {side}"] for side in SIDES], axis=1),
+        moments=np.stack([parts[f"moment {side}"] for side in SIDES], axis=1),
+        reactions=np.stack([np.stack([parts[f"{name} {side}"] for name in JOINTS], axis=1) for side in SIDES], axis=1),
+        kinetic=parts["kinetic"][:, 0],
+        potential=parts["potential"][:, 0],
+        ground=np.hstack([parts[f"ground {side}"] for side in SIDES]),
+    )
+
+
+def joint_torques(result: MotionResult) -> Array:
+    """Return the torques (K, 55) (N m) of all coordinates at ``result.times``, of walking or another task of the human.
+
+    ``result.tau`` is without contact. Here the ground's wrenches act on the feet, and a seat's wrench on the pelvis, so
+    that the forces of the six global coordinates are zero.
+    """
+    return sampled(result, result.times / result.T).torques

@@ -1,0 +1,60 @@
+"""Named parts of a vector: which entries of one long vector belong to which quantity."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["VectorLayout"]
+
+Array = NDArray[np.float64]
+
+
+class VectorLayout:
+    """Ordered names with the number of entries of each: packs parts into one vector, and unpacks it again.
+
+    Example:
+        >>> layout = VectorLayout(force=3, weight=1)
+        >>> layout.size, layout.slices["weight"]
+        (4, slice(3, 4, None))
+        >>> packed = layout.pack(2, force=[0.0, 700.0, 5.0], weight=[700.0, 710.0])
+        >>> packed.shape, layout.unpack(packed)["weight"].ravel().tolist()
+        ((2, 4), [700.0, 710.0])
+    """
+
+    def __init__(self, sizes: Mapping[str, int] | None = None, **more: int):
+        self.sizes = {**(sizes or {}), **more}
+
+    @property
+    def size(self) -> int:
+        """Number of entries of the whole vector."""
+        return sum(self.sizes.values())
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """The entries of each part."""
+        ends = np.cumsum([0, *self.sizes.values()]).tolist()
+        return {name: slice(first, last) for name, first, last in zip(self.sizes, ends[:-1], ends[1:], strict=True)}
+
+    def pack(self, count: int, **parts: ArrayLike) -> Array:
+        """Return rows (count, size) of parts, each (count, its size), (count,) if that is 1, or one row for all."""
+        packed = np.empty((count, self.size))
+        for name, size in self.sizes.items():
+            part = np.asarray(parts[name], dtype=float)
+            packed[:, self.slices[name]] = part.reshape(count, size) if part.size == count * size else part
+        return packed
+
+    def stack(self, **parts: ca.SX) -> ca.SX:
+        """Return one column (size x 1) of symbolic parts, each with as many entries as its size."""
+        for name, size in self.sizes.items():
+            assert parts[name].numel() == size, f"{name} has {parts[name].numel()} entries, not {size}"
+        return ca.vertcat(*(parts[name] for name in self.sizes))
+
+    def unpack(self, vector: Any) -> dict[str, Any]:
+        """Return the parts of rows (..., size), or of a symbolic column (size x 1)."""
+        if isinstance(vector, ca.SX):
+            return {name: vector[part] for name, part in self.slices.items()}
+        return {name: vector[..., part] for name, part in self.slices.items()}

@@ -1,0 +1,70 @@
+"""A small walk and a small task, solved: constraints, impulse and energy balance, and the same optimum by two solvers.
+
+Bodies move in the sagittal plane with stiff trunk and arms, so that little is compiled.
+"""
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.human import Habits, Stride, ground_reaction, joint_torques, standing_up, walking
+from torsor.human.body.postures import BUTTOCKS
+from torsor.motion import MotionResult
+
+from .ground import equilibrium
+
+BODY = torsor.library.human()
+STIFF = ("spine", "shoulder", "elbow", "pronation", "adduction", "rotation", "inversion")
+TOLERANCE = 1e-4  # of the solver: constraints hold to this fraction of their scales
+
+
+def _stiff(*more: str) -> dict[str, float]:
+    return {name: 0.0 for name in BODY.coordinate_names if any(part in name for part in (*STIFF, *more))}
+
+
+def _check_constraints(result: MotionResult) -> None:
+    """Check status and constraints, evaluated again by the program, at all nodes."""
+    program, x = result.program, result.x
+    assert result.is_solved and result.is_feasible
+    rows = program.value(x)[1]
+    assert (program.lower - TOLERANCE <= x).all() and (x <= program.upper + TOLERANCE).all()
+    assert (rows >= program.row_lower - TOLERANCE).all() and (rows <= program.row_upper + TOLERANCE).all()
+
+
+def _vertical_impulse(result: MotionResult) -> float:
+    """Return the integral of the ground's vertical force (N s), by the trapezoidal rule on 401 instants."""
+    times = np.linspace(0.0, result.T, 401)
+    at = result.at(times)
+    force = ground_reaction(BODY, at.q, at.v, at.a).force
+    return float(np.trapezoid(force[:, 1], times))
+
+
+def test_a_small_walk_is_solved() -> None:
+    problem = walking(planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5)
+    assert len(problem.subject.names) == 11
+    result = problem.solve(tolerance=TOLERANCE)
+    _check_constraints(result)
+    assert problem.solve("ipopt", tolerance=TOLERANCE).objective == pytest.approx(result.objective, rel=1e-4)
+    # The step repeats: the mean vertical force is the weight, and the energy does not change.
+    assert _vertical_impulse(result) == pytest.approx(9.81 * BODY.mass * result.T, rel=1e-5)
+    energy = Stride(result).energy
+    assert abs(energy.change) < 1e-6 * energy.positive and abs(energy.residual) < 1e-9 * energy.positive
+    pelvis = result.q[:, BODY.coordinate_names.index("tz")]
+    assert pelvis[-1] - pelvis[0] == pytest.approx(0.6, abs=1e-9)  # the length of the step
+    for name in ("hip_flexion", "knee_flexion", "ankle_flexion"):
+        right, left = (result.q[:, BODY.coordinate_names.index(f"{side}_{name}")] for side in ("right", "left"))
+        assert right[-1] == pytest.approx(left[0], abs=1e-9) and left[-1] == pytest.approx(right[0], abs=1e-9)
+
+
+def test_a_small_task_is_solved() -> None:
+    problem = standing_up(frozen=_stiff("toe"), nodes=13)
+    assert len(problem.subject.names) == 9
+    result = problem.solve(tolerance=TOLERANCE)
+    _check_constraints(result)
+    assert problem.solve("ipopt", tolerance=TOLERANCE).objective == pytest.approx(result.objective, rel=1e-4)
+    # From rest to rest the mean vertical force is the weight; ground and seat are in equilibrium with the body.
+    assert _vertical_impulse(result) == pytest.approx(9.81 * BODY.mass * result.T, rel=1e-5)
+    forces = equilibrium(result)
+    assert np.abs(forces[:, :6]).max() < 1e-8 and np.abs(joint_torques(result) - forces).max() < 1e-8
+    hips = BODY.pose(result.q[[0, -1]], "pelvis")[:, 1, 3]
+    assert hips == pytest.approx([0.45 + BUTTOCKS, BODY.pose(BODY.neutral(), "pelvis")[1, 3]], abs=1e-9)
