@@ -10,15 +10,15 @@ from threadpoolctl import threadpool_limits
 
 from torsor.errors import ModelError, describe
 from torsor.motion.infeasible import MotionError, check_given, conflict, short_of
-from torsor.motion.progress import Watch
 from torsor.motion.refine import refined
 from torsor.motion.results.result import HELD, MotionResult
 from torsor.motion.results.violations import violations
 from torsor.motion.starts import is_same_program, read_start
 from torsor.motion.transcription.program import Program
-from torsor.optimisation import SOLVERS, least_violation, least_widening
+from torsor.optimisation import SOLVERS, min_max_violation, min_sum_violation
 from torsor.optimisation.outcome import Outcome, Settings
-from torsor.optimisation.squared_penalty import least_squares
+from torsor.optimisation.squared_penalty import min_squared_violation
+from torsor.optimisation.watch import Watch
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
@@ -186,7 +186,7 @@ def _from_nearest(
         if told is not None:
             return told
     left = _until(search, ends)
-    short = least_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
+    short = min_sum_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
     bounds = short.outcome.bound_multipliers[: program.n]  # behind these are those of the violations themselves
     nearest = replace(short.outcome, x=short.x, bound_multipliers=bounds)
     enough = max(10 * search.tolerance, HELD)
@@ -196,7 +196,7 @@ def _from_nearest(
         error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name))
         error.violation = result.max_violation
     elif nearest.is_solved:
-        wide, _, _ = least_widening(
+        wide, _, _ = min_max_violation(
             program, nearest.x, Settings(search.tolerance, search.iterations, _until(search, ends).seconds)
         )
         error = conflict(problem, nearest, wide, enough)
@@ -237,10 +237,10 @@ def _relaxed(
     )
     settings = Settings(search.tolerance, min(search.iterations, RELAXING), search.seconds)
     began = perf_counter()
-    wide, _, outcome = least_widening(program, start, settings, soft, ~left_out)
+    wide, _, outcome = min_max_violation(program, start, settings, soft, ~left_out)
     if not outcome.is_solved:
         left = max(search.seconds - (perf_counter() - began), 1e-3)
-        other = least_squares(program, start, replace(settings, seconds=left), soft, ~left_out)
+        other = min_squared_violation(program, start, replace(settings, seconds=left), soft, ~left_out)
         if _is_nearer(program, other.x, wide, soft, ~left_out, enough):
             wide, outcome = other.x, other
     outside = violations(program, wide)

@@ -1,7 +1,8 @@
-"""The barrier problem of an interior-point method: its point, Newton's step, and how small the barrier is chosen.
+"""The barrier problem of an interior-point method: its point, the Newton step, and the choice of the barrier parameter.
 
-w = (x, s) are the variables and the slacks of the inequalities, with one pair of bounds each; y and u multiply the
-equations c(x) = 0 and h(x) - s = 0, z those bounds. Bounds that are infinite have infinite gaps and multipliers of 0.
+w = (x, s) are the variables and the slacks of the inequalities, with one pair of bounds each; y and u are the
+multipliers of c(x) = 0 and h(x) - s = 0, z those of the bounds. Infinite bounds have infinite gaps and zero
+multipliers.
 """
 
 from dataclasses import dataclass
@@ -12,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
-from torsor.optimisation.standard import Jacobians, Standard
+from torsor.optimisation.standard import Jacobians, StandardForm
 
-__all__ = ["Direction", "Point", "Step", "largest"]
+__all__ = ["Direction", "Point", "Step", "longest_steps"]
 
 Array = NDArray[np.float64]
 
-SHARES = 9  # how many shares of the corrector are tried
-NEAREST = 0.99  # of the way to a bound that a step goes at most
-CLOSEST = 1e-15  # share of a bound's size that is kept from it, where rounding leaves nothing
+WEIGHTS = 9  # weights of the corrector that are tried
+NEAREST = 0.99  # largest fraction of the distance to a bound that a step covers
+CLOSEST = 1e-15  # least relative distance from a bound, against rounding
 
 
-def largest(gap: Array, change: Array, nearest: float) -> Array:
-    """Return the longest steps (k,) up to 1 by changes (k, w) that leave a share 1 - nearest of the gaps (w,)."""
+def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
+    """Return the longest steps (k,) up to 1 along changes (k, w) that leave a fraction 1 - nearest of the gaps (w,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worst = np.nan_to_num(change / gap, nan=0.0).min(axis=-1, initial=0.0)
     found: Array = np.minimum(1.0, nearest / np.maximum(-worst, 1e-300))
@@ -32,7 +33,7 @@ def largest(gap: Array, change: Array, nearest: float) -> Array:
 
 
 class Step(NamedTuple):
-    """Changes of w, y, u and of the multipliers of lower and upper bounds; also several of them (k, ...)."""
+    """Changes of w, y, u and of the multipliers of lower and upper bounds; also of k steps at once (k, ...)."""
 
     w: Array
     y: Array
@@ -43,9 +44,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point of the barrier problem, with what is known there."""
+    """A point of the barrier problem, with cached values and derivatives."""
 
-    form: Standard
+    form: StandardForm
     w: Array
     y: Array
     u: Array
@@ -74,7 +75,7 @@ class Point:
 
     @cached_property
     def inner(self) -> tuple[Array, Array]:
-        """Bounds of w, a little inside."""
+        """Bounds of w, moved inside by rounding."""
         sides = []
         for side, sign in ((self.lower, 1), (self.upper, -1)):
             size = np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
@@ -83,7 +84,7 @@ class Point:
 
     @cached_property
     def gaps(self) -> tuple[Array, Array]:
-        """How far w is from its bounds."""
+        """Distances of w from its bounds."""
         return self.w - self.lower, self.upper - self.w
 
     @cached_property
@@ -94,7 +95,7 @@ class Point:
 
     @cached_property
     def theta(self) -> float:
-        """The sum of what equations are off."""
+        """The sum of the absolute residuals of the equations."""
         return float(np.abs(self.value[1]).sum())
 
     def merit(self, mu: float) -> float:
@@ -103,7 +104,7 @@ class Point:
             logs = sum(float(np.log(gap[np.isfinite(gap)]).sum()) for gap in self.gaps)
         return self.value[0] - mu * logs
 
-    def pull(self, mu: float) -> Array:
+    def merit_gradient(self, mu: float) -> Array:
         """Return the gradient by w of the merit."""
         gradient = np.concatenate([self.jacobians.gradient, np.zeros(len(self.w) - self.n)])
         found: Array = gradient - mu / self.gaps[0] + mu / self.gaps[1]
@@ -116,7 +117,7 @@ class Point:
 
     @cached_property
     def stationarity(self) -> Array:
-        """The gradient by w of the Lagrangian, but for the bounds' multipliers."""
+        """The gradient by w of the Lagrangian without the bounds' multipliers."""
         gradient, E, H = self.jacobians
         return np.concatenate([gradient + self.y @ E + self.u @ H, -self.u])
 
@@ -140,7 +141,7 @@ class Point:
         return float(self.products.mean()) if self.products.size else 0.0
 
     def error(self, mu: float) -> float:
-        """Return the largest residual of the conditions of the barrier problem, multipliers that are large scaled."""
+        """Return the largest residual of the barrier problem's optimality conditions, scaled for large multipliers."""
         z = float(self.z_lower.sum() + self.z_upper.sum())
         bounds = max(self.products.size, 1)
         all_ = float(np.abs(self.y).sum() + np.abs(self.u).sum()) + z
@@ -153,7 +154,7 @@ class Point:
         )
 
     def moved(self, step: Step, length: float, dual_length: float, mu: float) -> "Point":
-        """Return the point a step away, with multipliers of bounds that fit its gaps."""
+        """Return the point after a step, with the bounds' multipliers clipped to fit its gaps."""
         w = np.clip(self.w + length * step.w, *self.inner)
         gaps = w - self.lower, self.upper - w
         z = []
@@ -164,7 +165,7 @@ class Point:
 
 
 class Direction:
-    """Newton's equations at a point, factorised: steps for any size of the barrier."""
+    """Newton's equations at a point, factorised: steps for any barrier parameter."""
 
     def __init__(self, point: Point, regularisation: Regularisation, spaces: Spaces):
         self.point, n = point, point.n
@@ -175,19 +176,19 @@ class Direction:
         matrix[np.diag_indices(n)] += self._S[:n]
         self._system = Condensed(matrix, E, regularisation, spaces)
 
-    def steps(self, mu: Array, bent: tuple[Array, Array] | None = None, equations: Array | None = None) -> Step:
-        """Return steps (k, ...) for barriers mu (k,).
+    def steps(self, mu: Array, second_order: tuple[Array, Array] | None = None, equations: Array | None = None) -> Step:
+        """Return steps (k, ...) for barrier parameters mu (k,).
 
-        ``bent``, (w,) or (k, w), is what products of changes of gaps and their multipliers are taken to be, lower and
-        upper; ``equations`` are what (c, h - s) are taken to be, if not what they are.
+        ``second_order``, (w,) or (k, w), are the products of the changes of gaps and multipliers, lower and upper, that
+        the linear equations leave out; ``equations`` replaces the residuals (c, h - s).
         """
         point, n, e = self.point, self.point.n, len(self.point.y)
         H = point.jacobians.inequalities
         off = point.value[1] if equations is None else equations
-        push = [mu[:, None] / gap for gap in point.gaps]
-        if bent is not None:
-            push = [each - extra / gap for each, extra, gap in zip(push, bent, point.gaps, strict=True)]
-        r = point.stationarity[:, None] - (push[0] - push[1]).T
+        centre = [mu[:, None] / gap for gap in point.gaps]
+        if second_order is not None:
+            centre = [each - extra / gap for each, extra, gap in zip(centre, second_order, point.gaps, strict=True)]
+        r = point.stationarity[:, None] - (centre[0] - centre[1]).T
         c, d = off[:e, None], off[e:, None]
         by_x = -r[:n] - H.T @ (self._S[n:, None] * d + r[n:])
         dx, dy = self._system.solve(by_x, np.repeat(-c, len(mu), axis=1))
@@ -196,40 +197,40 @@ class Direction:
         dw = np.concatenate([dx, ds]).T
         dz = [
             each - z - sign * z / gap * dw
-            for each, gap, z, sign in zip(push, point.gaps, (point.z_lower, point.z_upper), (1, -1), strict=True)
+            for each, gap, z, sign in zip(centre, point.gaps, (point.z_lower, point.z_upper), (1, -1), strict=True)
         ]
         return Step(dw, dy.T, du.T, dz[0], dz[1])
 
     def lengths(self, step: Step, nearest: float) -> tuple[Array, Array]:
         """Return the longest steps (k,) of variables and of multipliers of bounds."""
         lower, upper = self.point.gaps
-        primal = np.minimum(largest(lower, step.w, nearest), largest(upper, -step.w, nearest))
+        primal = np.minimum(longest_steps(lower, step.w, nearest), longest_steps(upper, -step.w, nearest))
         z_lower, z_upper = self.point.z_lower, self.point.z_upper
-        dual = np.minimum(largest(z_lower, step.z_lower, nearest), largest(z_upper, step.z_upper, nearest))
+        dual = np.minimum(longest_steps(z_lower, step.z_lower, nearest), longest_steps(z_upper, step.z_upper, nearest))
         return primal, dual
 
     def corrected(self, least: float, most: float) -> tuple[float, tuple[Array, Array], Step]:
-        """Return a barrier, products of changes that the step should allow for, lower and upper (w,), and that step.
+        """Return a barrier parameter, second-order products, lower and upper (w,), and the step with both.
 
-        Mehrotra's predictor, the step without a barrier, tells both: how far it gets says how small the barrier may be,
-        and the products of its changes are what Newton's linear equations leave out. Of these such a share is taken
-        that the step goes furthest (Colombo and Gondzio 2008), from that of the predictor's own length to all.
+        They follow from Mehrotra's predictor, the step without a barrier: its length determines the barrier parameter,
+        and the products of its changes are the terms that the linear equations leave out. These are weighted so that
+        the step is longest (Colombo and Gondzio 2008), with weights from the predictor's own length to 1.
         """
         point, step = self.point, self.steps(np.zeros(1))
         primal, dual = (float(each[0]) for each in self.lengths(step, 1.0))
-        total, bent = 0.0, []
+        total, products = 0.0, []
         for gap, sign, z, dz in zip(point.gaps, (1, -1), (point.z_lower, point.z_upper), step[3:], strict=True):
-            kept = np.isfinite(gap)
-            after = (gap + sign * primal * step.w[0])[kept] * (z + dual * dz[0])[kept]
+            finite = np.isfinite(gap)
+            after = (gap + sign * primal * step.w[0])[finite] * (z + dual * dz[0])[finite]
             total += float(after.sum())
-            bent.append(np.where(kept, sign * step.w[0] * dz[0], 0.0))
+            products.append(np.where(finite, sign * step.w[0] * dz[0], 0.0))
         average = total / max(point.products.size, 1)
         mu = (average / point.mu) ** 3 * point.mu if point.mu else 0.0
         mu = min(max(mu, least), most)
-        lower, upper = (np.stack([np.zeros_like(each), each]) for each in bent)
-        both = self.steps(np.array([mu, mu]), (lower, upper))  # without the products, and with all of them
-        shares = np.linspace(primal * dual, 1.0, SHARES)
-        several = Step(*(each[0] + shares[:, None] * (each[1] - each[0]) for each in both))
+        lower, upper = (np.stack([np.zeros_like(each), each]) for each in products)
+        both = self.steps(np.array([mu, mu]), (lower, upper))  # weights 0 and 1
+        weights = np.linspace(primal * dual, 1.0, WEIGHTS)
+        several = Step(*(each[0] + weights[:, None] * (each[1] - each[0]) for each in both))
         lengths = self.lengths(several, NEAREST)
         best = int(np.argmax(lengths[0] * lengths[1]))
-        return mu, (shares[best] * bent[0], shares[best] * bent[1]), Step(*(each[best] for each in several))
+        return mu, (weights[best] * products[0], weights[best] * products[1]), Step(*(each[best] for each in several))

@@ -1,7 +1,7 @@
-"""An interior-point method for few variables and many inequalities: each step solves a dense system of the variables.
+"""An interior-point method for few variables and many inequalities: each step solves a dense system in the variables.
 
-It is a primal-dual method with a filter line search, second-order corrections and a barrier that is chosen anew in each
-iteration (Waechter and Biegler 2006; Nocedal, Waechter and Waltz 2009), on the condensed system of ``newton``.
+It is a primal-dual method with a filter line search, second-order corrections and an adaptive barrier parameter
+(Waechter and Biegler 2006; Nocedal, Waechter and Waltz 2009), on the condensed system of ``newton``.
 """
 
 import numpy as np
@@ -10,29 +10,30 @@ from numpy.typing import NDArray
 from torsor.optimisation.barrier import Direction, Point, Step
 from torsor.optimisation.filters import Filter
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
-from torsor.optimisation.outcome import Outcome, Settings, Solvable
-from torsor.optimisation.record import Record, searched
-from torsor.optimisation.restoration import restored
-from torsor.optimisation.standard import Standard
+from torsor.optimisation.outcome import Outcome, Settings
+from torsor.optimisation.program import NonlinearProgram
+from torsor.optimisation.record import Record, run_solver
+from torsor.optimisation.restoration import restore_feasibility
+from torsor.optimisation.standard import StandardForm
 
 __all__ = ["solve_condensed"]
 
 Array = NDArray[np.float64]
 
-PUSH = 1e-2  # how far from its bounds a start is put, as a share of their size and of their distance
+PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
 WARM_PUSH = 1e-6
-LOOSER = 100.0  # times the tolerance: what is still called optimal, where no better step is found
-CORRECTIONS = 4
-SHORTEST = 1e-8
-FAR, OFF = 10.0, 0.3  # equations may become this many times as wrong in a step, or this wrong on average
-SOFT = 0.9999  # what a step that the filter refuses must make of the error, to be taken
+LOOSER = 100.0  # factor on the tolerance that is accepted where no better step is found
+CORRECTIONS = 4  # second-order corrections of a step
+SHORTEST = 1e-8  # fraction of the largest step at which the line search gives up
+FAR, OFF = 10.0, 0.3  # largest growth of the residual in a step, or largest mean residual
+SOFT = 0.9999  # factor of the error below which a step is accepted although the filter rejects it
 RESTARTS, RESTART_MU = 5, 1e-4
-STILL, STILLS = 1e-14, 20  # steps of which length are none, and how many of them in a row are taken
-SHORT, SHORTS = 1e-2, 4  # steps of which length, and how many of them in a row, are called stuck
+STILL, STILLS = 1e-14, 20  # relative step that counts as 0, and how many of them in a row are accepted
+SHORT, SHORTS = 1e-2, 4  # step length that counts as short, and how many of them in a row count as stuck
 
 
-def solve_condensed(program: Solvable, start: Array, settings: Settings) -> Outcome:
-    """Return what the interior-point method finds from a start (n,).
+def solve_condensed(program: NonlinearProgram, start: Array, settings: Settings) -> Outcome:
+    """Solve a program from a start (n,) by the interior-point method.
 
     Example:
         >>> from torsor.optimisation.formula import Formula
@@ -40,32 +41,32 @@ def solve_condensed(program: Solvable, start: Array, settings: Settings) -> Outc
         >>> solve_condensed(valley, [0.0, 0.0], Settings()).x.round(6).tolist()
         [1.5, -0.5]
     """
-    return searched(program, start, settings, lambda record, x: _Search(record, x).run())
+    return run_solver(program, start, settings, lambda record, x: _Search(record, x).run())
 
 
 class _Search:
-    """One search: where it is, and what it remembers."""
+    """The state of the solver."""
 
     def __init__(self, record: Record, start: Array):
         self.record, self.settings = record, record.settings
-        self.form = Standard(record, start)
+        self.form = StandardForm(record, start)
         self.regularisation, self.spaces = Regularisation(), Spaces()
         self.point = self._first(start[self.form.free])
         self.least = max(0.1 * self.settings.tolerance / max(self.point.products.size, 1), 1e-14)
         self.most = 1e3 * max(self.point.mu, 1e-8)
         self.mu, self.is_free = self.point.mu, True
         self.shorts = self.stills = self.restarts = 0
-        self.bent: tuple[Array, Array] | None = None
+        self.second_order: tuple[Array, Array] | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
-        self.past = Filter(1e-5)  # of all iterations: whether the barrier may be chosen freely
+        self.past = Filter(1e-5)  # of all iterations: decides between the adaptive and the monotone barrier
 
     # The start
 
     def _first(self, x: Array) -> Point:
         form, warm = self.form, self.settings.multipliers
         push = PUSH if warm is None else WARM_PUSH
-        w = self._apart(x, push)
+        w = self._interior(x, push)
         bounds = np.concatenate([form.lower, form.row_lower]), np.concatenate([form.upper, form.row_upper])
         if warm is not None:
             given = self.settings.bound_multipliers
@@ -78,8 +79,8 @@ class _Search:
             return Point(form, w, y, u, z_lower, z_upper)
         return self._with_multipliers(w, *(np.isfinite(side).astype(float) for side in bounds))
 
-    def _apart(self, x: Array, push: float) -> Array:
-        """Return variables and slacks, off their bounds; nearer to x where numbers are not finite."""
+    def _interior(self, x: Array, push: float) -> Array:
+        """Return variables and slacks inside their bounds; closer to x where values are not finite."""
         form = self.form
         inner = _inside(x, form.lower, form.upper, push)
         while not form.is_finite(inner) and push > 1e-12:
@@ -88,7 +89,7 @@ class _Search:
         return np.concatenate([inner, _inside(form.value(inner)[2], form.row_lower, form.row_upper, push)])
 
     def _with_multipliers(self, w: Array, z_lower: Array, z_upper: Array) -> Point:
-        """Return a point with the y and u that leave the least of the Lagrangian's gradient."""
+        """Return a point with least-squares estimates of the multipliers y and u."""
         form, n = self.form, len(self.form.free)
         gradient, E, H = form.jacobian(w[:n])
         z = z_upper - z_lower
@@ -104,7 +105,7 @@ class _Search:
     # Iterations
 
     def run(self) -> Outcome:
-        """Search until the conditions hold."""
+        """Iterate until the optimality conditions hold."""
         for _ in range(self.settings.iterations + 1):
             self._note()
             if self._is_optimal(self.settings.tolerance):
@@ -116,17 +117,17 @@ class _Search:
                 if self._is_optimal(LOOSER * self.settings.tolerance):
                     return self._done("optimal to a looser tolerance")
                 if not self._restart():
-                    better = "no better step was found" if self._holds() else "no feasible motion was found nearby"
-                    return self.record.outcome(better, False)
+                    status = "no better step was found" if self._is_feasible() else "no feasible point was found nearby"
+                    return self.record.outcome(status, False)
         return self.record.outcome("stopped at the most iterations", False)
 
     def _is_optimal(self, tolerance: float) -> bool:
-        """Whether the conditions hold, and with them f: it is at most the sum of the products from its least."""
+        """Whether the optimality conditions hold; the sum of the products bounds the error of f."""
         point = self.point
         gap = float(point.products.sum()) / max(1.0, abs(point.value[0]))
         return max(point.error(0.0), gap, self.record.log[-1].violation) <= tolerance
 
-    def _holds(self) -> bool:
+    def _is_feasible(self) -> bool:
         return self.record.log[-1].violation <= self.settings.tolerance
 
     def _note(self) -> None:
@@ -141,7 +142,7 @@ class _Search:
         return self.record.outcome(words, True, self._found())
 
     def _advance(self) -> bool:
-        """Take a step; whether there was one."""
+        """Take a step; return whether one was accepted."""
         point = self.point
         try:
             direction = Direction(point, self.regularisation, self.spaces)
@@ -150,21 +151,18 @@ class _Search:
         return self._search(direction, self._choose(direction))
 
     def _choose(self, direction: Direction) -> Step:
-        """Choose the barrier: freely while that leads on, or else one that is lowered as its problem is solved.
-
-        Return the step with it.
-        """
+        """Choose the barrier parameter, adaptively while that makes progress, else monotonically; return the step."""
         point = self.point
-        leads_on = self.past.takes(point.theta, point.value[0])
-        if self.is_free and not leads_on:
+        progresses = self.past.accepts(point.theta, point.value[0])
+        if self.is_free and not progresses:
             self.is_free, self.mu = False, max(0.8 * point.mu, self.least)
             self.filter.clear()
-        elif not self.is_free and leads_on:
+        elif not self.is_free and progresses:
             self.is_free = True
-        self.bent = None
+        self.second_order = None
         if self.is_free:
             self.past.add(point.theta, point.value[0])
-            self.mu, self.bent, step = direction.corrected(self.least, self.most)
+            self.mu, self.second_order, step = direction.corrected(self.least, self.most)
             self.filter.clear()
             return step
         while point.error(self.mu) <= 10 * self.mu and self.mu > self.least:
@@ -173,34 +171,30 @@ class _Search:
         return Step(*(each[0] for each in direction.steps(np.array([self.mu]))))
 
     def _search(self, direction: Direction, step: Step) -> bool:
-        """Shorten the step until the filter takes it."""
+        """Shorten the step until the filter accepts it."""
         point, mu = self.point, self.mu
         nearest = max(0.99, 1 - mu)
         primal, dual = (float(each[0]) for each in direction.lengths(Step(*(each[None] for each in step)), nearest))
-        jacobian = float(point.pull(mu) @ step.w)
+        slope = float(point.merit_gradient(mu) @ step.w)
         here = point.theta, point.merit(mu)
         length = primal
-        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL:  # multipliers alone are to change yet
+        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL:  # only multipliers still change
             self.point, self.stills = point.moved(step, primal, dual, mu), self.stills + 1
             return self.stills < STILLS
         self.stills = 0
         while length > SHORTEST * primal:
             trial = point.moved(step, length, dual, mu)
-            if self._takes(trial, here, jacobian, length):
+            if self._accepts(trial, here, slope, length):
                 self.point = trial
                 self.shorts = self.shorts + 1 if length < SHORT else 0
                 return True
-            if (
-                length == primal
-                and trial.theta >= here[0]
-                and self._corrected(direction, trial, here, jacobian, length)
-            ):
+            if length == primal and trial.theta >= here[0] and self._corrected(direction, trial, here, slope, length):
                 return True
             length /= 2
-        return self._softly(step, min(primal, dual))
+        return self._take_if_better(step, min(primal, dual))
 
-    def _softly(self, step: Step, length: float) -> bool:
-        """Take the whole step, though the filter does not, where the conditions of the barrier problem gain by it."""
+    def _take_if_better(self, step: Step, length: float) -> bool:
+        """Take the whole step although the filter rejects it, if it reduces the error of the barrier problem."""
         trial = self.point.moved(step, length, length, self.mu)
         if not np.isfinite(trial.value[0]) or not trial.error(self.mu) <= SOFT * self.point.error(self.mu):
             return False
@@ -208,16 +202,16 @@ class _Search:
         return True
 
     def _corrected(
-        self, direction: Direction, trial: Point, here: tuple[float, float], jacobian: float, length: float
+        self, direction: Direction, trial: Point, here: tuple[float, float], slope: float, length: float
     ) -> bool:
-        """Try steps that are bent along curved equations."""
+        """Try second-order corrections."""
         point, mu, off, before = self.point, self.mu, self.point.value[1], trial.theta
         for _ in range(CORRECTIONS):
             off = length * off + trial.value[1]
-            several = direction.steps(np.array([mu]), self.bent, off)
+            several = direction.steps(np.array([mu]), self.second_order, off)
             primal, dual = (float(each[0]) for each in direction.lengths(several, max(0.99, 1 - mu)))
             trial = point.moved(Step(*(each[0] for each in several)), primal, dual, mu)
-            if self._takes(trial, here, jacobian, length):
+            if self._accepts(trial, here, slope, length):
                 self.point = trial
                 return True
             if not trial.theta <= 0.99 * before:
@@ -225,33 +219,33 @@ class _Search:
             length, before = primal, trial.theta
         return False
 
-    def _takes(self, trial: Point, here: tuple[float, float], jacobian: float, length: float) -> bool:
-        """Whether a point is taken; the filter grows where f is not what led there."""
+    def _accepts(self, trial: Point, here: tuple[float, float], slope: float, length: float) -> bool:
+        """Whether a point is accepted; the filter is extended by steps that mainly reduce the violation."""
         theta, merit = trial.theta, trial.merit(self.mu)
         far = theta > max(FAR * here[0], OFF * len(trial.value[1]))
-        if far or not (np.isfinite(merit) and self.filter.takes(theta, merit)):
+        if far or not (np.isfinite(merit) and self.filter.accepts(theta, merit)):
             return False
         slack = 1e-13 * abs(here[1])
-        leads_down = jacobian < 0 and length * (-jacobian) ** 2.3 > here[0] ** 1.1
-        if leads_down and here[0] <= self.small:
-            return merit <= here[1] + 1e-8 * length * jacobian + slack
+        descends = slope < 0 and length * (-slope) ** 2.3 > here[0] ** 1.1
+        if descends and here[0] <= self.small:
+            return merit <= here[1] + 1e-8 * length * slope + slack
         if theta > (1 - 1e-5) * here[0] and merit > here[1] - 1e-8 * here[0] + slack:
             return False
         self.filter.add(*here)
         return True
 
     def _restart(self) -> bool:
-        """Begin again where less is violated, away from bounds; whether there is such a place."""
+        """Restart from a point with less violation, inside the bounds; return whether there is one."""
         form, x = self.form, self.point.x
-        if not self._holds():
-            found = restored(form, self.record, x, 0.1 * self.point.theta, self._note_at)
+        if not self._is_feasible():
+            found = restore_feasibility(form, self.record, x, 0.1 * self.point.theta, self._note_at)
             if found is None:
                 return False
             x = found
         elif self.restarts >= RESTARTS:
             return False
         self.restarts += 1
-        w = self._apart(x, PUSH)
+        w = self._interior(x, PUSH)
         self.mu = max(self.mu, RESTART_MU)
         self.point = self._with_multipliers(w, *(self.mu / gap for gap in (w - self.point.lower, self.point.upper - w)))
         self.is_free = True
@@ -264,7 +258,7 @@ class _Search:
 
 
 def _inside(w: Array, lower: Array, upper: Array, push: float) -> Array:
-    """Return w moved off its bounds by a share ``push`` of their size, and of the distance between them."""
+    """Return w moved inside its bounds by ``push`` times their size, or times their distance if that is less."""
     with np.errstate(invalid="ignore"):
         span = push * (upper - lower)
         low = lower + np.minimum(push * np.maximum(1.0, np.abs(lower)), span)

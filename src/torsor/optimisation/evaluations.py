@@ -1,9 +1,9 @@
-"""Each evaluation of a program once, where it is asked for at the same place again."""
+"""A cache of the last evaluation of a program: solvers ask for f, rows and derivatives at the same x one by one."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.optimisation.outcome import Solvable
+from torsor.optimisation.program import NonlinearProgram
 
 __all__ = ["Evaluations"]
 
@@ -11,20 +11,20 @@ Array = NDArray[np.float64]
 
 
 class Evaluations:
-    """The functions of a program, each computed once where they are asked for at the same x again.
+    """The functions of a program, each evaluated once per x.
 
-    Numbers that are not finite are no error here: whether there are any is told by ``is_finite``.
+    Values that are not finite raise no error and no warning; ``is_finite`` tells whether there are any.
     """
 
-    def __init__(self, program: Solvable):
+    def __init__(self, program: NonlinearProgram):
         self.program = program
         self._x: Array | None = None
         self._value: tuple[float, Array] | None = None
-        self._slope: tuple[Array, Array] | None = None
+        self._jacobian: tuple[Array, Array] | None = None
 
     def _move(self, x: Array) -> None:
         if self._x is None or not np.array_equal(x, self._x):
-            self._x, self._value, self._slope = x.copy(), None, None
+            self._x, self._value, self._jacobian = x.copy(), None, None
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return f and the rows (m,)."""
@@ -35,15 +35,15 @@ class Evaluations:
         return self._value
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) and the entries of the rows' derivatives."""
+        """Return the gradient (n,) and the entries of the rows' Jacobian."""
         self._move(x)
-        if self._slope is None:
+        if self._jacobian is None:
             with np.errstate(all="ignore"):
-                self._slope = self.program.jacobian(x)
-        return self._slope
+                self._jacobian = self.program.jacobian(x)
+        return self._jacobian
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian; second derivatives that do not exist count as 0."""
+        """Return the Hessian; second derivatives that are not finite are replaced by 0."""
         with np.errstate(all="ignore"):
             found = self.program.hessian(x, multipliers, weight)
         return found if np.isfinite(found).all() else np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)

@@ -1,32 +1,34 @@
-"""Filters: what a step must be better than (Fletcher and Leyffer 2002)."""
+"""The filter of a filter line search (Fletcher and Leyffer 2002)."""
 
 __all__ = ["Filter"]
 
 
 class Filter:
-    """Pairs (violation, objective) of the past: one that is worse than any of them in both is refused.
+    """Earlier pairs (violation, objective): a new pair is rejected if one of them is at least as good in both.
+
+    ``margin`` is the fraction of the violation by which a new pair has to be better.
 
     Example:
-        >>> past = Filter(share=1e-5)
-        >>> past.add(1.0, 5.0)
-        >>> past.takes(0.5, 9.0), past.takes(1.0, 5.0), past.takes(2.0, 4.0)
+        >>> earlier = Filter(margin=1e-5)
+        >>> earlier.add(1.0, 5.0)
+        >>> earlier.accepts(0.5, 9.0), earlier.accepts(1.0, 5.0), earlier.accepts(2.0, 4.0)
         (True, False, True)
     """
 
-    def __init__(self, share: float):
-        self.share = share
-        self._past = list[tuple[float, float]]()
+    def __init__(self, margin: float):
+        self.margin = margin
+        self._earlier = list[tuple[float, float]]()
 
     def clear(self) -> None:
-        """Forget the past."""
-        self._past.clear()
+        """Remove all pairs."""
+        self._earlier.clear()
 
     def add(self, violation: float, objective: float) -> None:
-        """Remember a pair, with a margin of a share of the violation."""
-        margin = self.share * violation
-        pair = violation - margin, objective - margin
-        self._past = [each for each in self._past if each[0] < pair[0] or each[1] < pair[1]] + [pair]
+        """Add a pair."""
+        least = self.margin * violation
+        pair = violation - least, objective - least
+        self._earlier = [each for each in self._earlier if each[0] < pair[0] or each[1] < pair[1]] + [pair]
 
-    def takes(self, violation: float, objective: float) -> bool:
-        """Whether a pair is better than each of the past in one of both."""
-        return all(violation < v or objective < f for v, f in self._past)
+    def accepts(self, violation: float, objective: float) -> bool:
+        """Whether a pair is better than each earlier one in violation or objective."""
+        return all(violation < v or objective < f for v, f in self._earlier)

@@ -1,4 +1,4 @@
-"""Small programs written as formulas: for tests of solvers, and to try them."""
+"""Small nonlinear programs from CasADi expressions, for tests and examples of solvers."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -15,9 +15,9 @@ Indices = NDArray[np.intp]
 
 
 class Formula:
-    """A program whose objective and rows are CasADi expressions of x (n x 1), with the derivatives that CasADi gives.
+    """A program whose objective and rows are CasADi expressions of x (n x 1), differentiated by CasADi.
 
-    Bounds are numbers for all, or one for each; they default to none.
+    Bounds are one number for all or one for each; infinite by default.
 
     Example:
         >>> circle = Formula(lambda x: x[0] + x[1], lambda x: ca.sumsqr(x), n=2, row_upper=2.0)
@@ -47,19 +47,19 @@ class Formula:
         )
         self.scales = np.ones(self.m)
         self._value = ca.Function("value", [x], [f, g])
-        self._slope = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])
-        self._bend = ca.Function("hessian", [x, multipliers, weight], [ca.densify(hessian)])
+        self._jacobian = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])
+        self._hessian = ca.Function("hessian", [x, multipliers, weight], [ca.densify(hessian)])
         self._patterns = jacobian.sparsity(), ca.triu(hessian.sparsity())
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the rows' derivatives, column after column."""
+        """Rows and columns of the entries of the rows' Jacobian, in column-major order."""
         rows, columns = self._patterns[0].get_triplet()
         return np.array(rows, dtype=int), np.array(columns, dtype=int)
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the Hessian's upper triangle, column after column."""
+        """Rows and columns of the entries of the Hessian's upper triangle, in column-major order."""
         rows, columns = self._patterns[1].get_triplet()
         return np.array(rows, dtype=int), np.array(columns, dtype=int)
 
@@ -69,11 +69,11 @@ class Formula:
         return float(f), g.full().ravel()
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) of f, and the entries of the rows' derivatives."""
-        gradient, jacobian = self._slope(x)
+        """Return the gradient (n,) of f, and the entries of the rows' Jacobian."""
+        gradient, jacobian = self._jacobian(x)
         return gradient.full().ravel(), np.array(jacobian.nonzeros())
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
-        found: Array = self._bend(x, multipliers, weight).full()
+        found: Array = self._hessian(x, multipliers, weight).full()
         return found

@@ -1,4 +1,4 @@
-"""IPOPT: an interior-point method for sparse programs, as CasADi's wheel brings it (Waechter and Biegler 2006)."""
+"""IPOPT, an interior-point method for sparse programs, as shipped with CasADi (Waechter and Biegler 2006)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,24 +7,25 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.optimisation.outcome import Outcome, Settings, Solvable
-from torsor.optimisation.record import Record, searched
+from torsor.optimisation.outcome import Outcome, Settings
+from torsor.optimisation.program import NonlinearProgram
+from torsor.optimisation.record import Record, run_solver
 
 __all__ = ["ipopt_options", "solve_ipopt"]
 
 Array = NDArray[np.float64]
 
-WORDS = {
+STATUS_TEXTS = {
     "Solve_Succeeded": "optimal",
     "Solved_To_Acceptable_Level": "optimal to a looser tolerance",
-    "Infeasible_Problem_Detected": "no feasible motion was found nearby",
+    "Infeasible_Problem_Detected": "no feasible point was found nearby",
     "Maximum_Iterations_Exceeded": "stopped at the most iterations",
     "Maximum_CpuTime_Exceeded": "stopped at the most seconds",
     "Maximum_WallTime_Exceeded": "stopped at the most seconds",
     "User_Requested_Stop": "stopped",
-    "Restoration_Failed": "no feasible motion was found nearby",
+    "Restoration_Failed": "no feasible point was found nearby",
     "Search_Direction_Becomes_Too_Small": "stopped: no better step was found",
-    "Not_Enough_Degrees_Of_Freedom": "stopped: more equations than variables (the solver 'condensed' takes these)",
+    "Not_Enough_Degrees_Of_Freedom": "stopped: more equations than variables (the solver 'condensed' can solve these)",
     "Diverging_Iterates": "stopped: variables grow without bound",
 }
 
@@ -50,7 +51,7 @@ WARM = {
 
 
 class _Call(ca.Callback):
-    """A function of CasADi that calls one of Python, with inputs and outputs of given patterns."""
+    """A CasADi function that calls a Python function, with given sparsity patterns of inputs and outputs."""
 
     def __init__(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], work: Any) -> None:
         super().__init__()
@@ -92,7 +93,7 @@ class _Call(ca.Callback):
 
 
 class _Calls:
-    """The functions that IPOPT calls; what goes wrong in Python is kept, and ends the search."""
+    """The functions that IPOPT calls; a Python exception is stored and stops IPOPT."""
 
     def __init__(self, record: Record):
         self.record, self.program, self.evaluations = record, record.program, record.evaluations
@@ -100,22 +101,22 @@ class _Calls:
         self._upper = self.program.hessian_structure
 
     def guarded(self, work: Callable[..., Sequence[Any] | None]) -> Callable[..., Sequence[Any] | None]:
-        """Return what gives None, an error to IPOPT, where ``work`` raises, and from then on."""
+        """Return ``work`` with exceptions stored; it then returns None, which IPOPT takes as an error."""
 
         def call(*given: Any) -> Sequence[Any] | None:
             if self.raised is not None:
                 return None
             try:
                 return work(*given)
-            except BaseException as error:  # an exception must not cross IPOPT: it is raised again behind it
+            except BaseException as error:  # must not pass through IPOPT: raised again after it
                 self.raised = error
                 return None
 
         return call
 
     def value(self, x: Array, p: None) -> Sequence[Any] | None:
-        # A point whose derivatives do not exist is refused here, where IPOPT can still take a shorter step. They are
-        # needed anyway if the point is taken.
+        # A point whose derivatives are not finite is rejected here, where IPOPT can still shorten the step. They are
+        # needed anyway if the point is accepted.
         return self.evaluations.value(x) if self.evaluations.is_finite(x) else None
 
     def gradient(self, x: Array, p: None) -> Sequence[Any]:
@@ -132,8 +133,8 @@ class _Calls:
         return (0.0,)
 
 
-def ipopt_options(program: Solvable, tolerance: float) -> dict[str, Any]:
-    """Return how IPOPT itself is set, whoever evaluates the program.
+def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]:
+    """Return the options of IPOPT itself, independent of how the program is evaluated.
 
     Example:
         >>> from torsor.optimisation.formula import Formula
@@ -146,7 +147,7 @@ def ipopt_options(program: Solvable, tolerance: float) -> dict[str, Any]:
     return {
         "ipopt.tol": tolerance,
         "ipopt.constr_viol_tol": tolerance,
-        "ipopt.compl_inf_tol": tolerance / max(bounds, 1),  # f is at most their sum from its least
+        "ipopt.compl_inf_tol": tolerance / max(bounds, 1),  # their sum bounds the error of f
         "ipopt.mu_strategy": "adaptive",
         "ipopt.mumps_pivtol": 1e-6,
         "ipopt.print_level": 0,
@@ -155,8 +156,8 @@ def ipopt_options(program: Solvable, tolerance: float) -> dict[str, Any]:
     }
 
 
-def solve_ipopt(program: Solvable, start: Array, settings: Settings, **options: Any) -> Outcome:
-    """Return what IPOPT finds from a start (n,); ``options`` are further ones of CasADi's ``nlpsol``.
+def solve_ipopt(program: NonlinearProgram, start: Array, settings: Settings, **options: Any) -> Outcome:
+    """Solve a program from a start (n,) by IPOPT; ``options`` are further options of CasADi's ``nlpsol``.
 
     Example:
         >>> from torsor.optimisation.formula import Formula
@@ -164,7 +165,7 @@ def solve_ipopt(program: Solvable, start: Array, settings: Settings, **options: 
         >>> solve_ipopt(valley, [0.0, 0.0], Settings()).x.round(6).tolist()
         [1.5, -0.5]
     """
-    return searched(program, start, settings, lambda record, x: _search(record, x, options))
+    return run_solver(program, start, settings, lambda record, x: _search(record, x, options))
 
 
 def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
@@ -196,13 +197,15 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
         begin["lam_g0"] = settings.multipliers
         begin["lam_x0"] = np.zeros(n) if settings.bound_multipliers is None else settings.bound_multipliers
         given |= WARM
-    solver = ca.nlpsol("motion", "ipopt", made["nlp"], given | options)
+    solver = ca.nlpsol("program", "ipopt", made["nlp"], given | options)
     found = solver(**begin, **dict(zip(("lbx", "ubx", "lbg", "ubg"), sides, strict=True)))
     if calls.raised is not None:
         raise calls.raised
     status, is_solved = str(solver.stats()["return_status"]), bool(solver.stats()["success"])
     last = _column(found["x"]), _column(found["lam_g"]), _column(found["lam_x"])
-    return record.outcome(WORDS.get(status, status.replace("_", " ").lower()), is_solved, last if is_solved else None)
+    return record.outcome(
+        STATUS_TEXTS.get(status, status.replace("_", " ").lower()), is_solved, last if is_solved else None
+    )
 
 
 def _column(found: ca.DM) -> Array:

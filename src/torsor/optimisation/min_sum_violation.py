@@ -1,10 +1,10 @@
-"""The least violation that can be reached: what a problem without a solution is told by.
+"""The least possible sum of violations: the diagnosis of infeasible programs.
 
-Each bound of a row gets a variable that widens it, and the sum of these is least:
+Each bound of a row has a variable that relaxes it:
 
-    sum (p + q) least,  row_lower <= g(x) + p - q <= row_upper,  p, q >= 0
+    minimise sum (p + q)  subject to  row_lower <= g(x) + p - q <= row_upper,  p, q >= 0
 
-A sum, and no sum of squares, leaves few rows violated: those that are in each other's way.
+The sum (an L1 penalty), unlike a sum of squares, leaves few rows violated: those that conflict.
 """
 
 from collections.abc import Callable
@@ -15,18 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.optimisation.ipopt import solve_ipopt
-from torsor.optimisation.outcome import Outcome, Settings, Solvable
+from torsor.optimisation.outcome import Outcome, Settings
+from torsor.optimisation.program import NonlinearProgram
 
-__all__ = ["MinSumViolation", "Shortfall", "least_violation"]
+__all__ = ["LeastViolation", "MinSumViolation", "min_sum_violation"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-PROXIMITY = 1e-6  # weight of staying near the start, where violations leave x free
+PROXIMITY = 1e-6  # weight of the squared distance from the start, where violations do not determine x
 
 
 class MinSumViolation:
-    """A program with its rows made elastic: variables (x, p, q), p for rows with lower bounds, q for those with upper.
+    """A program with elastic rows: variables (x, p, q), p for rows with lower bounds, q for those with upper ones.
 
     Example:
         >>> from torsor.optimisation.formula import Formula
@@ -36,7 +37,7 @@ class MinSumViolation:
         (2, [0.0, 2.0])
     """
 
-    def __init__(self, program: Solvable, start: Array):
+    def __init__(self, program: NonlinearProgram, start: Array):
         self.program, self.m, self.scales = program, program.m, program.scales
         self._near = np.clip(np.asarray(start, dtype=float), program.lower, program.upper)
         self._p, self._q = (np.flatnonzero(np.isfinite(side)) for side in (program.row_lower, program.row_upper))
@@ -48,21 +49,21 @@ class MinSumViolation:
 
     @property
     def start(self) -> Array:
-        """Variables (n,) from the start, with what it violates."""
+        """Variables (n,): the start, and its violations."""
         rows = self.program.value(self._near)[1]
         short = np.maximum(self.row_lower - rows, 0.0)[self._p], np.maximum(rows - self.row_upper, 0.0)[self._q]
         return np.concatenate([self._near, *short])
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the rows' derivatives, column after column."""
+        """Rows and columns of the entries of the rows' Jacobian, in column-major order."""
         rows, columns = self.program.structure
         new = np.arange(self.program.n, self.n)
         return np.concatenate([rows, self._p, self._q]), np.concatenate([columns, new])
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the Hessian's upper triangle: that of x, with its diagonal."""
+        """Rows and columns of the Hessian's upper triangle: that of x, with the whole diagonal."""
         n = self.program.n
         found = np.eye(n, dtype=bool)
         found[self.program.hessian_structure] = True
@@ -79,24 +80,24 @@ class MinSumViolation:
         return float(x[n:].sum() + PROXIMITY / 2 * away @ away), rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,), and the entries of the rows' derivatives."""
+        """Return the gradient (n,), and the entries of the rows' Jacobian."""
         n = self.program.n
         entries = self.program.jacobian(x[:n])[1]
         gradient = np.concatenate([PROXIMITY * (x[:n] - self._near), np.ones(self.n - n)])
         return gradient, np.concatenate([entries, np.ones(len(self._p)), -np.ones(len(self._q))])
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian by x, in which alone the rows are not linear."""
+        """Return the Hessian by x; the rows are linear in p and q."""
         n = self.program.n
         return self.program.hessian(x[:n], multipliers, 0.0) + weight * PROXIMITY * np.eye(n)
 
 
 @dataclass(frozen=True, eq=False)
-class Shortfall:
-    """The least violation: ``x`` (n,), its sum over the rows as scaled, and which rows remain violated.
+class LeastViolation:
+    """The least violation: ``x`` (n,), its sum ``total`` over the scaled rows, and the indices of violated ``rows``.
 
-    ``amounts`` are in units of the rows' own, positive above the upper bound and negative below the lower one.
-    ``outcome`` is that of the search over (x, p, q).
+    ``amounts`` are in the rows' own units, positive above the upper bound and negative below the lower one. ``outcome``
+    is that of the program in (x, p, q).
     """
 
     x: Array
@@ -106,21 +107,21 @@ class Shortfall:
     outcome: Outcome
 
 
-def least_violation(
-    program: Solvable,
+def min_sum_violation(
+    program: NonlinearProgram,
     start: Array,
     settings: Settings,
-    solver: Callable[[Solvable, Array, Settings], Outcome] = solve_ipopt,
-) -> Shortfall:
-    """Return the least sum of violations near a start (n,); the bounds of the variables hold.
+    solver: Callable[[NonlinearProgram, Array, Settings], Outcome] = solve_ipopt,
+) -> LeastViolation:
+    """Return the least sum of violations near a start (n,), with the variables within their bounds.
 
-    IPOPT is the solver by default: it knows that most of the program's many variables are in one row only.
+    IPOPT is the default solver: it exploits that most of the many variables appear in one row only.
 
     Example:
         >>> from torsor.optimisation.formula import Formula
         >>> both = Formula(lambda x: x[0], lambda x: x, n=1, row_lower=2.0, upper=1.0)
-        >>> short = least_violation(both, np.zeros(1), Settings())
-        >>> short.rows.tolist(), short.amounts.round(5).tolist()
+        >>> least = min_sum_violation(both, np.zeros(1), Settings())
+        >>> least.rows.tolist(), least.amounts.round(5).tolist()
         ([0], [-1.0])
     """
     elastic = MinSumViolation(program, start)
@@ -130,4 +131,4 @@ def least_violation(
     over, under = np.maximum(rows - program.row_upper, 0.0), np.maximum(program.row_lower - rows, 0.0)
     violated = np.flatnonzero(np.maximum(over, under) > max(10 * settings.tolerance, 1e-6))
     amounts = ((over - under) * program.scales)[violated]
-    return Shortfall(x, float((over + under).sum()), violated, amounts, outcome)
+    return LeastViolation(x, float((over + under).sum()), violated, amounts, outcome)

@@ -5,8 +5,8 @@ With slacks s = h(x) of the inequalities, gaps to bounds and their multipliers z
     [ W + Sx + H^T Ss H + d   E^T ] [ dx ]      S = z_lower / gap_lower + z_upper / gap_upper
     [ E                       0   ] [ dy ]      E = dc/dx, H = dh/dx
 
-has n + e rows, however many inequalities there are. It is solved in the null space of E; what is left is positive
-definite where the step leads to a minimum, or the regularisation d is raised until it is (Waechter and Biegler 2006).
+has n + e rows for any number of inequalities. It is solved in the null space of E. If the reduced matrix is not
+positive definite, the regularisation d is raised until it is (Waechter and Biegler 2006).
 """
 
 import numpy as np
@@ -16,17 +16,17 @@ __all__ = ["Condensed", "Regularisation", "Spaces"]
 
 Array = NDArray[np.float64]
 
-DEPENDENT = 1e-10  # equations whose part that others do not have is smaller than this share count as none
+DEPENDENT = 1e-10  # relative singular value below which equations count as linearly dependent
 
 
 class Regularisation:
-    """What was added to the diagonal, from one system to the next."""
+    """The shift of the diagonal, remembered from one system to the next."""
 
     def __init__(self) -> None:
         self.last = 0.0
 
     def values(self, size: float) -> list[float]:
-        """Return what to try, one after the other; ``size`` is that of the matrix's entries."""
+        """Return the shifts to try in order; ``size`` is the largest diagonal entry of the matrix."""
         first = max(1e-20, self.last / 3) if self.last else 1e-4
         growth = 8.0 if self.last else 100.0
         found, value = [0.0], first
@@ -37,14 +37,14 @@ class Regularisation:
 
 
 class Spaces:
-    """The null space Z (n, n - rank) of equations E (e, n), and their pseudo-inverse (n, e); kept while E stays."""
+    """The null space Z (n, n - rank) and the pseudo-inverse (n, e) of equations E (e, n), cached for the last E."""
 
     def __init__(self) -> None:
         self._E: Array | None = None
         self._found = np.zeros((0, 0)), np.zeros((0, 0))
 
     def of(self, E: Array) -> tuple[Array, Array]:
-        """Return Z and the pseudo-inverse; equations that depend on others are told apart by singular values."""
+        """Return Z and the pseudo-inverse; the rank is that of the singular values."""
         if self._E is None or not np.array_equal(E, self._E):
             U, sizes, V = np.linalg.svd(E)
             rank = int((sizes > DEPENDENT * sizes.max(initial=1e-300)).sum())
@@ -53,10 +53,10 @@ class Spaces:
 
 
 class Condensed:
-    """A factorised system; ``solve`` gives dx and dy for right sides of both.
+    """A factorised system; ``solve`` returns dx and dy for given right-hand sides.
 
-    The regularisation is raised until the matrix, in the null space of the equations, is positive definite; what was
-    added is ``shift``. Raises LinAlgError where that is never so.
+    The regularisation ``shift`` is raised until the matrix is positive definite in the null space of the equations.
+    Raises LinAlgError if no shift is enough.
     """
 
     def __init__(self, matrix: Array, equations: Array, regularisation: Regularisation, spaces: Spaces):
@@ -69,7 +69,7 @@ class Condensed:
 
     @staticmethod
     def _factors(reduced: Array, regularisation: Regularisation, size: float) -> tuple[Array, float]:
-        """Return the inverse of the Cholesky factor, and what was added to the diagonal."""
+        """Return the inverse of the Cholesky factor, and the shift of the diagonal."""
         for shift in regularisation.values(size):
             try:
                 inverse = np.linalg.inv(np.linalg.cholesky(reduced + shift * np.eye(len(reduced))))
@@ -83,13 +83,13 @@ class Condensed:
     def solve(self, by_x: Array, by_y: Array) -> tuple[Array, Array]:
         """Return dx (n, k) and dy (e, k): matrix dx + E^T dy = by_x (n, k), E dx = by_y (e, k)."""
         dx, dy = self._solve(by_x, by_y)
-        more = self._solve(by_x - self._matrix @ dx - self._E.T @ dy, by_y - self._E @ dx)
-        return dx + more[0], dy + more[1]
+        correction = self._solve(by_x - self._matrix @ dx - self._E.T @ dy, by_y - self._E @ dx)
+        return dx + correction[0], dy + correction[1]
 
     def _solve(self, by_x: Array, by_y: Array) -> tuple[Array, Array]:
         if not len(self._E):
             return self._inverse.T @ (self._inverse @ by_x), by_y
-        across = self._pinv @ by_y
-        along = self._Z.T @ (by_x - self._matrix @ across)
-        dx = across + self._Z @ (self._inverse.T @ (self._inverse @ along))
+        particular = self._pinv @ by_y
+        along = self._Z.T @ (by_x - self._matrix @ particular)
+        dx = particular + self._Z @ (self._inverse.T @ (self._inverse @ along))
         return dx, self._pinv.T @ (by_x - self._matrix @ dx)

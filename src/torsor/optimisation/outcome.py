@@ -1,75 +1,19 @@
-"""What solvers take and give, whichever it is."""
+"""The settings that a solver takes and the outcome that it returns, the same for all solvers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Iteration", "Outcome", "Settings", "Solvable", "StoppedError", "violation"]
+__all__ = ["Iteration", "Outcome", "Settings", "StoppedError"]
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
-
-class Solvable(Protocol):
-    """A nonlinear program: f(x) least, with bounds on the ``n`` variables x and on the ``m`` rows g(x).
-
-    Bounds may be infinite. ``structure`` has the rows and columns of the entries of dg/dx, column after column, and
-    ``hessian_structure`` those of the upper triangle of ``hessian``, the Hessian of weight f + multipliers . g:
-    (n, n), or (k, k) where f and g are linear in the variables from k on. ``scales`` (m,) is what the rows were divided
-    by: a row times its scale is in units of its own.
-    """
-
-    @property
-    def n(self) -> int:
-        """Number of variables."""
-
-    @property
-    def m(self) -> int:
-        """Number of rows."""
-
-    @property
-    def lower(self) -> Array:
-        """Lower bounds (n,) of the variables."""
-
-    @property
-    def upper(self) -> Array:
-        """Upper bounds (n,) of the variables."""
-
-    @property
-    def row_lower(self) -> Array:
-        """Lower bounds (m,) of the rows."""
-
-    @property
-    def row_upper(self) -> Array:
-        """Upper bounds (m,) of the rows."""
-
-    @property
-    def scales(self) -> Array:
-        """What the rows were divided by (m,)."""
-
-    @property
-    def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of dg/dx."""
-
-    @property
-    def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the Hessian's upper triangle."""
-
-    def value(self, x: Array) -> tuple[float, Array]:
-        """Return f and g (m,)."""
-
-    def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) of f and the entries of dg/dx."""
-
-    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian of weight f + multipliers . g."""
 
 
 class Iteration(NamedTuple):
-    """One iteration: its number, f, the largest violation of a bound, and the largest change of a variable."""
+    """One iteration: its number, f, the largest constraint violation, and the largest change of a variable."""
 
     number: int
     objective: float
@@ -78,17 +22,17 @@ class Iteration(NamedTuple):
 
 
 class StoppedError(Exception):
-    """Raised by whoever watches, to end the search."""
+    """Raised by a ``watch`` function to stop the solver."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How far and how long to search, from what multipliers, and who watches.
+    """Tolerance, limits and warm start of a solver.
 
-    ``tolerance`` is that of optimality and of the rows as scaled; ``iterations`` and ``seconds`` are the most that are
-    spent. ``watch`` is called with each iteration and its x, and may raise StoppedError. ``multipliers`` (m,) and
-    ``bound_multipliers`` (n,) of an earlier outcome make a warm start: the x that is started from is then taken to be
-    near the optimum.
+    ``tolerance`` is that of optimality and of the scaled rows; ``iterations`` and ``seconds`` are upper limits.
+    ``watch`` is called with each iteration and its x (n,), and may raise StoppedError. ``multipliers`` (m,) and
+    ``bound_multipliers`` (n,) of an earlier outcome make a warm start: the initial x is then assumed to be close to the
+    optimum.
 
     Example:
         >>> Settings(tolerance=1e-8).iterations
@@ -105,11 +49,11 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Variables x, multipliers of the rows (m,) and of the variables' bounds (n,), and how it went, in words.
+    """Variables x (n,), Lagrange multipliers of the rows (m,) and of the variables' bounds (n,), and a status text.
 
-    Multipliers are positive at upper bounds, negative at lower ones: gradient f + J^T multipliers + bounds' = 0. So
-    df*/d(bound) = -multiplier: what the optimum changes by, for each unit that a bound is moved. What was not solved
-    is the best that was seen: of points that hold all bounds to the tolerance the one with the least f, or else that
+    Multipliers are positive at upper bounds and negative at lower ones: gradient f + J^T multipliers +
+    bound_multipliers = 0. So df*/d(bound) = -multiplier is the change of the optimal objective per unit of a bound. If
+    ``is_solved`` is false, x is the best iterate: the feasible one (to the tolerance) with the least f, or else the one
     with the least ``violation``.
     """
 
@@ -123,9 +67,3 @@ class Outcome:
     log: list[Iteration] = field(default_factory=list)
     violation: float = 0.0
     seconds: float = 0.0
-
-
-def violation(program: Solvable, x: Array, rows: Array) -> float:
-    """Return the largest violation of a bound of the variables x (n,) or the rows (m,); 0 where all hold."""
-    apart = (program.lower - x, x - program.upper, program.row_lower - rows, rows - program.row_upper)
-    return float(max(0.0, *(each.max(initial=0.0) for each in apart)))

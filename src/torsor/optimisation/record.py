@@ -1,4 +1,4 @@
-"""What is kept of a search while it runs: its log, the best point so far, and the time."""
+"""The log, the best iterate and the time of a running solver, and the checks and stops that all solvers share."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -8,29 +8,30 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.optimisation.evaluations import Evaluations
-from torsor.optimisation.outcome import Iteration, Outcome, Settings, Solvable, StoppedError, violation
+from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedError
+from torsor.optimisation.program import NonlinearProgram, largest_violation
 from torsor.optimisation.scaled import Scaled
 
-__all__ = ["STOPPED", "Record", "TimeIsUpError", "searched"]
+__all__ = ["STOPPED", "Record", "TimeIsUpError", "run_solver"]
 
 Array = NDArray[np.float64]
 
 STOPPED = "stopped"
-FARTHEST = 1e20  # a variable that is larger grows without bound (as IPOPT says)
+FARTHEST = 1e20  # variables beyond this diverge (the limit of IPOPT)
 
 
 class TimeIsUpError(StoppedError):
-    """Raised when the most seconds are over."""
+    """Raised at the time limit."""
 
 
 class UnboundedError(StoppedError):
-    """Raised when variables grow without bound."""
+    """Raised when variables diverge."""
 
 
 class Record:
-    """The log of a search and the best of its points: of those that hold all bounds, the one with the least f."""
+    """The log of a solver and its best iterate: the feasible one with the least f, or the least infeasible one."""
 
-    def __init__(self, program: Solvable, start: Array, settings: Settings):
+    def __init__(self, program: NonlinearProgram, start: Array, settings: Settings):
         self.program, self.settings, self.evaluations = program, settings, Evaluations(program)
         self.weight = 1.0
         self.log = list[Iteration]()
@@ -39,15 +40,15 @@ class Record:
         self._last: Array | None = None
         self._best = start.copy(), np.zeros(program.m), np.zeros(program.n)
 
-    def pose(self, start: Array) -> None:
-        """Go on with the program as it is put to solvers; what is kept of it stays in terms of the program as given."""
+    def scale(self, start: Array) -> None:
+        """Replace the program by its scaled form; the log and the outcome stay in terms of the program as given."""
         scaled = Scaled(self.evaluations, start, self.settings.tolerance)
         self.program, self.weight, self.evaluations = scaled, scaled.weight, Evaluations(scaled)
         self.settings = scaled.settings(self.settings)
 
     @property
     def seconds(self) -> float:
-        """Time since the search began (s)."""
+        """Time since the start (s)."""
         return perf_counter() - self._began
 
     def _value(self, x: Array) -> tuple[float, Array]:
@@ -55,13 +56,13 @@ class Record:
         return f / self.weight, rows
 
     def note(self, x: Array, multipliers: Array, bound_multipliers: Array) -> None:
-        """Take the next iteration in, and show it to who watches."""
+        """Log an iterate, call ``watch``, and raise an error if a limit is exceeded."""
         f, rows = self._value(x)
-        away = violation(self.program, x, rows)
+        excess = largest_violation(self.program, x, rows)
         step = 0.0 if self._last is None else float(np.abs(x - self._last).max(initial=0.0))
         self._last = x.copy()
-        self.log.append(Iteration(len(self.log), f, away, step))
-        key = max(away - self.settings.tolerance, 0.0), f
+        self.log.append(Iteration(len(self.log), f, excess, step))
+        key = max(excess - self.settings.tolerance, 0.0), f
         if key < self._key:
             self._key, self._best = key, (self._last, multipliers.copy(), bound_multipliers.copy())
         if self.settings.watch is not None:
@@ -72,24 +73,24 @@ class Record:
             raise UnboundedError
 
     def outcome(self, status: str, is_solved: bool, found: tuple[Array, Array, Array] | None = None) -> Outcome:
-        """Return what was found (x, multipliers, bounds' multipliers), by default the best so far."""
+        """Return the outcome for (x, multipliers, bound_multipliers), by default of the best iterate."""
         x, multipliers, bound_multipliers = self._best if found is None else found
         if self.weight != 1:
             multipliers, bound_multipliers = multipliers / self.weight, bound_multipliers / self.weight
         f, rows = self._value(x)
-        away, iterations = violation(self.program, x, rows), max(len(self.log) - 1, 0)
+        excess, iterations = largest_violation(self.program, x, rows), max(len(self.log) - 1, 0)
         return Outcome(
-            x, multipliers, bound_multipliers, f, iterations, status, is_solved, self.log, away, self.seconds
+            x, multipliers, bound_multipliers, f, iterations, status, is_solved, self.log, excess, self.seconds
         )
 
 
-def searched(
-    program: Solvable, start: Array, settings: Settings, search: Callable[[Record, Array], Outcome]
+def run_solver(
+    program: NonlinearProgram, start: Array, settings: Settings, search: Callable[[Record, Array], Outcome]
 ) -> Outcome:
-    """Return the outcome of a search; one that is stopped (Ctrl-C too) or out of time gives the best so far."""
+    """Return the outcome of a solver; if it is stopped (also by Ctrl-C) or out of time, that of the best iterate."""
     x = np.array(start, dtype=float)
     if x.shape != (program.n,) or not np.isfinite(x).all():
-        found = f"shape {x.shape}" if x.shape != (program.n,) else "numbers that are not finite"
+        found = f"shape {x.shape}" if x.shape != (program.n,) else "values that are not finite"
         raise ModelError(describe(found, where="start", allowed=f"{program.n} finite numbers"))
     for kind, lower, upper in (
         ("variable", program.lower, program.upper),
@@ -98,13 +99,15 @@ def searched(
         wrong = np.flatnonzero(~(lower <= upper))
         if wrong.size:
             k = int(wrong[0])
-            raise ModelError(describe(f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}", allowed="rising"))
+            raise ModelError(
+                describe(f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}", allowed="lower <= upper")
+            )
     x = np.clip(x, program.lower, program.upper)
     record = Record(program, x, settings)
     try:
         if not record.evaluations.is_finite(x):
             return record.outcome("the start has values that are not finite", False)
-        record.pose(x)
+        record.scale(x)
         return search(record, x)
     except TimeIsUpError:
         return record.outcome("stopped at the most seconds", False)

@@ -1,4 +1,4 @@
-"""Less violation, whatever it costs: damped least squares over the equations and the inequalities that do not hold."""
+"""Feasibility restoration: damped least squares over the equations and the violated inequalities."""
 
 from collections.abc import Callable
 
@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.optimisation.record import Record
-from torsor.optimisation.standard import Standard
+from torsor.optimisation.standard import StandardForm
 
-__all__ = ["restored"]
+__all__ = ["restore_feasibility"]
 
 Array = NDArray[np.float64]
 
 
-def restored(
-    form: Standard, record: Record, start: Array, target: float, note: Callable[[Array], None]
+def restore_feasibility(
+    form: StandardForm, record: Record, start: Array, target: float, note: Callable[[Array], None]
 ) -> Array | None:
-    """Return variables whose violations sum up to ``target`` at most, or None where there are none nearby.
+    """Return variables whose sum of violations is at most ``target``, or None if none are found nearby.
 
     ``note`` is called with the variables of each iteration.
     """
@@ -46,8 +46,8 @@ def restored(
     return None
 
 
-def _residuals(form: Standard, x: Array) -> tuple[Array, Array]:
-    """Return what equations and inequalities are off, and the derivatives of these."""
+def _residuals(form: StandardForm, x: Array) -> tuple[Array, Array]:
+    """Return the residuals of equations and violated inequalities, and their Jacobian."""
     _, c, h = form.value(x)
     _, E, H = form.jacobian(x)
     off = h - np.clip(h, form.row_lower, form.row_upper)

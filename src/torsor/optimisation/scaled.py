@@ -1,9 +1,10 @@
-"""A program as it is put to a solver: an objective that is not tiny, and no rows that leave it no room.
+"""A scaled program for solvers: an objective that is not tiny, and no bounds on rows that are constant.
 
-- Tolerances are absolute, so that an objective of 1e-9 would be called optimal wherever the search starts. One that is
-  smaller than 1 near the start, with its gradient, is multiplied up to that size; large ones are the solvers' affair.
-- A joint that begins at its limit has a row at its bound that no variable moves. Interior-point methods would look for
-  a place apart from the bound, which there is none of, and give the row a multiplier that means nothing.
+- Tolerances are absolute, so an objective of 1e-9 would be optimal at any start. An objective that is smaller than 1
+  near the start, together with its gradient, is scaled up to 1; solvers scale large ones themselves.
+- Some rows are at a bound and depend on no variable, as the first position of a joint that begins at its limit.
+  Interior-point methods would search for a point off that bound, which does not exist, and return a meaningless
+  multiplier.
 """
 
 from dataclasses import replace
@@ -18,13 +19,13 @@ __all__ = ["Scaled"]
 
 Array = NDArray[np.float64]
 
-STILL = 1e-12  # derivatives and changes of rows, as scaled, that are none
-NEARBY = 1e-2  # how far from the start it is looked what changes
-LEAST = 1e-100  # an objective that is smaller is none
+STILL = 1e-12  # derivatives and changes of scaled rows that count as 0
+NEARBY = 1e-2  # distance from the start of a second point, at which constant rows must be constant too
+LEAST = 1e-100  # objectives below this count as 0
 
 
 class Scaled:
-    """A program whose objective is multiplied by ``weight``, and whose rows that are still have no bounds.
+    """A program whose objective is multiplied by ``weight``, and whose constant rows at a bound have no bounds.
 
     Example:
         >>> from torsor.optimisation.formula import Formula
@@ -42,17 +43,17 @@ class Scaled:
         moves = np.random.default_rng(0).uniform(-NEARBY, NEARBY, self.n)
         nearby = np.clip(start + moves, self.lower, self.upper)
         with np.errstate(invalid="ignore"):
-            size, rows, still = self._seen(start)
+            size, rows, still = self._sample(start)
             still &= np.minimum(np.abs(rows - program.row_lower), np.abs(rows - program.row_upper)) <= tolerance
             if size < 1 or still.any():
-                other = self._seen(nearby)
+                other = self._sample(nearby)
                 size, still = float(np.fmax(size, other[0])), still & other[2] & (np.abs(other[1] - rows) <= STILL)
         self.weight = 1 / size if LEAST < size < 1 else 1.0
         self.row_lower = np.where(still, -np.inf, program.row_lower)
         self.row_upper = np.where(still, np.inf, program.row_upper)
 
-    def _seen(self, x: Array) -> tuple[float, Array, NDArray[np.bool_]]:
-        """Return the size of f and its gradient, the rows (m,), and which of these have no derivative."""
+    def _sample(self, x: Array) -> tuple[float, Array, NDArray[np.bool_]]:
+        """Return the size of f and its gradient, the rows (m,), and which of these have a zero derivative."""
         (f, rows), (gradient, entries) = self._evaluations.value(x), self._evaluations.jacobian(x)
         still = np.ones(self.m, dtype=bool)
         still[self.structure[0][~(np.abs(entries) <= STILL)]] = False
@@ -64,7 +65,7 @@ class Scaled:
         return self.weight * f, rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) of f and the entries of the rows' derivatives."""
+        """Return the gradient (n,) of f and the entries of the rows' Jacobian."""
         gradient, entries = self._evaluations.jacobian(x)
         return gradient if self.weight == 1 else self.weight * gradient, entries
 
@@ -73,7 +74,7 @@ class Scaled:
         return self._evaluations.hessian(x, multipliers, self.weight * weight)
 
     def settings(self, given: Settings) -> Settings:
-        """Return settings whose multipliers are those of this program."""
+        """Return settings with the multipliers scaled to this program."""
         rows, bounds = (
             None if each is None else self.weight * each for each in (given.multipliers, given.bound_multipliers)
         )

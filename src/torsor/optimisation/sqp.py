@@ -1,12 +1,12 @@
-"""Sequential quadratic programming: each step solves a quadratic model with linear rows, by a solver of CasADi.
+"""Sequential quadratic programming: each step solves a quadratic program (QP) with linearised rows.
 
-The model of a step d, with the Hessian H of the Lagrangian made convex, is
+The QP for a step d, with the Hessian H of the Lagrangian made convex, is
 
-    1/2 d^T H d + gradient . d + weight t  least,  with rows + J d between their bounds widened by t times what they
-    violate now, 0 <= t <= 1
+    minimise 1/2 d^T H d + gradient . d + weight t   subject to rows + J d within their bounds, relaxed by t times
+    their present violation, 0 <= t <= 1
 
-so that it always has a solution: d = 0, t = 1 (Powell 1978). Steps are shortened until f + penalty x the sum of
-violations falls, and the next ones go no further than where that was.
+It is always feasible: d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the sum of
+violations falls; the length of a shortened step limits the next ones.
 """
 
 from typing import Any, NamedTuple
@@ -15,35 +15,36 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.optimisation.outcome import Outcome, Settings, Solvable
-from torsor.optimisation.record import Record, searched
+from torsor.optimisation.outcome import Outcome, Settings
+from torsor.optimisation.program import NonlinearProgram
+from torsor.optimisation.record import Record, run_solver
 
 __all__ = ["solve_sqp"]
 
 Array = NDArray[np.float64]
 
-# PIQP, a proximal interior-point method. Measured against it: qpOASES is as good but writes to the screen, qrqp takes
-# hundreds of times as long, and DAQP and ProxQP end with steps that are not precise enough.
+# PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
+# hundreds of times as long, and steps of DAQP and ProxQP are not precise enough.
 QP = "piqp"
 OPTIONS: dict[str, Any] = {
     "error_on_fail": False,
     "print_time": False,
     "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11, "max_iter": 250},
 }
-FLATTEST = 1e-8  # of the largest: eigenvalues of the convex Hessian are at least this
-SHORTEST = 1e-6  # share of a step that is tried last
-RELAXED, MOST_RELAXED = 1e3, 1e8  # the weight of t: at first, and what it may grow to where rows stay widened
-WIDE = 1e-3  # t from which on rows count as widened
-FINEST = 1e-8  # tolerance: models are not solved more precisely
-STILL, STILLS = 1e-14, 3  # changes of x that are none, and how many steps of these are taken
-SHORT = 0.2  # steps that are shortened to less show how far the model is good for
-GROWTH, LEAST = 3.0, 1e-6  # how the most that variables may change grows, and the least it is
-LOOSER = 100.0  # times the tolerance: what is still called optimal, where no better step is found
-BENDS = (0.0, 1e-4, 1e-2, 1.0, 100.0)  # what is added to the Hessian's diagonal, until a step leads on
+FLATTEST = 1e-8  # least eigenvalue of the convex Hessian, relative to the largest
+SHORTEST = 1e-6  # fraction of a step at which the line search gives up
+RELAXED, MOST_RELAXED = 1e3, 1e8  # weight of t: first and largest, which it grows to while rows stay relaxed
+WIDE = 1e-3  # t above which rows count as relaxed
+FINEST = 1e-8  # least tolerance: QPs are not solved more precisely
+STILL, STILLS = 1e-14, 3  # relative change of x that counts as 0, and how many such steps are accepted
+SHORT = 0.2  # steps shortened below this fraction limit the length of the next ones
+GROWTH, LEAST = 3.0, 1e-6  # growth and least value of the step limit
+LOOSER = 100.0  # factor on the tolerance that is accepted where no better step is found
+SHIFTS = (0.0, 1e-4, 1e-2, 1.0, 100.0)  # of the Hessian's diagonal, tried until a step is accepted
 
 
-def solve_sqp(program: Solvable, start: Array, settings: Settings) -> Outcome:
-    """Return what sequential quadratic programming finds from a start (n,); tolerances below 1e-8 count as that.
+def solve_sqp(program: NonlinearProgram, start: Array, settings: Settings) -> Outcome:
+    """Solve a program from a start (n,) by sequential quadratic programming; tolerances below 1e-8 count as 1e-8.
 
     Example:
         >>> from torsor.optimisation.formula import Formula
@@ -51,22 +52,22 @@ def solve_sqp(program: Solvable, start: Array, settings: Settings) -> Outcome:
         >>> solve_sqp(valley, [0.0, 0.0], Settings()).x.round(6).tolist()
         [1.5, -0.5]
     """
-    return searched(program, start, settings, lambda record, x: _Search(record, x).run())
+    return run_solver(program, start, settings, lambda record, x: _Search(record, x).run())
 
 
 class _Step(NamedTuple):
-    """The step (n,), how much the rows were widened, and the multipliers of rows and bounds."""
+    """The step (n,), the relaxation t, and the multipliers of rows and bounds."""
 
     x: Array
-    widened: float
+    relaxation: float
     multipliers: Array
     bound_multipliers: Array
 
 
 class _Model:
-    """The quadratic model, solved for one point after another."""
+    """The quadratic program."""
 
-    def __init__(self, program: Solvable):
+    def __init__(self, program: NonlinearProgram):
         self.program, n = program, program.n
         self._kept = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
         rows, columns = program.structure
@@ -81,7 +82,7 @@ class _Model:
     def at(
         self, x: Array, hessian: Array, gradient: Array, entries: Array, rows: Array, *, weight: float, radius: float
     ) -> None:
-        """Set the point: derivatives there, the rows (m,), the weight of t, and the most that variables may change."""
+        """Set the point: derivatives, rows (m,), the weight of t, and the largest change of a variable (``radius``)."""
         program = self.program
         self._low, self._high = program.lower - x, program.upper - x
         self._radius = radius
@@ -95,7 +96,7 @@ class _Model:
         }
 
     def step(self, rows: Array) -> _Step | None:
-        """Return the step, with these for the rows at the point; None where there is none."""
+        """Return the step for the given values of the rows at the point; None if the QP was not solved."""
         sides = {"lba": self.program.row_lower - rows, "uba": self.program.row_upper - rows}
         bounds = {name: side[self._kept] for name, side in sides.items()}
         found = self._qp(**self._given, **bounds)
@@ -103,19 +104,19 @@ class _Model:
         if not (self._qp.stats()["success"] and np.isfinite([*x, *multipliers, *held]).all()):
             return None
         multipliers = _spread(multipliers, self._kept)
-        own = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # the radius is no bound of the program
+        own = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # not bounds of the radius
         return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), multipliers, np.where(own, held[:-1], 0.0))
 
 
 def _spread(values: Array, kept: NDArray[np.bool_]) -> Array:
-    """Return values at the places that are kept, and zero elsewhere."""
+    """Return values at the places that are true in ``kept``, and zero elsewhere."""
     found = np.zeros(len(kept))
     found[kept] = values
     return found
 
 
 class _Search:
-    """One search: where it is, with which multipliers and penalty."""
+    """The state of the solver: x, multipliers and penalty."""
 
     def __init__(self, record: Record, start: Array):
         self.record, self.program, self.settings = record, record.program, record.settings
@@ -130,21 +131,21 @@ class _Search:
 
     # The functions at x
 
-    def _off(self, x: Array) -> Array:
-        """Return what each row violates."""
+    def _violations(self, x: Array) -> Array:
+        """Return the violation of each row."""
         rows = self.evaluations.value(x)[1]
         found: Array = np.maximum(np.maximum(self.program.row_lower - rows, rows - self.program.row_upper), 0.0)
         return found
 
     def _merit(self, x: Array) -> float:
-        return self.evaluations.value(x)[0] + self.penalty * float(self._off(x).sum())
+        return self.evaluations.value(x)[0] + self.penalty * float(self._violations(x).sum())
 
     def _jacobian(self, x: Array) -> Array:
         self._dense[self.program.structure] = self.evaluations.jacobian(x)[1]
         return self._dense
 
     def _hessian(self) -> Array:
-        """Return the Hessian of the Lagrangian, its eigenvalues taken positive."""
+        """Return the Hessian of the Lagrangian with positive eigenvalues."""
         n = self.program.n
         H = self.evaluations.hessian(self.x, self.multipliers, 1.0)
         if len(H) < n:
@@ -155,17 +156,17 @@ class _Search:
         return found
 
     def _is_optimal(self, tolerance: float) -> bool:
-        """Whether the conditions hold, and with them f: it is at most the sum of the products from its least."""
+        """Whether the optimality conditions hold; the sum of the products bounds the error of f."""
         program, x, y, z = self.program, self.x, self.multipliers, self.bound_multipliers
         f, rows = self.evaluations.value(x)
-        pull = self.evaluations.jacobian(x)[0] + y @ self._jacobian(x) + z
+        gradient = self.evaluations.jacobian(x)[0] + y @ self._jacobian(x) + z
         average = float(np.abs(y).sum() + np.abs(z).sum()) / max(len(y) + len(z), 1)
         at, force = np.concatenate([rows, x]), np.concatenate([y, z])
         lower, upper = np.append(program.row_lower, program.lower), np.append(program.row_upper, program.upper)
         held = force != 0
         products = np.abs(force[held] * np.where(force > 0, upper - at, at - lower)[held])
         most = max(
-            float(np.abs(pull).max(initial=0.0)) / max(1.0, average / 100),
+            float(np.abs(gradient).max(initial=0.0)) / max(1.0, average / 100),
             float(products.sum()) / max(1.0, abs(f)),
             self.record.log[-1].violation,
         )
@@ -174,7 +175,7 @@ class _Search:
     # Iterations
 
     def run(self) -> Outcome:
-        """Search until the conditions hold."""
+        """Iterate until the optimality conditions hold."""
         while True:
             self.record.note(self.x, self.multipliers, self.bound_multipliers)
             if self._is_optimal(self.tolerance):
@@ -184,20 +185,20 @@ class _Search:
             if not self._advance():
                 if self._is_optimal(LOOSER * self.tolerance):
                     return self._done("optimal to a looser tolerance")
-                holds = self.record.log[-1].violation <= self.settings.tolerance
-                words = "no better step was found" if holds else "no feasible motion was found nearby"
-                return self.record.outcome(words, False)
+                feasible = self.record.log[-1].violation <= self.settings.tolerance
+                status = "no better step was found" if feasible else "no feasible point was found nearby"
+                return self.record.outcome(status, False)
 
     def _done(self, words: str) -> Outcome:
         return self.record.outcome(words, True, (self.x, self.multipliers, self.bound_multipliers))
 
     def _advance(self) -> bool:
-        """Take a step, of a model that is bent more and more until there is one; whether there was."""
+        """Take a step, shifting the Hessian until one is accepted; return whether one was."""
         rows, (gradient, entries) = self.evaluations.value(self.x)[1], self.evaluations.jacobian(self.x)
         H = self._hessian()
-        for hessian in BENDS:
+        for shift in SHIFTS:
             self.model.at(
-                self.x, H + hessian * np.eye(len(H)), gradient, entries, rows, weight=self.weight, radius=self.radius
+                self.x, H + shift * np.eye(len(H)), gradient, entries, rows, weight=self.weight, radius=self.radius
             )
             step = self.model.step(rows)
             if step is not None and self._search(step):
@@ -205,28 +206,28 @@ class _Search:
         return False
 
     def _search(self, step: _Step) -> bool:
-        """Shorten the step until the merit falls, and take it."""
-        x, off = self.x, float(self._off(self.x).sum())
-        if step.widened > WIDE:
+        """Shorten the step until the merit function falls, and take it."""
+        x, violation = self.x, float(self._violations(self.x).sum())
+        if step.relaxation > WIDE:
             self.weight = min(10 * self.weight, MOST_RELAXED)
         self.penalty = max(self.penalty, 1.5 * float(np.abs(step.multipliers).max(initial=0.0)))
-        jacobian = float(self.evaluations.jacobian(x)[0] @ step.x) - self.penalty * (1 - step.widened) * off
+        slope = float(self.evaluations.jacobian(x)[0] @ step.x) - self.penalty * (1 - step.relaxation) * violation
         here, length = self._merit(x), 1.0
         slack = 1e-13 * max(1.0, abs(here))
-        if jacobian > slack:
+        if slope > slack:
             return False
         while length > SHORTEST:
             trial = np.clip(x + length * step.x, self.program.lower, self.program.upper)
             if self.evaluations.is_finite(trial):
-                if self._merit(trial) <= here + 1e-4 * length * jacobian + slack:
+                if self._merit(trial) <= here + 1e-4 * length * slope + slack:
                     return self._take(trial, step, length)
-                if length == 1.0 and self._bent(trial, step, here + 1e-4 * jacobian + slack):
+                if length == 1.0 and self._correct(trial, step, here + 1e-4 * slope + slack):
                     return True
             length /= 2
         return False
 
-    def _bent(self, trial: Array, step: _Step, most: float) -> bool:
-        """Try a step that is bent along curved rows; whether it was taken."""
+    def _correct(self, trial: Array, step: _Step, most: float) -> bool:
+        """Try a second-order correction; return whether it was taken."""
         found = self.evaluations.value(trial)[1]
         better = self.model.step(found - self._jacobian(self.x) @ step.x)
         if better is None:
@@ -245,4 +246,4 @@ class _Search:
         self.x = x
         self.multipliers = self.multipliers + length * (step.multipliers - self.multipliers)
         self.bound_multipliers = self.bound_multipliers + length * (step.bound_multipliers - self.bound_multipliers)
-        return self._still < STILLS  # multipliers may still become better where x does not
+        return self._still < STILLS  # multipliers may still improve while x does not

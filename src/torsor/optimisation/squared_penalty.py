@@ -1,7 +1,7 @@
-"""Rows that give way as little as can be, by their squares, where the rest is kept.
+"""Least squares of the violations of some rows, subject to the others (a quadratic penalty).
 
-Beside these squares, a little of the objective decides what they leave open. The largest violation is not the least
-one, as in ``widened``, but the search is that of a smooth program, and ends where that one may not.
+A small weight of the objective determines the variables that the penalty leaves free. The largest violation is larger
+than in ``min_max_violation``, but the program is smooth and often converges where that one does not.
 """
 
 from functools import cached_property
@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.optimisation.condensed import solve_condensed
-from torsor.optimisation.outcome import Outcome, Settings, Solvable
+from torsor.optimisation.outcome import Outcome, Settings
+from torsor.optimisation.program import NonlinearProgram
 
-__all__ = ["SquaredPenalty", "least_squares"]
+__all__ = ["SquaredPenalty", "min_squared_violation"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
-OBJECTIVE, STIFF = 0.01, 10.0  # weights of the objective, and of half the squares of violations
+OBJECTIVE, PENALTY = 0.01, 10.0  # weights of the objective, and of half the squared violations
 
 
 class SquaredPenalty:
-    """A program whose ``soft`` rows (m,) are squares in its objective; rows that are not ``kept`` (m,) are free.
+    """A program whose ``soft`` rows (m,) are penalised in its objective; rows that are not ``kept`` (m,) are free.
 
     Example:
         >>> from torsor.optimisation.formula import Formula
@@ -31,21 +32,21 @@ class SquaredPenalty:
         20.0
     """
 
-    def __init__(self, program: Solvable, soft: Flags, kept: Flags):
-        self.program, self._soft, self._held = program, soft, kept & ~soft
+    def __init__(self, program: NonlinearProgram, soft: Flags, kept: Flags):
+        self.program, self._soft, self._hard = program, soft, kept & ~soft
         self.n, self.m, self.scales = program.n, program.m, program.scales
         self.lower, self.upper, self.structure = program.lower, program.upper, program.structure
-        self.row_lower = np.where(self._held, program.row_lower, -np.inf)
-        self.row_upper = np.where(self._held, program.row_upper, np.inf)
+        self.row_lower = np.where(self._hard, program.row_lower, -np.inf)
+        self.row_upper = np.where(self._hard, program.row_upper, np.inf)
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the Hessian's upper triangle, which is all of it, column after column."""
+        """Rows and columns of the dense upper triangle of the Hessian, in column-major order."""
         columns, rows = np.tril_indices(self.n)
         return rows, columns
 
     def _outside(self, x: Array) -> Array:
-        """Return by how much soft rows (m,) are above their bounds, or, less than 0, below."""
+        """Return the violation of soft rows (m,): positive above the upper bound, negative below the lower one."""
         rows, program = self.program.value(x)[1], self.program
         over = np.maximum(rows - program.row_upper, 0.0) - np.maximum(program.row_lower - rows, 0.0)
         return np.where(self._soft, over, 0.0)
@@ -53,13 +54,13 @@ class SquaredPenalty:
     def value(self, x: Array) -> tuple[float, Array]:
         """Return the objective, and the rows (m,)."""
         (f, rows), outside = self.program.value(x), self._outside(x)
-        return OBJECTIVE * f + STIFF / 2 * float(outside @ outside), rows
+        return OBJECTIVE * f + PENALTY / 2 * float(outside @ outside), rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,), and the entries of the rows' derivatives."""
+        """Return the gradient (n,), and the entries of the rows' Jacobian."""
         (gradient, entries), (rows, columns) = self.program.jacobian(x), self.structure
-        pulled = np.bincount(columns, entries * self._outside(x)[rows], minlength=self.n)
-        return OBJECTIVE * gradient + STIFF * pulled, entries
+        penalty = np.bincount(columns, entries * self._outside(x)[rows], minlength=self.n)
+        return OBJECTIVE * gradient + PENALTY * penalty, entries
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n)."""
@@ -67,19 +68,21 @@ class SquaredPenalty:
         J = np.zeros((self.m, self.n))
         J[rows, columns] = entries
         J = J[outside != 0]
-        felt = np.where(self._held, multipliers, 0.0) + weight * STIFF * outside
-        total: Array = self.program.hessian(x, felt, weight * OBJECTIVE) + weight * STIFF * J.T @ J
+        row_multipliers = np.where(self._hard, multipliers, 0.0) + weight * PENALTY * outside
+        total: Array = self.program.hessian(x, row_multipliers, weight * OBJECTIVE) + weight * PENALTY * J.T @ J
         return total
 
 
-def least_squares(program: Solvable, start: Array, settings: Settings, soft: Flags, kept: Flags) -> Outcome:
-    """Return what is found from a start (n,).
+def min_squared_violation(
+    program: NonlinearProgram, start: Array, settings: Settings, soft: Flags, kept: Flags
+) -> Outcome:
+    """Return the outcome of the penalised program from a start (n,).
 
     Example:
         >>> from torsor.optimisation.formula import Formula
         >>> both = Formula(lambda x: 0 * x[0], lambda x: x, n=1, row_lower=2.0, upper=1.0)
         >>> all_ = np.ones(1, dtype=bool)
-        >>> least_squares(both, np.zeros(1), Settings(), all_, all_).x.round(5).tolist()
+        >>> min_squared_violation(both, np.zeros(1), Settings(), all_, all_).x.round(5).tolist()
         [1.0]
     """
     return solve_condensed(SquaredPenalty(program, soft, kept), start, settings)

@@ -1,4 +1,4 @@
-"""A program as dense solvers want it: its free variables, equations and inequalities apart, no gradient too steep."""
+"""The standard form of dense solvers: free variables, equations and inequalities apart, gradients scaled down."""
 
 from typing import NamedTuple
 
@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from torsor.optimisation.record import Record
 
-__all__ = ["Jacobians", "Standard"]
+__all__ = ["Jacobians", "StandardForm"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-NARROW = 1e-12  # of their size: bounds that are nearer to each other are one
-STEEPEST = 100.0  # gradients that are steeper at the start are scaled down to this (as IPOPT does)
+NARROW = 1e-12  # relative distance below which two bounds are equal
+STEEPEST = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
 
 
 class Jacobians(NamedTuple):
@@ -24,20 +24,20 @@ class Jacobians(NamedTuple):
     inequalities: Array
 
 
-class Standard:
-    """f(x) least with c(x) = 0 (e,) and lower <= h(x) <= upper (i,), and bounds on x that are apart.
+class StandardForm:
+    """Minimise f(x) subject to c(x) = 0 (e,), row_lower <= h(x) <= row_upper (i,) and distinct bounds on x.
 
-    Variables whose bounds are the same, or nearly so, are none here, and rows without bounds are left out. f and each
-    row are multiplied by a number of at most 1 each, such that no gradient at the start is steeper than ``STEEPEST``.
+    Variables with equal bounds are constants here, and rows without bounds are left out. f and each row are multiplied
+    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``.
     """
 
     def __init__(self, record: Record, start: Array):
         program = self.program = record.program
         self._evaluations, self._all = record.evaluations, start.copy()
-        self.free = np.flatnonzero(~_is_one(program.lower, program.upper))
+        self.free = np.flatnonzero(~_is_equal(program.lower, program.upper))
         self.lower, self.upper = program.lower[self.free], program.upper[self.free]
         bounded = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
-        same = _is_one(program.row_lower, program.row_upper)
+        same = _is_equal(program.row_lower, program.row_upper)
         self.e, self.i = np.flatnonzero(bounded & same), np.flatnonzero(bounded & ~same)
         rows, columns = program.structure
         gradient, entries = record.evaluations.jacobian(start)
@@ -47,7 +47,8 @@ class Standard:
         np.maximum.at(steep_rows, rows, np.abs(entries))
         self.scales = np.minimum(1.0, STEEPEST / np.maximum(steep_rows, 1e-300))
         self._entry_scales = self.scales[rows]
-        # Where entries are in the derivatives of equations, then of inequalities, by free variables; or behind all.
+        # Places of the entries in the Jacobian of equations, then inequalities, by free variables; one past the end if
+        # none.
         row_at, column_at = (np.full(size, -1) for size in (program.m, program.n))
         row_at[self.e], row_at[self.i] = np.arange(len(self.e)), len(self.e) + np.arange(len(self.i))
         column_at[self.free] = np.arange(len(self.free))
@@ -69,7 +70,7 @@ class Standard:
         return self._evaluations.is_finite(self.full(x))
 
     def value(self, x: Array) -> tuple[float, Array, Array]:
-        """Return f, c (e,) and h (i,); not finite where derivatives are not."""
+        """Return f, c (e,) and h (i,); NaN where a derivative is not finite."""
         f, rows = self._evaluations.value(self.full(x))
         if not self.is_finite(x):
             return np.nan, np.full(len(self.e), np.nan), np.full(len(self.i), np.nan)
@@ -99,15 +100,15 @@ class Standard:
         return found
 
     def multipliers(self, x: Array, y: Array, u: Array, z: Array) -> tuple[Array, Array]:
-        """Return the multipliers of the program's rows (m,) and of its variables' bounds, from those of this form."""
+        """Return the multipliers of the program's rows (m,) and bounds (n,) from those of the standard form."""
         rows, bounds = self._rows(y, u) / self.weight, np.zeros(self.program.n)
         bounds[self.free] = z / self.weight
-        if len(self.free) < self.program.n:  # what holds a variable that is given is all that pulls at it
+        if len(self.free) < self.program.n:  # a fixed variable: its multiplier balances the gradient of the Lagrangian
             gradient, entries = self._evaluations.jacobian(self.full(x))
             places = self.program.structure
-            pull = gradient + np.bincount(places[1], rows[places[0]] * entries, minlength=self.program.n)
+            total = gradient + np.bincount(places[1], rows[places[0]] * entries, minlength=self.program.n)
             fixed = np.setdiff1d(np.arange(self.program.n), self.free)
-            bounds[fixed] = -pull[fixed]
+            bounds[fixed] = -total[fixed]
         return rows, bounds
 
     def own(self, multipliers: Array, bound_multipliers: Array) -> tuple[Array, Array, Array]:
@@ -116,8 +117,8 @@ class Standard:
         return scaled[self.e], scaled[self.i], bound_multipliers[self.free] * self.weight
 
 
-def _is_one(lower: Array, upper: Array) -> NDArray[np.bool_]:
-    """Return which bounds leave no room."""
+def _is_equal(lower: Array, upper: Array) -> NDArray[np.bool_]:
+    """Return which pairs of bounds are equal."""
     with np.errstate(invalid="ignore"):
         size = np.where(np.isfinite(lower), np.maximum(1.0, np.abs(lower)), 0.0)
         return np.asarray(upper - lower <= NARROW * size)

@@ -14,7 +14,8 @@ from torsor.motion.files import load_problem
 from torsor.motion.results.result import MotionResult, Pass
 from torsor.motion.writing import save_problem
 from torsor.optimisation import SOLVERS
-from torsor.optimisation.outcome import Iteration, Outcome, violation
+from torsor.optimisation.outcome import Iteration, Outcome
+from torsor.optimisation.program import largest_violation
 
 if TYPE_CHECKING:
     from torsor.motion.problem import MotionProblem
@@ -128,8 +129,8 @@ def _result(found: dict[str, NDArray[Any]], problem: "MotionProblem") -> MotionR
     value, rows = program.value(found["x"])
     if is_solved and not abs(value - objective) <= SAME * max(1.0, abs(objective)):
         raise ValueError(f"its objective is {objective:.9g}, and {value:.9g} in this problem, which is another one")
-    away = violation(program, found["x"], rows)
-    outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, away)
+    excess = largest_violation(program, found["x"], rows)
+    outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, excess)
     passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
     setup, seconds = found["seconds"].tolist()
     return MotionResult(problem, outcome, solver, tolerance, setup, seconds, passes)

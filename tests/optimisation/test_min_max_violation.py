@@ -1,11 +1,11 @@
-"""The least widening of bounds is the least: with that much more there is a motion, with less there is none."""
+"""The least largest violation: with bounds relaxed that much there is a motion, with less there is none."""
 
 import numpy as np
 import pytest
 
 import torsor
 from torsor import motion
-from torsor.optimisation.min_max_violation import MinMaxViolation, least_widening
+from torsor.optimisation.min_max_violation import MinMaxViolation, min_max_violation
 from torsor.optimisation.outcome import Settings
 
 
@@ -19,7 +19,7 @@ def _reach(torque: float) -> motion.MotionProblem:
 
 def test_bounds_that_give_way_by_the_least_are_just_wide_enough() -> None:
     problem = _reach(10.0)
-    _, most, outcome = least_widening(problem.program, problem.guess(), Settings())
+    _, most, outcome = min_max_violation(problem.program, problem.guess(), Settings())
     assert outcome.status == "optimal" and most > 0.1
     assert _reach(10.0 * (1 + 1.001 * most)).solve().is_solved
     with pytest.raises(motion.MotionError):

@@ -1,4 +1,4 @@
-"""What is put to a solver has room, and an objective of a size that tolerances mean something for."""
+"""Constant rows at their bounds, and tiny objectives, do not mislead a solver."""
 
 import warnings
 

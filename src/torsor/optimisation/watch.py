@@ -1,4 +1,4 @@
-"""Watching a search: a live table of iterations, and Ctrl-C."""
+"""Progress of a solver: a live table of iterations, and Ctrl-C."""
 
 import signal
 import threading
@@ -18,14 +18,14 @@ __all__ = ["Watch"]
 
 Array = NDArray[np.float64]
 
-SHOWN = 8  # iterations that the live table has
+SHOWN = 8  # iterations in the live table
 
 
 class Watch:
-    """Whoever watches a search, as the ``watch`` of its settings: called with every iteration and its variables.
+    """The ``watch`` of a solver's settings, called with every iteration and its variables.
 
-    With ``shown`` iterations are shown on stderr while they come. During ``with``, Ctrl-C ends the search at the next
-    iteration (``interrupted``), so that the solver gives the best motion so far; a second one ends the program.
+    With ``shown``, iterations are shown on stderr. Inside ``with``, Ctrl-C stops the solver at the next iteration
+    (``interrupted``), so that it returns the best iterate; a second Ctrl-C raises KeyboardInterrupt.
 
     Example:
         >>> watch = Watch()
@@ -37,7 +37,7 @@ class Watch:
         torsor.optimisation.outcome.StoppedError
     """
 
-    def __init__(self, shown: bool = False, title: str = "motion"):
+    def __init__(self, shown: bool = False, title: str = "solver"):
         self.title, self._shown, self.interrupted = title, shown, False
         self._last = deque[Iteration](maxlen=SHOWN)
         self._live: Live | None = None
@@ -51,7 +51,7 @@ class Watch:
             if before not in (signal.SIG_IGN, None):
                 self._before = signal.signal(signal.SIGINT, self._interrupt)
         if self._shown:
-            from rich.console import Console  # here, since few searches are shown and the import takes a while
+            from rich.console import Console  # imported here: it is slow, and rarely used
             from rich.live import Live
 
             self._live = Live(console=Console(stderr=True), auto_refresh=False)
@@ -65,7 +65,7 @@ class Watch:
             signal.signal(signal.SIGINT, self._before)
         if self._live is not None:
             self._live.stop()
-            if not self._live.console.is_terminal:  # there the table has no end of its line
+            if not self._live.console.is_terminal:  # there the table has no final line break
                 self._live.console.line()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
@@ -74,7 +74,7 @@ class Watch:
         self.interrupted = True
 
     def __call__(self, iteration: Iteration, x: Array) -> None:
-        """Show an iteration, and end the search after Ctrl-C."""
+        """Show an iteration; raise StoppedError after Ctrl-C."""
         if self._live is not None:
             self._last.append(iteration)
             self._live.update(self._table(), refresh=True)

@@ -1,11 +1,11 @@
-"""Constraint that give way by the least squares, where the rest is kept."""
+"""Least squares of violations of some rows, subject to the others."""
 
 import casadi as ca
 import numpy as np
 
 from torsor.optimisation.formula import Formula
 from torsor.optimisation.outcome import Settings
-from torsor.optimisation.squared_penalty import SquaredPenalty, least_squares
+from torsor.optimisation.squared_penalty import SquaredPenalty, min_squared_violation
 
 
 def _arm():
@@ -22,7 +22,7 @@ def _arm():
 
 def test_an_arm_comes_as_near_as_it_can():
     program, soft, kept = _arm()
-    found = least_squares(program, np.array([0.3, 1.0]), Settings(), soft, kept)
+    found = min_squared_violation(program, np.array([0.3, 1.0]), Settings(), soft, kept)
     hand = program.value(found.x)[1][:2] * program.scales[:2]
     assert found.is_solved
     assert abs(found.x[1] - 0.5) < 1e-5
