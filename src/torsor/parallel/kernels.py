@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import real_array
 from torsor.compiler import Kernel, OperationCount, compile, compiler_fingerprint, count_operations, recall
 from torsor.dynamics import fingerprint
 from torsor.dynamics.trees.lean import lean
@@ -21,7 +22,6 @@ from torsor.mechanism.values import Part, checked_name, frozen_array
 from torsor.parallel.closed_form import Strut, closest, strut_of
 from torsor.parallel.decomposition import Parts, soundness
 from torsor.parallel.fitting import HOME, fit
-from torsor.parallel.inputs import numbers
 from torsor.parallel.legs import Leg, carriage, coordinates_of
 from torsor.parallel.limbs import Limb
 from torsor.parallel.platforms import Platform
@@ -327,7 +327,7 @@ class Assembled(Part):
 
     def _coordinates(self, pose: ArrayLike, what: str = "pose") -> Array:
         """Return the platform's coordinates (..., nq) of poses given as such, or as matrices (..., 4, 4)."""
-        values, count = numbers(pose, self.name, what), self.carriage.nq
+        values, count = real_array(pose, self.name, what), self.carriage.nq
         if values.ndim >= 2 and values.shape[-2:] == (4, 4) and count != 4:
             return coordinates_of(values, self.carriage, self.motion)
         if values.ndim == 0 or values.shape[-1] != count:
