@@ -46,6 +46,17 @@ def test_what_is_found_does_not_depend_on_the_batch(name: str) -> None:
     assert map_.reachable[:-1].sum() > 6
 
 
+def test_both_searches_of_a_leg_agree() -> None:
+    robot = torsor.library.delta()
+    poses, _, _ = motion(robot, 40, 0.15)
+    by_line = robot._kinematics._searches[0]
+    assert by_line.side is not None
+    (q, reached), (other, arrived) = (each.from_home(poses) for each in (by_line, replace(by_line, side=None)))
+    both = reached & arrived
+    assert np.count_nonzero(both) > 30
+    np.testing.assert_allclose(q[both], other[both], rtol=0, atol=1e-10)
+
+
 def test_forward_kinematics_does_not_pass_a_stretched_leg() -> None:
     robot = made("delta")
     with pytest.raises(torsor.ModelError, match=r"no pose with the driven coordinates .* singular pose is between"):

@@ -25,8 +25,8 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
     found = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
-    ways = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
+    distances = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
     for leg in legs:
-        ways += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
-    size = max(ways)
+        distances += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
+    size = max(distances)
     return float(2.0 ** round(np.log2(size))) if size > 0 else 1.0
