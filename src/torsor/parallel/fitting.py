@@ -109,7 +109,7 @@ class Look:
         return np.asarray(self._function(self._home, q)[k].full())
 
     def error(self, q: Array) -> Array:
-        """Return the choice error (c,)."""
+        """Return the closure error (c,)."""
         return self._at(q, 0).ravel()
 
     def own(self, q: Array) -> Array:
