@@ -380,7 +380,7 @@ def test_the_default_location_is_below_the_home_of_the_user(monkeypatch, tmp_pat
     assert cache.location() == tmp_path / "kernels"
 
 
-def test_a_kept_kernel_runs_without_reading_its_function(folder):
+def test_a_stored_kernel_runs_without_reading_its_function(folder):
     made = function(3.0)
     first = compile(made, key="three")
     kept = recall("three")
@@ -394,11 +394,11 @@ def test_a_kept_kernel_runs_without_reading_its_function(folder):
     assert again.function.n_instructions() == made.n_instructions()
 
 
-def test_quick_code_is_kept_without_its_function(folder):
+def test_quick_code_is_stored_without_its_function(folder):
     made = function(5.0)
     Kernel(made, "float64", "cpu", 1, None, None, key="five", quick=True)
     kept = recall("five")
     again = Kernel(kept, "float64", "cpu", 1, None, None)
     np.testing.assert_array_equal(again(np.ones(3)), np.full(3, 5.0))
-    with pytest.raises(LookupError, match="f: the code was kept without its function"):
+    with pytest.raises(LookupError, match="f: the code was stored without its CasADi function"):
         again.function  # noqa: B018
