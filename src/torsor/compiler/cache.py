@@ -102,7 +102,7 @@ def load(key: str) -> list[bytes] | None:
 
 
 def store(key: str, objects: Sequence[bytes]) -> None:
-    """Store object code under a key. If the cache cannot be written, nothing is stored: compiling again is only slow."""
+    """Store object code under a key; do nothing if the cache cannot be written, since compiling again is only slow."""
     folder = location()
     if folder is None:
         return
