@@ -203,9 +203,7 @@ class Kernel:
             return
         back = len(batch) - axis  # counted from the last batch axis: inputs may have fewer axes
         bounds = np.linspace(0, batch[axis], pieces + 1).astype(int)
-        turns = iter(
-            range(pieces)
-        )  # each thread takes the next piece when it is free, so that none waits for a slow core
+        turns = iter(range(pieces))  # a thread takes the next piece when it is free: none waits for a slow core
 
         def part(array: NDArray[Any], core: int, piece: int) -> NDArray[Any]:
             index = array.ndim - core - back

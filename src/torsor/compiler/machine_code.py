@@ -101,7 +101,7 @@ def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str
 
 @memo
 def compiler_fingerprint() -> bytes:
-    """Return a hash of what all code depends on: the source of this package, the machine, and the versions of packages."""
+    """Return a hash of what all code depends on: the source of this package, the machine, versions of packages."""
     source = source_hash("compiler").encode()
     versions = f"{native.target_description()}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

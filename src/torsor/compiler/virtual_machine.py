@@ -55,7 +55,7 @@ class VirtualMachine:
         return self._function.function if isinstance(self._function, StoredKernel) else self._function
 
     def _shapes(self, what: str, shapes: Sequence[Shape] | None, sizes: list[tuple[int, int]]) -> list[Shape]:
-        """Return the shapes of the arrays of one state, or raise an error if their sizes are not those of the matrices."""
+        """Return the shapes of the arrays of one state, or raise an error if they do not fit the matrices."""
         if shapes is None:
             return [natural_shape(size) for size in sizes]
         given = [tuple(shape) for shape in shapes]
