@@ -337,7 +337,7 @@ def test_the_least_recently_used_kernels_go_when_the_cache_is_full(compiler, fol
     assert compiler.compiles(3.0)
 
 
-def test_a_kernel_larger_than_the_cache_is_not_kept(compiler, folder, monkeypatch):
+def test_a_kernel_larger_than_the_cache_is_not_stored(compiler, folder, monkeypatch):
     monkeypatch.setenv("TORSOR_CACHE_MB", "0")
     assert compiler.compiles()
     assert names(folder) == []
@@ -380,25 +380,25 @@ def test_the_default_location_is_below_the_home_of_the_user(monkeypatch, tmp_pat
     assert cache.location() == tmp_path / "kernels"
 
 
-def test_a_kept_kernel_runs_without_reading_its_function(folder):
+def test_a_stored_kernel_runs_without_reading_its_function(folder):
     made = function(3.0)
-    first = compile(made, key="three")
-    kept = recall("three")
-    assert kept is not None and kept.signature == Signature.of(made)
-    again = Kernel(kept, "float64", "cpu", 1, None, None)
+    first = Kernel(made, "float64", "cpu", 1, None, None, key="three")
+    stored = recall("three")
+    assert stored is not None and stored.signature == Signature.of(made)
+    again = Kernel(stored, "float64", "cpu", 1, None, None)
     x = np.linspace(-1, 1, 12).reshape(4, 3)
     np.testing.assert_array_equal(again(x), first(x))
     with pytest.raises(ValueError, match=r"f: i0 has shape \(2,\); allowed: \(..., 3\)"):
         again(np.zeros(2))
-    assert "function" not in vars(kept)  # none of this has needed it
+    assert "function" not in vars(stored)  # none of this has needed it
     assert again.function.n_instructions() == made.n_instructions()
 
 
-def test_quick_code_is_kept_without_its_function(folder):
+def test_quick_code_is_stored_without_its_function(folder):
     made = function(5.0)
     Kernel(made, "float64", "cpu", 1, None, None, key="five", quick=True)
-    kept = recall("five")
-    again = Kernel(kept, "float64", "cpu", 1, None, None)
+    stored = recall("five")
+    again = Kernel(stored, "float64", "cpu", 1, None, None)
     np.testing.assert_array_equal(again(np.ones(3)), np.full(3, 5.0))
-    with pytest.raises(LookupError, match="f: the code was kept without its function"):
+    with pytest.raises(LookupError, match="f: the code was stored without its CasADi function"):
         again.function  # noqa: B018

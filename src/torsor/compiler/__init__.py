@@ -1,23 +1,23 @@
-"""CasADi functions as machine code behind NumPy's gufuncs. Knows nothing of robots."""
+"""CasADi functions compiled to machine code and called as NumPy gufuncs. This package knows nothing of robots."""
 
 from torsor.compiler import cache
 from torsor.compiler.c.source import export_c
 from torsor.compiler.count import OperationCount, count_operations
 from torsor.compiler.kernel import DEVICES, DTYPES, Kernel, compile, dtype_name
-from torsor.compiler.machine import compiler_fingerprint
+from torsor.compiler.machine_code import compiler_fingerprint
 from torsor.compiler.program import Operation, Program, read_program
-from torsor.compiler.stored import Kept, Signature, recall
+from torsor.compiler.stored import Signature, StoredKernel, keep, recall
 from torsor.compiler.virtual_machine import VirtualMachine
 
 __all__ = [
     "DEVICES",
     "DTYPES",
-    "Kept",
     "Kernel",
     "Operation",
     "OperationCount",
     "Program",
     "Signature",
+    "StoredKernel",
     "VirtualMachine",
     "cache",
     "compile",
@@ -25,6 +25,7 @@ __all__ = [
     "count_operations",
     "dtype_name",
     "export_c",
+    "keep",
     "read_program",
     "recall",
 ]

@@ -1,9 +1,9 @@
-"""Compiled code on disk, so that a kernel is compiled once on a machine.
+"""The disk cache of compiled code: each kernel is compiled once on a machine.
 
-A file holds the object code of one kernel behind a checksum of it; its name is the hash of everything that the code
-depends on. Files are written beside their place and moved into it in one step, so that processes that start together
-cannot see half a file; a file that is damaged is thrown away and made again. Nothing is read from a folder or file that
-another user could have written, since it would be run.
+A file holds a checksum and the object code of one kernel; its name is the hash of everything that the code depends on.
+A file is written under a temporary name and then renamed, so that no process reads an incomplete file. A damaged file
+is deleted, and its kernel is compiled again. Files and folders that another user could have written are not read,
+because their content is executed.
 
 ``TORSOR_CACHE`` names another folder, or is ``off``; ``TORSOR_CACHE_MB`` is the largest size of the folder.
 """
@@ -28,7 +28,7 @@ _DEFAULT_MB = 512
 
 
 class CacheInfo(NamedTuple):
-    """Where the cache is (None if it is off), how many kernels it holds, and their size in bytes."""
+    """The folder of the cache (None if it is switched off), the number of kernels, and their size in bytes."""
 
     path: Path | None
     kernels: int
@@ -36,7 +36,7 @@ class CacheInfo(NamedTuple):
 
 
 def location() -> Path | None:
-    """Return the folder of the cache, or None where it is switched off.
+    """Return the folder of the cache, or None if it is switched off.
 
     Example:
         >>> path = location()
@@ -58,7 +58,7 @@ def location() -> Path | None:
 
 
 def info() -> CacheInfo:
-    """Return the state of the cache.
+    """Return the folder of the cache, the number of kernels and their size.
 
     Example:
         >>> info().kernels >= 0
@@ -70,7 +70,7 @@ def info() -> CacheInfo:
 
 
 def clear() -> int:
-    """Remove every kernel from the cache and return how many there were."""
+    """Delete all kernels of the cache and return their number."""
     path = location()
     files = [] if path is None else _files(path)
     for file in [*(file for file, _ in files), *([] if path is None else path.glob(".*.part"))]:
@@ -79,7 +79,7 @@ def clear() -> int:
 
 
 def load(key: str) -> list[bytes] | None:
-    """Return the object code under a key, or None where there is none that can be trusted."""
+    """Return the object code that is stored under a key, or None if there is none or it cannot be trusted."""
     folder = location()
     if folder is None or not _private(folder):
         return None
@@ -95,14 +95,14 @@ def load(key: str) -> list[bytes] | None:
         if objects is None:
             file.unlink(missing_ok=True)
         else:
-            os.utime(file)  # the least recently used files go first
+            os.utime(file)  # the least recently used files are deleted first
     except OSError:
-        pass  # a cache that can only be read still serves
+        pass  # the cache may be read-only
     return objects
 
 
 def store(key: str, objects: Sequence[bytes]) -> None:
-    """Keep object code under a key. A cache that cannot be written is no error: compiling again is slow, not wrong."""
+    """Store object code under a key; do nothing if the cache cannot be written, since compiling again is only slow."""
     folder = location()
     if folder is None:
         return
@@ -126,7 +126,7 @@ def _packed(objects: Sequence[bytes]) -> bytes:
 
 
 def _unpacked(content: bytes) -> list[bytes] | None:
-    """Return the object code in a file's content, or None if a single bit is wrong."""
+    """Return the object code in the content of a file, or None if its checksum is wrong."""
     start = len(_MAGIC) + 32
     body = content[start:]
     if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != content[len(_MAGIC) : start]:
@@ -140,7 +140,7 @@ def _unpacked(content: bytes) -> list[bytes] | None:
 
 
 def _private(path: Path) -> bool:
-    """Whether only this user can have written a folder or file."""
+    """Return whether only this user (or root) can have written a folder or file."""
     if not hasattr(os, "geteuid"):
         return True  # Windows: folders below the user's profile are private
     try:
@@ -161,7 +161,7 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 def _prune(folder: Path) -> None:
-    """Remove the least recently used kernels beyond the size limit, and what killed processes left behind."""
+    """Delete the least recently used kernels beyond the size limit, and old temporary files of killed processes."""
     for leftover in folder.glob(".*.part"):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > 3600:

@@ -1,4 +1,4 @@
-"""Counting the operations of a CasADi function, which no noisy machine can disturb."""
+"""Counting the operations of a CasADi function: a measure of cost that is the same on every machine."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["OperationCount", "count_operations"]
 
 
 class OperationCount(NamedTuple):
-    """How many scalar operations a function takes."""
+    """The number of scalar operations of a function, by class."""
 
     multiplications: int
     additions: int
@@ -33,7 +33,7 @@ _CLASSES: dict[int, str] = {
 
 
 def count_operations(function: ca.Function) -> OperationCount:
-    """Return the operations of a CasADi function of SX; signs, divisions and the rest are ``other``.
+    """Return the number of operations of a CasADi function of SX; divisions, sign changes and the rest are ``other``.
 
     Example:
         >>> x = ca.SX.sym("x")

@@ -63,7 +63,7 @@ class _Head(ctypes.Structure):
 
 
 def _own(ufunc: np.ufunc, kept: list[Any]) -> None:
-    """Let a ufunc own what its pointers point to: it drops its reference ``obj`` when it ends."""
+    """Make a gufunc hold a reference to the objects that its pointers point to; it is dropped with the gufunc."""
     head = _Head.from_address(id(ufunc))
     assert head.obj is None, "NumPy uses this field of a new gufunc itself"
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
@@ -71,9 +71,9 @@ def _own(ufunc: np.ufunc, kept: list[Any]) -> None:
 
 
 def make_gufunc(address: int, name: str, signature: str, dtype: str, kept: list[Any], doc: str = "") -> np.ufunc:
-    """Return the gufunc whose inner loop is at an address; it keeps the list ``kept`` alive, which may still grow.
+    """Return the gufunc whose inner loop is at an address; it holds a reference to the list ``kept``.
 
-    NumPy keeps pointers to the strings and arrays that it is given here, so they live on with it too.
+    NumPy stores pointers to the strings and arrays that it is given here, so they are added to that list.
     """
     inputs, outputs = (part.count("(") for part in signature.split("->"))
     kinds = bytes([np.dtype(dtype).num]) * (inputs + outputs)

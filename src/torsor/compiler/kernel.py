@@ -1,4 +1,4 @@
-"""``compile``: a CasADi function becomes a callable with NumPy's rules, as machine code."""
+"""``compile``: a CasADi function as machine code that is called like a NumPy gufunc."""
 
 import math
 import os
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.compiler.llvm import native
-from torsor.compiler.machine import has_machine_code, load_code, make_code
-from torsor.compiler.stored import Kept, Signature
+from torsor.compiler.machine_code import has_machine_code, load_code, make_code
+from torsor.compiler.stored import Signature, StoredKernel
 from torsor.compiler.virtual_machine import Shape, VirtualMachine, natural_shape
 
 __all__ = ["DEVICES", "DTYPES", "Kernel", "compile", "dtype_name"]
@@ -21,10 +21,8 @@ __all__ = ["DEVICES", "DTYPES", "Kernel", "compile", "dtype_name"]
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")
 WIDTHS = (2, 4, 8, 16)
-# Below this many states a second thread costs more than it brings.
-SMALLEST_SHARE = 256
-# A large batch is cut into as many pieces for each thread.
-PIECES = 16
+SMALLEST_PART = 256  # states: with fewer, a second thread costs more than it saves
+PIECES = 16  # into which a large batch is divided for each thread
 
 
 def compile(
@@ -39,12 +37,12 @@ def compile(
 ) -> "Kernel":
     """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
 
-    Leading axes are batch and broadcast; ``out=``, any strides and read-only inputs are taken as by every gufunc of
-    NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and leaves the work to CasADi's
-    virtual machine, which starts at once and is much slower. ``threads`` shares large batches among as many threads,
-    with the same result to the last bit. ``inputs`` and ``outputs`` are the shapes of one state's arrays where they
-    are not those of CasADi's matrices. ``width`` is the number of states that are computed side by side; by default
-    what the machine's vectors hold.
+    Leading axes are batch axes and broadcast; ``out=``, any strides and read-only inputs are allowed, as for every
+    gufunc of NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and evaluates with CasADi's
+    virtual machine, which starts at once and is much slower. ``threads`` is the number of threads among which large
+    batches are divided; results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays
+    of one state, by default those of CasADi's matrices. ``width`` is the number of states that are computed at a time,
+    by default as many numbers as a vector register of the machine holds.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -65,14 +63,14 @@ def compile(
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return float64 or float32 for whatever NumPy takes for it.
+    """Return float64 or float32 for anything that NumPy accepts as this type.
 
     Example:
         >>> dtype_name(np.float32)
         'float32'
     """
     try:
-        name = "" if dtype is None else str(np.dtype(dtype).name)  # NumPy takes None for float64
+        name = "" if dtype is None else str(np.dtype(dtype).name)  # NumPy reads None as float64
     except TypeError:
         name = ""
     if name not in DTYPES:
@@ -83,13 +81,14 @@ def dtype_name(dtype: Any) -> str:
 class Kernel:
     """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
 
-    ``quick`` is for functions that are called some hundred times: large ones are then compiled sooner, and run
-    slower, and the cache keeps their code without the functions.
+    ``quick`` is for functions that are called a few hundred times: large ones are compiled without optimisation, and
+    stored on disk without the CasADi function. ``key`` is the name of the code on disk, where the caller has already
+    looked for it; by default it is a hash of all operations.
     """
 
     def __init__(
         self,
-        function: ca.Function | Kept,
+        function: ca.Function | StoredKernel,
         dtype: str,
         device: str,
         threads: int,
@@ -104,12 +103,12 @@ class Kernel:
         self._virtual_machine = VirtualMachine(function, inputs, outputs)
         self.inputs, self.outputs = self._virtual_machine.inputs, self._virtual_machine.outputs
         sizes_in, sizes_out = self._virtual_machine.sizes
-        # An array with other axes than CasADi's matrix is the same numbers in another shape.
+        # An array whose axes are not those of CasADi's matrix has the same numbers in another shape.
         self._core_in = [_core(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
         self._core_out = [_core(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
         if device == "cpu" and has_machine_code(sizes_in, sizes_out):
             shapes = self._core_in, self._core_out
-            if isinstance(function, Kept):
+            if isinstance(function, StoredKernel):
                 code = function.code
             else:
                 code = make_code(function, *shapes, dtype, width or native.vector_width(dtype), key, quick)
@@ -124,12 +123,12 @@ class Kernel:
 
     @property
     def signature(self) -> Signature:
-        """Names and sizes of the function, its inputs and its outputs."""
+        """The name of the function, and the names and sizes of its inputs and outputs."""
         return self._virtual_machine.signature
 
     @property
     def direct(self) -> Callable[..., Any]:
-        """The machine code itself where it takes the arrays as they are, which saves a call; otherwise this kernel."""
+        """The machine code itself if it can take the arrays as they are, which saves a call; otherwise this kernel."""
         return self._direct if self._plain else self
 
     def __repr__(self) -> str:
@@ -141,12 +140,12 @@ class Kernel:
             try:
                 return self._direct(*values) if out is None else self.ufunc(*values, out=out)
             except (ValueError, TypeError):
-                self._virtual_machine.check(*values)  # says what is wrong with the inputs, if it is they
+                self._virtual_machine.check(*values)  # raises the better message if the inputs are wrong
                 raise
-        return self._careful(values, out)
+        return self._convert_and_call(values, out)
 
-    def _careful(self, values: Sequence[ArrayLike], out: Any) -> Any:
-        """Evaluate where NumPy cannot do it all: several threads, another type, arrays in another shape."""
+    def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
+        """Evaluate with several threads, in another type than float64, or with arrays in another shape."""
         arrays = self._virtual_machine.check(*values)
         batch = self._virtual_machine.batch(arrays)
         given = self._checked_out(out, batch)
@@ -161,12 +160,12 @@ class Kernel:
                 array if array is not None and self._fits(array, k, flat) else np.empty((*batch, *core), self.dtype)
                 for k, (array, core) in enumerate(zip(given, self._core_out, strict=True))
             ]
-            self._share(flat, results, batch)
+            self._evaluate(flat, results, batch)
             results = [
                 r if core == shape else r.reshape((*batch, *shape))
                 for r, core, shape in zip(results, self._core_out, self.outputs, strict=True)
             ]
-        results = [r if r.ndim else r[()] for r in results]  # as NumPy does: what has no axes is a number
+        results = [r if r.ndim else r[()] for r in results]  # as NumPy does: an array without axes becomes a number
         for k, array in enumerate(given):
             if array is not None and array is not results[k]:
                 np.copyto(array, results[k], casting="same_kind")
@@ -174,16 +173,16 @@ class Kernel:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _fits(self, array: NDArray[Any], k: int, inputs: list[NDArray[Any]]) -> bool:
-        """Whether result k can be written to an array as it is; one that overlaps an input would spoil it."""
+        """Return whether output k can be written to an array directly: right type and shape, no overlap with inputs."""
         same = self._core_out[k] == self.outputs[k] and array.dtype == self.dtype
         return same and not any(np.may_share_memory(array, each) for each in inputs)
 
     def _cast(self, array: NDArray[Any]) -> NDArray[Any]:
-        with np.errstate(over="ignore"):  # too large for float32 is infinite
+        with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
             return array.astype(self.dtype, copy=False)
 
     def _checked_out(self, out: Any, batch: Shape) -> list[NDArray[Any] | None]:
-        """Return the arrays for the results, None where there is none, or raise an error that says what is wrong."""
+        """Return the arrays of ``out=`` for the results, None where none is given, or raise an error."""
         given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
         wanted = [(*batch, *shape) for shape in self.outputs]
         if len(given) != len(wanted):
@@ -194,17 +193,17 @@ class Kernel:
                 raise ValueError(f"{self.signature.name}: out is {found}; allowed: an array of shape {shape}")
         return given
 
-    def _share(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
-        """Evaluate into ``results``, shared among the threads along the longest axis of the batch."""
+    def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
+        """Evaluate into ``results``, divided among the threads along the longest axis of the batch."""
         axis = int(np.argmax(batch)) if batch else 0
-        most = min(batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_SHARE))
-        shares, pieces = min(self.threads, most), min(self.threads * PIECES, most)
-        if shares <= 1:
+        most = min(batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_PART))
+        threads, pieces = min(self.threads, most), min(self.threads * PIECES, most)
+        if threads <= 1:
             self.ufunc(*arrays, out=tuple(results))
             return
         back = len(batch) - axis  # counted from the last batch axis: inputs may have fewer axes
         bounds = np.linspace(0, batch[axis], pieces + 1).astype(int)
-        turns = iter(range(pieces))  # whoever is free takes the next: a slow core holds nobody up
+        turns = iter(range(pieces))  # a thread takes the next piece when it is free: none waits for a slow core
 
         def part(array: NDArray[Any], core: int, piece: int) -> NDArray[Any]:
             index = array.ndim - core - back
@@ -218,15 +217,15 @@ class Kernel:
                 outputs = [part(r, len(c), piece) for r, c in zip(results, self._core_out, strict=True)]
                 self.ufunc(*inputs, out=tuple(outputs))
 
-        # The caller works too: a thread that only waits would take a core from those that compute.
-        helpers = [_pool(shares - 1).submit(work) for _ in range(shares - 1)]
+        # The calling thread computes as well.
+        helpers = [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
         work()
         for helper in helpers:
             helper.result()
 
 
 def _core(shape: Shape, size: tuple[int, int]) -> Shape:
-    """Return the shape that the machine code sees: the array's own, if its axes are those of CasADi's matrix."""
+    """Return the shape of an array in the machine code: its own if its axes are those of CasADi's matrix."""
     rows, columns = size
     same = shape in (size, natural_shape(size)) or (columns == 1 and shape == (rows,))
     return shape if same else natural_shape(size)
@@ -238,4 +237,4 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not follow into a forked process
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has no copies of the threads

@@ -1,4 +1,4 @@
-"""The operation list of a CasADi function: dull and public, so that anyone can walk it in thirty lines."""
+"""The operations of a CasADi function as a plain list, which every code generator reads."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -63,7 +63,7 @@ def read_program(function: ca.Function) -> Program:
     sizes_out = [function.size_out(k) for k in range(function.n_out())]
     results: list[list[int | None]] = [[None] * (rows * columns) for rows, columns in sizes_out]
     operations: list[Operation] = []
-    held: dict[int, int] = {}  # CasADi reuses its work vector: which value a place holds now
+    held: dict[int, int] = {}  # the value in each place of CasADi's work vector, whose places are reused
     code_of, into_of, taken_of = function.instruction_id, function.instruction_output, function.instruction_input
     for k in range(function.n_instructions()):
         code, into, taken = code_of(k), into_of(k), taken_of(k)

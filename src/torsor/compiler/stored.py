@@ -1,7 +1,8 @@
-"""What the cache keeps of a kernel: the names and sizes of its arrays, its machine code, and its CasADi function.
+"""Kernels on disk: the signature of a function, its object code, and the CasADi function itself.
 
-Names and sizes are all that calling the code takes. A function of 100,000 operations takes longer to read than to run,
-so it is read when somebody asks for it; of code that is quick to make (``Kernel``) it is not kept at all.
+Calling a kernel needs only the signature and the object code. A CasADi function of 100,000 operations takes longer to
+read than the code takes to run, so it is read on first access. Code compiled with ``quick`` (see ``Kernel``) is stored
+without its function.
 """
 
 import json
@@ -13,11 +14,11 @@ import casadi as ca
 
 from torsor.compiler import cache
 
-__all__ = ["Kept", "Signature", "keep", "recall"]
+__all__ = ["Signature", "StoredKernel", "keep", "recall"]
 
 
 class Signature(NamedTuple):
-    """The name of a function, and of its inputs and outputs the names and sizes (rows, columns)."""
+    """The name of a function, and the names and sizes (rows, columns) of its inputs and outputs."""
 
     name: str
     names_in: tuple[str, ...]
@@ -26,46 +27,46 @@ class Signature(NamedTuple):
     sizes_out: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, function: "ca.Function | Kept") -> "Signature":
-        """Return that of a function, or of what is kept of one.
+    def of(cls, function: "ca.Function | StoredKernel") -> "Signature":
+        """Return the signature of a CasADi function or of a stored kernel.
 
         Example:
             >>> x = ca.SX.sym("x", 2)
             >>> Signature.of(ca.Function("double", [x], [2 * x], ["x"], ["y"])).sizes_in
             ((2, 1),)
         """
-        if isinstance(function, Kept):
+        if isinstance(function, StoredKernel):
             return function.signature
         sizes_in = tuple(function.size_in(k) for k in range(function.n_in()))
         sizes_out = tuple(function.size_out(k) for k in range(function.n_out()))
         return cls(function.name(), tuple(function.name_in()), tuple(function.name_out()), sizes_in, sizes_out)
 
 
-class Kept:
-    """What is kept of a kernel: its ``signature``, and the object ``code``."""
+class StoredKernel:
+    """A kernel as it is stored on disk: its ``signature`` and its object ``code``."""
 
     def __init__(self, signature: Signature, code: list[bytes], text: bytes):
         self.signature, self.code, self._text = signature, code, text
 
     @cached_property
     def function(self) -> ca.Function:
-        """The CasADi function that the code was made of."""
+        """The CasADi function that the code was compiled from."""
         if not self._text:
-            raise LookupError(f"{self.signature.name}: the code was kept without its function")
+            raise LookupError(f"{self.signature.name}: the code was stored without its CasADi function")
         return ca.Function.deserialize(self._text.decode())
 
 
-def recall(key: str) -> Kept | None:
-    """Return what is kept under a key, if there is something."""
+def recall(key: str) -> StoredKernel | None:
+    """Return the kernel that is stored under a key, or None."""
     parts = cache.load(key)
     if parts is None:
         return None
     name, names_in, names_out, *sizes = json.loads(parts[0])
     sizes_in, sizes_out = (tuple((rows, columns) for rows, columns in each) for each in sizes)
-    return Kept(Signature(name, tuple(names_in), tuple(names_out), sizes_in, sizes_out), parts[2:], parts[1])
+    return StoredKernel(Signature(name, tuple(names_in), tuple(names_out), sizes_in, sizes_out), parts[2:], parts[1])
 
 
 def keep(key: str, function: ca.Function, code: Sequence[bytes], whole: bool = True) -> None:
-    """Keep the object code of a function under a key, and the function with it, if ``whole``."""
+    """Store the object code of a function under a key, with the CasADi function itself if ``whole``."""
     text = function.serialize().encode() if whole else b""
     cache.store(key, [json.dumps(Signature.of(function)).encode(), text, *code])

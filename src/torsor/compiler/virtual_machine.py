@@ -1,6 +1,6 @@
-"""A CasADi function run by CasADi's own virtual machine, with NumPy's rules for leading axes.
+"""A CasADi function evaluated by CasADi's own virtual machine, with NumPy's rules for leading axes.
 
-This is the definition that every faster target is tested against.
+It is the reference that machine code and exported C are tested against.
 """
 
 import math
@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.compiler.stored import Kept, Signature
+from torsor.compiler.stored import Signature, StoredKernel
 
 __all__ = ["Shape", "VirtualMachine", "natural_shape"]
 
@@ -19,16 +19,16 @@ Shape = tuple[int, ...]
 
 
 def natural_shape(size: tuple[int, int]) -> Shape:
-    """Return the axes that a CasADi matrix has by default: none for a scalar, one for a column, two otherwise."""
+    """Return the default shape of the array of a CasADi matrix: no axis for a scalar, one for a column, else two."""
     rows, cols = size
     return () if size == (1, 1) else (rows,) if cols == 1 else size
 
 
 class VirtualMachine:
-    """A CasADi function as a callable on arrays: leading axes are batch and broadcast.
+    """A CasADi function as a callable on arrays; leading axes are batch axes and broadcast.
 
-    ``inputs`` and ``outputs`` are the shapes of one state's arrays, whose entries lie row by row in CasADi's matrices;
-    by default a scalar is no axis, a column one and a matrix two.
+    ``inputs`` and ``outputs`` are the shapes of the arrays of one state, whose entries are those of CasADi's matrices
+    row by row; by default a scalar has no axis, a column one and any other matrix two.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -39,7 +39,7 @@ class VirtualMachine:
 
     def __init__(
         self,
-        function: ca.Function | Kept,
+        function: ca.Function | StoredKernel,
         inputs: Sequence[Shape] | None = None,
         outputs: Sequence[Shape] | None = None,
     ):
@@ -52,15 +52,15 @@ class VirtualMachine:
     @property
     def function(self) -> ca.Function:
         """The function that is evaluated."""
-        return self._function.function if isinstance(self._function, Kept) else self._function
+        return self._function.function if isinstance(self._function, StoredKernel) else self._function
 
     def _shapes(self, what: str, shapes: Sequence[Shape] | None, sizes: list[tuple[int, int]]) -> list[Shape]:
-        """Return the shapes of one state's arrays, or raise an error if they cannot hold the matrices."""
+        """Return the shapes of the arrays of one state, or raise an error if they do not fit the matrices."""
         if shapes is None:
             return [natural_shape(size) for size in sizes]
         given = [tuple(shape) for shape in shapes]
         if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
-            allowed = f"as many, with as many entries as the matrices {sizes}"
+            allowed = f"one shape for each of the matrices {sizes}, with the same number of entries"
             raise ValueError(f"{self.signature.name}: {what} is {given}; allowed: {allowed}")
         return given
 
@@ -71,7 +71,7 @@ class VirtualMachine:
         return results[0] if len(results) == 1 else tuple(results)
 
     def check(self, *values: ArrayLike) -> list[Array]:
-        """Return the inputs as arrays, or raise an error that says which of them is wrong and what is allowed."""
+        """Return the inputs as arrays, or raise an error that names the wrong one and what is allowed."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
         arrays = [self._checked(k, value) for k, value in enumerate(values)]
@@ -92,7 +92,7 @@ class VirtualMachine:
         return array
 
     def batch(self, arrays: Sequence[Array]) -> Shape:
-        """Return the leading axes that the inputs have together."""
+        """Return the leading axes that the inputs broadcast to."""
         shapes = [array.shape[: array.ndim - len(core)] for array, core in zip(arrays, self.inputs, strict=True)]
         try:
             return np.broadcast_shapes(*shapes)
@@ -107,7 +107,7 @@ class VirtualMachine:
         columns = []
         for array, core, (rows, cols) in zip(arrays, self.inputs, self._sizes_in, strict=True):
             states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
-            # CasADi maps over blocks of columns: state after state.
+            # CasADi maps over blocks of columns, one block for each state.
             columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
         return [
             np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))

@@ -1,7 +1,7 @@
-"""The words of C99: numbers, names, and one rule for each CasADi operation, its expression.
+"""C99 expressions: literals, identifiers, and one rule for each CasADi operation.
 
-A rule is a function of the ``CScalar`` and the texts of the arguments, each a name, an element of an array or a number,
-so that none needs brackets. The CasADi virtual machine is the definition of every operation.
+A rule is a function of the ``CScalar`` and the texts of the arguments (a name, an element of an array or a literal, so
+that none needs brackets); it returns an expression. The CasADi virtual machine defines every operation.
 """
 
 import math
@@ -14,12 +14,12 @@ import numpy as np
 
 __all__ = ["C_RULES", "HELPERS", "CScalar", "Names", "in_scalars"]
 
-# Numbers whose decimal digits are exact and as few as these are written so; all others are written in base 16.
+# Numbers with an exact decimal form of at most this many characters are written so, all others in base 16.
 _FEW_DIGITS = 12
 
 
 class CScalar:
-    """A floating-point type of C: its name, how its numbers are written, and which functions of libm take it.
+    """A floating-point type of C: its name, its literals, and the functions of libm for it.
 
     Example:
         >>> CScalar("float64").literal(0.25), CScalar("float32").literal(0.1), CScalar("float32").call("sin", "x")
@@ -33,11 +33,10 @@ class CScalar:
     def literal(self, number: float) -> str:
         """Return the text of a number, in brackets if it has a sign.
 
-        A decimal number that is not exact may be read in more digits than the type has, or rounded to a neighbour; C99
-        promises that one in base 16 is read as it is.
+        C99 guarantees that a number in base 16 is read exactly; a decimal number may be rounded to a neighbour.
         """
         if not self.double:
-            with np.errstate(over="ignore"):  # what is too large for a float is infinite, as a conversion would make it
+            with np.errstate(over="ignore"):  # numbers too large for a float become infinite
                 number = float(np.float32(number))
         if math.copysign(1.0, number) < 0:
             return f"(-{self.literal(-number)})"
@@ -72,12 +71,12 @@ def _library(name: str) -> Rule:
 
 
 def _logic(operator: str) -> Rule:
-    # NaN is true: it is not equal to 0.
+    # NaN counts as true, since it is not equal to 0.
     return lambda t, a, b: f"{a} != {t.literal(0.0)} {operator} {b} != {t.literal(0.0)}"
 
 
 def _sign(t: CScalar, a: str) -> str:
-    # Zeros and NaN stay what they are.
+    # Zeros and NaN are returned unchanged.
     zero, one = t.literal(0.0), t.literal(1.0)
     return f"{a} < {zero} ? -{one} : ({a} > {zero} ? {one} : {a})"
 
@@ -139,7 +138,7 @@ C_RULES: dict[int, Rule] = {
 
 
 def _erfinv(t: CScalar) -> str:
-    """Return CasADi's own inverse of erf: a rational function of x or of its distance from 1, then two Newton steps."""
+    """Return the C function for the inverse of erf as CasADi computes it: rational, then two Newton steps."""
     real, n = t.name, t.literal
 
     def polynomial(*terms: float) -> str:
@@ -199,7 +198,7 @@ def in_scalars(title: str, function: ca.Function) -> ca.Function:
     return function
 
 
-# What no name may be: the words of C and C++, and what the C library, a compiler or the exported source declares.
+# Reserved names: keywords of C and C++, and names of the C library, of compilers and of the exported source.
 _MATH = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma
 fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan
@@ -225,7 +224,7 @@ _RESERVED = {*_WORDS.split(), *(name + suffix for name in _MATH.split() for suff
 
 
 class Names:
-    """Hands out identifiers, none of them twice and none that C, C++ or the C library has.
+    """Makes unique identifiers that are not reserved in C, C++ or the C library.
 
     Example:
         >>> names = Names()
@@ -237,7 +236,7 @@ class Names:
         self.taken = set(taken)
 
     def new(self, wanted: str) -> str:
-        """Return an identifier that is, or is like, the name that is wanted."""
+        """Return a new identifier, as similar as possible to the given name."""
         name = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
         if not re.match(r"[A-Za-z]", name):  # underscores at the beginning belong to the compiler
             name = "x" + name

@@ -1,8 +1,8 @@
 """CasADi functions as C99 source: a header, a source file that needs nothing but libm, and a CMakeLists.txt.
 
-One operation is one statement, so that compilers fuse no products and sums and give what the CasADi virtual machine
-gives. A long function is cut into pieces, since the time that compilers take grows faster than its length; values that
-cross from a piece to a later one go through an array on the stack.
+Each operation is one statement, so that compilers do not fuse products and sums, and results are those of the CasADi
+virtual machine. A long function is divided into pieces, because the compile time grows faster than the length of a
+function; values that a later piece uses are stored in an array on the stack.
 """
 
 import heapq
@@ -22,7 +22,7 @@ from torsor.compiler.program import Operation, Program, read_program
 __all__ = ["export_c"]
 
 DTYPES = ("float64", "float32")
-PIECE = 1500  # the longest piece, in operations
+PIECE = 1500  # operations in the longest piece
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _MARK = "Written by Torsor"
 _TARGETS = {"all", "clean", "depend", "help", "install", "m", "package", "test"}  # CMake has its own meaning for these
@@ -37,9 +37,9 @@ def export_c(
     """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
 
     Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, matrices row by row, with the
-    name of the CasADi function or its key in a mapping, changed where C would not take it. The code does not allocate,
-    has no state and calls libm only; outputs must not overlap inputs. ``dtype`` is float64 or float32. The folder is
-    made if it is not there; files that Torsor did not write are not replaced.
+    name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code does not allocate
+    memory, has no state and calls libm only; outputs must not overlap inputs. ``dtype`` is float64 or float32. The
+    folder is created if it does not exist; files that Torsor did not write are not replaced.
 
     Example:
         >>> import tempfile
@@ -61,7 +61,7 @@ def export_c(
 
 
 def _named(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
-    """Return the functions with their names, or raise an error that says what is wrong with them."""
+    """Return the functions with their names, or raise an error that describes what is wrong."""
     if not isinstance(functions, Iterable):
         raise ValueError(f"functions is {functions!r}; allowed: a list, or a mapping from names; fix: make it a list")
     items = list(functions.items()) if isinstance(functions, Mapping) else [(None, each) for each in functions]
@@ -82,7 +82,7 @@ def _named(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list
 
 
 class _Array(NamedTuple):
-    """An argument: its name in C, the name it was given, its size, and whether it is an output."""
+    """An argument: its name in C, its original name, its size, and whether it is an output."""
 
     name: str
     title: str
@@ -90,7 +90,7 @@ class _Array(NamedTuple):
     output: bool
 
     def declared(self, scalar: CScalar, qualifier: str = "") -> str:
-        """Return the parameter; C has no arrays without elements."""
+        """Return the parameter declaration; C has no arrays of length 0."""
         kind, length = scalar.name if self.output else f"const {scalar.name}", math.prod(self.size)
         return f"{kind} {self.name}[{qualifier}{length}]" if length else f"{kind} *{qualifier}{self.name}"
 
@@ -112,9 +112,9 @@ def _pieces(program: Program) -> list[list[int]]:
 
 
 def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return a numbered place for each value and how many there are, given the times of its birth and its end.
+    """Return a place for each value, and the number of places, given the times of its creation and of its end.
 
-    From the time of its end on, another value may have its place.
+    From the time of its end on, the place may be reused.
     """
     places, free, busy, count = dict[int, int](), list[int](), list[tuple[int, int]](), 0
     for value, time in born:
@@ -127,7 +127,7 @@ def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[d
 
 
 class _Kernel:
-    """A function to be written. ``touched`` are the arrays that appear in the statements written so far."""
+    """A function that is written in C. ``touched`` are the arrays in the statements written so far."""
 
     def __init__(self, name: str, title: str, function: ca.Function, scalar: CScalar):
         self.name, self.title, self.scalar = name, title, scalar
@@ -136,11 +136,11 @@ class _Kernel:
         self.counts = ", ".join(f"{count} {kind}" for kind, count in count_operations(function)._asdict().items())
         self.touched: set[str] = set()
         names = Names()
-        # Torsor's functions have one output, with the name of the function.
+        # Most functions of Torsor have one output, which has the name of the function.
         wanted = [*function.name_in(), *("out" if each == function.name() else each for each in function.name_out())]
         titles, sizes = [*function.name_in(), *function.name_out()], [*program.inputs, *program.outputs]
         self.arrays = [_Array(names.new(w), titles[k], sizes[k], k >= function.n_in()) for k, w in enumerate(wanted)]
-        self.targets: dict[int | None, list[str]] = {}  # the elements of outputs that a value goes to
+        self.targets: dict[int | None, list[str]] = {}  # the output elements where a value is stored
         for array, entries in zip(self.arrays[function.n_in() :], program.results, strict=True):
             for entry, index in enumerate(entries):
                 self.targets.setdefault(index, []).append(f"{array.name}[{entry}]")
@@ -151,7 +151,7 @@ class _Kernel:
         self.slots, self.scratch = _places(((index, home[index]) for index in home if index in ends), ends)
 
     def declared(self, qualifier: str = "") -> str:
-        """Return the function's head."""
+        """Return the declaration of the function."""
         return f"void {self.name}({', '.join(each.declared(self.scalar, qualifier) for each in self.arrays) or 'void'})"
 
     def _element(self, text: str) -> str:
@@ -159,7 +159,7 @@ class _Kernel:
         return text
 
     def _value(self, index: int) -> str:
-        """Return the text of a value that is not in a local variable: a number, an input, or from the scratch array."""
+        """Return the text of a value that is not in a local variable: a literal, an input or an element of scratch."""
         operation = self.program.operations[index]
         if operation.code == ca.OP_CONST:
             return self.scalar.literal(operation.number)
@@ -168,7 +168,7 @@ class _Kernel:
         return self._element(f"s[{self.slots[index]}]")
 
     def copies(self) -> list[str]:
-        """Return the statements for outputs that are numbers or inputs."""
+        """Return the statements for outputs that are constants or inputs."""
         lines = []
         for index, targets in self.targets.items():
             if index is None or self.program.operations[index].code in _FREE:
@@ -177,7 +177,7 @@ class _Kernel:
         return lines
 
     def statements(self, piece: list[int]) -> list[str]:
-        """Return the statements of a piece; few local variables take turns at holding the values."""
+        """Return the statements of a piece; local variables are reused."""
         last = {argument: index for index in piece for argument in _used(self.program.operations[index])}
         targets = {index: list(self.targets.get(index, [])) for index in piece}
         for index in piece:
@@ -199,7 +199,7 @@ class _Kernel:
 
 
 def _comment(*lines: str) -> str:
-    """Return a comment, without what could end it or is not ASCII."""
+    """Return a comment; characters that could end it or are not ASCII are replaced."""
     return "/* " + "\n * ".join(re.sub(r"[^A-Za-z0-9_ .,:;()<>-]", "_", line) for line in lines) + " */\n"
 
 
@@ -222,7 +222,7 @@ def _source(name: str, kernels: list[_Kernel], names: Names) -> str:
     codes = {operation.code for kernel in kernels for operation in kernel.program.operations}
     parts = [_comment(f"{_MARK}. A statement is one operation.") + f'#include "{name}.h"\n\n#include <math.h>\n']
     if any(len(kernel.pieces) > 1 for kernel in kernels):
-        # Put together again, the pieces would take a compiler as long as one long function.
+        # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
         parts.append(f"#ifdef __GNUC__\n#define TORSOR_PIECE {kept}\n#else\n#define TORSOR_PIECE static\n#endif\n")
     parts += [HELPERS[code](kernels[0].scalar) for code in sorted(codes & HELPERS.keys())]
@@ -230,7 +230,7 @@ def _source(name: str, kernels: list[_Kernel], names: Names) -> str:
 
 
 def _definition(kernel: _Kernel, names: Names) -> str:
-    """Return a function, after the pieces that it calls if it is long."""
+    """Return the definition of a function, after those of its pieces if it is long."""
     text, lines, touched = "", kernel.copies(), set(kernel.touched)
     for number, piece in enumerate(kernel.pieces):
         kernel.touched.clear()
@@ -272,7 +272,7 @@ install(TARGETS NAME
 
 
 def _write_all(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write files beside their places and then move them there, so that none is ever half a file."""
+    """Write files under temporary names and then rename them, so that no file is ever incomplete."""
     parts: dict[Path, Path] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,32 +1,31 @@
-"""A Python function in LLVM's language, for one state, without NumPy's machinery.
+"""LLVM code of a Python function that computes one state without NumPy's gufunc machinery.
 
-NumPy takes a microsecond to set up a loop, which is more than most kernels take to run. If the arguments are arrays of
-the right type and shape, dense and aligned, as they are nearly always, this function makes the result and calls ``run``
-at once; whatever else it is given goes to the gufunc. It reads the fields of ``PyArrayObject`` that NumPy's headers
-publish.
+NumPy takes a microsecond to set up a loop, longer than most kernels run. If all arguments are arrays of the right type
+and shape, contiguous and aligned, this function allocates the result and calls ``run`` directly; it passes all other
+calls to the gufunc. It reads the fields of ``PyArrayObject`` that NumPy's headers publish.
 """
 
 from torsor.compiler.llvm.rules import Scalar
 
 __all__ = ["ADDRESSES", "write_call"]
 
-# What the code needs to know of the process it runs in, in this order; ``pycall`` fills the table in.
+# The addresses in the running process that the code needs, in this order; ``direct_call`` fills in the table.
 ADDRESSES = ("type of arrays", "description of the type", "PyArray_New", "PyObject_Vectorcall")
 
-# Of an array, dense in C order and aligned.
+# NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED.
 _FLAGS = 0x101
 
 
 def write_call(
     inputs: list[tuple[int, ...]], output: tuple[int, ...], scalar: Scalar, type_number: int, head: int
 ) -> str:
-    """Return the function ``call``, to be put beside ``run``; ``head`` is the size of the head of a Python object."""
+    """Return the function ``call`` for the module of ``run``; ``head`` is the size of a Python object's header."""
     count = len(inputs)
     shapes = [*inputs, output]
     distances = [scalar.size * _entries(shape) for shape in shapes]  # of states; never 0, as there is one
     distances += [step for shape in shapes for step in _steps(shape, scalar.size)]
     output_shape = _table([*output, 1])
-    defaults = "ptr null, ptr null, i32 0, i32 0, ptr null"  # strides, data, item size, flags, like what
+    defaults = "ptr null, ptr null, i32 0, i32 0, ptr null"  # strides, data, item size, flags, base object
     checks = "".join(_check(k, shape, head, k + 1 == count) for k, shape in enumerate(inputs))
     return f"""
 @addresses = global [{len(ADDRESSES)} x ptr] zeroinitializer
@@ -82,7 +81,7 @@ def _table(numbers: list[int]) -> str:
 
 
 def _check(k: int, shape: tuple[int, ...], head: int, last: bool) -> str:
-    """Return the checks of one argument: its type, then its kind and axes, then their lengths."""
+    """Return the checks of one argument: its Python type, then its dtype and number of axes, then their lengths."""
 
     def field(name: str, kind: str, offset: int) -> str:
         return f"""  %p.{name}.{k} = getelementptr i8, ptr %a.{k}, i64 {offset}

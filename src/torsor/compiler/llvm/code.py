@@ -1,10 +1,10 @@
-"""From an operation list to LLVM's language: bodies that compute W states, and the loop that NumPy calls.
+"""LLVM code of an operation list: functions that compute W states at a time, and the loop that NumPy calls.
 
-A body is cut into pieces, since the time that LLVM takes grows faster than the length of a function; values that cross
-from a piece to a later one go through scratch memory. Inputs, outputs and scratch lie in blocks of W numbers, one block
-an entry, so that every load and store of a body is a whole aligned vector. The loop packs W states into such blocks,
-calls the pieces and unpacks the results. States that are left over at the end take the place of a full block, the last
-of them repeated, so that each state gets the same instructions wherever it stands.
+The operations are divided into pieces, one LLVM function each, because LLVM's compile time grows faster than the length
+of a function; values that a later piece uses are stored in scratch memory. Inputs, outputs and scratch memory are
+arranged in blocks of W numbers, one block for each entry, so that every load and store is a whole aligned vector. The
+loop packs W states into such blocks, calls the pieces and unpacks the results. If fewer than W states are left at the
+end, the last one is repeated, so that the same instructions compute each state wherever it is in the batch.
 """
 
 from itertools import pairwise
@@ -18,8 +18,7 @@ from torsor.compiler.program import Operation, Program
 
 __all__ = ["write_llvm"]
 
-# The longest piece, in operations.
-PIECE = 1200
+PIECE = 1200  # operations in the longest piece
 
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _ZERO = -1  # the index of a structural zero
@@ -28,7 +27,7 @@ _ZERO = -1  # the index of a structural zero
 def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "") -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The first has the loop, with the text ``call`` beside it, and the others a piece each; each is compiled by itself.
+    The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately.
     """
     scalar = Scalar(dtype)
     pieces = _cut(program)
@@ -43,7 +42,7 @@ def _cut(program: Program) -> list[range]:
     """Return the pieces, as ranges of operations."""
     cuts, length = [0], 0
     for index, operation in enumerate(program.operations):
-        # A sine is some forty instructions; its partner comes with it.
+        # Sine and cosine of an angle together are some forty instructions.
         length += 0 if operation.code in _FREE else 20 if operation.code in (ca.OP_SIN, ca.OP_COS) else 1
         if length >= PIECE:
             cuts.append(index + 1)
@@ -53,7 +52,7 @@ def _cut(program: Program) -> list[range]:
 
 
 def _slots(program: Program, pieces: list[range]) -> tuple[dict[int, int], int]:
-    """Return the place in scratch memory of each value that a later piece uses, and how many places there are."""
+    """Return the place in scratch memory of each value that a later piece uses, and the number of places."""
     home = {index: number for number, piece in enumerate(pieces) for index in piece}
     last: dict[int, int] = {}
     for number, piece in enumerate(pieces):
@@ -77,7 +76,7 @@ def _slots(program: Program, pieces: list[range]) -> tuple[dict[int, int], int]:
 
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
-    """Return where the entries of each matrix begin in a row of all of them, and the length of that row."""
+    """Return the index of the first entry of each matrix among the entries of all, and the number of all entries."""
     offsets = [0]
     for rows, columns in sizes:
         offsets.append(offsets[-1] + rows * columns)
@@ -85,7 +84,7 @@ def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
 
 
 class _Body:
-    """One piece being written: which values have a name in it."""
+    """The LLVM code of one piece while it is written, with the names of the values in it."""
 
     def __init__(self, program: Program, scalar: Scalar, width: int, slots: dict[int, int]):
         self.program, self.slots = program, slots
@@ -110,7 +109,7 @@ class _Body:
         self.emitter.lines.append(f"  store {self.emitter.vector} {value}, ptr {pointer}, align {self.align}")
 
     def value(self, index: int) -> str:
-        """Return the name of a value: known here, or a constant, or loaded from the inputs or from scratch memory."""
+        """Return the name of a value; a constant is written in place, and other values are loaded on first use."""
         if index not in self.names:
             operation = self.program.operations[index]
             if operation.code == ca.OP_CONST:
@@ -166,7 +165,7 @@ def _piece(
 
 
 def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
-    """Return the entries of the outputs that are the same for all states, zeros above all, with their numbers."""
+    """Return the entries of the outputs that are constants, mostly structural zeros, with their values."""
     found: dict[int, float] = {}
     for index, entries in wanted.items():
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
@@ -175,7 +174,7 @@ def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, floa
 
 
 def _wanted(program: Program) -> dict[int, list[int]]:
-    """Return for each value that is a result the entries of the outputs that it goes to."""
+    """Return, for each value that is a result, the entries of the outputs where it is stored."""
     wanted: dict[int, list[int]] = {}
     for start, indices in zip(_offsets(program.outputs), program.results, strict=False):
         for entry, index in enumerate(indices):
@@ -184,7 +183,7 @@ def _wanted(program: Program) -> dict[int, list[int]]:
 
 
 def _declarations(e: Emitter) -> str:
-    """Return the intrinsics, and for each function of the C library the one that calls it for every lane."""
+    """Return the declarations of intrinsics, and a wrapper for each C library function that calls it for every lane."""
     lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({e.vector})" for name in ("sqrt", "fabs", "floor", "ceil")]
     lines.append(f"declare {e.vector} @llvm.copysign.{e.suffix}({e.vector}, {e.vector})")
     lines.append(f"declare {e.vector} @llvm.fma.{e.suffix}({e.vector}, {e.vector}, {e.vector})")
@@ -195,7 +194,7 @@ def _declarations(e: Emitter) -> str:
 
 
 def _lanes(e: Emitter, name: str, count: int) -> list[str]:
-    """Return a function that calls the C library's double function for each lane."""
+    """Return a function that calls a C library function on each lane, in double precision."""
     arguments = ", ".join(f"{e.vector} %x{k}" for k in range(count))
     lines = [f"declare double @{name}({', '.join(['double'] * count)})"]
     lines += [f"define internal {e.vector} @lanes.{name}({arguments}) noinline {{"]

@@ -1,7 +1,7 @@
-"""The function that writes what is the same for all states, in LLVM's language: once a call, not for each block.
+"""LLVM code of the function that writes the constant entries of the outputs, once for each call of the loop.
 
-Large sparse results have many thousand zeros. As instructions they would take LLVM longer than all else, so they are a
-table of runs, and the function is a loop over it.
+Large sparse outputs have thousands of zeros. As single instructions they would dominate LLVM's compile time, so they
+are a table of runs of equal neighbours, and the function is a loop over the table.
 """
 
 from itertools import groupby
@@ -12,7 +12,7 @@ __all__ = ["write_constants"]
 
 
 def write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:
-    """Return ``constants``, which writes a number to all lanes of each of the given entries of the outputs."""
+    """Return the function ``constants``, which writes a number to all lanes of each of the given output entries."""
     if not numbers:
         return "define void @constants(ptr %out) {\n  ret void\n}\n"
     runs = _runs({entry: scalar.literal(number) for entry, number in numbers.items()})
@@ -56,13 +56,13 @@ end:
 
 
 def _runs(texts: dict[int, str]) -> list[tuple[int, int, str]]:
-    """Return (first entry, last entry, number) of neighbours that have the same number.
+    """Return (first entry, last entry, number) for each run of neighbouring entries with the same number.
 
     Example:
         >>> _runs({7: "0", 5: "0", 6: "0", 8: "1"})
         [(5, 7, '0'), (8, 8, '1')]
     """
-    numbered = enumerate(sorted(texts))  # in a run, entries grow as their places do
+    numbered = enumerate(sorted(texts))  # within a run, entry minus position is constant
     groups = groupby(numbered, key=lambda pair: (pair[1] - pair[0], texts[pair[1]]))
     runs = ([entry for _, entry in group] for _, group in groups)
     return [(run[0], run[-1], texts[run[0]]) for run in runs]

@@ -1,18 +1,16 @@
-"""The loop that NumPy calls, in LLVM's language: W states are packed into blocks, computed, and unpacked.
+"""LLVM code of the loop that NumPy calls: it packs W states into blocks, computes them, and unpacks the results.
 
-NumPy gives, for each array, a pointer, the distance in bytes between states, and the distances between rows and between
-columns; all of them are free. Where the entries of a state lie one after another, four of them at a time are loaded for
-W states and transposed in registers; otherwise they are fetched one by one.
+For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be any
+numbers. If the entries of a state are contiguous, four at a time are loaded for W states and transposed in registers;
+otherwise they are loaded one by one.
 """
 
 from torsor.compiler.llvm.rules import Scalar
 
 __all__ = ["write_loop"]
 
-# Entries that are transposed at a time, at least.
-TILE = 4
-# Memory above this many bytes is not taken from the stack, of which threads have little.
-STACK = 65536
+TILE = 4  # entries that are transposed at a time, at least
+STACK = 65536  # bytes: larger buffers are allocated with malloc, since the stacks of threads are small
 
 
 def write_loop(
@@ -24,10 +22,9 @@ def write_loop(
     pieces: int,
     scratch: int,
 ) -> str:
-    """Return the module with ``loop``, which NumPy calls, and ``run``, which does the work.
+    """Return the module with the functions ``loop``, which NumPy calls, and ``run``, which ``loop`` calls.
 
-    ``axes`` says for each array, inputs first, how many axes it has for one state: that is how many distances NumPy
-    gives.
+    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides.
     """
     block = width * scalar.size
     calls = "\n".join(f"  call void @piece.{k}(ptr %in, ptr %out, ptr %scratch)" for k in range(pieces))
@@ -44,7 +41,7 @@ def write_loop(
         heads.append(_array(k, rows, columns, axes[k], first_step, scalar))
         first_step += axes[k]
         buffer, move = ("%in", "pack") if k < len(inputs) else ("%out", "unpack")
-        # Results are written in the longest runs that there are: whole cache lines, if vectors are as long.
+        # Results are written in runs as long as a vector, which is a whole cache line with AVX-512.
         tile = "" if move == "pack" else f".{width if rows * columns >= width > TILE else TILE}"
         moves[move].append(_move(k, move, tile, buffer, first_entry * block, rows, columns))
         first_entry += rows * columns
@@ -65,7 +62,7 @@ declare i32 @feclearexcept(i32)
 {_unpack_tiles(scalar, width, width) if width > TILE else ""}
 define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
   call void @run(ptr %arrays, ptr %lengths, ptr %steps)
-  ; NumPy would warn of flags that were raised in a branch that was not taken
+  ; NumPy would warn of floating-point exceptions in lanes whose results are not used
   %cleared = call i32 @feclearexcept(i32 63)
   ret void
 }}
@@ -100,14 +97,14 @@ end:
 
 
 def _memory(size: int, align: int) -> tuple[str, str]:
-    """Return how the memory of the blocks is taken and given back: from the stack, if it is little."""
+    """Return the code that allocates the memory of all blocks (on the stack if it is small), and that frees it."""
     if size <= STACK:
         return f"  %in = alloca i8, i64 {max(size, 1)}, align {align}\n  br label %ready\nready:", ""
     take = f"""  %taken = call ptr @malloc(i64 {size + align})
   %exhausted = icmp eq ptr %taken, null
   br i1 %exhausted, label %abort, label %ready
 abort:
-  call void @llvm.trap() ; there is no memory, and no way to say so
+  call void @llvm.trap() ; out of memory: a gufunc loop cannot raise an error
   unreachable
 ready:
   %beyond = getelementptr i8, ptr %taken, i64 {align - 1}
@@ -116,7 +113,7 @@ ready:
 
 
 def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: Scalar) -> str:
-    """Return what is read once for an array: its pointer, its distances, and whether its entries are contiguous."""
+    """Return the code that reads the pointer and the strides of an array, and whether its entries are contiguous."""
 
     def step(index: int, name: str) -> str:
         return f"""  %{name}p.{k} = getelementptr i64, ptr %steps, i64 {index}
@@ -126,7 +123,7 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     text = f"""  %base.p.{k} = getelementptr ptr, ptr %arrays, i64 {k}
   %base.{k} = load ptr, ptr %base.p.{k}
 """ + step(k, "state")
-    # A scalar has no distances, a vector one; the missing ones do not matter.
+    # A scalar has no strides, a vector one; the values of missing strides do not matter.
     text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
     text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
     wanted_row = scalar.size * columns
@@ -142,7 +139,7 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
 
 
 def _move(k: int, move: str, tile: str, buffer: str, offset: int, rows: int, columns: int) -> str:
-    """Return the call that packs or unpacks an array. An input that is the same for all states is packed once."""
+    """Return the call that packs or unpacks an array. An input that does not vary over the states is packed once."""
     once = (
         f"""  %fixed.{k} = icmp eq i64 %state.{k}, 0
   %later.{k} = icmp ne i64 %i, 0
@@ -258,7 +255,7 @@ body:
   %at.first = icmp eq i64 %e, 0
   %e.plus = select i1 %at.first, i64 %second, i64 %e.step
   %over = icmp sgt i64 %e.plus, %final
-  ; the last tile ends with the last entry, and does some of the one before again
+  ; the last tile ends with the last entry, and repeats some entries of the tile before
   %e.next = select i1 %over, i64 %final, i64 %e.plus
   %last = icmp eq i64 %e, %final
   br i1 %last, label %end, label %body
@@ -268,14 +265,14 @@ end:
 
 
 class _Shuffles:
-    """Writes shuffles of vectors, each known by its name and length."""
+    """Writes shuffles of vectors."""
 
     def __init__(self, scalar: Scalar):
         self.scalar, self._next = scalar, 0
         self.lines: list[str] = []
 
     def shuffle(self, a: str, b: str, length: int, picks: list[int]) -> str:
-        """Return entries of a (0 .. length - 1) and b (length ..) in the given order."""
+        """Return the entries ``picks`` of a (numbered from 0) and b (numbered from ``length``)."""
         self._next += 1
         mask = ", ".join(f"i32 {pick}" for pick in picks)
         kind = f"<{length} x {self.scalar.name}>"
@@ -286,8 +283,8 @@ class _Shuffles:
 def _transposed(s: _Shuffles, rows: list[str], length: int) -> list[str]:
     """Return the columns of a matrix given by its rows, each of the given length, by shuffles of pairs.
 
-    At first each vector holds one row. Merging neighbours makes vectors that hold two rows, then four, and so on, entry
-    after entry, and fewer entries of them, so that no vector is longer than a column.
+    At first each vector holds one row. Neighbours are merged to vectors that hold entries of two rows, then of four,
+    and so on, each with fewer entries of a row, so that no vector is longer than a column.
     """
     count = len(rows)
     groups, merged_rows, entries = [[row] for row in rows], 1, length

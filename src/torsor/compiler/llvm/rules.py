@@ -1,8 +1,8 @@
-"""One rule for each CasADi operation: its LLVM instructions on vectors, W states side by side.
+"""One rule for each CasADi operation: its LLVM instructions on vectors of W states.
 
 A rule is a function of the ``Emitter`` and the names of the argument values; it returns the name of the result. The
-CasADi virtual machine is the definition of every operation. Elementary functions other than sin and cos are those of
-the C library, called lane by lane, so they give what the virtual machine gives.
+CasADi virtual machine defines every operation. Elementary functions other than sin and cos call the C library for each
+lane, so that they agree with the virtual machine.
 """
 
 import struct
@@ -14,7 +14,7 @@ __all__ = ["RULES", "Emitter", "Scalar"]
 
 
 class Scalar:
-    """A floating-point type and what depends on it: names, bits, and the constants of sin and cos."""
+    """A floating-point type: its LLVM name, its size, and the constants of sin and cos in its precision."""
 
     def __init__(self, dtype: str):
         self.dtype = dtype
@@ -23,9 +23,9 @@ class Scalar:
         self.integer = f"i{8 * self.size}"
         # Adding 1.5 * 2^(digits - 1) to a number rounds it to a whole one, whose low bits are those of the sum.
         self.rounder = 1.5 * 2.0**52 if double else 1.5 * 2.0**23
-        # pi/2 in three parts, each the rest of the ones before rounded to the type: Cody and Waite's reduction. With
-        # fused products the first difference is exact, so the reduced angle is right to its last digits up to the
-        # limit.
+        # pi/2 as a sum of three numbers, each rounded to the type: the range reduction of Cody and Waite. With fused
+        # products the first difference is exact, so the reduced angle is accurate to its last digits up to the largest
+        # angle.
         self.half_pi = (
             (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
             if double
@@ -59,19 +59,19 @@ class Scalar:
         )
 
     def literal(self, number: float) -> str:
-        """Return a number as LLVM writes it: the bits of the double nearest to the type's value."""
+        """Return a number as an LLVM literal: the bits of a double that the type represents exactly."""
         if self.dtype == "float32":
             number = struct.unpack("f", struct.pack("f", _to_float32(number)))[0]
         return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
 
 
 def _to_float32(number: float) -> float:
-    """Return a number that packs as float32: too large ones are infinite, as a conversion would make them."""
+    """Return a number that can be packed as float32: too large numbers become infinite."""
     return float("inf") * (1 if number > 0 else -1) if abs(number) > 3.4028235677973366e38 else number
 
 
 class Emitter:
-    """Writes instructions of one function; values are vectors of W numbers of one type."""
+    """Writes the instructions of one function; values are vectors of W numbers of one type."""
 
     def __init__(self, scalar: Scalar, width: int):
         self.scalar, self.width = scalar, width
@@ -81,23 +81,23 @@ class Emitter:
         self.suffix = f"v{width}f{8 * scalar.size}"
         self.lines: list[str] = []
         self.block = "entry"
-        self.masks: dict[str, str] = {}  # comparisons as bits, beside their value 0 or 1
-        self.called: set[tuple[str, int]] = set()  # functions of the C library, with their numbers of arguments
+        self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
+        self.called: set[tuple[str, int]] = set()  # C library functions, with the number of their arguments
         self._next = 0
 
     def put(self, instruction: str) -> str:
-        """Write ``name = instruction`` and return the name: a number, in order, which LLVM reads faster than words."""
+        """Write ``name = instruction`` and return the name: a number, which LLVM reads faster than a word."""
         name = f"%{self._next}"
         self._next += 1
         self.lines.append(f"  {name} = {instruction}")
         return name
 
     def constant(self, number: float) -> str:
-        """Return a vector of one number."""
+        """Return a vector with the same number in all lanes."""
         return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
 
     def integer(self, number: int) -> str:
-        """Return a vector of one whole number."""
+        """Return a vector with the same integer in all lanes."""
         return f"splat ({self.scalar.integer} {number})"
 
     def call(self, intrinsic: str, *arguments: str) -> str:
@@ -106,15 +106,15 @@ class Emitter:
         return self.put(f"call {self.vector} @llvm.{intrinsic}.{self.suffix}({typed})")
 
     def arithmetic(self, operation: str, *arguments: str) -> str:
-        """Add, subtract, multiply or divide; products and sums may be fused."""
+        """Add, subtract, multiply or divide; LLVM may fuse products and sums."""
         return self.put(f"{operation} contract {self.vector} {', '.join(arguments)}")
 
     def exact(self, operation: str, a: str, b: str) -> str:
-        """Do arithmetic that must not be fused with its neighbours."""
+        """Add, subtract, multiply or divide without fusion."""
         return self.put(f"{operation} {self.vector} {a}, {b}")
 
     def compare(self, condition: str, a: str, b: str) -> str:
-        """Compare, as bits."""
+        """Return a comparison as bits."""
         return self.put(f"fcmp {condition} {self.vector} {a}, {b}")
 
     def select(self, mask: str, a: str, b: str) -> str:
@@ -122,7 +122,7 @@ class Emitter:
         return self.put(f"select {self.bits} {mask}, {self.vector} {a}, {self.vector} {b}")
 
     def mask(self, value: str) -> str:
-        """Return which lanes are true, that is, not 0."""
+        """Return as bits which lanes are not 0."""
         if value not in self.masks:
             self.masks[value] = self.compare("une", value, "zeroinitializer")
         return self.masks[value]
@@ -134,14 +134,14 @@ class Emitter:
         return value
 
     def polynomial(self, x: str, terms: tuple[float, ...]) -> str:
-        """Return the polynomial with these terms, highest first (Horner)."""
+        """Return a polynomial of x with the coefficients ``terms``, highest power first (Horner's scheme)."""
         value = self.constant(terms[0])
         for term in terms[1:]:
             value = self.call("fma", value, x, self.constant(term))
         return value
 
     def sin_cos(self, x: str) -> tuple[str, str]:
-        """Return sin and cos: reduction to an eighth of a turn, two polynomials, and the C library where x is huge."""
+        """Return sin and cos: range reduction to |r| < pi/4, two polynomials, and the C library for huge angles."""
         s = self.scalar
         turned = self.call("fma", x, self.constant(0.6366197723675814), self.constant(s.rounder))
         quarter = self.put(f"bitcast {self.vector} {turned} to {self.integers}")
@@ -161,7 +161,7 @@ class Emitter:
         return self._unless_huge(x, sin, cos)
 
     def _signed(self, value: str, quarter: str) -> str:
-        """Change the sign in the third and fourth quarter of a turn."""
+        """Return a value with its sign changed in the third and fourth quadrant."""
         second = self.put(f"and {self.integers} {quarter}, {self.integer(2)}")
         sign = self.put(f"shl {self.integers} {second}, {self.integer(8 * self.scalar.size - 2)}")
         bits = self.put(f"bitcast {self.vector} {value} to {self.integers}")
@@ -174,7 +174,7 @@ class Emitter:
         label, before = self._next, self.block
         self.lines.append(f"  br i1 {any_huge}, label %slow.{label}, label %done.{label}, !prof !0")
         self.lines.append(f"slow.{label}:")
-        # Only the huge lanes change: what a state gives must not depend on its neighbours.
+        # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
         slow_sin = self.select(huge, self.library("sin", x), sin)
         slow_cos = self.select(huge, self.library("cos", x), cos)
         self.lines.append(f"  br label %done.{label}")
@@ -219,13 +219,13 @@ def _not(e: Emitter, a: str) -> str:
 
 
 def _sign(e: Emitter, a: str) -> str:
-    # -1 or 1 with the sign of a, but zeros and NaN stay what they are.
+    # -1 or 1 with the sign of a; zeros and NaN are returned unchanged.
     signed = e.call("copysign", e.constant(1.0), a)
     return e.select(e.compare("one", a, "zeroinitializer"), signed, a)
 
 
 def _extreme(condition: str) -> Rule:
-    """Return the smaller or larger: the first of equal ones, and the other one if one is NaN."""
+    """Return the rule of fmin or fmax: the first of equal numbers; if one is NaN, the other."""
 
     def rule(e: Emitter, a: str, b: str) -> str:
         first = e.put(f"or {e.bits} {e.compare(condition, a, b)}, {e.compare('uno', b, b)}")
@@ -235,7 +235,7 @@ def _extreme(condition: str) -> Rule:
 
 
 def _erfinv(e: Emitter, x: str) -> str:
-    """Return CasADi's inverse of erf: a rational function of x or of its distance from -1 or 1, then Newton steps."""
+    """Return the inverse of erf as CasADi computes it: a rational approximation, then two Newton steps."""
     one, two = e.constant(1.0), e.constant(2.0)
 
     def rational(z: str, above: tuple[float, ...], below: tuple[float, ...]) -> str:
@@ -272,7 +272,7 @@ def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
 
-# sin and cos are not here: they come in pairs, and ``llvm_code`` asks the emitter for both at once.
+# sin and cos are not in the table: ``code.py`` asks the emitter for both of an angle at once.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,

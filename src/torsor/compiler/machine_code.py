@@ -1,4 +1,4 @@
-"""The machine code of a CasADi function: taken from the cache, or written, compiled and kept there."""
+"""The machine code of a CasADi function: read from the disk cache, or compiled and stored there."""
 
 import hashlib
 import math
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from torsor.compiler.direct_call import can_call_directly, make_callable
 from torsor.compiler.gufunc import make_gufunc
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import Program, read_program
-from torsor.compiler.pycall import can_call_directly, make_callable
 from torsor.compiler.stored import keep, recall
 from torsor.hashing import source_hash
 
@@ -25,14 +25,14 @@ Shape = tuple[int, ...]
 
 
 class MachineCode(NamedTuple):
-    """A gufunc, and a callable that is faster for single states and gives all else to the gufunc."""
+    """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc."""
 
     ufunc: np.ufunc
     direct: Callable[..., Any]
 
 
 def has_machine_code(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
-    """Whether there is something to compile: NumPy knows no axes of length 0 in the signature of a gufunc."""
+    """Return whether a function can be compiled: gufuncs have at least one output and no axes of length 0."""
     return bool(outputs) and all(math.prod(shape) for shape in (*inputs, *outputs))
 
 
@@ -66,7 +66,7 @@ def make_code(
 
 
 def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str) -> MachineCode:
-    """Return object code as callables. Whichever of them lives longest keeps the code."""
+    """Return object code as callables, each of which keeps the code in memory."""
     engine = native.link(objects)
     signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
     kept: list[Any] = [engine]
@@ -80,12 +80,12 @@ def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: lis
 
 
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
-    """Whether there is a direct call: for one result, which is an array, since NumPy makes numbers of the others."""
+    """Return whether a function has a direct call: only with one output that is an array, not a number."""
     return bool(inputs) and len(outputs) == 1 and len(outputs[0]) > 0
 
 
 def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:
-    """Return the name under which code is kept: a hash of all that it depends on."""
+    """Return the key under which code is stored: a hash of everything that it depends on."""
     digest = hashlib.sha256(compiler_fingerprint())
     digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())
     codes = [operation.code for operation in program.operations]
@@ -101,7 +101,7 @@ def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str
 
 @memo
 def compiler_fingerprint() -> bytes:
-    """Return what all code depends on: the source of this package, the machine, and the versions of what it uses."""
+    """Return a hash of what all code depends on: the source of this package, the machine, versions of packages."""
     source = source_hash("compiler").encode()
     versions = f"{native.target_description()}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

@@ -1,4 +1,4 @@
-"""The function of ``llvm_call`` as a Python object."""
+"""The function ``call`` of ``llvm/call.py`` as a Python callable."""
 
 import ctypes
 import sys
@@ -26,7 +26,7 @@ class _MethodDef(ctypes.Structure):
 
 @cache
 def can_call_directly() -> bool:
-    """Whether arrays lie in memory as ``llvm_call`` expects them, tried on one: other Pythons may differ."""
+    """Return whether arrays lie in memory as ``llvm/call.py`` expects, tested on one: other Pythons may differ."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     probe, head = np.zeros((2, 3)), object.__basicsize__
@@ -46,9 +46,10 @@ def can_call_directly() -> bool:
 
 
 def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: int) -> tuple[Any, Any]:
-    """Return a Python callable whose code is at an address, and what must live as long as the gufunc behind it.
+    """Return a Python callable whose code is at the address ``function``, and an object that must live as long.
 
-    ``table`` is where the code expects its ``ADDRESSES``. The callable keeps the gufunc, which takes what it cannot do.
+    ``table`` is the address where the code expects its ``ADDRESSES``. The callable holds a reference to the gufunc, to
+    which it passes the calls that it cannot do itself.
     """
     vectorcall = ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value
     addresses = [id(np.ndarray), id(np.dtype(dtype)), numpy_api("_ARRAY_API")[_PYARRAY_NEW], vectorcall]
