@@ -372,6 +372,24 @@ def test_no_warning_and_no_error_comes_of_a_single_state():
                 assert np.array([2.5]).astype(int)[0] == 2
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_direct_callable_of_several_results_gives_the_tuple_of_the_gufunc(dtype):
+    x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 2)
+    made = ca.Function("several", [x, y], [ca.sin(x), x @ y.T, y * x[0]])
+    kernel = compile(made, dtype)
+    one, two = np.array([0.1, 0.2, 0.3], dtype), np.array([2.0, -1.0], dtype)
+    wanted = kernel.ufunc(one, two)
+    for given in [(one, two), (one.tolist(), two), (one[::-1][::-1], two), (np.tile(one, (4, 1)), two)]:
+        found = kernel.direct(*given)
+        assert isinstance(found, tuple) and len(found) == 3
+        for mine, other in zip(found, wanted, strict=True):
+            assert mine.dtype == dtype and (mine == other).all() and mine.flags.writeable
+    found = kernel.direct(one, two)
+    assert [sys.getrefcount(each) for each in found] == 3 * [3]  # the tuple, the loop and the argument hold it
+    with pytest.raises(ValueError, match="mismatch|has shape"):
+        kernel.direct(one, one)
+
+
 def test_the_direct_callable_lives_longer_than_its_kernel():
     found = run_python("""
 x = ca.SX.sym("x", 3)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torsor.compiler.gufunc import numpy_api
+from torsor.compiler.llvm.call import ADDRESSES
 
 __all__ = ["can_call_directly", "make_callable"]
 
@@ -51,8 +52,9 @@ def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: 
     ``table`` is the address where the code expects its ``ADDRESSES``. The callable holds a reference to the gufunc, to
     which it passes the calls that it cannot do itself.
     """
-    vectorcall = ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value
-    addresses = [id(np.ndarray), id(np.dtype(dtype)), numpy_api("_ARRAY_API")[_PYARRAY_NEW], vectorcall]
+    python = [getattr(ctypes.pythonapi, name) for name in ADDRESSES[3:]]
+    addresses = [id(np.ndarray), id(np.dtype(dtype)), numpy_api("_ARRAY_API")[_PYARRAY_NEW]]
+    addresses += [ctypes.cast(each, ctypes.c_void_p).value for each in python]
     (ctypes.c_void_p * len(addresses)).from_address(table)[:] = addresses
     method = _MethodDef(name.encode(), function, _METH_FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx

@@ -59,7 +59,7 @@ def make_code(
     axes = tuple(len(shape) for shape in (*inputs, *outputs))
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
-        call = write_call(inputs, outputs[0], scalar, np.dtype(dtype).num, object.__basicsize__)
+        call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
     objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
     keep(key, function, objects, whole=not quick)
     return objects
@@ -80,8 +80,8 @@ def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: lis
 
 
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
-    """Return whether a function has a direct call: only with one output that is an array, not a number."""
-    return bool(inputs) and len(outputs) == 1 and len(outputs[0]) > 0
+    """Whether there is a direct call: where all results are arrays, since NumPy makes numbers of others."""
+    return bool(inputs) and all(outputs)
 
 
 def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:

@@ -10,57 +10,90 @@ from torsor.compiler.llvm.rules import Scalar
 __all__ = ["ADDRESSES", "write_call"]
 
 # The addresses in the running process that the code needs, in this order; ``direct_call`` fills in the table.
-ADDRESSES = ("type of arrays", "description of the type", "PyArray_New", "PyObject_Vectorcall")
+ADDRESSES = (
+    "type of arrays",
+    "description of the type",
+    "PyArray_New",
+    "PyObject_Vectorcall",
+    "PyTuple_New",
+    "PyTuple_SetItem",
+    "Py_DecRef",
+)
 
 # NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED.
 _FLAGS = 0x101
 
 
 def write_call(
-    inputs: list[tuple[int, ...]], output: tuple[int, ...], scalar: Scalar, type_number: int, head: int
+    inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]], scalar: Scalar, type_number: int, head: int
 ) -> str:
-    """Return the function ``call`` for the module of ``run``; ``head`` is the size of a Python object's header."""
-    count = len(inputs)
-    shapes = [*inputs, output]
+    """Return the function ``call`` for the module of ``run``; ``head`` is the size of a Python object's header.
+
+    It returns an array, or a tuple of arrays where there are several outputs.
+    """
+    count, several = len(inputs), len(outputs) > 1
+    shapes = [*inputs, *outputs]
     distances = [scalar.size * _entries(shape) for shape in shapes]  # of states; never 0, as there is one
     distances += [step for shape in shapes for step in _steps(shape, scalar.size)]
-    output_shape = _table([*output, 1])
-    defaults = "ptr null, ptr null, i32 0, i32 0, ptr null"  # strides, data, item size, flags, base object
+    output_shapes = "".join(
+        f"@output.shape.{k} = internal constant {_table([*shape, 1])}\n" for k, shape in enumerate(outputs)
+    )
     checks = "".join(_check(k, shape, head, k + 1 == count) for k, shape in enumerate(inputs))
+    new = "".join(_new(k, shape, count, type_number, head, several) for k, shape in enumerate(outputs))
+    make = (
+        f"""{_address("tuple.new", 4)}  %tuple = call ptr %tuple.new(i64 {len(outputs)})
+  %no.tuple = icmp eq ptr %tuple, null
+  br i1 %no.tuple, label %failed, label %new.0
+"""
+        if several
+        else "  br label %new.0\n"
+    )
+    free = f"{_address('free', 6)}  call void %free(ptr %tuple)\n" if several else ""
     return f"""
 @addresses = global [{len(ADDRESSES)} x ptr] zeroinitializer
 @one.state = internal constant {_table([1])}
 @distances = internal constant {_table(distances)}
-@output.shape = internal constant {output_shape}
-define ptr @call(ptr %self, ptr %args, i64 %nargs) {{
+{output_shapes}define ptr @call(ptr %self, ptr %args, i64 %nargs) {{
 entry:
-  %arrays = alloca ptr, i64 {count + 1}
-  %array.type = load ptr, ptr @addresses
-  %p.number.type = getelementptr ptr, ptr @addresses, i64 1
-  %number.type = load ptr, ptr %p.number.type
-  %complete = icmp eq i64 %nargs, {count}
+  %arrays = alloca ptr, i64 {len(shapes)}
+{_address("array.type", 0)}{_address("number.type", 1)}  %complete = icmp eq i64 %nargs, {count}
   br i1 %complete, label %check.0, label %other
 {checks}make:
-  %p.new = getelementptr ptr, ptr @addresses, i64 2
-  %new = load ptr, ptr %p.new
-  %out = call ptr %new(ptr %array.type, i32 {len(output)}, ptr @output.shape, i32 {type_number}, {defaults})
-  %failed = icmp eq ptr %out, null
-  br i1 %failed, label %end, label %work
-work:
-  %p.data = getelementptr i8, ptr %out, i64 {head}
-  %data = load ptr, ptr %p.data
-  %slot = getelementptr ptr, ptr %arrays, i64 {count}
-  store ptr %data, ptr %slot
+{_address("new", 2)}{make}{new}new.{len(outputs)}:
   call void @run(ptr %arrays, ptr @one.state, ptr @distances)
-  br label %end
-end:
-  ret ptr %out
+  ret ptr {"%tuple" if several else "%out.0"}
+incomplete:
+{free}  br label %failed
+failed:
+  ret ptr null
 other:
-  %p.vectorcall = getelementptr ptr, ptr @addresses, i64 3
-  %vectorcall = load ptr, ptr %p.vectorcall
-  %result = call ptr %vectorcall(ptr %self, ptr %args, i64 %nargs, ptr null)
+{_address("vectorcall", 3)}  %result = call ptr %vectorcall(ptr %self, ptr %args, i64 %nargs, ptr null)
   ret ptr %result
 }}
+"""
+
+
+def _address(name: str, k: int) -> str:
+    """Return code that loads address k of the table."""
+    return f"""  %p.{name} = getelementptr ptr, ptr @addresses, i64 {k}
+  %{name} = load ptr, ptr %p.{name}
+"""
+
+
+def _new(k: int, shape: tuple[int, ...], inputs: int, type_number: int, head: int, several: bool) -> str:
+    """Return code that allocates output k, notes where its numbers go, and puts it into the tuple, if there is one."""
+    defaults = "ptr null, ptr null, i32 0, i32 0, ptr null"  # strides, data, item size, flags, base object
+    keep = f"{_address(f'put.{k}', 5)}  %kept.{k} = call i32 %put.{k}(ptr %tuple, i64 {k}, ptr %out.{k})\n"
+    return f"""new.{k}:
+  %out.{k} = call ptr %new(ptr %array.type, i32 {len(shape)}, ptr @output.shape.{k}, i32 {type_number}, {defaults})
+  %no.out.{k} = icmp eq ptr %out.{k}, null
+  br i1 %no.out.{k}, label %incomplete, label %made.{k}
+made.{k}:
+  %p.data.out.{k} = getelementptr i8, ptr %out.{k}, i64 {head}
+  %data.out.{k} = load ptr, ptr %p.data.out.{k}
+  %slot.out.{k} = getelementptr ptr, ptr %arrays, i64 {inputs + k}
+  store ptr %data.out.{k}, ptr %slot.out.{k}
+{keep if several else ""}  br label %new.{k + 1}
 """
 
 
