@@ -119,11 +119,10 @@ class Robot(Mechanism):
     # Target, files and functions
 
     def to(self, dtype: Any = None, device: str | None = None, threads: int | None = None) -> Self:
-        """Return the same robot whose methods compute elsewhere; what is not given stays.
+        """Return the same robot computing on another target; arguments that are not given stay as they are.
 
-        ``dtype`` is float64 or float32, ``threads`` the number of threads that large batches are shared among,
-        ``device`` is cpu (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state
-        takes far longer).
+        ``dtype`` is float64 or float32, ``threads`` the number of threads for large batches, ``device`` is cpu
+        (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
 
         Example:
             >>> import torsor
@@ -135,8 +134,8 @@ class Robot(Mechanism):
     def save(self, path: str | Path) -> None:
         """Write the robot as TOML (.toml), which ``torsor.load`` reads back equal, or as URDF (.urdf) or MJCF (.xml).
 
-        As URDF and MJCF it has the same dynamics, as far as the format can say it: a ``ModelWarning`` names what is
-        not written, and a ``ModelError`` what cannot be. See ``formats.write_urdf`` and ``formats.write_mjcf``.
+        URDF and MJCF files have the same dynamics as far as the format allows: a ``ModelWarning`` names what is left
+        out, a ``ModelError`` what the format cannot express. See ``formats.write_urdf`` and ``formats.write_mjcf``.
 
         Example:
             >>> import tempfile, torsor
@@ -161,9 +160,9 @@ class Robot(Mechanism):
     ) -> list[Path]:
         """Write algorithms as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
-        ``names`` are those of the methods; one of a link or frame is written as "jacobian:hand". ``name`` is that of
-        the files and of the library, ``prefix`` what the names of the C functions begin with: several robots in one
-        program need both. The code does not allocate, has no state and calls libm only: it is meant for controllers.
+        ``names`` are names of methods; a method of one link or frame is written as "jacobian:hand". ``name`` is the
+        name of the files and of the library, ``prefix`` goes before the names of the C functions: several robots in one
+        program need both. The code allocates nothing, has no state and calls libm only: it is meant for controllers.
 
         Example:
             >>> import tempfile, torsor
@@ -183,8 +182,8 @@ class Robot(Mechanism):
     ) -> ca.Function:
         """Return the CasADi function behind a method.
 
-        ``place`` is the link or frame of those that have one. ``external`` adds the wrenches of the environment as an
-        input; for derivatives, "link", "world" or "point" says what they keep. ``forced`` names the coordinates driven
+        ``place`` is the link or frame of methods that take one. ``external`` adds the external wrenches as an input;
+        for derivatives, "link", "world" or "point" says in what they are fixed. ``forced`` names the coordinates driven
         by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``.
 
         Example:
@@ -232,7 +231,7 @@ class Robot(Mechanism):
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
 
         a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by articulated bodies
-        (Khalil 2010, section 3.3.2). A joint that moves no inertia at all makes it infinite.
+        (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia.
 
         Example:
             >>> import torsor
@@ -255,9 +254,10 @@ class Robot(Mechanism):
         """Return (a, tau), each (..., nv) and complete, where some coordinates are driven by force, others by motion.
 
         ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
-        acceleration is wanted; of all others the acceleration is given in ``a`` and the force wanted. What is given for
-        the wanted ones is ignored. None forced is inverse dynamics, all forced is direct dynamics, and the base of a
-        floating robot forced is the moving-base inverse model of Khalil 2010 (eqs. 89-100).
+        acceleration is computed; of all others the acceleration is given in ``a`` and the force is computed. Entries of
+        ``a`` and ``tau`` that are computed are ignored as inputs. With none forced it is inverse dynamics, with all
+        forced forward dynamics, with the base of a floating robot forced the moving-base inverse model of Khalil 2010
+        (eqs. 89-100).
 
         Example:
             >>> import torsor
@@ -272,10 +272,10 @@ class Robot(Mechanism):
         return found
 
     def joint_wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
-        """Return the reactions (..., L, 6): what each parent exerts on its link through the joint.
+        """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
         (moment, force) at the link's origin in the link's axes, in N m and N (Barman 2020, Khalil 2010). The component
-        along a joint's axis is what its drive, friction and rotor take together; the rest is carried by the bearings.
+        along a joint's axis is the sum for drive, friction and rotor; the rest is carried by the bearings.
 
         Example:
             >>> import torsor
@@ -296,7 +296,7 @@ class Robot(Mechanism):
         return self.kernels.call("mass_matrix", q)
 
     def bias_force(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return the forces (..., nv) that remain without acceleration: C(q, v) v + g(q) + friction(v).
+        """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
 
         Example:
             >>> import torsor
@@ -306,7 +306,7 @@ class Robot(Mechanism):
         return self.kernels.call("bias_force", q, v)
 
     def gravity_force(self, q: ArrayLike) -> Array:
-        """Return the forces (..., nv) that hold the robot still against gravity: g(q).
+        """Return the gravity forces (..., nv), those that hold the robot at rest: g(q).
 
         Example:
             >>> import torsor
@@ -316,7 +316,7 @@ class Robot(Mechanism):
         return self.kernels.call("gravity_force", q)
 
     def friction_force(self, v: ArrayLike) -> Array:
-        """Return the forces (..., nv) that friction takes: Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v.
+        """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v.
 
         Example:
             >>> import torsor
@@ -326,7 +326,7 @@ class Robot(Mechanism):
         return self.kernels.call("friction_force", v)
 
     def spring_force(self, q: ArrayLike) -> Array:
-        """Return what the springs ask of each coordinate (..., nv): K(x) x of those on joints and behind motors.
+        """Return the spring forces (..., nv) of each coordinate: K(x) x of springs on joints and behind motors.
 
         Example:
             >>> import torsor
@@ -337,7 +337,7 @@ class Robot(Mechanism):
         return self.kernels.call("spring_force", q)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return C(q, v) (..., nv, nv): C v are the velocity forces and the rate of M minus 2 C is skew-symmetric.
+        """Return C(q, v) (..., nv, nv): C v are the velocity-dependent forces, and dM/dt - 2 C is skew-symmetric.
 
         Example:
             >>> import torsor
@@ -371,7 +371,7 @@ class Robot(Mechanism):
     def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return (..., L, 6) of the moving links: (rate of omega, acceleration of the origin) in the link's axes.
 
-        The second part is the acceleration of the point, as an accelerometer would have it in the absence of gravity.
+        The second part is the classical acceleration of the origin, without gravity.
 
         Example:
             >>> import torsor
@@ -426,8 +426,8 @@ class Robot(Mechanism):
     def jerk(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, place: str | int) -> Array:
         """Return (..., 6) of a link or named frame: (second rate of omega, jerk of its origin) in its own axes.
 
-        ``j`` (..., nv) is the rate of a. They are the rates of what ``acceleration`` gives, as vectors seen from the
-        base; Guarino Lo Bianco 2009, eqs. 5 and 8, for every joint.
+        ``j`` (..., nv) is the rate of a. They are the rates of the vectors of ``acceleration``, seen from the base
+        (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint.
 
         Example:
             >>> import torsor
@@ -536,11 +536,11 @@ class Robot(Mechanism):
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
 
         dq is along ``integrate``: moving q to integrate(q, d) changes tau by dq d. da is the mass matrix. External
-        wrenches, given in their links' axes at their origins, stay as they are in the link (``fixed_in="link"``) or in
-        the world (``fixed_in="world"``) while q changes. There a force acts on the link's origin or, with ``points``
-        (..., L, 3) in the links' axes, on that point of the link, as a weight does, and only the rest of the moment is
-        a couple. By analytical recursion in O(n x depth), for every joint, with rotors, springs and friction (of
-        Coulomb's own law the jump at rest is left out); Barman 2020, chapter III; Singh, Russell and Wensing 2022.
+        wrenches, given in their links' axes at their origins, are fixed in the link (``fixed_in="link"``) or in the
+        world (``fixed_in="world"``) while q changes. In the world, a force acts at the link's origin or, with
+        ``points`` (..., L, 3) in the links' axes, at that point of the link, as a weight does; the rest of the moment
+        is a couple. By analytical recursion in O(n x depth), for every joint, with rotors, springs and friction (the
+        jump of Coulomb friction at rest is left out); Barman 2020, chapter III; Singh, Russell and Wensing 2022.
 
         Example:
             >>> import torsor
@@ -610,11 +610,11 @@ class Robot(Mechanism):
         fixed_in: str = "link",
         points: ArrayLike | None = None,
     ) -> tuple[Array, Array, Array]:
-        """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of what ``hybrid_dynamics`` finds.
+        """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of the results of ``hybrid_dynamics``.
 
-        Row k is what is wanted of coordinate k: its acceleration if it is ``forced``, its force if not. Columns of
-        dgiven are what is given: forces of those that are forced, accelerations of the others. None forced is
-        ``inverse_dynamics_derivatives``, all forced is ``forward_dynamics_derivatives``.
+        Row k is the computed quantity of coordinate k: its acceleration if it is ``forced``, else its force. Columns of
+        dgiven are the given quantities: forces of forced coordinates, accelerations of the others. With none forced it
+        is ``inverse_dynamics_derivatives``, with all forced ``forward_dynamics_derivatives``.
 
         Example:
             >>> import torsor
@@ -635,8 +635,7 @@ class Robot(Mechanism):
         ``weight`` (..., nv) are the multipliers of the forces, as in the Hessian of a Lagrangian or in differential
         dynamic programming. It is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u = 0, and so
         symmetric for every joint; external wrenches stay fixed in their links. The blocks (v, a) and (a, a) are zero,
-        (a, q) is the derivative of M(q) weight. By analytical recursion in O(n x depth): what each joint's derivatives
-        feel of the motion before it climbs to the root.
+        (a, q) is the derivative of M(q) weight. By analytical recursion in O(n x depth).
 
         Example:
             >>> import torsor
@@ -708,10 +707,10 @@ class Robot(Mechanism):
     ) -> tuple[Results, Results]:
         """Return (value, derivative along the tangents) of the method ``name`` at its inputs.
 
-        ``tangents`` are small changes of the inputs, None for one that stays. That of q is (..., nv), along
-        ``integrate``, or (..., nq) with ``components=True``. Methods with several results give tuples. External
+        ``tangents`` are the directions of the inputs, None for zero. That of q is (..., nv), along ``integrate``, or
+        (..., nq) with ``components=True``. Methods with several results give tuples. External
         wrenches are the last inputs where ``external=True`` is given; ``place``, ``forced`` and ``order`` are those of
-        ``function``. Forward differentiation: about three times the operations of the method itself.
+        ``function``. Forward mode: about three times the operations of the method itself.
 
         Example:
             >>> import torsor
@@ -735,7 +734,7 @@ class Robot(Mechanism):
 
         ``cotangents`` has the shape of the result, or is a tuple of such for several results. The gradient by q is
         (..., nv), along ``integrate``, or (..., nq) with ``components=True``. Options as in ``jvp``, whose adjoint this
-        is. Reverse differentiation: about four times the operations of the method itself.
+        is. Reverse mode: about four times the operations of the method itself.
 
         Example:
             >>> import torsor
@@ -749,8 +748,8 @@ class Robot(Mechanism):
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
         """Return the result of the method ``name``, a matrix or several, without its structural zeros.
 
-        Forces do not depend on what happens on other branches of the tree: large robots have many such zeros, and
-        solvers take values with a pattern. Options as in ``jvp``.
+        Forces do not depend on the motion of other branches of the tree, so large robots have many structural zeros;
+        solvers take values with a sparsity pattern. Options as in ``jvp``.
 
         Example:
             >>> import torsor
@@ -771,7 +770,7 @@ class Robot(Mechanism):
         placement's own rotation), ".point" (3, where the axis passes, in the child's axes), ".rotor_inertia",
         ".coulomb", ".viscous", ".stiffness"; and "gravity" (3). LINK and JOINT are names or indices; ".x" or ".xy"
         behind a path means one component. A link is one with all that fixed joints weld to it. A mapping gives the
-        numbers names of their own, and {path: share} in place of a path is one number that moves several, as a
+        numbers names of their own, and {path: coefficient} in place of a path is one number that changes several, as a
         Denavit-Hartenberg length does: 0 for the robot as it is.
 
         Example:
@@ -807,7 +806,7 @@ class Robot(Mechanism):
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return Y(q, v, a) (..., nv, p) with inverse_dynamics(q, v, a) = Y @ parameters().
 
-        What springs and motors take comes on top: they are not among the parameters.
+        Forces of springs and motors are not included: they are not among the parameters.
 
         Example:
             >>> import torsor
@@ -821,8 +820,8 @@ class Robot(Mechanism):
     def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return h(q, v) (..., p), in J: kinetic energy and energy in gravity = h @ parameters().
 
-        Columns of friction are zero; the energy of springs and of motors' spin comes on top, since they are not among
-        the parameters. Zero of the potential as in ``potential_energy``. Gautier and Khalil 1988.
+        Columns of friction are zero; the energy of springs and rotor spin is not included. Zero of the potential as in
+        ``potential_energy``. Gautier and Khalil 1988.
 
         Example:
             >>> import torsor
@@ -836,7 +835,7 @@ class Robot(Mechanism):
     def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ parameters().
 
-        It is the rate of ``energy_regressor`` along the motion, and what friction takes. Springs and motors as in
+        It is the rate of ``energy_regressor`` along the motion plus the power of friction. Springs and motors as in
         ``regressor``.
 
         Example:
@@ -864,12 +863,12 @@ class Robot(Mechanism):
         return with_parameters(self, parameters)
 
     def base_parameters(self, seed: int = 0, among: Sequence[str] = ("*",)) -> BaseParameters:
-        """Return the smallest set of parameters that gives all forces: what identification can find, and no more.
+        """Return the base parameters: the smallest set that determines all forces, which identification can find.
 
-        Parameters that no motion tells apart are regrouped with those of the links before by Khalil's rules (document
-        003, section 3), and checked by numbers: a QR decomposition of the regressor over many random motions finds
-        which columns depend on others, by rule or not. ``among`` names the parameters that are unknown, with * for any
-        letters; the others are known and are not regrouped.
+        Parameters that no motion tells apart are regrouped with those of the parent links by Khalil's rules (Khalil
+        2010, section 3), and checked numerically: a QR decomposition of the regressor over many random motions finds
+        the dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
+        are not regrouped.
 
         Example:
             >>> import torsor
@@ -882,9 +881,9 @@ class Robot(Mechanism):
     # Closed loops: closure and assembly
 
     def closure_error(self, q: ArrayLike) -> Array:
-        """Return what the loops are open by (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
+        """Return the errors of closure (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
 
-        One entry for each equation: a hinge has five, of which others may say nothing new.
+        One entry for each closure equation: a hinge has five, some of which may be redundant.
 
         Example:
             >>> import torsor
@@ -908,10 +907,10 @@ class Robot(Mechanism):
     def assemble(self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise") -> Array:
         """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
 
-        Of several ways to put the mechanism together it is the one near ``guess`` (..., nq), by default one that was
-        found by itself. From there the active coordinates are led to where they are wanted, in strides, each closed by
-        damped Newton, all of a batch at once. What cannot be reached is an ``AssemblyError`` with the closest
-        coordinates that can, and with the least that the loops stay open by; or, with ``missing="nan"``, NaN.
+        Of several assembly modes it is the one near ``guess`` (..., nq), by default one that is found automatically.
+        From there the active coordinates are moved to their goal in steps, each closed by damped Newton iterations, for
+        the whole batch at once. Coordinates that cannot be reached raise an ``AssemblyError`` with the closest ones
+        that can, and with the least error of closure; or give NaN, with ``missing="nan"``.
 
         Example:
             >>> import torsor
@@ -922,9 +921,9 @@ class Robot(Mechanism):
         return assemble(self.closure, q_active, guess, missing)
 
     def closed_positions(self, q: ArrayLike) -> Array:
-        """Return the positions (..., nq) with closed loops that are near ``q`` (..., nq), by the least steps of all.
+        """Return positions (..., nq) with closed loops near ``q`` (..., nq), by minimum-norm steps of all coordinates.
 
-        No coordinate need be active, and none stays as it is: see ``assemble`` for that.
+        No coordinate need be active, and none is held: see ``assemble`` for that.
 
         Example:
             >>> import torsor
@@ -935,13 +934,13 @@ class Robot(Mechanism):
         return closed_positions(self.closure, q)
 
     def mobility(self, q: ArrayLike | None = None, output: str | int | None = None, point: bool = False) -> Mobility:
-        """Return what can move at the positions q (nq,), which close the loops; by default, in general.
+        """Return the mobility at positions q (nq,) that close the loops; by default at a regular configuration.
 
-        Degrees of freedom, redundant equations of closure, motions that are left when the active coordinates are held,
-        and directions of these that are blocked; see ``Mobility``. With the name of an ``output``, a link or frame,
-        also singularities of the first kind (drives move and the output does not) and of the second (it moves while
-        they are held), with their directions; those of the output are of its velocity (omega, v) in its own axes, or,
-        with ``point``, of its origin's alone.
+        Degrees of freedom, redundant closure equations, motions that are left when the active coordinates are held, and
+        directions of the active coordinates that are blocked; see ``Mobility``. With the name of an ``output``, a link
+        or frame, also singularities of the first kind (the drives move and the output does not) and of the second (the
+        output moves while the drives are held), with their directions: velocities (omega, v) of the output in its own
+        axes or, with ``point``, those of its origin.
 
         Example:
             >>> import torsor
@@ -954,10 +953,10 @@ class Robot(Mechanism):
     def active_sets(
         self, q: ArrayLike | None = None, candidates: Sequence[str] | None = None, most: int = 20
     ) -> list[tuple[tuple[str, ...], float]]:
-        """Return which coordinates can drive the mechanism at the positions q (nq,), as few as do, the best first.
+        """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), the best first.
 
-        Each with its ``control``: 1 where it sees all motions fully, 0 (and left out) where it is singular.
-        ``candidates`` are coordinates that a drive may have, by default all.
+        Each has its ``control``: 1 where the set controls all motions fully; singular sets (0) are left out.
+        ``candidates`` are the coordinates that may have a drive, by default all.
 
         Example:
             >>> import torsor
@@ -1006,10 +1005,10 @@ class Robot(Mechanism):
 
         ``q`` (..., nq) are all positions (see ``assemble``), ``v_active`` and ``a_active`` (..., N) the rates of the
         active ones. Passive joints have no drive, only their springs and friction. Where more coordinates are active
-        than move the mechanism, the motion is that of as many as do, and the forces have the least sum of tau^2 /
-        ``share`` (..., N), or the least tau^T share^-1 tau of matrices (..., N, N), symmetric and positive. What nobody
-        drives but moves on its own, such as a floating base or the link of an elastic joint, is active too: its force
-        is what it would take to move it so. Khalil 2010, eqs. 55-57.
+        than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or
+        tau^T share^-1 tau of symmetric positive definite matrices (..., N, N). Coordinates that move without a drive,
+        such as a floating base or the link of an elastic joint, must be active too: their force is the one that the
+        motion would require. Khalil 2010, eqs. 55-57.
 
         Example:
             >>> import torsor
@@ -1035,8 +1034,8 @@ class Robot(Mechanism):
 
         Arguments as in ``constrained_inverse_dynamics``, whose inverse it is; a floating base that is active has the
         force zero. ``method`` is "projection" on the motions of the closed mechanism (Khalil 2010, eq. 58), or
-        "multipliers", the same by other equations: those of all coordinates, with the forces of the loops (see
-        ``closed_forward_dynamics``, which also holds where the active coordinates lose hold of the mechanism).
+        "multipliers", the same result by the equations of all coordinates with Lagrange multipliers (see
+        ``closed_forward_dynamics``, which also holds where the active coordinates are singular).
 
         Example:
             >>> import torsor
@@ -1065,10 +1064,10 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         share: ArrayLike | None = None,
     ) -> Array:
-        """Return what the loops pass on (..., c): one number for each equation of closure, 0 for those that are spare.
+        """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
 
-        They are the multipliers lambda with tau_tree = tau_active + A^T lambda: for an equation that keeps origins
-        together the force (N) along that axis of frame a, for one that keeps axes together a moment (N m).
+        tau_tree = tau_active + A^T lambda: for an equation that keeps origins together lambda is the force (N) along
+        that axis of frame a, for one that keeps axes parallel a moment (N m).
 
         Example:
             >>> import torsor
@@ -1090,11 +1089,11 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         share: ArrayLike | None = None,
     ) -> Array:
-        """Return what the cut joints pass on (..., l, 6): the wrench (moment, force) that frame a exerts on frame b.
+        """Return the wrenches in the cut joints (..., l, 6): (moment, force) that frame a exerts on frame b.
 
-        At the origin of frame a in its axes, for each of the l loops that are cut joints; couplings, which are no
-        joints, have none. Spare equations (see ``mobility``) carry nothing: of a hinge in a plane, what keeps it there
-        is left to the others, and how much of it a real hinge takes no rigid body can tell.
+        At the origin of frame a in its axes, for each of the l loops that are cut joints; couplings have none.
+        Redundant equations (see ``mobility``) carry nothing: how redundant bearings share a load is not determined by
+        rigid-body mechanics.
 
         Example:
             >>> import torsor
@@ -1119,9 +1118,9 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the reactions (..., L, 6) in the joints of the tree while loops are closed.
 
-        What each parent exerts on its link, (moment, force) at the link's origin in the link's axes, as in
-        ``joint_wrenches``: those of the tree that also carries what the cut joints pass on (``loop_wrenches``, with
-        what is said there of spare equations). A coupling's force is in the component along the joint's axis.
+        The wrench that each parent exerts on its link, (moment, force) at the link's origin in the link's axes, as in
+        ``joint_wrenches``: that of the tree loaded by the wrenches in the cut joints (``loop_wrenches``; what is said
+        there of redundant equations holds here too). A coupling's force is in the component along the joint's axis.
 
         Example:
             >>> import torsor
@@ -1145,8 +1144,8 @@ class Robot(Mechanism):
 
         M a + C v + g + friction - J^T external = tau + A^T lambda, with A a = -A' v (Khalil 2010, section 2.2). The
         velocities (..., nv) satisfy A v = 0, see ``constrained_velocities``. No coordinate need be active, and dead
-        points of the active ones are no trouble: only where the equations of closure lose their rank there is no
-        answer. Without loops, it is ``forward_dynamics``.
+        points of the active ones do not matter: only where the closure equations lose rank is there no solution.
+        Without loops, it is ``forward_dynamics``.
 
         Example:
             >>> import torsor
@@ -1162,11 +1161,10 @@ class Robot(Mechanism):
     def closed_loop_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
     ) -> Array:
-        """Return what the loops pass on (..., c) under forces (..., nv) on all coordinates.
+        """Return the Lagrange multipliers (..., c) of the closure equations under forces (..., nv) on all coordinates.
 
-        The multipliers with M a + C v + g + friction - J^T external = tau + A^T lambda, as in ``loop_forces``: what the
-        equations of closure hold together with, 0 for those that are spare. Arguments as in
-        ``closed_forward_dynamics``.
+        M a + C v + g + friction - J^T external = tau + A^T lambda, as in ``loop_forces``; 0 for redundant equations.
+        Arguments as in ``closed_forward_dynamics``.
 
         Example:
             >>> import torsor
@@ -1197,10 +1195,9 @@ class Robot(Mechanism):
     def loop_loads(self, q: ArrayLike, forces: ArrayLike) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
 
-        ``forces`` (..., c) are those of the equations of closure, from ``loop_forces`` or ``closed_loop_forces``. As
-        external wrenches they make the cut tree move as the closed mechanism does, and ``joint_wrenches`` with them
-        are what its bearings carry. Where equations are spare, how bearings share a load is not decided by mechanics;
-        what is given then is one way. Couplings act within joints, and put no wrench on a link.
+        ``forces`` (..., c) are the multipliers of ``loop_forces`` or ``closed_loop_forces``. As external wrenches they
+        make the cut tree move as the closed mechanism does, and ``joint_wrenches`` with them are the loads of its
+        bearings. Where equations are redundant, the distribution is one of many. Couplings put no wrench on a link.
 
         Example:
             >>> import torsor
@@ -1417,9 +1414,9 @@ class Robot(Mechanism):
         return edit.with_payload(self, link, mass, com, inertia)
 
     def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
-        """Return the robot with a joint held at ``value``: (nq,) numbers, or one for a joint with one coordinate.
+        """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
 
-        Joints that follow it are held too. The links they moved are merged into their parents and stay as frames. A
+        Joints that follow it are fixed too. The links they moved are merged into their parents and stay as frames. A
         motor is held with its joint. An elastic joint whose motor is held ("elbow/motor") moves on against the spring.
 
         Example:
@@ -1476,9 +1473,7 @@ class Robot(Mechanism):
         return edit_drives.with_friction(self, joint, coulomb, viscous, smooth)
 
     def without_friction(self) -> Self:
-        """Return the robot with no friction anywhere, as libraries have it that leave friction out.
-
-        Springs keep their damping.
+        """Return the robot without friction; springs keep their damping.
 
         Example:
             >>> import torsor
@@ -1520,8 +1515,8 @@ class Robot(Mechanism):
 
         ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
         to the link that carries it. ``carrier`` is that link (or a frame on it, or the base); by default the link that
-        the joint sits on. ``axis`` is the spin axis in the carrier's axes. All gyroscopic terms are exact (document
-        004). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the motor gets a
+        the joint sits on. ``axis`` is the spin axis in the carrier's axes. All gyroscopic terms are exact (Hua et al.
+        2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the motor gets a
         coordinate of its own, "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x',
         where x = theta - q.
 
@@ -1555,7 +1550,7 @@ class Robot(Mechanism):
         length: float = 0.0,
         axis: ArrayLike | None = None,
     ) -> Self:
-        """Return the robot with two links or frames held together, as a joint that was cut holds them.
+        """Return the robot with a loop: a cut joint between two links or frames.
 
         ``kind`` is weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length``
         apart, without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and
@@ -1573,7 +1568,7 @@ class Robot(Mechanism):
         return edit_loops.with_loop(self, name, frame_a, frame_b, kind, length, axis)
 
     def with_coupling(self, name: str, shares: Mapping[str, float], offset: float = 0.0) -> Self:
-        """Return the robot with a gear, a belt or a lock: the sum of shares times coordinates stays ``offset``.
+        """Return the robot with a gear, belt or lock: the sum of coefficients times coordinates equals ``offset``.
 
         Example:
             >>> import torsor
@@ -1594,10 +1589,10 @@ class Robot(Mechanism):
         return edit_loops.without_loop(self, name)
 
     def with_active(self, names: Sequence[str]) -> Self:
-        """Return the robot with the coordinates that are driven while its loops are closed, in that order.
+        """Return the robot with other active coordinates, in that order: those driven while its loops are closed.
 
-        The name of a joint stands for all of its coordinates. What moves on its own but is not driven, such as a
-        floating base, is named too where forces and accelerations of the closed mechanism are wanted.
+        The name of a joint stands for all of its coordinates. Coordinates that move without a drive, such as a
+        floating base, must be named too for forces and accelerations of the closed mechanism.
 
         Example:
             >>> import torsor
