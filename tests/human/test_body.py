@@ -63,9 +63,7 @@ def test_the_standing_posture_is_symmetric_with_the_soles_on_the_ground(height: 
         assert left == pytest.approx(mirror @ right, abs=1e-12)
         if name not in ("wrist", "knuckles"):
             assert right[1] == pytest.approx(0.0, abs=1e-12)
-    assert (
-        0.9 * height < body.pose(q, "vertex")[1, 3] < 1.1 * height
-    )  # segments do not sum to it
+    assert 0.9 * height < body.pose(q, "vertex")[1, 3] < 1.1 * height  # segments do not sum to it
     assert abs(body.center_of_mass(q)[0]) < 1e-12
 
 

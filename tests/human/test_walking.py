@@ -187,9 +187,7 @@ def test_up_a_slope_work_is_done_against_gravity() -> None:
     ("options", "names"),
     [({"step": Step(length=1.9)}, " stands"), ({"load": Backpack(400.0)}, "torques|balance")],
 )
-def test_an_infeasible_walk_names_the_constraint(
-    options: dict[str, object], names: str
-) -> None:
+def test_an_infeasible_walk_names_the_constraint(options: dict[str, object], names: str) -> None:
     with pytest.raises(MotionError, match=names) as caught:
         walking(**options).solve()  # type: ignore[arg-type]
     error = caught.value
