@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness, walking
+from torsor.human import REFERENCES, Foot, JointLoads, Standing, Step, Stride, Walk, animate, draw, likeness, walking
 from torsor.human.body.coordinates import FROZEN, mirror
 from torsor.human.gait.energy import Energy, Work
 from torsor.human.gait.references import SOURCES
@@ -210,3 +210,16 @@ def test_a_solved_step_is_like_that_of_people() -> None:
     assert all(0.8 < peaks["vertical"][name] < 1.25 for name in ("first", "second"))
     assert abs(stride.energy.residual) < 1e-9 and abs(stride.energy.change) < 1e-3
     assert abs(stride.energy.ground) < 0.1 * stride.energy.positive
+
+
+def test_old_names_still_work_with_a_warning(one: Stride) -> None:
+    step = Step()
+    carried, s = step.carried(np.array([0.1]), Foot.of(one.body)), np.array([0.1])
+    for find, expected in (
+        (lambda: step.share(s), step.leading_fraction(s)),
+        (lambda: carried.share, carried.right_fraction),
+        (lambda: one.share, one.s),
+        (lambda: JointLoads(1.0, {"tilt": s}).shares["tilt"], s),
+    ):
+        with pytest.warns(DeprecationWarning, match="is deprecated; use"):
+            np.testing.assert_array_equal(find(), expected)

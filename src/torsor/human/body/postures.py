@@ -1,4 +1,4 @@
-"""Postures on flat feet, symmetric about the middle plane: standing, sitting and crouching.
+"""Postures on flat feet, symmetric about the sagittal plane: standing, sitting and crouching.
 
 Tasks use them as given start or end postures, and for initial guesses. Each is {coordinate: angle (rad) or m}.
 """
