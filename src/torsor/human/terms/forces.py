@@ -119,16 +119,16 @@ class Balance(Grounded, Constraint):
         """Return the sides of the box (in dm), the vertical force and the friction cones, all divided by the weight."""
         contact = contact_forces(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
-        sides = ca.vertcat(-n[0] - back * f[1], front * f[1] + n[0]) / (ARM * contact.weight)
-        up = f / contact.weight
-        directions = [contact.directions[side] / contact.weight for side in SIDES]
-        cones = [(contact.friction * each[1]) ** 2 - each[0] ** 2 - each[2] ** 2 for each in directions]
-        aside = ca.vertcat(n[2] - left * f[1], right * f[1] - n[2]) / (ARM * contact.weight)
-        rows = ca.vertcat(sides, up[1], *cones, aside)
-        lower = np.array([0.0, 0.0, LEAST, 0.0, 0.0, 0.0, 0.0])
-        labels = ("back", "front", "vertical force", "friction, right", "friction, left", "right side", "left side")
-        count = 7 if self.lateral else 5
-        return Rows(rows[:count], lower[:count], np.full(count, np.inf), labels[:count])
+        moment = ARM * contact.weight
+        rows = {"back": (-n[0] - back * f[1]) / moment, "front": (front * f[1] + n[0]) / moment}
+        rows["vertical force"] = f[1] / contact.weight
+        for side in SIDES:
+            x, y, z = ca.vertsplit(contact.directions[side] / contact.weight)
+            rows[f"friction, {side}"] = (contact.friction * y) ** 2 - x**2 - z**2
+        if self.lateral:
+            rows |= {"right side": (n[2] - left * f[1]) / moment, "left side": (right * f[1] - n[2]) / moment}
+        lower = np.array([LEAST if name == "vertical force" else 0.0 for name in rows])
+        return Rows(ca.vertcat(*rows.values()), lower, np.full(len(rows), np.inf), tuple(rows))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
