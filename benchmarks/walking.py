@@ -1,12 +1,12 @@
-"""Measure the prediction of walking: searches beside the same program in CasADi, evaluations, starts, variants.
+"""Benchmark of the prediction of walking: solvers, evaluations, random initial guesses, variants, and CasADi.
 
 Prints Markdown tables. One process, one core (set OMP_NUM_THREADS=1), tolerance 1e-5, a warm cache.
 
-    python benchmarks/walking.py [--starts N] [--variants] [--peer] [--cold]
+    python benchmarks/walking.py [--quick] [--starts N] [--variants] [--peer] [--cold]
 
-The peer (``--peer``) is the same nonlinear program with CasADi's own derivatives of the function of a node, mapped over
-the nodes, on its virtual machine, solved by IPOPT with MUMPS: some minutes. ``--cold`` measures the first walk of all,
-with an empty cache.
+``--quick`` solves the default walk once and stops after the times of evaluations. The peer (``--peer``) is the same
+nonlinear program with CasADi's own derivatives of the function of a node, mapped over the nodes, on its virtual
+machine, solved by IPOPT with MUMPS: some minutes. ``--cold`` measures the first walk with an empty cache.
 """
 
 import argparse
@@ -55,7 +55,7 @@ print(time.perf_counter() - start)
 
 
 def best(function: Callable[[], object], repeats: int = 20) -> float:
-    """Return the least milliseconds of several calls."""
+    """Return the shortest time of several calls (ms)."""
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()
@@ -64,16 +64,20 @@ def best(function: Callable[[], object], repeats: int = 20) -> float:
     return 1e3 * min(times)
 
 
-def searches(problem: MotionProblem) -> MotionResult:
-    """Print how the default walk is found, and return it."""
+SEARCHES: dict[str, dict[str, Any]] = {
+    "condensed, feasible first, then effort": {"feasible_first": True},
+    "condensed, direct": {},
+    "IPOPT, direct": {"solver": "ipopt"},
+}
+
+
+def searches(problem: MotionProblem, quick: bool) -> MotionResult:
+    """Print objective, iterations and time of solving the default walk, and return the first result."""
     print("| search from q = 0 | objective | iterations | search (s) |\n|---|---|---|---|")
     found: MotionResult | None = None
-    for title, settings in (
-        ("condensed, feasible first, then effort", {"feasible_first": True}),
-        ("condensed, direct", {}),
-        ("IPOPT, direct", {"solver": "ipopt"}),
-    ):
-        runs = [problem.solve(**settings) for _ in range(3 if "condensed" in title else 1)]
+    for title in ["condensed, direct"] if quick else SEARCHES:
+        repeats = 1 if quick or "IPOPT" in title else 3
+        runs = [problem.solve(**SEARCHES[title]) for _ in range(repeats)]
         least = min(runs, key=lambda run: run.solve_seconds)
         print(f"| {title} | {least.objective:.6f} | {least.iterations} | {least.solve_seconds:.2f} |", flush=True)
         found = least if found is None else found
@@ -82,9 +86,9 @@ def searches(problem: MotionProblem) -> MotionResult:
 
 
 def evaluations(problem: MotionProblem, x: Any) -> None:
-    """Print the time of one evaluation of everything."""
+    """Print the times of one evaluation of constraints, Jacobian and Hessian."""
     program, multipliers = problem.program, np.random.default_rng(0).normal(size=problem.program.m)
-    points = [x + 1e-9 * k for k in range(40)]  # so that nothing is remembered
+    points = [x + 1e-9 * k for k in range(40)]  # different points, so that no result is reused
 
     def rows() -> None:
         at = points.pop()
@@ -97,7 +101,7 @@ def evaluations(problem: MotionProblem, x: Any) -> None:
 
 
 def peer(problem: MotionProblem) -> None:
-    """Print how IPOPT solves the same program with CasADi's derivatives."""
+    """Print the times of IPOPT for the same program with CasADi's derivatives."""
     program = problem.program
     (stretch,) = program.layout.stretches
     x, T = ca.MX.sym("x", program.n), stretch.seconds(np.zeros(0))
@@ -130,14 +134,16 @@ def peer(problem: MotionProblem) -> None:
     found = solver(x0=problem.guess(), **bounds)
     seconds, stats = time.perf_counter() - begin, solver.stats()
     print("| CasADi, map; IPOPT | |\n|---|---|")
-    print(f"| made (s) | {made:.1f} |\n| objective | {float(found['f']):.6f} |\n| iterations | {stats['iter_count']} |")
+    print(
+        f"| setup (s) | {made:.1f} |\n| objective | {float(found['f']):.6f} |\n| iterations | {stats['iter_count']} |"
+    )
     print(f"| search (s) | {seconds:.1f} |")
     for title, part in (("constraints and Jacobian", "nlp_jac_g"), ("Hessian", "nlp_hess_l")):
         print(f"| {title} (ms) | {1e3 * stats[f't_wall_{part}'] / stats[f'n_call_{part}']:.1f} |", flush=True)
 
 
 def starts(problem: MotionProblem, count: int) -> None:
-    """Print how many random starts are solved, and how many of these end at the best objective."""
+    """Print how many random initial guesses are solved, and how many of these end at the best objective."""
     print("| from bent joints (0.2 rad) | solved | within 1e-3 of the best | best | worst | iterations, median |")
     print("|---|---|---|---|---|---|")
     for title, first in (("direct", False), ("feasible first", True)):
@@ -152,9 +158,9 @@ def starts(problem: MotionProblem, count: int) -> None:
 
 
 def variants() -> None:
-    """Print walks of several people, speeds, loads and slopes."""
+    """Print walks of different people, speeds, loads and slopes."""
     print(
-        "| walk | variables | constraints | objective | iterations | setup (s) | search (s) | peak vertical (weights) |"
+        "| walk | variables | constraints | objective | iterations | setup (s) | search (s) | vertical peak (weights) |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for title, options in VARIANTS.items():
@@ -168,7 +174,7 @@ def variants() -> None:
 
 
 def likeness(titles: dict[str, MotionResult]) -> None:
-    """Print correlation and RMS of the curves of walks beside people."""
+    """Print correlation and RMS difference of the curves of walks to those of people."""
     found = {title: Stride(result).likeness() for title, result in titles.items()}
     print("| curve | " + " | ".join(f"{title}: correlation, RMS" for title in found) + " |")
     print("|---|" + "---|" * len(found))
@@ -181,16 +187,18 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--starts", type=int, default=0)
-    for name in ("variants", "peer", "cold"):
+    for name in ("quick", "variants", "peer", "cold"):
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args()
     problem = walking()
-    result = searches(problem)
+    result = searches(problem, options.quick)
     print()
     evaluations(problem, result.x)
+    if options.quick:
+        return
     print(f"\ncounts: {result.counts}\n")
     refined = problem.solve(start=result, refine=True)
-    print("| nodes | largest violation on a grid ten times finer (parts of bounds) | objective |\n|---|---|---|")
+    print("| nodes | largest violation on a grid ten times finer (relative to the bounds) | objective |\n|---|---|---|")
     for each in (result, refined):
         print(
             f"| {each.problem.stages[0].nodes.size} | {each.max_violation_fine:.2e} | {each.objective:.6f} |",

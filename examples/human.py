@@ -1,6 +1,6 @@
-"""Three tasks of a human: lifting a box, standing up from a seat, and reaching for something.
+"""Three tasks of a human: lifting a box, standing up from a seat, and reaching a point.
 
-Prints efforts and peak torques, and draws all as one picture:
+Prints effort and peak torques, and draws all of them in one picture:
 
     python examples/human.py tasks.png
 """
@@ -15,11 +15,11 @@ from torsor.human.body.drawing import landmarks, skeleton
 from torsor.motion import MotionResult
 
 SHOWN = {"spine1_flexion": "lower back", "right_hip_flexion": "hip", "right_knee_flexion": "knee"}
-COUNT, APART = 7, 1.1  # figures, and metres between them
+COUNT, APART = 7, 1.1  # number of postures, and their distance (m)
 
 
 def draw(axes: object, result: MotionResult) -> None:
-    """Draw the body from its right side, at moments beside each other."""
+    """Draw postures side by side, seen from the right."""
     points = landmarks(result.robot, result.at(np.linspace(0.0, result.T, COUNT)).q)
     for k in range(COUNT):
         skeleton(axes, {name: each[k] for name, each in points.items()}, "side", APART * k, scale=0.6)
@@ -29,7 +29,7 @@ def draw(axes: object, result: MotionResult) -> None:
 
 
 def main(path: str) -> None:
-    """Print figures and draw the picture."""
+    """Print the numbers and draw the picture."""
     figure = Figure(figsize=(10, 9), layout="constrained")
     panels = figure.subplots(len(TASKS), 1)
     for axes, (name, task) in zip(panels, TASKS.items(), strict=True):

@@ -1,7 +1,7 @@
-"""One step of walking of least effort, with 55 degrees of freedom: Barman 2020, chapter V, beside people who walk.
+"""One step of walking with least effort, with 55 degrees of freedom (Barman 2020, chapter V), compared with people.
 
-Prints figures of the stride, and draws curves, the body from three sides (human.png) and the walk in motion (.gif)
-beside each other:
+Prints tables of the stride. Draws its curves, and beside this file the body from three sides (human.png) and an
+animation (.gif):
 
     python examples/walking.py walking.png
 """
@@ -14,7 +14,7 @@ from torsor.human import Stride, animate, draw, walking
 
 
 def main(path: Path) -> None:
-    """Print figures and draw the pictures."""
+    """Print the tables and draw the pictures."""
     result = walking().solve(progress=True)
     stride = Stride(result)
     print(result)

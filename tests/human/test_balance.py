@@ -14,7 +14,7 @@ def _motion(seed: int, count: int = 3) -> tuple[torsor.Robot, list[np.ndarray]]:
 
 
 def _at_link(body: torsor.Robot, q: np.ndarray, link: str, force: np.ndarray, moment: np.ndarray) -> np.ndarray:
-    """Return a wrench about the world's origin as one (L, 6) on a link, at its origin in its axes."""
+    """Return a wrench about the world's origin as external wrenches (L, 6) with one on a link."""
     pose = inverse_pose(body.pose(q, link))
     R, p = pose[:3, :3], -pose[:3, :3].T @ pose[:3, 3]
     external = np.zeros((len(body.links), 6))
@@ -22,7 +22,7 @@ def _at_link(body: torsor.Robot, q: np.ndarray, link: str, force: np.ndarray, mo
     return external
 
 
-def test_with_the_ground_on_a_foot_nothing_is_left_of_the_global_forces() -> None:
+def test_the_ground_reaction_on_a_foot_cancels_the_global_forces() -> None:
     body, (q, v, a) = _motion(0)
     ground = ground_reaction(body, q, v, a)
     for k in range(len(q)):
@@ -30,7 +30,7 @@ def test_with_the_ground_on_a_foot_nothing_is_left_of_the_global_forces() -> Non
         assert np.abs(body.inverse_dynamics(q[k], v[k], a[k], external)[:6]).max() < 1e-9
 
 
-def test_about_the_zero_moment_point_only_a_twist_is_left() -> None:
+def test_the_moment_about_the_zero_moment_point_is_vertical() -> None:
     body, (q, v, a) = _motion(1)
     ground = ground_reaction(body, q, v, a)
     at = np.stack([ground.zmp[:, 0], np.zeros(len(q)), ground.zmp[:, 1]], axis=-1)
@@ -39,7 +39,7 @@ def test_about_the_zero_moment_point_only_a_twist_is_left() -> None:
     np.testing.assert_allclose(left[:, 1], ground.twist, atol=1e-9)
 
 
-def test_the_force_is_that_of_the_centre_of_mass() -> None:
+def test_the_force_accelerates_the_centre_of_mass() -> None:
     body, (q, v, a) = _motion(2, 1)
     step = 1e-4
 
@@ -51,7 +51,7 @@ def test_the_force_is_that_of_the_centre_of_mass() -> None:
     np.testing.assert_allclose(ground_reaction(body, q, v, a).force[0], force, atol=1e-3)
 
 
-def test_a_robot_without_global_coordinates_is_refused() -> None:
+def test_a_robot_without_global_coordinates_raises() -> None:
     arm = torsor.library.six_axis_arm()
     with pytest.raises(torsor.ModelError, match="a body whose first coordinates are tx"):
         ground_reaction(arm, np.zeros(6), np.zeros(6), np.zeros(6))
@@ -69,13 +69,13 @@ def test_a_robot_without_global_coordinates_is_refused() -> None:
         ({"push": -1.0}, "push is -1.0; allowed: a finite number, 0 or more"),
     ],
 )
-def test_steps_that_cannot_be_are_refused(settings: dict[str, float], message: str) -> None:
+def test_invalid_steps_raise(settings: dict[str, float], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         Step(**settings)
 
 
 @pytest.mark.parametrize("push", [1.0, 0.5])
-def test_forces_of_both_feet_meet_their_sum_at_the_height_of_the_centre_of_mass(push: float) -> None:
+def test_lines_of_force_of_both_feet_meet_that_of_their_sum(push: float) -> None:
     step, foot = Step(push=push), Foot.of(torsor.library.human())
     at, f = step.carried(np.linspace(0.01, step.toe_off - 0.01, 7), foot), np.array([20.0, 800.0, -60.0])
     height = 4 * foot.length / push
@@ -88,12 +88,12 @@ def test_forces_of_both_feet_meet_their_sum_at_the_height_of_the_centre_of_mass(
     # Along the line through the feet: it has no moment.
     along = at.right - at.left
     np.testing.assert_allclose(at.across[:, 0] * along[:, 1], at.across[:, 1] * along[:, 0], atol=1e-15)
-    assert (at.across[:, 1] < 0).all()  # the foot in front brakes
+    assert (at.across[:, 1] < 0).all()  # the leading foot brakes
     assert not Step(push=0.0).carried(np.array([0.1]), foot).across.any()
 
 
 @pytest.mark.slow
-def test_a_step_is_found_from_standing_and_is_in_equilibrium_with_the_ground() -> None:
+def test_a_step_solved_from_standing_is_in_equilibrium_with_the_ground() -> None:
     problem = walking()
     result = problem.solve("condensed", tolerance=1e-5)
     assert result.is_solved and result.objective < 0.26
@@ -103,14 +103,14 @@ def test_a_step_is_found_from_standing_and_is_in_equilibrium_with_the_ground() -
     assert ground.force[:, 1].min() > 0.5 * weight and 0.95 < ground.force[:, 1].mean() / weight < 1.1
     knee = np.degrees(q[:, body.coordinate_names.index("left_knee_flexion")])
     assert 50 < knee.max() < 76
-    # The step ends as it began, with left and right exchanged, one step ahead.
+    # The step ends as it began, mirrored and one step length ahead.
     for name in ("heel", "toe", "wrist"):
         first, last = body.pose(q[0], f"right_{name}")[:3, 3], body.pose(q[-1], f"left_{name}")[:3, 3]
         np.testing.assert_allclose(last, first * [-1, 1, 1] + [0, 0, Step().length], atol=1e-6)
 
 
 @pytest.mark.slow
-def test_torques_of_the_walking_problem_are_those_with_wrenches_on_the_feet() -> None:
+def test_torques_of_the_walking_problem_include_the_wrenches_on_the_feet() -> None:
     problem, rng = walking(), np.random.default_rng(0)
     program, step, foot = problem.program, Step(), Foot.of(torsor.library.human())
     x = np.clip(problem.guess() + 0.05 * rng.normal(size=program.n), program.lower, program.upper)
@@ -136,3 +136,11 @@ def test_torques_of_the_walking_problem_are_those_with_wrenches_on_the_feet() ->
         for name in ("right_hip_flexion", "right_ankle_inversion", "left_knee_flexion", "left_toe_extension"):
             j = body.coordinate_names.index(name)
             assert rows[k, names.index(name)] == pytest.approx(tau[j] / body.effort_limit[j], abs=1e-10)
+
+
+def test_free_fall_has_no_zero_moment_point() -> None:
+    body, still = torsor.library.human(), np.zeros(55)
+    ground = ground_reaction(body, still, still, np.r_[0.0, -9.81, np.zeros(53)])
+    assert abs(ground.force).max() < 1e-9
+    with pytest.raises(ValueError, match=r"v has shape \(54,\)"):
+        ground_reaction(body, still, np.zeros(54), still)

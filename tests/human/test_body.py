@@ -1,18 +1,21 @@
-"""The human skeleton: its masses, lengths and moments are those of the tables, and it stands as it is said to."""
+"""The human skeleton: its masses, lengths and moments of inertia are those of the tables; its standing posture."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import torsor
+from torsor.human.body.coordinates import mirror
+from torsor.human.body.kernels import shared_model
 from torsor.library.anthropometry import SEXES, Body
 
 BODIES = [(1.741, 73.0, "male"), (1.60, 55.0, "female"), (1.95, 110.0, "male")]
 
 
 @pytest.mark.parametrize("sex", SEXES)
-def test_shares_of_mass_sum_to_the_whole(sex: str) -> None:
+def test_mass_fractions_sum_to_one(sex: str) -> None:
     once = ("head", "upper trunk", "middle trunk", "lower trunk")
     rows = SEXES[sex].rows
     assert sum(row.mass * (1 if name in once else 2) for name, row in rows.items()) == pytest.approx(100.0, abs=0.02)
@@ -29,8 +32,8 @@ def test_fifty_five_coordinates_carry_the_whole_mass(height: float, mass: float,
 
 
 @pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
-def test_split_segments_keep_mass_centre_and_moments(height: float, mass: float, sex: str) -> None:
-    """Of the middle trunk, which is two links, and of head and neck, about the centre of mass they have together."""
+def test_split_segments_preserve_mass_centre_and_inertia(height: float, mass: float, sex: str) -> None:
+    """The middle trunk is two links, and so are head and neck; moments are about their common centre of mass."""
     body, table = torsor.library.human(height, mass, sex), Body(height, mass, sex)
     links, q = {link.name: link for link in body.links}, body.neutral()
     for names, segment, above in (
@@ -52,7 +55,7 @@ def test_split_segments_keep_mass_centre_and_moments(height: float, mass: float,
 
 
 @pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
-def test_it_stands_on_its_soles_and_is_the_same_on_both_sides(height: float, mass: float, sex: str) -> None:
+def test_the_standing_posture_is_symmetric_with_the_soles_on_the_ground(height: float, mass: float, sex: str) -> None:
     body = torsor.library.human(height, mass, sex)
     q, mirror = body.neutral(), np.diag([-1.0, 1.0, 1.0])
     for name in ("heel", "ball", "toe", "ball_medial", "toe_medial", "wrist", "knuckles"):
@@ -60,26 +63,17 @@ def test_it_stands_on_its_soles_and_is_the_same_on_both_sides(height: float, mas
         assert left == pytest.approx(mirror @ right, abs=1e-12)
         if name not in ("wrist", "knuckles"):
             assert right[1] == pytest.approx(0.0, abs=1e-12)
-    assert 0.9 * height < body.pose(q, "vertex")[1, 3] < 1.1 * height  # lengths of segments do not add to stature
+    assert 0.9 * height < body.pose(q, "vertex")[1, 3] < 1.1 * height  # segments do not sum to it
     assert abs(body.center_of_mass(q)[0]) < 1e-12
 
 
-def test_mirrored_postures_need_mirrored_forces() -> None:
+def test_mirrored_motions_have_mirrored_forces() -> None:
     body, rng = torsor.library.human(), np.random.default_rng(0)
-    names = list(body.coordinate_names)
-    swap = [names.index(_other(name)) for name in names]
-    odd = [name in ("tx", "yaw", "list") or name.endswith(("lateral", "axial")) for name in names]
-    sign = np.where(odd, -1.0, 1.0)
+    swap, sign = mirror(body.coordinate_names)
     q, v, a = (0.3 * rng.normal(size=55) for _ in range(3))
     tau = body.inverse_dynamics(q, v, a)
     mirrored = body.inverse_dynamics(*((sign * each)[swap] for each in (q, v, a)))
     np.testing.assert_allclose(mirrored, (sign * tau)[swap], atol=1e-10 * np.abs(tau).max())
-
-
-def _other(name: str) -> str:
-    if name.startswith("right_"):
-        return "left_" + name[6:]
-    return "right_" + name[5:] if name.startswith("left_") else name
 
 
 def test_a_segment_can_be_replaced() -> None:
@@ -91,13 +85,13 @@ def test_a_segment_can_be_replaced() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"height": 0.5}, "height is 0.5; allowed: 1 to 2.5 m"),
-        ({"mass": float("nan")}, "mass is nan; allowed: 20 to 300 kg"),
-        ({"sex": "other"}, "sex is 'other'; allowed: male, female"),
+        ({"height": 0.5}, r"height \(m\) is 0.5; allowed: a finite number, 1 or more and 2.5 or less"),
+        ({"mass": float("nan")}, r"mass \(kg\) is nan; allowed: a finite number, 20 or more and 300 or less"),
+        ({"sex": "other"}, "sex is 'other'; allowed: 'male', 'female'"),
         ({"segments": {"tail": torsor.Link("tail")}}, "no segment 'tail'; allowed: ground, pelvis"),
     ],
 )
-def test_bodies_that_nobody_has_are_refused(settings: dict[str, object], message: str) -> None:
+def test_invalid_bodies_raise(settings: dict[str, object], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         torsor.library.human(**settings)
 
@@ -119,7 +113,7 @@ def test_pinocchio_reads_the_written_body_with_the_same_forces(tmp_path: Path) -
     model.gravity.linear = body.gravity
     order = [body.coordinate_names.index(name) for name in list(model.names)[1:]]
     q, v, a = (0.3 * rng.normal(size=55) for _ in range(3))
-    place = pin.integrate(model, pin.neutral(model), q[order])  # angles without limits are points of a circle there
+    place = pin.integrate(model, pin.neutral(model), q[order])  # Pinocchio has unlimited angles as points of a circle
     theirs = pin.rnea(model, model.createData(), place, v[order], a[order])
     ours = body.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(theirs, ours[order], atol=1e-10 * np.abs(ours).max())
@@ -138,3 +132,26 @@ def test_mujoco_reads_the_written_body_with_the_same_forces(tmp_path: Path) -> N
     mujoco.mj_inverse(model, data)
     ours = body.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(data.qfrc_inverse, ours[order], atol=1e-10 * np.abs(ours).max())
+
+
+def test_wrists_bend_farther_away_from_the_thumb_than_towards_it() -> None:
+    """Thumbs of hanging arms point forward: the hand turns back, towards the little finger, by up to 30 degrees."""
+    body, q = torsor.library.human(), np.zeros(55)
+    for side in ("right", "left"):
+        k = body.coordinate_names.index(f"{side}_wrist_deviation")
+        assert np.degrees([body.lower[k], body.upper[k]]) == pytest.approx([-20.0, 30.0])
+        q[k] = 0.3
+        assert body.pose(q, f"{side}_knuckles")[2, 3] < body.pose(q, f"{side}_wrist")[2, 3]
+
+
+@pytest.mark.parametrize(("name", "more"), [("right_knee_flexion", {"offset": 0.3}), ("tilt", {"lower": -1.0})])
+def test_shared_kernels_have_the_dynamics_of_any_body(name: str, more: dict[str, float]) -> None:
+    usual = torsor.library.human()
+    joints = tuple(replace(each, **more) if each.name == name else each for each in usual.joints)
+    body = replace(usual, joints=joints)
+    model, numbers = shared_model(body)
+    made = model.at([numbers[each].lower for each in model.names])
+    rng = np.random.default_rng(0)
+    state = [0.3 * rng.normal(size=55) for _ in range(3)]
+    np.testing.assert_allclose(made.inverse_dynamics(*state), body.inverse_dynamics(*state), rtol=0, atol=1e-9)
+    assert (model is shared_model(usual).model) == (more == {"lower": -1.0})

@@ -1,4 +1,4 @@
-"""Derivatives of torques, pressure, friction and joint reactions of a body on the ground are those of complex steps."""
+"""Derivatives of torques, balance, friction and joint reactions agree with complex-step derivatives."""
 
 import casadi as ca
 import numpy as np
@@ -10,7 +10,7 @@ from torsor.human.contact.balance import required
 from torsor.library import human
 
 
-def test_the_required_wrench_is_differentiated_as_by_complex_steps() -> None:
+def test_derivatives_of_the_ground_reaction_agree_with_complex_steps() -> None:
     body, rng = human(), np.random.default_rng(0)
     state = [ca.SX.sym(name, 55) for name in "qva"]
     origin = body.function("pose", place="pelvis")(state[0])[:3, 3]
@@ -27,7 +27,7 @@ def test_the_required_wrench_is_differentiated_as_by_complex_steps() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", [{"effort": 1.0}, {"effort": 1.0, "balance": 0.1, "reaction": 0.01}])
-def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: dict[str, float]) -> None:
+def test_compiled_derivatives_of_a_walk_agree_with_complex_steps(objective: dict[str, float]) -> None:
     problem, rng = walking(objective=objective), np.random.default_rng(1)
     program = problem.program
     batch = next(each for each in program.batches if any(rows.title == "torques" for rows in each.traced.rows))
@@ -35,9 +35,9 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
     x = np.clip(problem.guess() + 0.1 * rng.normal(size=program.n), program.lower, program.upper)
     given = batch._at(x)
     k, T = 10, float(given["T"])
-    felt, names = rng.normal(size=traced.m), [*traced._inputs]
+    multipliers, names = rng.normal(size=traced.m), [*traced._inputs]
     symbols = [traced._inputs[name] for name in names]
-    total = 0.7 * node.value(traced._cost) + ca.dot(felt, node.value(traced._rows))
+    total = 0.7 * node.value(traced._cost) + ca.dot(multipliers, node.value(traced._rows))
     inputs = ca.vertcat(*(symbols[names.index(f"y_{d}")] for d in range(3)))
     gradient = ca.gradient(total, inputs)
     function = ca.Function("node", symbols, [node.value(traced._rows), node.value(traced._cost), gradient])
@@ -45,10 +45,10 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
     ways = [
         rng.normal(size=(each.numel(), 3)) * name.startswith("y_") for name, each in zip(names, symbols, strict=True)
     ]
-    rows, cost, bent = slopes_along(function, at, ways)
-    along = np.stack([ways[names.index(f"y_{d}")] for d in range(3)])  # (orders, N, ways), by rates in time
+    rows, cost, curvature = slopes_along(function, at, ways)
+    along = np.stack([ways[names.index(f"y_{d}")] for d in range(3)])  # (orders, N, directions), by derivatives in time
     scaled = along * T ** np.arange(3.0)[:, None, None]
-    jacobian, bent_kernel = traced.jacobian(False), traced.hessian(False)
+    jacobian, hessian_kernel = traced.jacobian(False), traced.hessian(False)
     found = jacobian.call(**given)
     pairs = jacobian.pairs
     jacobians = np.zeros((traced.m, 3, problem.program.layout.stretches[0].columns.shape[0]))
@@ -59,8 +59,8 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
     own = found["cost"][k][:size].reshape(3, -1)
     np.testing.assert_allclose(np.einsum("di,diw->w", own, scaled), cost[0], rtol=1e-9)
     count = len(batch.s)
-    hessian = bent_kernel.call(**given, multipliers=np.tile(felt, (count, 1)), weight=np.full(count, 0.7))
-    N, (i, j) = jacobians.shape[2], bent_kernel.blocks
+    hessian = hessian_kernel.call(**given, multipliers=np.tile(multipliers, (count, 1)), weight=np.full(count, 0.7))
+    N, (i, j) = jacobians.shape[2], hessian_kernel.blocks
     H = np.zeros((3, N, 3, N))
     blocks = hessian["blocks"][k].reshape(3, 3, -1)
     for d in range(3):
@@ -68,7 +68,7 @@ def test_compiled_derivatives_of_the_walk_are_those_of_complex_steps(objective: 
             H[d, i, e, j] = H[e, j, d, i] = blocks[d, e]
     J = hessian["squares"][k].reshape(3, -1, N)
     H += 2 * 0.7 * np.einsum("dsi,esj->diej", J, J)
-    wanted = bent.reshape(3, N, -1) / T ** np.arange(3.0)[:, None, None]  # by B c again
+    wanted = curvature.reshape(3, N, -1) / T ** np.arange(3.0)[:, None, None]  # by derivatives in s
     np.testing.assert_allclose(
         np.einsum("diej,ejw->diw", H, scaled), wanted, rtol=1e-8, atol=1e-7 * np.abs(wanted).max()
     )

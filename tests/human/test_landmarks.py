@@ -1,4 +1,4 @@
-"""Landmarks by placements of joints are where the body's own functions put them."""
+"""Positions of landmarks from placements of joints agree with the forward kinematics of the body."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from torsor.human.body.landmarks import landmark
 
 
 @pytest.mark.parametrize(("height", "mass"), [(1.741, 73.0), (1.6, 55.0)])
-def test_landmarks_are_where_poses_are_with_all_coordinates_at_zero(height: float, mass: float) -> None:
+def test_landmarks_agree_with_poses_at_zero(height: float, mass: float) -> None:
     body = torsor.library.human(height, mass).to(device="casadi")  # nothing is compiled
     poses = body.poses(body.neutral())
     for name in [frame.name for frame in body.frames] + list(body.link_names):

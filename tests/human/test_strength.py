@@ -1,4 +1,4 @@
-"""Strengths are the published law where they are to be, twice differentiable everywhere, and tire as the law says."""
+"""Strength curves follow the published law and are twice differentiable; fatigue follows its closed-form solution."""
 
 import math
 
@@ -32,7 +32,7 @@ CURVES = [
 
 
 def _law(curve: Curve, q: float, v: float) -> float:
-    """Return the torque of the law as it is printed."""
+    """Return the torque of the law as published."""
     _, c2, c3, c4, c5, c6 = curve
     if v >= 0:
         factor = (2 * c4 * c5 + v * (c5 - 3 * c4)) / (2 * c4 * c5 + v * (2 * c5 - 4 * c4))
@@ -42,13 +42,13 @@ def _law(curve: Curve, q: float, v: float) -> float:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_three_quarters_and_half_are_left_at_the_two_speeds_and_all_at_rest(curve: Curve) -> None:
+def test_strength_at_rest_and_at_the_two_characteristic_velocities(curve: Curve) -> None:
     speeds = np.array([0.0, curve.slow, curve.fast])
     np.testing.assert_allclose(curve.torque(curve.angle, speeds), curve.peak * np.array([1.0, 0.75, 0.5]), rtol=1e-14)
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_it_is_the_law_where_that_is_neither_small_nor_large_nor_about_rest(curve: Curve) -> None:
+def test_curves_equal_the_law_away_from_rest_and_from_the_limits(curve: Curve) -> None:
     compared = 0
     for q in np.linspace(-0.8, 2.2, 13):
         for v in np.linspace(-9.0, 9.0, 37):
@@ -60,7 +60,7 @@ def test_it_is_the_law_where_that_is_neither_small_nor_large_nor_about_rest(curv
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_it_is_never_below_its_floor_nor_above_its_ceiling_and_greatest_at_its_angle(curve: Curve) -> None:
+def test_curves_stay_within_their_limits_and_peak_at_their_angle(curve: Curve) -> None:
     q, v = np.meshgrid(np.linspace(-4.0, 4.0, 161), np.linspace(-60.0, 60.0, 241))
     factor = curve.torque(q, v) / curve.peak
     assert factor.min() >= FLOOR**2 * (1 - 1e-12) and factor.max() <= CEILING * (1 + 1e-12)
@@ -69,7 +69,7 @@ def test_it_is_never_below_its_floor_nor_above_its_ceiling_and_greatest_at_its_a
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_derivatives_up_to_the_second_are_those_of_differences_and_do_not_jump(curve: Curve) -> None:
+def test_first_and_second_derivatives_agree_with_differences_and_are_continuous(curve: Curve) -> None:
     x = ca.SX.sym("x", 2)
     torque = curve.torque(x[0], x[1]) / curve.peak
     hessian, gradient = ca.hessian(torque, x)
@@ -78,7 +78,7 @@ def test_derivatives_up_to_the_second_are_those_of_differences_and_do_not_jump(c
     def at(q: float, v: float) -> np.ndarray:
         return np.asarray(made([q, v])).ravel()
 
-    # Where one formula goes over into another: ends of the blend, of the floors and of the ceiling.
+    # Transitions between formulas: ends of the blend, of the lower limits and of the upper limit.
     speeds = np.linspace(-20.0, 20.0, 40001)
     levels = (FLOOR + HALF, CEILING - HALF)
     seams = [-BLEND, BLEND, *(speeds[k] for level in levels for k in _crossings(curve.at_speed(speeds), level))]
@@ -90,14 +90,14 @@ def test_derivatives_up_to_the_second_are_those_of_differences_and_do_not_jump(c
             np.testing.assert_allclose(slopes[0], at(q, v)[1 + k], atol=1e-7)
             np.testing.assert_allclose(slopes[1:3], at(q, v)[3 + 2 * k : 5 + 2 * k], atol=0.01)
             near = at(q + dq / 100, v + dv / 100) - at(q - dq / 100, v - dv / 100)
-            assert np.abs(near[3:]).max() < 1e-3  # a kink of the slopes would be far more
+            assert np.abs(near[3:]).max() < 1e-3  # a kink of the gradient would give far more
 
 
 def _crossings(values: np.ndarray, level: float) -> np.ndarray:
     return np.flatnonzero(np.diff(np.sign(values - level)))
 
 
-def test_numbers_and_symbols_give_the_same() -> None:
+def test_numbers_and_symbols_agree() -> None:
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     joint = StrengthCurves("female", "middle").of(torsor.library.human(1.65, 62.0, "female"), "knee_flexion")
     limits = ca.Function("limits", [q, v], list(joint.limits(q, v)))
@@ -108,7 +108,7 @@ def test_numbers_and_symbols_give_the_same() -> None:
 
 
 @pytest.mark.parametrize("joint", JOINTS)
-def test_strength_is_as_weight_times_height_whatever_is_carried(joint: str) -> None:
+def test_strength_is_proportional_to_mass_times_height_without_the_load(joint: str) -> None:
     q, v = np.linspace(-0.3, 0.5, 5), np.linspace(-3.0, 3.0, 5)
     usual = np.array(joint_strength(torsor.library.human(), f"left_{joint}", q, v))
     body = torsor.library.human(1.9, 95.0)
@@ -126,15 +126,15 @@ def test_peaks_of_young_men_are_those_of_the_table() -> None:
     )
 
 
-def test_extension_is_below_zero_and_weaker_the_faster_it_extends() -> None:
+def test_extension_is_negative_and_weaker_at_higher_velocity() -> None:
     body = torsor.library.human()
     least, most = joint_strength(body, "right_knee_flexion", 1.0, [-4.0, 0.0, 4.0])
     assert least[0] > least[1]  # extends fast: less
     assert most[2] < most[1]  # flexes fast: less
-    assert most[0] > most[1]  # flexors that are stretched hold more
+    assert most[0] > most[1]  # eccentric flexion is stronger
 
 
-def test_other_coordinates_have_their_effort_limits_and_unknown_ones_are_refused() -> None:
+def test_other_coordinates_have_their_effort_limits_and_unknown_names_raise() -> None:
     body = torsor.library.human()
     least, most = joint_strength(body, "right_shoulder_flexion", np.zeros((2, 3)), 1.0)
     assert least.shape == (2, 3) and (most == 100.0).all() and (least == -100.0).all()
@@ -148,7 +148,7 @@ def test_other_coordinates_have_their_effort_limits_and_unknown_ones_are_refused
         walking(curves=True)  # type: ignore[arg-type]
 
 
-def test_curves_of_bodies_and_factors_are_data_of_the_term() -> None:
+def test_curves_and_factors_are_data_of_the_constraint() -> None:
     body, factors = torsor.library.human(1.7, 70.0), {"left_knee_flexion": 0.5}
     term = Strengths(body=body, support=Standing(), curves=StrengthCurves("female"), strength=factors)
     table = term.data(np.zeros(2))["strength curves"].reshape(2, 2, 3, 2, 6)
@@ -164,7 +164,7 @@ LAWS = [Fatigue(), Fatigue.of("left_knee_flexion"), Fatigue(0.05, 0.01, 3.0)]
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_load_is_held_for_as_long_as_the_closed_form_says(law: Fatigue) -> None:
+def test_endurance_equals_the_closed_form(law: Fatigue) -> None:
     for load in (0.3, 0.5, 0.9):
         F, R, seconds = law.tiring, law.recovery, law.endurance(load)
         assert seconds == pytest.approx(-math.log(1 - R * (1 - load) / (F * load)) / R, rel=1e-12)
@@ -176,7 +176,7 @@ def test_a_load_is_held_for_as_long_as_the_closed_form_says(law: Fatigue) -> Non
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("load", "capacity"), [(0.4, 1.0), (0.8, 0.9), (0.9, 0.5), (0.05, 0.03), (0.0, 0.4)])
-def test_capacity_is_the_solution_of_the_law_in_steps_of_any_length(law: Fatigue, load: float, capacity: float) -> None:
+def test_capacity_solves_the_law_for_steps_of_any_length(law: Fatigue, load: float, capacity: float) -> None:
     seconds, count = 400.0, 40000
     rate, left = law.recovery * (law.rest if load == 0 else 1.0), capacity
 
@@ -190,7 +190,7 @@ def test_capacity_is_the_solution_of_the_law_in_steps_of_any_length(law: Fatigue
     assert once == pytest.approx(often, rel=1e-12) and once == pytest.approx(left, abs=1e-7)
 
 
-def test_capacity_falls_with_load_and_rest_gives_all_of_it_back() -> None:
+def test_capacity_falls_under_load_and_recovers_at_rest() -> None:
     law = Fatigue.of("right_ankle_flexion")
     left = law.after(np.full(50, 0.4), 4.0)
     assert (np.diff(left) < 0).all() and (law.after(np.full(50, 0.5), 4.0) < left).all() and left.min() > 0
@@ -199,12 +199,12 @@ def test_capacity_falls_with_load_and_rest_gives_all_of_it_back() -> None:
     assert law.after([0.0], 60.0, left[-1])[0] == pytest.approx(rests[1], rel=1e-14)
 
 
-def test_repetitions_tire_towards_what_work_and_rest_leave() -> None:
+def test_repetitions_converge_to_the_fixed_point_of_work_and_rest() -> None:
     loads = JointLoads(0.5, {"right_hip_flexion": np.array([-0.5, 0.3, 0.0]), "spine1_flexion": np.zeros(3)})
     law, found = Fatigue(), fatigued(loads, 400, rest=1.0)
     factors = np.array([each["right_hip_flexion"] for each in found])
     assert (np.diff(factors) < 0).all() and all(each["spine1_flexion"] == 1.0 for each in found)
-    # One repetition is c -> a c + b: where it ends is b / (1 - a).
+    # One repetition maps c to a c + b, with the fixed point b / (1 - a).
     fast, slow = (math.exp(-rate * law.recovery) for rate in (law.rest * 2.0, 0.5))
     work = (1 - law.tiring * 0.5 / law.recovery) * (1 - slow)
     a, b = fast * slow, fast * work + 1 - fast
@@ -223,12 +223,12 @@ def test_repetitions_tire_towards_what_work_and_rest_leave() -> None:
         (lambda: fatigued(JointLoads(1.0, {}), 0), "repetitions is 0; allowed: a whole number from 1"),
     ],
 )
-def test_fatigue_that_cannot_be_is_refused(call: object, message: str) -> None:
+def test_invalid_fatigue_raises(call: object, message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         call()  # type: ignore[operator]
 
 
-def test_loads_are_those_of_walks_alone() -> None:
+def test_joint_loads_need_a_walk() -> None:
     ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
     arm = motion.MotionProblem(
         torsor.library.two_link(), motion.Phase(1.0), motion.Effort(), ends, name="reach"
@@ -238,7 +238,7 @@ def test_loads_are_those_of_walks_alone() -> None:
 
 
 @pytest.mark.slow
-def test_a_walk_stays_within_the_curves_and_one_that_is_tired_costs_more() -> None:
+def test_a_walk_stays_within_the_curves_and_costs_more_when_fatigued() -> None:
     rested = walking(curves=StrengthCurves()).solve()
     assert rested.is_solved
     loads = joint_loads(rested)

@@ -1,4 +1,4 @@
-"""A stride is in equilibrium at every moment, its second step is the first in a mirror, and its energy balances."""
+"""A stride is in equilibrium, its second step is the mirror image of the first, and its energy is balanced."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human import REFERENCES, Standing, Step, Stride, Walk, animate, draw, likeness, walking
+from torsor.human import REFERENCES, Foot, JointLoads, Standing, Step, Stride, Walk, animate, draw, likeness, walking
 from torsor.human.body.coordinates import FROZEN, mirror
 from torsor.human.gait.energy import Energy, Work
 from torsor.human.gait.references import SOURCES
@@ -18,13 +18,13 @@ from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.optimisation.outcome import Outcome
 from torsor.spatial import inverse_pose
 
-SAME = torsor.library.human().to(device="casadi")  # nothing of it is compiled
+SAME = torsor.library.human().to(device="casadi")  # nothing is compiled
 
 
 def _moved(steps: int, seed: int, like: MotionProblem | None = None) -> MotionResult:
-    """Return a motion by chance of a body whose kernels are small: of numbers that are known, with one term.
+    """Return a random motion of a body with constant numbers and one term, so that its kernels are small.
 
-    What was traced of the body for a problem ``like`` it is used again.
+    A traced problem ``like`` it is used again.
     """
     body, support = torsor.library.human(), Walk(Step(), steps)
     held = {name: 0.0 for name in body.coordinate_names if any(word in name for word in FROZEN)}
@@ -38,7 +38,7 @@ def _moved(steps: int, seed: int, like: MotionProblem | None = None) -> MotionRe
     if like is not None:
         problem.__dict__.update(subject=like.subject, _node=like._node)
     x = 0.1 * np.random.default_rng(seed).normal(size=problem.program.n)
-    return MotionResult(problem, Outcome(x, np.zeros(0), np.zeros(0), 0.0, 0, "by chance", False), "none")
+    return MotionResult(problem, Outcome(x, np.zeros(0), np.zeros(0), 0.0, 0, "random", False), "none")
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +52,13 @@ def left(one: Stride) -> Stride:
 
 
 def _wrenches(stride: Stride, moments: list[int]) -> np.ndarray:
-    """Return the reactions (K, L, 6) by ``Robot.joint_wrenches`` with what the ground exerts on feet or toes."""
+    """Return the reactions (K, L, 6) of ``Robot.joint_wrenches`` with the ground's wrenches on feet or toes."""
     body, at = SAME, stride.samples
     external, links, poses = np.zeros((len(moments), len(body.links), 6)), body.link_names, body.poses(at.q[moments])
     for row, k in enumerate(moments):
         front, s = ("right", k / 200) if k <= 200 else ("left", k / 200 - 1)
         for foot, side in enumerate(("right", "left")):
-            # The foot behind stands on its toes, and the one in front once its heel is off.
+            # The trailing foot stands on its toes, and the leading foot does from heel-off on.
             on = f"{side}_toes" if side != front or s > stride.step.heel_off else f"{side}_foot"
             pose = inverse_pose(poses[row, links.index(on)])
             R, p = pose[:3, :3], -pose[:3, :3].T @ pose[:3, 3]
@@ -68,14 +68,14 @@ def _wrenches(stride: Stride, moments: list[int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("which", ["one", "left"])
-def test_with_the_ground_on_the_feet_nothing_is_left_and_torques_and_reactions_are_those_of_the_robot(
+def test_torques_and_reactions_agree_with_newton_euler_and_the_global_forces_vanish(
     which: str, request: pytest.FixtureRequest
 ) -> None:
     stride: Stride = request.getfixturevalue(which)
     moments = [0, 30, 100, 140, 199, 230, 300, 340, 400]
     found, body, at = _wrenches(stride, moments), stride.body, stride.samples
     size = np.abs(found).max()
-    assert np.abs(found[:, 0]).max() < 1e-9 * size  # what holds the body in the world
+    assert np.abs(found[:, 0]).max() < 1e-9 * size  # the reaction of the base
     assert np.abs(found[:, :6]).max() < 1e-9 * size
     for k, joint in enumerate(body.joints[6:], start=6):
         torque = found[:, body.link_names.index(joint.child), :3] @ joint.axis
@@ -106,7 +106,7 @@ def test_power_is_the_rate_of_energy(one: Stride) -> None:
     )
 
 
-def test_the_second_step_is_the_first_in_a_mirror(one: Stride) -> None:
+def test_the_second_step_is_the_mirror_image_of_the_first(one: Stride) -> None:
     at, half, names = one.samples, 200, one.body.coordinate_names
     for first, second in (("right_knee_flexion", "left_knee_flexion"), ("left_hip_rotation", "right_hip_rotation")):
         a, b = names.index(first), names.index(second)
@@ -120,7 +120,7 @@ def test_the_second_step_is_the_first_in_a_mirror(one: Stride) -> None:
     assert one.moment("hip_extension") == pytest.approx(-one.moment("hip_flexion"), rel=1e-15)
 
 
-def test_the_left_stride_of_two_steps_is_what_the_left_side_does(left: Stride) -> None:
+def test_the_left_stride_of_two_steps_is_that_of_the_left_side(left: Stride) -> None:
     right = Stride(left.result)
     names, q = right.body.coordinate_names, np.degrees(right.samples.q)
     knee, pelvis = q[:, names.index("left_knee_flexion")], q[:, names.index("list")]
@@ -131,7 +131,7 @@ def test_the_left_stride_of_two_steps_is_what_the_left_side_does(left: Stride) -
     assert left.energy.joints == pytest.approx(right.energy.joints, rel=1e-12)
 
 
-def test_a_mirror_twice_changes_nothing(one: Stride) -> None:
+def test_mirroring_twice_is_the_identity(one: Stride) -> None:
     names, at = one.body.coordinate_names, one.samples
     again = at.mirrored(one.body, 0.3).mirrored(one.body, -0.3)
     for field in Samples.__dataclass_fields__:
@@ -170,13 +170,13 @@ def test_references_are_whole_strides_of_known_sources() -> None:
     assert likeness(np.ones(5), REFERENCES["list"].mean).correlation == 0
 
 
-def test_figures_of_energy_are_sums_over_joints() -> None:
+def test_energies_are_sums_over_joints() -> None:
     energy = Energy(0.6, 50.0, {"right_hip": Work(20.0, -5.0), "left_knee": Work(10.0, -15.0)}, -8.0, 2.0)
     assert (energy.positive, energy.negative, energy.joints, energy.residual) == (30.0, -20.0, 10.0, 0.0)
     assert energy.cost_of_transport == pytest.approx(1.0)
 
 
-def test_what_is_not_there_is_refused(one: Stride, tmp_path: Path) -> None:
+def test_unknown_names_raise(one: Stride, tmp_path: Path) -> None:
     for call, message in (
         (lambda: Stride(one.result, "middle"), "side is 'middle'; allowed: 'right', 'left'"),
         (lambda: one.angle("tail"), "no 'tail'; allowed: yaw, tilt, list, hip_flexion"),
@@ -194,7 +194,7 @@ def test_what_is_not_there_is_refused(one: Stride, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_step_that_is_found_looks_like_that_of_people() -> None:
+def test_a_solved_step_is_like_that_of_people() -> None:
     stride = Stride(walking().solve())
     alike = stride.likeness()
     for name, least in (
@@ -210,3 +210,16 @@ def test_a_step_that_is_found_looks_like_that_of_people() -> None:
     assert all(0.8 < peaks["vertical"][name] < 1.25 for name in ("first", "second"))
     assert abs(stride.energy.residual) < 1e-9 and abs(stride.energy.change) < 1e-3
     assert abs(stride.energy.ground) < 0.1 * stride.energy.positive
+
+
+def test_old_names_still_work_with_a_warning(one: Stride) -> None:
+    step = Step()
+    carried, s = step.carried(np.array([0.1]), Foot.of(one.body)), np.array([0.1])
+    for find, expected in (
+        (lambda: step.share(s), step.leading_fraction(s)),
+        (lambda: carried.share, carried.right_fraction),
+        (lambda: one.share, one.s),
+        (lambda: JointLoads(1.0, {"tilt": s}).shares["tilt"], s),
+    ):
+        with pytest.warns(DeprecationWarning, match="is deprecated; use"):
+            np.testing.assert_array_equal(find(), expected)

@@ -1,4 +1,4 @@
-"""Other tasks: what carries is shared exactly, postures are on flat feet, and motions are in equilibrium."""
+"""Tasks: contact wrenches sum to the whole exactly, postures are on flat feet, and motions are in equilibrium."""
 
 import importlib.util
 from pathlib import Path
@@ -24,14 +24,14 @@ def _whole(count: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     "support", [Standing(), Sitting(), Sitting(height=0.6, share=0.5, off=0.3), torsor.human.Walk()]
 )
-def test_what_feet_and_seat_get_is_the_whole(support: Support) -> None:
+def test_wrenches_of_feet_and_seat_sum_to_the_whole(support: Support) -> None:
     s, (force, moment) = np.linspace(0, 1, 9), _whole(9)
     found = wrenches(support, Foot(0.255, 0.045), s, force, moment)
     np.testing.assert_allclose(sum(each.force for each in found), force, atol=1e-10)
     np.testing.assert_allclose(sum(each.moment for each in found), moment, atol=1e-10)
 
 
-def test_a_seat_carries_its_share_and_nothing_once_it_is_left() -> None:
+def test_a_seat_carries_its_fraction_until_the_body_leaves_it() -> None:
     seat = Sitting(share=0.7, off=0.4)
     s, (force, moment) = np.array([0.0, 0.2, 0.4, 1.0]), _whole(4)
     pelvis = wrenches(seat, Foot(0.255, 0.045), s, force, moment)[0]
@@ -39,7 +39,7 @@ def test_a_seat_carries_its_share_and_nothing_once_it_is_left() -> None:
     np.testing.assert_allclose(pelvis.force, np.array([0.7, 0.35, 0.0, 0.0])[:, None] * force, atol=1e-10)
 
 
-def test_who_pushes_evenly_where_all_carry_gets_no_moments_about_these_places() -> None:
+def test_a_force_through_the_common_point_has_no_moments_about_the_single_points() -> None:
     seat, foot, s = Sitting(), Foot(0.255, 0.045), np.array([0.1])
     force, (fraction, at) = np.array([[0.0, 700.0, 50.0]]), seat.seated(s)
     feet = np.array([[0.0, 0.0, foot.length / 2]])
@@ -49,7 +49,7 @@ def test_who_pushes_evenly_where_all_carry_gets_no_moments_about_these_places() 
         np.testing.assert_allclose(each.moment, np.cross(place, each.force), atol=1e-10)
 
 
-def test_the_box_of_pressure_goes_from_the_seat_to_that_of_standing() -> None:
+def test_the_box_of_pressure_moves_from_the_seat_to_that_of_standing() -> None:
     seat, foot = Sitting(), Foot(0.255, 0.045)
     box, still = seat.carried(np.array([0.0, 1.0]), foot).box, Standing(seat.width).carried(np.zeros(1), foot).box
     np.testing.assert_allclose(box[1], still[0], rtol=1e-12)
@@ -58,9 +58,7 @@ def test_the_box_of_pressure_goes_from_the_seat_to_that_of_standing() -> None:
 
 
 @pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
-def test_postures_are_on_flat_feet_with_hips_and_hands_where_they_should_be(
-    height: float, mass: float, sex: str
-) -> None:
+def test_postures_are_on_flat_feet_with_hips_and_hands_at_their_places(height: float, mass: float, sex: str) -> None:
     body = torsor.library.human(height, mass, sex)
     high = 0.6 * height
     for posture in (standing(body), sitting(body, 0.45, "chair"), crouching(body, high, 0.4, 0.8)):
@@ -75,7 +73,7 @@ def test_postures_are_on_flat_feet_with_hips_and_hands_where_they_should_be(
 
 
 @pytest.mark.slow
-def test_a_task_starts_from_its_postures() -> None:
+def test_the_initial_guess_connects_the_postures() -> None:
     problem = lifting()
     stretch = problem.program.layout.stretches[0]
     y, names = stretch.profiles(problem.guess(), np.array([0.0, 1.0]), 1)[0], problem.subject.names
@@ -97,7 +95,7 @@ def test_a_task_starts_from_its_postures() -> None:
         ("reach", {"duration": -1.0}, "duration is -1.0; allowed: a finite number, above 0"),
     ],
 )
-def test_tasks_that_cannot_be_are_refused(make: str, settings: dict[str, object], message: str) -> None:
+def test_invalid_arguments_of_tasks_raise(make: str, settings: dict[str, object], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         TASKS[make](**settings)
 
@@ -112,7 +110,7 @@ def _mirrored(result: torsor.motion.MotionResult, word: str) -> float:
 
 
 @pytest.mark.slow
-def test_a_heavier_box_is_lifted_with_its_weight_more_and_left_and_right_do_the_same() -> None:
+def test_a_heavier_box_adds_its_weight_and_the_motion_is_symmetric() -> None:
     light, heavy = (lifting(box=Box(mass)).solve() for mass in (5.0, 12.0))
     mean = []
     for result in (light, heavy):
@@ -145,7 +143,7 @@ def test_a_body_stands_up_in_equilibrium_with_seat_and_ground() -> None:
 
 
 @pytest.mark.slow
-def test_a_target_is_reached_with_the_hand_and_one_too_far_is_named(tmp_path: Path) -> None:
+def test_a_target_is_reached_and_one_out_of_reach_is_named(tmp_path: Path) -> None:
     target = (-0.2, 1.1, 0.75)
     result = reaching(target=target).solve()
     assert result.is_solved
@@ -158,11 +156,11 @@ def test_a_target_is_reached_with_the_hand_and_one_too_far_is_named(tmp_path: Pa
         reaching(target=(-0.2, 1.2, 1.5)).solve()
     assert error.value.result is not None and error.value.violation > 0.01
     nearest = error.value.result.robot.pose(error.value.result.q[-1], "right_knuckles")[:3, 3]
-    assert nearest[2] > 1.0  # which is within reach
+    assert nearest[2] > 1.0  # within reach
 
 
 @pytest.mark.slow
-def test_a_box_that_nobody_lifts_is_refused_by_torques_or_balance() -> None:
+def test_too_heavy_a_box_violates_torques_or_balance() -> None:
     with pytest.raises(torsor.motion.MotionError) as error:
         lifting(box=Box(200.0)).solve()
     assert {"torques", "balance"} & set(error.value.conflict)

@@ -1,8 +1,8 @@
-"""Sizes and masses of body segments: de Leva's tables (1996), for a man and a woman of given height and mass.
+"""Sizes and masses of body segments: de Leva's tables (1996), for a man or woman of a given height and mass.
 
-Lengths are those between joints or landmarks of the mean subject; masses are shares of the whole; centres of mass are
-shares of the length from the upper end; radii of gyration are shares of the length, about axes through the centre of
-mass: the one that points forward, the one that points sideways, and the long one.
+Lengths are between joints or landmarks of the mean subject. Masses are fractions of the body mass. Centres of mass,
+from the upper end, and radii of gyration are fractions of the length; the axes through the centre of mass point
+forward, sideways and along the segment.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe
+from torsor.checks import number, one_of
 
 __all__ = ["SEXES", "Body", "Segment"]
 
@@ -32,8 +32,8 @@ class _Table(NamedTuple):
     rows: dict[str, _Row]
 
 
-# Head and neck are from vertex to cervicale, the upper trunk from there to the xiphion, the middle trunk to the navel,
-# the lower trunk to the middle of the hips; the hand ends at the third knuckle.
+# Head and neck reach from vertex to cervicale, the upper trunk from there to the xiphion, the middle trunk to the
+# navel, the lower trunk to the midpoint of the hips; the hand ends at the third knuckle.
 SEXES = {
     "male": _Table(
         1741.0,
@@ -67,14 +67,14 @@ SEXES = {
     ),
 }
 
-HEIGHTS, MASSES = (1.0, 2.5), (20.0, 300.0)  # m, kg: what grown bodies, and the tables, may be scaled to
+HEIGHTS, MASSES = (1.0, 2.5), (20.0, 300.0)  # m, kg: ranges to which the tables may be scaled
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment: length (m), mass (kg), centre of mass from its upper end (m), moments of inertia (kg m^2) about it.
+    """A segment: length (m), mass (kg), centre of mass from its upper end (m), central moments of inertia (kg m^2).
 
-    The moments are about the axes that point forward, sideways and along the segment.
+    The axes of the moments point ``forward``, ``sideways`` and along the segment (``long``).
     """
 
     length: float
@@ -86,12 +86,12 @@ class Segment:
 
     @property
     def inertia(self) -> Array:
-        """The inertia (3 x 3) about the centre of mass, with x sideways, y along and z forward."""
+        """The inertia matrix (3 x 3) about the centre of mass, with x sideways, y along the segment and z forward."""
         return np.diag([self.sideways, self.long, self.forward])
 
 
 class Body:
-    """The segments of a person of that ``height`` (m), ``mass`` (kg) and ``sex``.
+    """The segments, by name, of a person of a ``height`` (m), ``mass`` (kg) and ``sex``.
 
     Example:
         >>> thigh = Body(1.741, 73.0, "male")["thigh"]
@@ -100,14 +100,10 @@ class Body:
     """
 
     def __init__(self, height: float, mass: float, sex: str):
-        if sex not in SEXES:
-            raise ModelError(describe(f"sex is {sex!r}", where="human", allowed=", ".join(SEXES)))
-        for what, value, (least, most) in (("height", height, HEIGHTS), ("mass", mass, MASSES)):
-            if isinstance(value, bool) or not (isinstance(value, (int, float, np.integer)) and least <= value <= most):
-                unit = "m" if what == "height" else "kg"
-                allowed = f"{least:g} to {most:g} {unit}"
-                raise ModelError(describe(f"{what} is {value!r}", where="human", allowed=allowed))
-        self.scale, self.mass = 1000.0 * height / SEXES[sex].stature, mass
+        one_of(sex, tuple(SEXES), "human", "sex")
+        height = number(height, "human", "height (m)", least=HEIGHTS[0], most=HEIGHTS[1])
+        self.mass = number(mass, "human", "mass (kg)", least=MASSES[0], most=MASSES[1])
+        self.scale = 1000.0 * height / SEXES[sex].stature
         self._rows = SEXES[sex].rows
         self._whole = sum(row.mass * (1 if name in _ONCE else 2) for name, row in self._rows.items())
 

@@ -1,8 +1,8 @@
-"""A human skeleton with 55 degrees of freedom: six of the whole body, spine, neck, arms and legs (Barman 2020, ch. V).
+"""A human skeleton with 55 degrees of freedom: the whole body, spine, neck, arms and legs (Barman 2020, chapter V).
 
-x points to the left, y up, z forward, and all links have these axes when the body stands upright with its arms hanging.
-Joints with several axes are hinges one after the other, with massless links between. Segments are de Leva's, split
-where the skeleton has more joints than he has segments, so that mass and centre of mass of each stay what they are.
+x points to the left, y up, z forward; in the standing posture with hanging arms, all links have these axes. Joints with
+several axes are successive hinges with massless links between them. The segments are those of de Leva (1996). Where the
+skeleton has more joints than that, segments are split such that their mass and centre of mass are preserved.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import instance_of, table
 from torsor.errors import ModelError, describe
 from torsor.library.anthropometry import Body, Segment
 from torsor.mechanism import Frame, Joint, Link
@@ -23,16 +24,16 @@ __all__ = ["human"]
 
 Array = NDArray[np.float64]
 
-SIDES = {"right": -1.0, "left": 1.0}  # where they are along x
+SIDES = {"right": -1.0, "left": 1.0}  # signs of x
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
-# Of a man of 1.741 m (m): where joints and landmarks are that de Leva's lengths do not say.
+# Positions of joints and landmarks of a man of 1.741 m (m) that do not follow from de Leva's lengths.
 HIP, CLAVICLE, SHOULDER, LIFT, NECK = 0.085, 0.03, 0.14, 0.0333, 0.08
 ANKLE, HEEL, BALL, TOE, WIDTH = 0.08, 0.05, 0.13, 0.075, 0.045
 
 
 class _Axis(NamedTuple):
-    """A hinge: its name, axis for the right side or the middle, range (degrees) and strength (N m)."""
+    """A hinge: its name, its axis for the right side or the trunk, its range (degrees) and strength (N m)."""
 
     name: str
     axis: tuple[float, float, float]
@@ -45,7 +46,7 @@ def _minus(axis: tuple[float, float, float]) -> tuple[float, float, float]:
     return (-axis[0], -axis[1], -axis[2])
 
 
-# Ranges are those of healthy adults; strengths are for 73 kg and 1.741 m, and scale with weight times height.
+# Ranges are those of healthy adults; strengths are for 73 kg and 1.741 m, and are proportional to mass times height.
 _HIP = (
     _Axis("hip_flexion", _minus(X), -30, 120, 200.0),
     _Axis("hip_adduction", Z, -45, 30, 150.0),
@@ -76,14 +77,14 @@ _HEAD = (_Axis("head_flexion", X, -25, 10, 30.0), _Axis("head_lateral", Z, -15, 
 
 
 class _Builder:
-    """A body being put together."""
+    """Links, joints and frames of a body under construction; ``strength`` is the factor of all strengths."""
 
     def __init__(self, strength: float) -> None:
         self.links, self.joints, self.frames = [Link("ground")], list[Joint](), list[Frame]()
         self.strength = strength
 
     def chain(self, side: str, axes: tuple[_Axis, ...], parent: str, link: Link, at: ArrayLike) -> None:
-        """Hang a link on a parent by hinges one after the other; the left side mirrors axes that are not sideways."""
+        """Add a link to a parent by successive hinges; on the left side, axes other than x are reversed."""
         before, where = parent, make_pose(p=at)
         for k, each in enumerate(axes):
             name = f"{side}_{each.name}" if side else each.name
@@ -100,18 +101,19 @@ class _Builder:
 
 
 def _link(name: str, segment: Segment, down: bool = True) -> Link:
-    """Return a segment that hangs from its joint, or stands on it."""
+    """Return the link of a segment below its joint (``down``), or above it."""
     centre = -segment.centre if down else segment.length - segment.centre
     return Link(name, segment.mass, np.array([0.0, centre, 0.0]), segment.inertia)
 
 
 def _halves(names: tuple[str, str], segment: Segment, mass: float) -> tuple[Link, Link]:
-    """Return a trunk segment as two of half its length, with ``mass`` in all, its centre and its moments kept.
+    """Return a segment of the trunk as two links of half its length, with a total ``mass``.
 
-    The centres of the two are half a length apart, or less where bodies could not have the moments that are then left.
+    The centre of mass and the moments of inertia are preserved. The centres of the two links are half a length apart,
+    or less if their own moments of inertia would otherwise be impossible.
     """
-    share, apart = mass / segment.mass, segment.length / 2
-    x, y, z = (share * each for each in (segment.sideways, segment.long, segment.forward))
+    fraction, apart = mass / segment.mass, segment.length / 2
+    x, y, z = (fraction * each for each in (segment.sideways, segment.long, segment.forward))
     across = min(mass * (apart / 2) ** 2, 0.45 * (x + z - y))
     half, centre = math.sqrt(across / mass), segment.length - segment.centre
     inertia = np.diag([x - across, y, z - across]) / 2
@@ -129,17 +131,18 @@ def human(
     segments: Mapping[str, Link] | None = None,
     gravity: ArrayLike = (0.0, -9.81, 0.0),
 ) -> Robot:
-    """Return a human with 55 degrees of freedom, of that height (m) and mass (kg).
+    """Return a human with 55 degrees of freedom, of a height (m), mass (kg) and sex ("male" or "female").
 
-    Coordinates: ``tx, ty, tz`` (m; of the middle of the hips, from where it is when the body stands at the origin) and
-    ``yaw, tilt, list`` (about y, x, z) of the whole body; seven of each leg, twelve of the spine, nine of each arm and
-    five of neck and head, all named after what they do and zero when standing. ``lower`` and ``upper`` are ranges of
-    healthy adults, ``effort_limit`` strengths that scale with weight times height. ``segments`` replaces links by name.
+    Coordinates: ``tx, ty, tz`` (m; displacement of the midpoint of the hips from the standing posture at the origin)
+    and ``yaw, tilt, list`` (about y, x, z) of the whole body; seven of each leg, twelve of the spine, nine of each arm
+    and five of neck and head, named after their positive direction and zero in the standing posture. ``lower`` and
+    ``upper`` are ranges of healthy adults, ``effort_limit`` are strengths, proportional to mass times height.
+    ``segments`` replaces links by name.
 
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
-    ``right_wrist``, ``right_knuckles``, the same of the left, and ``vertex``. Segments are from de Leva (1996); where
-    neck and foot are cut, where hips, shoulders and the points of the feet are, and ranges and strengths are choices,
-    from the literature.
+    ``right_wrist``, ``right_knuckles``, the same of the left side, and ``vertex``. Segments are from de Leva (1996).
+    The cuts of neck and foot, the positions of hips, shoulders and points of the feet, and ranges and strengths are
+    choices of this library, from the literature.
 
     Example:
         >>> body = human(1.80, 80.0)
@@ -149,8 +152,7 @@ def human(
         ('right_hip_flexion', 'right_hip_adduction', 'right_hip_rotation')
     """
     body = Body(height, mass, sex)
-    if segments is not None and not isinstance(segments, Mapping):
-        raise ModelError(describe(f"segments is {segments!r}", where="human", allowed="a table, {name: Link}"))
+    own = table(segments, "human", "segments")
     s, made = body.scale, _Builder(mass * height / (73.0 * 1.741))
     legs = body["thigh"].length + body["shank"].length + ANKLE * s
     lower, middle, upper, head = (body[name] for name in ("lower trunk", "middle trunk", "upper trunk", "head"))
@@ -161,12 +163,13 @@ def human(
     for side, sign in SIDES.items():
         _arm(made, side, sign, body, s)
     _head(made, upper, head, s)
-    names, own = [link.name for link in made.links], {} if segments is None else segments
+    names = [link.name for link in made.links]
     for name, link in own.items():
         if name not in names:
             allowed = ", ".join(each for each in names if "/" not in each)
             raise ModelError(describe(f"no segment {name!r}", where="human", allowed=allowed))
-        if not isinstance(link, Link) or link.name != name:
+        instance_of(link, Link, "human", f"segment {name!r}", allowed="a Link of that name")
+        if link.name != name:
             raise ModelError(describe(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name"))
     links = [own.get(link.name, link) for link in made.links]
     return build("human", links, made.joints, made.frames, gravity)
@@ -187,7 +190,7 @@ def _whole(made: _Builder, height: float, pelvis: Link) -> None:
         before = after.name
 
 
-# Masses of parts of de Leva's segments, in shares of these: each clavicle of the upper trunk, the neck of the head.
+# Mass fractions of parts of de Leva's segments: each clavicle of the upper trunk, the neck of the head, the forefoot.
 CLAVICLES, NECKS, FOREFEET = 0.730 / 11.651, 1.20 / 5.066, 0.13
 
 
@@ -206,7 +209,7 @@ def _spine(made: _Builder, lower: Segment, middle: Segment, upper: Segment) -> N
 def _head(made: _Builder, upper: Segment, head: Segment, s: float) -> None:
     """Add neck and head on the upper spine."""
     neck_mass = head.mass * NECKS
-    centre = head.length - head.centre  # of both, above the seventh vertebra
+    centre = head.length - head.centre  # of head and neck, above the seventh vertebra
     low, high = 0.04 * s, (head.mass * centre - neck_mass * 0.04 * s) / (head.mass - neck_mass)
     neck = Link("neck", neck_mass, np.array([0.0, low, 0.0]), neck_mass * (0.04 * s) ** 2 * np.diag([1.0, 0.94, 1.0]))
     skull_mass, above = head.mass - neck_mass, np.array([0.0, high - NECK * s, 0.0])
@@ -225,7 +228,7 @@ def _leg(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
     made.chain(side, _KNEE, f"{side}_thigh", _link(f"{side}_shank", shank), [0.0, -thigh.length, 0.0])
     fore = foot.mass * FOREFEET
     rear = foot.mass - fore
-    ahead = foot.centre - HEEL * s  # of the whole foot, before the ankle: centres are from the heel
+    ahead = foot.centre - HEEL * s  # centre of the whole foot in front of the ankle; tables have it from the heel
     ball = np.array([0.0, -ANKLE * s, BALL * s])
     front = np.array([0.0, -0.005 * s, 0.03 * s])
     behind = np.array([0.0, -0.045 * s, (foot.mass * ahead - fore * (ball + front)[2]) / rear])

@@ -1,4 +1,4 @@
-"""Postures on flat feet, symmetric about the middle plane: standing, sitting and crouching.
+"""Postures on flat feet, symmetric about the sagittal plane: standing, sitting and crouching.
 
 Tasks use them as given start or end postures, and for initial guesses. Each is {coordinate: angle (rad) or m}.
 """
@@ -16,7 +16,7 @@ from torsor.robot.robot import Robot
 
 __all__ = ["BUTTOCKS", "both", "crouching", "hips_apart", "sitting", "standing"]
 
-EASE = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # hanging arms (rad)
+HANGING = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # arms (rad)
 BUTTOCKS = 0.085  # height of the hips above the seat (m)
 SHANKS = 18.0  # forward inclination of the shanks while sitting (degrees)
 BENT, ROUND = 115.0, 24.0  # largest flexion of the hips, and of each joint of the spine (degrees)
@@ -45,7 +45,7 @@ def hips_apart(body: Robot) -> float:
 
 def standing(body: Robot) -> dict[str, float]:
     """Return the standing posture: upright, with hanging arms, heels at z = 0."""
-    return both(EASE) | {"tz": _heights(body).ahead}
+    return both(HANGING) | {"tz": _heights(body).ahead}
 
 
 def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:

@@ -78,7 +78,7 @@ def plain(stride: StrideCurves) -> dict[str, Any]:
             for name, each in stride.likeness().items()
         },
         "curves": {
-            "share": stride.s.tolist(),
+            "share": stride.s.tolist(),  # a key of written files: it keeps its name
             "angles": curves,
             "moments": moments,
             "powers": {name: stride.power(name).tolist() for name in JOINTS},

@@ -19,7 +19,7 @@ from torsor.human.terms.habits import Habits
 from torsor.motion import Phase
 from torsor.robot.robot import Robot
 
-__all__ = ["VERSIONS", "Version", "VersionChanges", "WalkSettings"]
+__all__ = ["VERSIONS", "Version", "VersionChanges", "WalkSettings", "changed_version"]
 
 Array = NDArray[np.float64]
 
@@ -53,7 +53,8 @@ class Version:
 
     def phase(self, walk: Walk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""
-        each = np.linspace(0.0, 1.0, self.nodes) if isinstance(self.nodes, int) else np.asarray(self.nodes, dtype=float)
+        given = self.nodes
+        each = np.linspace(0.0, 1.0, given) if isinstance(given, int | np.integer) else np.asarray(given, dtype=float)
         nodes = [(k + np.maximum(each, BEGUN if k else 0.0)) / walk.steps for k in range(walk.steps)]
         points = self.points + (walk.steps - 1) * (self.points - 1)
         return Phase(walk.duration, points=points, nodes=np.concatenate(nodes), quadrature="trapezoid")
@@ -75,13 +76,24 @@ VERSIONS: Mapping[str, Version] = {
 }
 
 
+def changed_version(name: str, changes: VersionChanges) -> Version:
+    """Return a version by its name, with changes.
+
+    Example:
+        >>> changed_version("clean", {"nodes": 11, "slip": None}).nodes
+        11
+    """
+    given: dict[str, Any] = {field: value for field, value in changes.items() if value is not None}
+    return replace(VERSIONS[one_of(name, tuple(VERSIONS), "walk", "version")], **given)
+
+
 @dataclass(frozen=True, kw_only=True)
 class WalkSettings:
-    """The arguments of ``walking``, with its defaults filled in; ``changes`` replace fields of the version."""
+    """The arguments of ``walking`` with defaults filled in."""
 
     body: Robot
     walk: Walk
-    version: str
+    version: Version
     load: Backpack | Box | None
     slope: float
     frozen: Mapping[str, float] | None
@@ -91,7 +103,6 @@ class WalkSettings:
     objective: Mapping[str, float] | None
     habits: Habits
     friction: float
-    changes: VersionChanges
 
     def check(self, objectives: Sequence[str]) -> None:
         """Raise ModelError for settings that are invalid, with the fix."""
@@ -118,10 +129,11 @@ class WalkSettings:
             raise ModelError(
                 describe("no weight is above 0", where="walk", allowed="a weight of one of the objectives")
             )
+        held = self.held  # raises for invalid angles
         if self.walk.steps == 1:
-            self._check_symmetry()
+            self._check_symmetry({"frozen": held, "strength": factors})
 
-    def _check_symmetry(self) -> None:
+    def _check_symmetry(self, tables: Mapping[str, Mapping[str, float]]) -> None:
         """Raise ModelError if the sides differ, since the second step is the mirror image of the first."""
         links = {link.name: link for link in self.loaded.links}
         for name, link in links.items():
@@ -130,7 +142,7 @@ class WalkSettings:
             if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
                 found = f"link {name} is not the mirror image of {other.name}"
                 raise ModelError(describe(found, where="walk", fix=BOTH_SIDES))
-        for what, values in (("frozen", self.held), ("strength", self.strength or {})):
+        for what, values in tables.items():
             for name in values:
                 if values.get(name) != values.get(other_side(name)):
                     found = f"{what}: {name} differs from {other_side(name)}"
@@ -140,12 +152,6 @@ class WalkSettings:
     def weights(self) -> dict[str, float]:
         """Weights of the objectives."""
         return {"effort": 1.0} if self.objective is None else table(self.objective, "walk", "objective")
-
-    @cached_property
-    def discretisation(self) -> Version:
-        """The version, with the changes."""
-        changes: dict[str, Any] = {name: value for name, value in self.changes.items() if value is not None}
-        return replace(VERSIONS[one_of(self.version, tuple(VERSIONS), "walk", "version")], **changes)
 
     @cached_property
     def loaded(self) -> Robot:

@@ -16,7 +16,7 @@ from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.schedule import Step, Walk
-from torsor.human.gait.settings import VERSIONS, VersionChanges, WalkSettings
+from torsor.human.gait.settings import VERSIONS, VersionChanges, WalkSettings, changed_version
 from torsor.human.terms.feet import Clears, Stands, contacts
 from torsor.human.terms.forces import Balance, Effort, JointReactions, Torques, Unbalance
 from torsor.human.terms.habits import Habits
@@ -74,7 +74,7 @@ def walking(
     settings = WalkSettings(
         body=checked_body(body, "walk"),
         walk=Walk(Step() if step is None else step, steps),
-        version=version,
+        version=changed_version(version, changes),
         load=load,
         slope=slope,
         frozen=frozen,
@@ -84,21 +84,19 @@ def walking(
         objective=objective,
         habits=Habits() if habits is None else habits,
         friction=friction,
-        changes=changes,
     )
     settings.check(tuple(OBJECTIVES))
     return _problem(settings)
 
 
 def _problem(settings: WalkSettings) -> MotionProblem:
-    version, walk, body = settings.discretisation, settings.walk, settings.loaded
     constraints = _constraints(settings)
-    model, numbers = shared_model(body)
+    model, numbers = shared_model(settings.loaded)
     strengths = ["torques"] if settings.curves is None else ["torques", "strength curves"]
     feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
     return MotionProblem(
         model,
-        version.phase(walk),
+        settings.version.phase(settings.walk),
         _objective(settings),
         constraints,
         relaxation_order=(strengths, ["balance"], feet),
@@ -110,7 +108,7 @@ def _problem(settings: WalkSettings) -> MotionProblem:
 
 
 def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
-    version, habits, body = settings.discretisation, settings.habits, settings.loaded
+    version, habits, body = settings.version, settings.habits, settings.loaded
     lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
     curves = [] if settings.curves is None else [settings.curves]
     return [

@@ -14,7 +14,7 @@ from torsor.robot.robot import Robot
 
 __all__ = ["reaching"]
 
-POSTURE = 0.1  # weight of squared deviations from the posture at ease: reaching costs little torque
+POSTURE = 0.1  # weight of squared deviations from the relaxed posture: reaching costs little torque
 
 
 def reaching(

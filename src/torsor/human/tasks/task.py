@@ -60,7 +60,7 @@ IDLE: Ranges = {
     "pronation": (-10, 10),
 }
 SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
-POSTURE = 0.02  # weight of squared deviations from the posture at ease
+POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 
 
 @dataclass(frozen=True, eq=False, repr=False)

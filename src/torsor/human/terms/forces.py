@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.contact_forces import REACTIONS, contact_forces, ground_data
 from torsor.human.contact.support import Support
-from torsor.human.terms.habits import at_ease
+from torsor.human.terms.habits import relaxed
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows, Term
@@ -58,23 +58,23 @@ class Driven(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
-    """The integral of squared torques divided by strengths, and of squared deviations from the posture at ease.
+    """The integral of squared torques divided by strengths, and of squared deviations from the relaxed posture.
 
-    ``posture`` is the weight of the squared deviations (rad^2) of angles from ``habits.EASE``. Some angles cost almost
-    no torque and would be undetermined without it. At ease, the elbows flex as the arms swing forward.
+    ``posture`` is the weight of the squared deviations (rad^2) of angles from ``habits.RELAXED``. Some angles cost
+    almost no torque and would be undetermined without it. Relaxed elbows flex as the arms swing forward.
     """
 
     posture: float = 0.03
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Driven``, and the angles at ease with their weights for the coordinates that move."""
-        ease = [at_ease(name) for name in self.body.coordinate_names if name in self.moving]
-        angles, weights, drags, follows = np.array(ease).T
+        """Return the data of ``Driven``, and the relaxed angles with their weights for the coordinates that move."""
+        found = [relaxed(name) for name in self.body.coordinate_names if name in self.moving]
+        angles, weights, drags, follows = np.array(found).T
         parts = {"angle": np.radians(angles), "weight": self.posture * weights, "drag": self.posture * drags}
-        return {**super().data(s), "posture": _posture(len(ease)).pack(len(s), **parts, follows=follows)}
+        return {**super().data(s), "posture": _posture(len(found)).pack(len(s), **parts, follows=follows)}
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the weighted sum of squared deviations from the posture at ease."""
+        """Return the weighted sum of squared deviations from the relaxed posture."""
         names, total, layout = node.subject.names, ca.SX(0), _posture(len(node.subject.names))
         given = layout.unpack(node.data("posture", layout.size))
         for k, name in enumerate(names):
@@ -91,7 +91,7 @@ class Effort(Driven, Cost):
 
 
 def _posture(count: int) -> VectorLayout:
-    """Return the layout of the posture at ease of a number of coordinates: the fields of ``habits.Ease``."""
+    """Return the layout of the relaxed posture of a number of coordinates: the fields of ``habits.Relaxed``."""
     return VectorLayout(angle=count, weight=count, drag=count, follows=count)
 
 
@@ -119,16 +119,16 @@ class Balance(Grounded, Constraint):
         """Return the sides of the box (in dm), the vertical force and the friction cones, all divided by the weight."""
         contact = contact_forces(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
-        sides = ca.vertcat(-n[0] - back * f[1], front * f[1] + n[0]) / (ARM * contact.weight)
-        up = f / contact.weight
-        directions = [contact.directions[side] / contact.weight for side in SIDES]
-        cones = [(contact.friction * each[1]) ** 2 - each[0] ** 2 - each[2] ** 2 for each in directions]
-        aside = ca.vertcat(n[2] - left * f[1], right * f[1] - n[2]) / (ARM * contact.weight)
-        rows = ca.vertcat(sides, up[1], *cones, aside)
-        lower = np.array([0.0, 0.0, LEAST, 0.0, 0.0, 0.0, 0.0])
-        labels = ("back", "front", "vertical force", "friction, right", "friction, left", "right side", "left side")
-        count = 7 if self.lateral else 5
-        return Rows(rows[:count], lower[:count], np.full(count, np.inf), labels[:count])
+        moment = ARM * contact.weight
+        rows = {"back": (-n[0] - back * f[1]) / moment, "front": (front * f[1] + n[0]) / moment}
+        rows["vertical force"] = f[1] / contact.weight
+        for side in SIDES:
+            x, y, z = ca.vertsplit(contact.directions[side] / contact.weight)
+            rows[f"friction, {side}"] = (contact.friction * y) ** 2 - x**2 - z**2
+        if self.lateral:
+            rows |= {"right side": (n[2] - left * f[1]) / moment, "left side": (right * f[1] - n[2]) / moment}
+        lower = np.array([LEAST if name == "vertical force" else 0.0 for name in rows])
+        return Rows(ca.vertcat(*rows.values()), lower, np.full(len(rows), np.inf), tuple(rows))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

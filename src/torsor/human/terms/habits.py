@@ -21,7 +21,7 @@ from torsor.motion import ExpressionConstraint, Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
 
-__all__ = ["EASE", "HOLDING", "RANGES", "Ease", "Habits", "Holds", "Upright", "at_ease"]
+__all__ = ["HOLDING", "RANGES", "RELAXED", "Habits", "Holds", "Relaxed", "Upright", "relaxed"]
 
 Array = NDArray[np.float64]
 
@@ -58,11 +58,12 @@ HOLDING: Mapping[str, tuple[float, float]] = {
 }
 
 
-class Ease(NamedTuple):
-    """The ``angle`` (degrees) of a coordinate at ease, and the ``weight`` of the squared deviation (rad^2) from it.
+class Relaxed(NamedTuple):
+    """The ``angle`` (degrees) of a coordinate in the relaxed posture, and the ``weight`` of the squared deviation.
 
-    ``drag`` is the weight of the squared rate (rad^2/s^2): tissue resists motion. At ease, elbows follow the flexion of
-    their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times that angle is added.
+    The deviation is in rad. ``drag`` is the weight of the squared rate (rad/s): tissue resists motion. Relaxed elbows
+    follow the flexion of their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times
+    that angle is added.
     """
 
     angle: float
@@ -71,38 +72,38 @@ class Ease(NamedTuple):
     follows: float = 0.0
 
 
-# The posture at ease: angles that cost almost no torque would be undetermined without it.
-EASE: Mapping[str, Ease] = {
-    "yaw": Ease(0, 5, 3),
-    "tilt": Ease(0, 2, 0.3),
-    "list": Ease(0, 2, 0.3),
-    "hip_flexion": Ease(0, 0),
-    "adduction": Ease(0, 1, 0.03),
-    "rotation": Ease(0, 1, 0.03),
-    "knee_flexion": Ease(0, 0),
-    "ankle_flexion": Ease(0, 20),
-    "inversion": Ease(0, 1, 0.03),
-    "toe_extension": Ease(0, 1),
-    "flexion": Ease(0, 1, 0.3),  # spine
-    "lateral": Ease(0, 1, 0.3),
-    "axial": Ease(0, 5, 0.3, -1.0),
-    "shoulder_flexion": Ease(0, 0, 0.03),
-    "elbow_flexion": Ease(45, 1, 0.03, 0.8),
-    "pronation": Ease(0, 1),
+# The relaxed posture: angles that cost almost no torque would be undetermined without it.
+RELAXED: Mapping[str, Relaxed] = {
+    "yaw": Relaxed(0, 5, 3),
+    "tilt": Relaxed(0, 2, 0.3),
+    "list": Relaxed(0, 2, 0.3),
+    "hip_flexion": Relaxed(0, 0),
+    "adduction": Relaxed(0, 1, 0.03),
+    "rotation": Relaxed(0, 1, 0.03),
+    "knee_flexion": Relaxed(0, 0),
+    "ankle_flexion": Relaxed(0, 20),
+    "inversion": Relaxed(0, 1, 0.03),
+    "toe_extension": Relaxed(0, 1),
+    "flexion": Relaxed(0, 1, 0.3),  # spine
+    "lateral": Relaxed(0, 1, 0.3),
+    "axial": Relaxed(0, 5, 0.3, -1.0),
+    "shoulder_flexion": Relaxed(0, 0, 0.03),
+    "elbow_flexion": Relaxed(45, 1, 0.03, 0.8),
+    "pronation": Relaxed(0, 1),
 }
 METRES = ("tx", "ty", "tz")
 RADIUS = 0.17  # least distance of the wrists from the hips (m)
 STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges are widened by a slope
 
 
-def at_ease(name: str) -> Ease:
-    """Return the entry of ``EASE`` for a coordinate: the one with the longest key that its name ends with.
+def relaxed(name: str) -> Relaxed:
+    """Return the entry of ``RELAXED`` for a coordinate: the one with the longest key that its name ends with.
 
     Example:
-        >>> at_ease("left_hip_rotation").weight, at_ease("tx").weight
+        >>> relaxed("left_hip_rotation").weight, relaxed("tx").weight
         (1, 0)
     """
-    return next((EASE[key] for key in sorted(EASE, key=len, reverse=True) if name.endswith(key)), Ease(0, 0))
+    return next((RELAXED[key] for key in sorted(RELAXED, key=len, reverse=True) if name.endswith(key)), Relaxed(0, 0))
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Habits:
     stays within ``sway`` to the sides and within ``lean`` forward (sines of angles from the vertical). The pelvis is at
     least ``drop`` (degrees) lower on the swing side. Arms swing against the legs: the distance of the wrist in front of
     the shoulder is within ``arms`` (m) of half the distance of the opposite ankle in front of its hip. ``posture`` is
-    the weight of squared deviations from the posture at ease. In swing, the foot is ``clearance`` (m) or more above the
+    the weight of squared deviations from the relaxed posture. In swing, the foot is ``clearance`` (m) or more above the
     ground, and the knee flexion is within ``knee`` (degrees) at the time ``Step.knee``.
 
     Example:

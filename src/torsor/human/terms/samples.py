@@ -75,7 +75,9 @@ def grounded_term(problem: MotionProblem) -> Grounded:
         if isinstance(term, Grounded):
             return term
     found = f"the result of {problem.name!r}"
-    raise ModelError(describe(found, where="human", allowed="one of torsor.human.walking() or of another task of it"))
+    raise ModelError(
+        describe(found, where="human", allowed="one of torsor.human.walking() or of a task of torsor.human")
+    )
 
 
 def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:

@@ -1,16 +1,29 @@
-"""What is asked of a walk in vain is told before the search, and nothing that is given is passed over in silence."""
+"""Invalid input raises an error that names the argument, before anything is solved."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import torsor
-from torsor.human import Backpack, Box, Habits, Stride, ground_reaction, walking
+from torsor.human import (
+    TASKS,
+    Backpack,
+    Box,
+    Fatigue,
+    Habits,
+    JointLoads,
+    Stride,
+    fatigued,
+    ground_reaction,
+    joint_strength,
+    walking,
+)
 from torsor.library import human
 from torsor.mechanism import Link
-from torsor.motion import MotionResult
+from torsor.motion import MotionProblem, MotionResult
 from torsor.optimisation.outcome import Outcome
 
 
@@ -35,7 +48,7 @@ from torsor.optimisation.outcome import Outcome
         ({"habits": Habits(ranges={"knee_flexon": (0, 5)})}, "ranges name 'knee_flexon'"),
     ],
 )
-def test_walks_of_the_wrong_kind_are_refused(options: dict[str, object], message: str) -> None:
+def test_invalid_arguments_of_walking_raise(options: dict[str, object], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=re.escape(message)):
         walking(**options)  # type: ignore[arg-type]
 
@@ -57,12 +70,12 @@ def test_walks_of_the_wrong_kind_are_refused(options: dict[str, object], message
         ("knee", 60),
     ],
 )
-def test_habits_that_are_none_are_refused(habit: str, value: object) -> None:
+def test_invalid_habits_raise(habit: str, value: object) -> None:
     with pytest.raises(torsor.ModelError, match=f"habits: .*{habit.removesuffix('s')}.*; allowed: "):
         Habits(**{habit: value})  # type: ignore[arg-type]
 
 
-def test_loads_that_are_nowhere_are_refused() -> None:
+def test_invalid_loads_raise() -> None:
     for make, message in (
         (lambda: Backpack(5.0, height=np.nan), "height is nan; allowed: a finite number"),
         (lambda: Box(5.0, near=0.6), "near, far is (0.6, 0.5)"),
@@ -72,7 +85,7 @@ def test_loads_that_are_nowhere_are_refused() -> None:
             make()
 
 
-def test_segments_are_links_of_their_names() -> None:
+def test_invalid_segments_raise() -> None:
     heavy = human(segments={"head": Link("head", 8.0)})
     assert heavy.mass == pytest.approx(human().mass + 8.0 - human().links[heavy.link_names.index("head")].mass)
     assert human(1.7, np.int64(70)).mass == pytest.approx(70.0)  # type: ignore[arg-type]
@@ -80,6 +93,7 @@ def test_segments_are_links_of_their_names() -> None:
         ({"tail": None}, "no segment 'tail'; allowed: ground, pelvis"),
         ({"head": 5.0}, "segment 'head' is 5.0; allowed: a Link of that name"),
         ({"head": Link("skull", 4.0)}, "segment 'head' is Link(name='skull'"),
+        ({"head": human().links[human().link_names.index("neck")]}, "allowed: a Link of that name"),
         ([1], "segments is [1]; allowed: a table"),
     ):
         with pytest.raises(torsor.ModelError, match=re.escape(message)):
@@ -87,7 +101,7 @@ def test_segments_are_links_of_their_names() -> None:
 
 
 def test_a_body_whose_sides_differ_needs_two_steps() -> None:
-    """The second step of one is the mirror image of the first, which a lighter leg on one side makes wrong."""
+    """With one step the second is its mirror image, which is wrong for a body with one lighter leg."""
     shank = human().links[human().link_names.index("right_shank")]
     body = human(segments={"right_shank": Link("right_shank", 2.0, shank.com, shank.inertia / 2)})
     with pytest.raises(torsor.ModelError, match=r"right_shank is not the mirror image of left_shank; fix: steps=2"):
@@ -95,7 +109,7 @@ def test_a_body_whose_sides_differ_needs_two_steps() -> None:
     assert walking(body, steps=2).name == "walk"
 
 
-def test_what_is_no_result_and_no_body_is_refused() -> None:
+def test_invalid_results_and_bodies_raise() -> None:
     with pytest.raises(torsor.ModelError, match=r"result is 5; allowed: the result of torsor.human.walking"):
         Stride(5)  # type: ignore[arg-type]
     with pytest.raises(torsor.ModelError, match="body is 5; allowed: a body"):
@@ -115,11 +129,34 @@ def test_a_walk_is_saved_without_its_problem_and_loaded_with_it(tmp_path: Path) 
         MotionResult.load(tmp_path / "walk.npz")
 
 
-def test_wrists_bend_farther_away_from_the_thumb_than_towards_it() -> None:
-    """Thumbs point forward while arms hang: the hand goes back, to the side of the little finger, by 30 degrees."""
-    body, q = human(), np.zeros(55)
-    for side in ("right", "left"):
-        k = body.coordinate_names.index(f"{side}_wrist_deviation")
-        assert np.degrees([body.lower[k], body.upper[k]]) == pytest.approx([-20.0, 30.0])
-        q[k] = 0.3
-        assert body.pose(q, f"{side}_knuckles")[2, 3] < body.pose(q, f"{side}_wrist")[2, 3]
+@pytest.mark.parametrize("task", [walking, *TASKS.values()])
+def test_tasks_need_a_human_with_a_weight(task: Callable[..., MotionProblem]) -> None:
+    with pytest.raises(torsor.ModelError, match=r"body is 3; allowed: a torsor.library.human\(\)"):
+        task(3)
+    with pytest.raises(torsor.ModelError, match="robot 'two_link'; allowed: a body with the coordinates"):
+        task(torsor.library.two_link())
+    with pytest.raises(torsor.ModelError, match="gravity is 0"):
+        task(human().with_gravity([0.0, 0.0, 0.0]))
+
+
+def test_invalid_angles_and_velocities_of_strength_raise() -> None:
+    name = "right_knee_flexion"
+    for q, v in ((np.nan, 0.0), (0.0, np.inf), ("a", 0.0), ([0.0, 1.0], [0.0, 1.0, 2.0])):
+        with pytest.raises(torsor.ModelError, match=f"{name}: "):
+            joint_strength(human(), name, q, v)  # type: ignore[arg-type]
+
+
+def test_invalid_loads_and_laws_of_fatigue_raise() -> None:
+    loads = JointLoads(1.0, {"right_knee_flexion": np.array([-0.6, 0.2])})
+    for laws in ({"right_knee": Fatigue()}, {"right_knee_flexion": 3}):
+        with pytest.raises(torsor.ModelError, match="allowed: a Fatigue of one of right_knee_flexion"):
+            fatigued(loads, 2, laws=laws)  # type: ignore[arg-type]
+    with pytest.raises(torsor.ModelError, match="loads is 3; allowed: a result of a walk, or JointLoads"):
+        fatigued(3, 2)  # type: ignore[arg-type]
+    with pytest.raises(torsor.ModelError, match=r"rest \(s\) is -1; allowed: a number, 0 or more"):
+        fatigued(loads, 2, rest=-1)
+
+
+def test_a_version_has_no_other_fields() -> None:
+    with pytest.raises(TypeError, match="'knots'"):
+        walking(knots=5)  # type: ignore[call-arg]
