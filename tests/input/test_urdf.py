@@ -4,6 +4,7 @@ import re
 import time
 import warnings
 from pathlib import Path
+from xml.parsers import expat
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def pair(first: str = "", second: str = "", kinds: tuple[str, str] = ("revolute"
 
 # Each: the file, and what its error says.
 WRONG = {
-    "negative mass": (arm(inertial("-2")), r"line 3.*'hand'.*mass.*-2.*allowed: 0 or more"),
+    "negative mass": (arm(inertial("-2")), r"line 3.*'hand'.*mass.*-2.*allowed: a finite number, 0 or more"),
     "mass is nan": (arm(inertial("nan")), r"line 3.*'hand'.*mass.*nan"),
     "mass is infinite": (arm(inertial("inf")), r"line 3.*'hand'.*mass.*inf.*allowed: "),
     "mass overflows": (arm(inertial("1e400")), r"line 3.*'hand'.*mass"),
@@ -141,8 +142,8 @@ WRONG = {
     "two roots": (robot(link("a"), link("b")), r"2 links have no parent: 'a', 'b'.*allowed: one root.*fix: "),
     "no link": (robot(), r"no link"),
     "mimic of nothing": (arm(elbow="<mimic/>"), r"line 4.*'elbow'.*<mimic> without a joint"),
-    "mimic in a circle": (pair('<mimic joint="elbow"/>', '<mimic joint="shoulder"/>'), r"shoulder.*elbow.*circle"),
-    "mimic of itself": (arm(elbow='<mimic joint="elbow" multiplier="2" offset="1"/>'), r"'elbow'.*(itself|circle)"),
+    "mimic in a cycle": (pair('<mimic joint="elbow"/>', '<mimic joint="shoulder"/>'), r"shoulder.*elbow.*cycle"),
+    "mimic of itself": (arm(elbow='<mimic joint="elbow" multiplier="2" offset="1"/>'), r"'elbow'.*(itself|cycle)"),
     "mimic of a floating joint": (
         pair("", '<mimic joint="shoulder"/>', ("floating", "revolute")),
         r"'elbow' follows the free joint 'shoulder'.*allowed: ",
@@ -274,14 +275,25 @@ BOMB = f'<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">{LAUGHS}]
     ],
     ids=["billion laughs", "external entity", "parameter entity", "external document type"],
 )
-def test_entities_are_refused_at_once_and_read_nothing(tmp_path: Path, text: str, name: str) -> None:
+def test_entities_are_refused_before_they_are_expanded_and_read_nothing(tmp_path: Path, text: str, name: str) -> None:
     (tmp_path / "secret.txt").write_text("secret")
-    start = time.perf_counter()
     with pytest.raises(ModelError, match=rf"{name}: line 1: .*entity declaration.*fix: remove") as refused:
         load(tmp_path, text, name)
-    assert time.perf_counter() - start < 1
     assert "aaaaaaaaaa" not in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["arm.urdf", "arm.xml"])
+def test_a_file_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    parsed, create = [], expat.ParserCreate
+
+    def counted(*arguments: object) -> object:
+        parsed.append(arguments)
+        return create(*arguments)
+
+    monkeypatch.setattr(expat, "ParserCreate", counted)
+    load(tmp_path, arm(), name)
+    assert len(parsed) == 1
 
 
 def test_other_encodings_are_read_by_their_mark_or_declaration(tmp_path: Path) -> None:
@@ -322,7 +334,7 @@ def test_a_folder_or_a_missing_file_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("base", ["flying", "", None, True])
 def test_an_unknown_base_is_an_error(tmp_path: Path, base: object) -> None:
-    with pytest.raises(ModelError, match=r"arm.urdf: base is .*allowed: 'fixed' or 'floating'"):
+    with pytest.raises(ModelError, match=r"arm.urdf: base is .*allowed: 'fixed', 'floating'"):
         load(tmp_path, arm(), base=base)
 
 
@@ -429,7 +441,9 @@ def test_the_command_line_tells_every_wrong_file_in_one_line(tmp_path: Path, cap
     assert main(["info", str(tmp_path / "bad.urdf")]) == 1
     shown = capsys.readouterr().err.strip().splitlines()
     assert len(shown) == 1
-    assert shown[0].startswith("error: bad.urdf: line 3: link 'hand': mass is -2.0 kg")
+    assert shown[0].startswith(
+        "error: bad.urdf: line 3: link 'hand': mass is -2.0; allowed: a finite number, 0 or more"
+    )
 
 
 def test_a_robot_without_joints_is_a_robot(tmp_path: Path) -> None:

@@ -325,7 +325,7 @@ def test_a_floating_base_frees_the_one_welded_body():
 @pytest.mark.parametrize(
     ("file", "found"),
     [
-        ("pendulum.xml", r"pendulum.xml: the base cannot float: on the world there is 'bob' \(1 joints\)"),
+        ("pendulum.xml", r"pendulum.xml: the base cannot float: the bodies on the world are 'bob' \(1 joints\)"),
         ("walker.xml", r"'pelvis' \(1 joints\); allowed: one body without joints; fix: base='fixed'"),
         ("swarm.xml", r"'table' \(0 joints\), 'flap' \(1 joints\), 'puck' \(1 joints\)"),
     ],
@@ -355,7 +355,7 @@ def written(folder, joint='<joint name="pin"/>', *, head="", tail="", inside="",
 PIN, CORD = '<joint name="pin"/>', '<tendon><fixed name="cord" {}><joint joint="pin" coef="1"/></fixed></tendon>'
 TAUT = '<tendon tendon1="cord"/>'
 LEFT_OUT = {
-    "equality constraints that are not linear (cam)": {
+    "nonlinear equality constraints (cam)": {
         "inside": '<body name="hand"><joint name="wrist"/><geom size="0.1"/></body>',
         "tail": '<equality><joint name="cam" joint1="pin" joint2="wrist" polycoef="0 1 2 0 0"/></equality>',
     },
@@ -367,17 +367,17 @@ LEFT_OUT = {
     "tendons (cord) ": {"tail": CORD.format('damping="1"')},
     "tendons (cord)  ": {"tail": CORD.format('limited="true" range="-1 1"')},
     "springs of free and ball joints (pin)": {"joint": '<joint name="pin" type="ball" stiffness="2"/>'},
-    "springs that are not linear (pin)": {"joint": '<joint name="pin" stiffness="2 3"/>'},
-    "damping that is not linear (pin)": {"joint": '<joint name="pin" damping="1 2"/>'},
+    "nonlinear springs (pin)": {"joint": '<joint name="pin" stiffness="2 3"/>'},
+    "nonlinear damping (pin)": {"joint": '<joint name="pin" damping="1 2"/>'},
     "armature and frictionloss of free joints (pin)": {"joint": '<joint name="pin" type="free" armature="1"/>'},
     "limits of ball joints (pin)": {"joint": '<joint name="pin" type="ball" range="0 40"/>'},
     "armature and damping of actuators (pull)": {
         "tail": CORD.format("") + '<actuator><motor name="pull" tendon="cord" armature="1"/></actuator>'
     },
     "gravity compensation (arm)": {"body": 'gravcomp="0.5"'},
-    "mocap bodies, which are fixed here (arm)": {"joint": "", "body": 'mocap="true"'},
-    "forces of the fluid": {"head": '<option density="1.2"/>'},
-    "forces of the fluid ": {"head": '<option viscosity="0.1"/>'},
+    "the motion of mocap bodies, which are fixed here (arm)": {"joint": "", "body": 'mocap="true"'},
+    "fluid forces": {"head": '<option density="1.2"/>'},
+    "fluid forces ": {"head": '<option viscosity="0.1"/>'},
     "skins (coat)": {
         "tail": '<deformable><skin name="coat" vertex="0 0 0 1 0 0 0 1 0" face="0 1 2"><bone body="arm" '
         'bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/></skin></deformable>'
@@ -397,7 +397,7 @@ def test_what_a_tree_cannot_have_is_named_in_one_warning(tmp_path, monkeypatch, 
     with pytest.warns(ModelWarning) as caught:
         torsor.load(path)
     (warning,) = caught
-    assert str(warning.message).startswith("arm.xml: left out, for a tree of rigid links has none: ")
+    assert str(warning.message).startswith("arm.xml: omitted, because mechanisms do not have it: ")
     assert what.strip() in str(warning.message)
     assert warning.filename == __file__
 
@@ -432,7 +432,7 @@ def spoil(monkeypatch, **values):
 
 def test_plugins_of_bodies_are_named_in_a_warning(monkeypatch):
     spoil(monkeypatch, body_plugin=0)
-    with pytest.warns(ModelWarning, match=r"pendulum.xml: left out, .*: plugins of bodies \(bob\)"):
+    with pytest.warns(ModelWarning, match=r"pendulum.xml: omitted, .*: plugins of bodies \(bob\)"):
         torsor.load(FILES / "pendulum.xml")
 
 

@@ -131,8 +131,8 @@ def one(kind: str = "continuous", **settings: object) -> torsor.Robot:
 
 UNSAID = {
     r"gravity, which readers take to be \(0, 0, -9.81\) \(\[0.0, 0.0, -1.62\]\)": one().with_gravity([0, 0, -1.62]),
-    r"smooth Coulomb friction, which is written as sharp \(pin\)": one(coulomb=1.0, smooth=0.1),
-    r"stiffness that is no number \(pin\)": one(spring=Spring("2 + x**2")),
+    r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),
+    r"nonlinear stiffness \(pin\)": one(spring=Spring("2 + x**2")),
     r"rotor inertia of joints with several velocities \(pin\)": one("planar", rotor_inertia=0.1),
     r"viscous that differs between the velocities of a joint \(pin\)": one("planar", viscous=[1, 2, 3]),
     r"position limits \(pin\)": one("planar", lower=-1.0),
@@ -146,21 +146,21 @@ UNSAID = {
 
 
 @pytest.mark.parametrize("what", UNSAID)
-def test_what_urdf_has_no_word_for_is_named_in_a_warning(tmp_path: Path, what: str) -> None:
-    with pytest.warns(ModelWarning, match=f"one.urdf: URDF has no word for {what}") as caught:
+def test_what_urdf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: str) -> None:
+    with pytest.warns(ModelWarning, match=f"one.urdf: URDF cannot express {what}") as caught:
         UNSAID[what].save(tmp_path / "one.urdf")
     assert len(caught) == 1 and caught[0].filename == __file__
     assert torsor.load(tmp_path / "one.urdf").joint_names == ("pin",)
 
 
 REFUSED = {
-    r"'tip' closes a loop, which URDF cannot say; fix: save as .xml": library.four_bar(),
+    r"'tip' closes a loop, which URDF cannot express; fix: save as .xml": library.four_bar(),
     r"joint 'pin' is spherical, which the format does not have": one("spherical"),
-    r"joint 'pin' moves by 2.0 q \+ 0.0 of its own coordinate q; allowed: 1 or -1": one(ratio=2.0),
+    r"joint 'pin' has the position 2.0 q \+ 0.0 at its own coordinate q; allowed: ratio 1 or -1": one(ratio=2.0),
     r"the spring between joint 'pin' and its motor has the stiffness": one(
         motor=Motor("ground", 1.0, stiffness="1 + x**2")
     ),
-    r"'one\\x01' in <robot>; allowed: characters that XML has": replace(one(), name="one\x01"),
+    r"'one\\x01' in <robot>; allowed: characters that XML allows": replace(one(), name="one\x01"),
 }
 
 

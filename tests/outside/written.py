@@ -67,7 +67,7 @@ def bench() -> torsor.Robot:
 
 
 def sayable(robot: torsor.Robot, elastic: bool) -> torsor.Robot:
-    """A random tree without what URDF (``elastic``) or MJCF has no word for."""
+    """A random tree without what URDF (``elastic``) or MJCF cannot express."""
     joints, flexible = [], {joint.name for joint in robot.elastic}
     for joint in robot.joints:
         motor, spring = joint.motor, joint.spring

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe
-from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, assemble
+from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, build
 from torsor.mechanism.loops import CUTS
-from torsor.mechanism.values import frozen_array
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
 __all__ = ["DHLink", "MDHLink", "read_dh", "read_mdh"]
@@ -190,7 +190,7 @@ class _Table:
 
     def mechanism(self, gravity: ArrayLike) -> Mechanism:
         links, loops, active = list(self.links.values()), self.loops, self.active
-        return assemble(self.name, links, self.joints, self.frames, gravity, loops=loops, active=active)
+        return build(self.name, links, self.joints, self.frames, gravity, loops=loops, active=active)
 
 
 def read_dh(

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import frozen_array, frozen_pose
 from torsor.errors import ModelError, describe
-from torsor.mechanism import Joint, Link, Mechanism, assemble
-from torsor.mechanism.values import frozen_array, frozen_pose
+from torsor.mechanism import Joint, Link, Mechanism, build
 from torsor.spatial import adjoint, inverse_pose
 
 __all__ = ["read_screws"]
@@ -54,7 +54,7 @@ def read_screws(
         links.append(_link(f"link{i + 1}", frozen_array(inertias[i], (6, 6), where, "spatial inertia"), where, strict))
         parent = links[parents[i] + 1].name
         joints.append(Joint(f"joint{i + 1}", kind, parent, links[-1].name, placement, axis, point, pitch))
-    return assemble(name, links, joints, gravity=gravity)
+    return build(name, links, joints, gravity=gravity)
 
 
 def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
@@ -74,7 +74,7 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
 
 def _link(name: str, G: Array, where: str, strict: bool) -> Link:
     """Return the link of a spatial inertia diag(I, m 1) at the centre of mass."""
-    mass = G[3, 3]
+    mass = float(G[3, 3])
     expected = np.zeros((6, 6))
     expected[:3, :3], expected[3:, 3:] = G[:3, :3], mass * np.eye(3)
     if not np.allclose(G, expected, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(G).max()))):

@@ -1,6 +1,7 @@
-"""What a mechanism is: links, joints, coordinates, frames; frozen, and validated once."""
+"""The mechanism: links, joints, drives, loops, frames and coordinates. Frozen, and validated when it is made."""
 
 from torsor.mechanism.assemble import assemble
+from torsor.mechanism.build import build
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.loops import CUTS, Coupling, Loop
@@ -23,4 +24,5 @@ __all__ = [
     "Spring",
     "Visual",
     "assemble",
+    "build",
 ]

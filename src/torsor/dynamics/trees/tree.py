@@ -174,7 +174,7 @@ def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
             yield Cut(loop, mechanism.place(loop.a), mechanism.place(loop.b))
         else:
             positions = mechanism.position_names
-            yield Relation(tuple((positions.index(name), c) for name, c in loop.shares.items()), loop.offset)
+            yield Relation(tuple((positions.index(name), c) for name, c in loop.coefficients.items()), loop.offset)
 
 
 def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:

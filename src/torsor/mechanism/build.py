@@ -1,0 +1,268 @@
+"""Build a mechanism from links and joints: check and sort the tree, resolve followers, merge fixed joints."""
+
+import heapq
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.checks import name_of, one_of
+from torsor.errors import ModelError, describe, warn
+from torsor.mechanism.loops import Closure
+from torsor.mechanism.mechanism import Mechanism
+from torsor.mechanism.parts import Frame, Joint, Link
+from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
+
+__all__ = ["build", "fixed_at", "unused_name"]
+
+
+def build(
+    name: str,
+    links: Sequence[Link],
+    joints: Sequence[Joint],
+    frames: Iterable[Frame] = (),
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+    source: str = "",
+    base: str = "fixed",
+    loops: Sequence[Closure] = (),
+    active: Sequence[str] = (),
+) -> Mechanism:
+    """Return the mechanism with these links, joints and frames.
+
+    The root is the one link that is not the child of any joint; ``base="floating"`` adds a free joint named ``root``
+    between it and the world. Links of fixed joints are merged into their parents and remain as frames. Joints keep
+    the given order, except that a parent comes before its children. ``gravity`` (3,) is in m/s^2, in base axes.
+    ``loops`` are the loop closures, ``active`` the names of the driven coordinates. ``source`` is the name of the
+    file, for messages.
+
+    Example:
+        >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
+        >>> tip = Link("tip", mass=1.0)
+        >>> hinge = Joint("hinge", "revolute", "ground", "arm")
+        >>> weld = Joint("weld", "fixed", "arm", "tip", make_pose(p=[1, 0, 0]))
+        >>> robot = build("pendulum", [Link("ground"), arm, tip], [weld, hinge])
+        >>> robot.links[0].mass, robot.links[0].com.tolist(), [frame.name for frame in robot.frames]
+        (2.0, [0.75, 0.0, 0.0], ['tip'])
+    """
+    where = source or name_of(name, "robot")
+    links, joints = list(links), list(joints)
+    _check_unique([link.name for link in links], "link", where)
+    _check_unique([joint.name for joint in joints], "joint", where)
+    by_name = {link.name: link for link in links}
+    if not by_name:
+        raise ModelError(describe("no link at all", where=where, allowed="at least a base"))
+    root = _root(by_name, joints, where)
+    if one_of(base, ("fixed", "floating"), where, "base") == "floating":
+        ground = unused_name("world", by_name)
+        by_name = {ground: Link(ground)} | by_name
+        floating = Joint(unused_name("root", {joint.name for joint in joints}), "free", ground, root)
+        joints, root = [floating, *joints], ground
+    ordered = _with_resolved_followers(_parents_first(root, joints, where), where)
+    mechanism = replace(
+        _merge(name, by_name, root, ordered, list(frames), gravity, where), loops=tuple(loops), active=tuple(active)
+    )
+    _warn_if_singular(mechanism, where)
+    inertias = {link.name: link.inertia for link in mechanism.links}
+    for joint in mechanism.joints:
+        if joint.motor is not None and joint.motor.carrier in inertias:
+            joint.motor.warn_if_too_heavy(joint.name, inertias[joint.motor.carrier])
+    return mechanism
+
+
+def _check_unique(names: list[str], what: str, where: str) -> None:
+    double = next((name for name, count in Counter(names).items() if count > 1), None)
+    if double is not None:
+        raise ModelError(describe(f"two {what}s are named {double!r}", where=where, fix="give each its own name"))
+
+
+def unused_name(wanted: str, taken: Iterable[str]) -> str:
+    """Return the wanted name, with underscores appended until it is not taken.
+
+    Example:
+        >>> unused_name("root", ["root", "root_"])
+        'root__'
+    """
+    taken = set(taken)
+    while wanted in taken:
+        wanted += "_"
+    return wanted
+
+
+def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
+    """Return the one link that is not the child of any joint; every other link must have one parent joint."""
+    moved_by: dict[str, str] = {}
+    for joint in joints:
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in links:
+                found = f"joint {joint.name!r} has the {role} {link!r}, which does not exist"
+                fix = "add the link or correct the name"
+                raise ModelError(describe(found, where=where, allowed=", ".join(list(links)[:12]), fix=fix))
+        if joint.child in moved_by:
+            found = f"link {joint.child!r} has two parents: joints {moved_by[joint.child]!r} and {joint.name!r}"
+            fix = "remove one of the joints and close the loop with robot.with_loop; a link has one parent joint"
+            raise ModelError(describe(found, where=where, fix=fix))
+        moved_by[joint.child] = joint.name
+    roots = [link for link in links if link not in moved_by]
+    if not roots:
+        found = f"the joints {', '.join(list(moved_by.values())[:6])} form a cycle: no link is the root"
+        raise ModelError(describe(found, where=where, fix="one link must not be the child of any joint"))
+    if len(roots) > 1:
+        found = f"{len(roots)} links have no parent: {', '.join(map(repr, roots[:6]))}"
+        raise ModelError(describe(found, where=where, allowed="one root", fix="join the pieces with fixed joints"))
+    return roots[0]
+
+
+def _parents_first(root: str, joints: Sequence[Joint], where: str) -> list[Joint]:
+    """Return the joints, parents before children, otherwise in the given order; a joint off the root is in a cycle."""
+    below: dict[str, list[int]] = defaultdict(list)
+    for index, joint in enumerate(joints):
+        below[joint.parent].append(index)
+    ready = list(below[root])
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        joint = joints[heapq.heappop(ready)]
+        ordered.append(joint)
+        for index in below[joint.child]:
+            heapq.heappush(ready, index)
+    if len(ordered) < len(joints):
+        reached = {joint.name for joint in ordered}
+        cycle = [joint.name for joint in joints if joint.name not in reached]
+        found, fix = f"joints {', '.join(map(repr, cycle[:6]))} form a cycle", "remove one of them"
+        raise ModelError(describe(found, where=where, fix=fix))
+    return ordered
+
+
+def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
+    """Return the joints with chains of followers resolved: each names its leader directly, ratios multiplied."""
+    by_name = {joint.name: joint for joint in joints}
+    known: dict[str, tuple[Joint, float, float]] = {}  # by joint: its leader, and position = ratio q + offset
+    for joint in joints:
+        chain: dict[str, Joint] = {}
+        while joint.follows and joint.name not in known:
+            if joint.coordinate not in by_name:
+                fix = "name a joint of the same mechanism"
+                found = f"joint {joint.name!r} follows {joint.coordinate!r}, which does not exist"
+                raise ModelError(describe(found, where=where, fix=fix))
+            chain[joint.name] = joint
+            joint = by_name[joint.coordinate]
+            if joint.name in chain:
+                raise ModelError(describe(f"joints {', '.join(chain)} follow each other in a cycle", where=where))
+        leader, ratio, offset = known.setdefault(joint.name, (joint, 1.0, 0.0))
+        if chain and leader.nv != 1 and not leader.is_fixed:
+            found = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
+            raise ModelError(describe(found, where=where, allowed="leaders with one degree of freedom"))
+        for follower in reversed(chain.values()):
+            ratio, offset = follower.ratio * ratio, follower.ratio * offset + follower.offset
+            known[follower.name] = leader, ratio, offset
+    return [_resolved(joint, *known[joint.name]) for joint in joints]
+
+
+def _resolved(joint: Joint, leader: Joint, ratio: float, offset: float) -> Joint:
+    if leader is joint:
+        return joint
+    if leader.is_fixed:  # a follower of a fixed joint does not move either
+        return fixed_at(joint, np.array([offset]))
+    return replace(joint, coordinate=leader.name, ratio=ratio, offset=offset)
+
+
+def fixed_at(joint: Joint, position: np.ndarray) -> Joint:
+    """Return a fixed joint with the pose that a joint has at a position (nq,).
+
+    Example:
+        >>> slide = Joint("slide", "prismatic", "ground", "cart", axis=(1, 0, 0))
+        >>> fixed_at(slide, np.array([0.3])).placement[:3, 3].tolist()
+        [0.3, 0.0, 0.0]
+    """
+    R, p = joint.kind.transform(position, joint.pitch)
+    moved = joint.placement @ joint.frame @ make_pose(R, p) @ inverse_pose(joint.frame)
+    return Joint(joint.name, "fixed", joint.parent, joint.child, moved, source=joint.source)
+
+
+def _merge(
+    name: str,
+    links: dict[str, Link],
+    root: str,
+    joints: list[Joint],
+    frames: list[Frame],
+    gravity: ArrayLike,
+    where: str,
+) -> Mechanism:
+    """Merge each link of a fixed joint into the moving link (or base) that carries it; it remains as a frame."""
+    carrier = {root: (root, np.eye(4))}  # by link: the link that it is merged into, and its pose there
+    members: dict[str, list[str]] = {root: [root]}
+    moving = []
+    for joint in joints:
+        owner, pose = carrier[joint.parent]
+        placement = pose @ joint.placement if owner != joint.parent else joint.placement
+        if joint.is_fixed:
+            carrier[joint.child] = owner, placement
+            members[owner].append(joint.child)
+        else:
+            carrier[joint.child] = joint.child, np.eye(4)
+            members[joint.child] = [joint.child]
+            moving.append(replace(joint, parent=owner, placement=placement))
+    moving = [_with_merged_carrier(joint, carrier, where) for joint in moving]
+    named = [Frame(link, *carrier[link]) for link in links if carrier[link][0] != link]
+    for frame in frames:
+        if frame.link not in carrier:
+            raise ModelError(describe(f"frame {frame.name!r} is on the missing link {frame.link!r}", where=where))
+        owner, pose = carrier[frame.link]
+        named.append(Frame(frame.name, owner, pose @ frame.pose if owner != frame.link else frame.pose))
+    taken = {link for link in links if carrier[link][0] == link}
+    for frame in named:
+        if frame.name in taken:
+            raise ModelError(describe(f"frame {frame.name!r} has the name of another link or frame", where=where))
+        taken.add(frame.name)
+    merged = {owner: _merged(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
+    return Mechanism(
+        re.sub(r"\s+", " ", name).strip() or "robot",
+        merged[root],
+        tuple(merged[joint.child] for joint in moving),
+        tuple(moving),
+        tuple(named),
+        gravity,  # type: ignore[arg-type]  # checked and converted there
+    )
+
+
+def _with_merged_carrier(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]], where: str) -> Joint:
+    """Return the joint with its motor, if it has one, on the link that its carrier was merged into."""
+    if joint.motor is None:
+        return joint
+    if joint.motor.carrier not in carrier:
+        found = f"the motor of joint {joint.name!r} is on {joint.motor.carrier!r}, which does not exist"
+        raise ModelError(describe(found, where=where, allowed=", ".join(list(carrier)[:12])))
+    owner, pose = carrier[joint.motor.carrier]
+    if owner == joint.motor.carrier:
+        return joint
+    return replace(joint, motor=replace(joint.motor, carrier=owner, axis=pose[:3, :3] @ joint.motor.axis))
+
+
+def _merged(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndarray]]) -> Link:
+    if len(group) == 1:
+        return group[0]
+    mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in group))
+    visuals = tuple(
+        replace(visual, pose=carrier[link.name][1] @ visual.pose) for link in group for visual in link.visuals
+    )
+    # Each link was checked by itself, and a sum of physical inertias is physical.
+    strict = all(link.strict for link in group)
+    return Link(owner, mass, com, inertia, visuals, strict, group[0].source)
+
+
+def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
+    """Warn of moving links at the tips without inertia: the mass matrix, and so forward dynamics, is singular."""
+    carriers = {joint.parent for joint in mechanism.joints}
+    for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
+        driven = joint.motor is not None and not joint.is_elastic
+        empty = link.mass == 0 and not link.inertia.any() and not np.any(joint.rotor_inertia) and not driven
+        if empty and link.name not in carriers and not joint.follows:
+            found = (
+                f"link {link.name!r} moves, carries nothing and has no inertia: "
+                "the mass matrix, and with it forward dynamics, is singular"
+            )
+            fix = f"give it a mass, or fix the joint: robot.fix({joint.name!r}, 0)"
+            warn(describe(found, where=where, fix=fix))
