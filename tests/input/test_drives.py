@@ -1,4 +1,4 @@
-"""Springs and motors in files and tables, and what is refused of them."""
+"""Springs and motors in files and tables, and the errors for invalid ones."""
 
 import copy
 import pickle
@@ -44,11 +44,11 @@ def test_urdf_gives_elastic_joints_and_motors_on_other_links(tmp_path: Path) -> 
     assert robot.coordinate_names == ("shoulder", "elbow", "elbow/motor")
 
 
-def test_a_transmission_without_a_rotor_says_nothing_about_motion(tmp_path: Path) -> None:
+def test_a_transmission_without_rotor_inertia_is_ignored(tmp_path: Path) -> None:
     assert load(tmp_path, SIMPLE.format("<mechanicalReduction>50</mechanicalReduction>")).joint("elbow").motor is None
 
 
-def test_a_stiffness_without_a_rotor_is_left_out_with_a_warning(tmp_path: Path) -> None:
+def test_a_stiffness_without_rotor_inertia_is_ignored_with_a_warning(tmp_path: Path) -> None:
     with pytest.warns(ModelWarning, match="a stiffness without a rotor inertia is ignored"):
         assert load(tmp_path, SIMPLE.format("<stiffness>900</stiffness>")).nv == 2
 
@@ -70,13 +70,13 @@ def two_names(first: str, second: str) -> torsor.Robot:
     return torsor.assemble("r", links, joints).with_motor("j2", 0.01, 10.0, carrier="a")
 
 
-def test_robots_that_differ_in_what_carries_a_motor_share_no_code() -> None:
+def test_robots_with_different_carriers_of_a_motor_have_different_kernels() -> None:
     for robot in (two_names("a", "b"), two_names("b", "a")):
         expected = robot.to(device="casadi").mass_matrix([0.3, 0.7])
         np.testing.assert_allclose(robot.mass_matrix([0.3, 0.7]), expected, rtol=1e-14)
 
 
-def test_copies_are_as_frozen_as_what_they_are_copies_of() -> None:
+def test_copies_are_frozen_too() -> None:
     for copied in (
         copy.deepcopy(torsor.library.elastic_arm()),
         pickle.loads(pickle.dumps(torsor.library.elastic_arm())),
@@ -88,7 +88,7 @@ def test_copies_are_as_frozen_as_what_they_are_copies_of() -> None:
             copied.joint("joint3").motor.axis[0] = 1.0
 
 
-def test_a_transmission_of_several_joints_is_left_out_with_a_warning(tmp_path: Path) -> None:
+def test_a_transmission_of_several_joints_is_ignored_with_a_warning(tmp_path: Path) -> None:
     with pytest.warns(ModelWarning, match=r"arm\.urdf: line 1: transmission 't': it drives 2 joints"):
         robot = load(tmp_path, "<joint name='shoulder'/>" + SIMPLE.format(ROTOR))
     assert all(joint.motor is None for joint in robot.joints)

@@ -1,4 +1,4 @@
-"""Robots made in Python: links, joints, tables and screws that no mechanism has are refused where they are given."""
+"""Robots made in Python: invalid links, joints, tables and screws raise an error that names the part."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ ROD = Link("rod", 1.0, (0.5, 0.0, 0.0), np.diag([0.1, 0.2, 0.2]))
 PIN = Joint("pin", "revolute", "ground", "rod")
 NO_BODY = [np.diag([1.0, 1.0, 3.0]), np.diag([1.0, 1.0, -0.5]), -np.eye(3), [[1, 2, 0], [2, 1, 0], [0, 0, 1]]]
 
-# Each: what is given, and what the error says.
+# Each: arguments, and the error message.
 WRONG_LINKS: dict[str, tuple[dict, str]] = {
     "negative mass": ({"mass": -1.0}, r"mass is -1.0; allowed: a finite number, 0 or more"),
     "mass nan": ({"mass": np.nan}, r"mass is nan; allowed: a finite number"),
@@ -41,7 +41,7 @@ WRONG_LINKS: dict[str, tuple[dict, str]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # what is not raised must still not pass
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # an error must be raised anyway
 @pytest.mark.parametrize("case", WRONG_LINKS)
 def test_a_wrong_link_is_refused_by_name(case: str) -> None:
     given, message = WRONG_LINKS[case]
@@ -106,7 +106,7 @@ def test_an_axis_of_any_length_is_a_direction() -> None:
         )
 
 
-def test_a_frame_that_is_no_pose_is_refused_by_name() -> None:
+def test_a_frame_with_an_invalid_pose_is_refused_by_name() -> None:
     for pose in (np.eye(3), 2 * np.eye(4), np.full((4, 4), np.nan), "here"):
         with pytest.raises(ModelError, match=r"^frame 'tip': pose "):
             Frame("tip", "rod", pose)
@@ -126,7 +126,7 @@ def body(name: str) -> Link:
     return Link(name, 1.0, inertia=np.eye(3))
 
 
-WRONG_HEAPS: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
+WRONG_TREES: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
     "nothing": (lambda: swing([], []), r"no link"),
     "two links of one name": (lambda: swing([GROUND, ROD, ROD]), r"two links are named 'rod'.*fix: "),
     "two joints of one name": (
@@ -178,9 +178,9 @@ WRONG_HEAPS: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
 
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
-@pytest.mark.parametrize("case", WRONG_HEAPS)
+@pytest.mark.parametrize("case", WRONG_TREES)
 def test_parts_that_make_no_tree_are_refused(case: str) -> None:
-    make, message = WRONG_HEAPS[case]
+    make, message = WRONG_TREES[case]
     with pytest.raises(ModelError, match=f"(?s)^swing: .*{message}"):
         make()
 
@@ -191,7 +191,7 @@ def test_parts_without_a_name_are_refused(make: Callable[[], object]) -> None:
         make()
 
 
-def test_a_robot_made_without_assemble_is_checked_too() -> None:
+def test_a_mechanism_made_without_build_is_checked_too() -> None:
     with pytest.raises(ModelError, match=r"r: joint 'pin' is out of order"):
         torsor.Robot("r", GROUND, (ROD,), (revolute("pin", "sky", "rod"),))
     with pytest.raises(ModelError, match=r"r: 1 moving links need as many joints, not 0"):
@@ -204,7 +204,7 @@ def test_a_robot_made_without_assemble_is_checked_too() -> None:
         torsor.Robot("r", GROUND, (ROD, ROD), (PIN, revolute("two", "ground", "rod")))
 
 
-def test_a_moving_leaf_without_inertia_is_a_warning() -> None:
+def test_a_moving_tip_link_without_inertia_is_a_warning() -> None:
     with pytest.warns(ModelWarning, match=r"^swing: link 'rod' moves, .*singular; fix: .*'pin'"):
         swing([GROUND, Link("rod")])
     with pytest.warns(ModelWarning, match=r"link 'link2' moves"):
@@ -224,7 +224,7 @@ def test_a_massless_link_between_two_slides_is_one_slide_of_their_sum() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_massless_links_between_add_nothing_to_the_dynamics(seed: int) -> None:
+def test_massless_links_between_two_links_do_not_change_the_dynamics(seed: int) -> None:
     """A chain with a massless link at rest between two of its links is the chain without that link."""
     rng = np.random.default_rng(seed)
     poses = [make_pose(from_rpy(rng.normal(size=3)), rng.normal(size=3)) for _ in range(3)]
@@ -335,7 +335,7 @@ def test_a_wrong_row_of_a_table_is_refused(case: str) -> None:
         make()
 
 
-def test_sigma_of_any_whole_type_names_the_joint() -> None:
+def test_sigma_may_be_any_integer_type() -> None:
     for sigma in (1, np.int64(1), np.int8(1)):
         assert mdh(joint=sigma).joints[1].type == "prismatic"
 
@@ -430,7 +430,7 @@ def test_names_may_be_any_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [3, None, b"rod", ("rod",)])
-def test_names_that_are_no_text_are_refused(name: object) -> None:
+def test_names_that_are_not_text_are_refused(name: object) -> None:
     with pytest.raises(ModelError, match="name"):
         swing([GROUND, Link(name, 1.0)], [revolute("pin", "ground", name)])
     with pytest.raises(ModelError, match="name"):

@@ -1,4 +1,4 @@
-"""The TOML format: what is written reads back equal, and what is wrong is told."""
+"""The TOML format: saved files read back equal, and wrong files give a helpful error."""
 
 import re
 import tomllib
@@ -508,7 +508,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
         (Mechanism("half", Link("\ud800"), (), ()), "would not read back equal"),
     ],
 )
-def test_what_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanism, message: str) -> None:
+def test_a_mechanism_that_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanism, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         write_toml(robot, tmp_path / "robot.toml")
     assert list(tmp_path.iterdir()) == []
@@ -519,7 +519,7 @@ def test_missing_folder(tmp_path: Path) -> None:
         write_toml(random_mechanism(0), tmp_path / "nowhere" / "robot.toml")
 
 
-def test_an_inertia_that_is_known_to_be_no_body_reads_back(tmp_path: Path) -> None:
+def test_an_inertia_marked_as_unphysical_reads_back(tmp_path: Path) -> None:
     links = [Link("base"), Link("arm", 1.0, inertia=np.diag([1.0, 1.0, 3.0]), strict=False)]
     robot = build("odd", links, [Joint("hinge", "revolute", "base", "arm")])
     write_toml(robot, tmp_path / "odd.toml")

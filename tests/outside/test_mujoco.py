@@ -29,7 +29,7 @@ FREED = {
 
 
 def source(file, base):
-    """Return a file's text, its base freed where it shall float, and its meshes by name."""
+    """Return the text of a file, with a free joint if the base floats, and its meshes by name."""
     text = (FILES / file).read_text()
     if base == "floating":
         text = text.replace(*FREED[file])
@@ -259,7 +259,7 @@ def test_springs_of_joints_are_those_of_mujoco(tmp_path, kind):
     assert_equal(robot.spring_force([-0.7]) + robot.friction_force([1.3]), -data.qfrc_passive)
 
 
-def test_disabled_forces_are_not_there(tmp_path):
+def test_disabled_forces_are_not_read(tmp_path):
     flags = '<option><flag damper="disable" frictionloss="disable" gravity="disable" limit="disable"/></option>'
     joint = '<joint name="pin" damping="1" frictionloss="1" range="-10 10" stiffness="0"/>'
     robot = torsor.load(written(tmp_path, joint, head=flags))
@@ -278,7 +278,7 @@ def test_nameless_bodies_joints_and_sites_are_numbered_and_names_stay_unique(tmp
     assert robot.link_names == ("body1_", "body1") and robot.joint_names == ("joint0_", "joint0")
 
 
-def test_sites_are_frames_and_give_way_to_links_of_the_same_name():
+def test_sites_become_frames_and_are_renamed_if_a_link_has_the_same_name():
     robot = torsor.load(FILES / "arm6.xml")
     frames = {frame.name: frame.link for frame in robot.frames}
     assert frames == {"pedestal": "world", "flange": "hand", "tool": "hand", "hand/site": "hand"}
@@ -354,7 +354,7 @@ def written(folder, joint='<joint name="pin"/>', *, head="", tail="", inside="",
 
 PIN, CORD = '<joint name="pin"/>', '<tendon><fixed name="cord" {}><joint joint="pin" coef="1"/></fixed></tendon>'
 TAUT = '<tendon tendon1="cord"/>'
-LEFT_OUT = {
+OMITTED = {
     "nonlinear equality constraints (cam)": {
         "inside": '<body name="hand"><joint name="wrist"/><geom size="0.1"/></body>',
         "tail": '<equality><joint name="cam" joint1="pin" joint2="wrist" polycoef="0 1 2 0 0"/></equality>',
@@ -390,10 +390,10 @@ LEFT_OUT = {
 
 
 @recent
-@pytest.mark.parametrize("what", LEFT_OUT)
-def test_what_a_tree_cannot_have_is_named_in_one_warning(tmp_path, monkeypatch, what):
+@pytest.mark.parametrize("what", OMITTED)
+def test_features_that_mechanisms_do_not_have_are_named_in_one_warning(tmp_path, monkeypatch, what):
     monkeypatch.chdir(tmp_path)  # where MuJoCo's log goes
-    path = written(tmp_path, **LEFT_OUT[what])
+    path = written(tmp_path, **OMITTED[what])
     with pytest.warns(ModelWarning) as caught:
         torsor.load(path)
     (warning,) = caught
@@ -412,14 +412,14 @@ def test_what_a_tree_cannot_have_is_named_in_one_warning(tmp_path, monkeypatch, 
     ],
 )
 @recent
-def test_what_does_not_act_gives_no_warning(tmp_path, settings):
+def test_features_without_effect_give_no_warning(tmp_path, settings):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert torsor.load(written(tmp_path, **settings)).nv == 1
 
 
 def spoil(monkeypatch, **values):
-    """Let MuJoCo give these values for the bob of the pendulum: what no file can ask of every version."""
+    """Replace values of MuJoCo's model for the bob of the pendulum: not every version can read them from a file."""
     compiled = mujoco.MjModel.from_xml_path(str(FILES / "pendulum.xml"))
     for name, value in values.items():
         getattr(compiled, name)[1] = value
@@ -479,7 +479,7 @@ def test_an_xml_bomb_is_refused_before_mujoco_sees_it(tmp_path, monkeypatch):
         torsor.load(path)
 
 
-def test_without_mujoco_the_error_tells_how_to_get_it(monkeypatch):
+def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ModelError, match=r"pendulum.xml: MJCF is read by .*; fix: pip install torsor\[mjcf\]"):
         torsor.load(FILES / "pendulum.xml")

@@ -1,4 +1,4 @@
-"""Robots written as MJCF: read back here, and read by MuJoCo, they move as before."""
+"""Robots written as MJCF have the same dynamics when they are read back, here and by MuJoCo."""
 
 import warnings
 from dataclasses import replace
@@ -18,12 +18,12 @@ mujoco = pytest.importorskip("mujoco")
 
 @pytest.fixture(autouse=True)
 def _log(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let MuJoCo's log go elsewhere: it warns of bodies that are nearly massless."""
+    """Run in another folder for MuJoCo's log, which warns of nearly massless bodies."""
     monkeypatch.chdir(tmp_path_factory.mktemp("log"))
 
 
 def written(robot: torsor.Robot, path: Path) -> torsor.Robot:
-    """Return what is read back; no warning tells of a force that is not written."""
+    """Return the robot read back from a file; a warning of a force that is not written is an error."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*has no word", category=ModelWarning)
         warnings.filterwarnings("ignore", message=".*cannot express (velocity limits|mass or inertia of 0)[^;]*$")
@@ -33,7 +33,7 @@ def written(robot: torsor.Robot, path: Path) -> torsor.Robot:
 
 
 def bodies(robot: torsor.Robot) -> set[str]:
-    """The places of a robot but for massless links, which are no bodies."""
+    """The places of a robot except massless links, which are not written as bodies."""
     massless = {link.name for link in robot.links if not link.mass}
     return {name for name in robot.places if name not in massless}
 
@@ -94,7 +94,7 @@ def test_read_back_and_by_mujoco_it_has_the_same_forces_mass_matrix_and_poses(tm
             assert_equal(twin.pose(place), ours[place], 1e-10)
 
 
-def test_hinges_one_after_the_other_are_joints_of_one_body(tmp_path: Path) -> None:
+def test_a_chain_of_hinges_without_mass_between_them_is_one_body(tmp_path: Path) -> None:
     written(human(), tmp_path / "human.xml")
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "human.xml"))
     assert [model.body(name).jntnum[0] for name in ("pelvis", "left_thigh", "left_shank", "left_foot")] == [1, 3, 1, 2]
@@ -102,7 +102,7 @@ def test_hinges_one_after_the_other_are_joints_of_one_body(tmp_path: Path) -> No
 
 
 def row(kinds: list[str], branch: bool = False) -> torsor.Robot:
-    """Joints in a row whose links have no mass, but for the last."""
+    """A chain of joints whose links have no mass, except the last."""
     rng = np.random.default_rng(1)
     links, joints = [Link("ground")], []
     for k, kind in enumerate(kinds):
@@ -142,7 +142,7 @@ def test_massless_links_are_bodies_only_where_mujoco_needs_them(
         Copy(robot, again).check(bodies(robot))
 
 
-def test_a_free_joint_that_does_not_hang_on_the_world_is_three_slides_and_a_ball(tmp_path: Path) -> None:
+def test_a_free_joint_that_is_not_on_the_world_becomes_three_slides_and_a_ball(tmp_path: Path) -> None:
     at = make_pose(from_rpy([0.1, 0.2, 0.3]), [1, 2, 3])
     arm = Link("arm", 2.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.15]))
     robot = torsor.assemble("kite", [Link("ground"), arm], [Joint("fly", "free", "ground", "arm", at, viscous=0.2)])
@@ -226,7 +226,7 @@ def test_limits_come_back_on_either_side(tmp_path: Path) -> None:
         assert (*pin.lower, *pin.upper, *pin.effort_limit) == (lower, upper, 7.0)
 
 
-UNSAID = {
+OMITTED = {
     r"velocity limits \(pin\)": one(velocity_limit=3.0),
     r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),
     r"nonlinear stiffness \(pin\)": one(spring=Spring("2 + x**2")),
@@ -243,10 +243,10 @@ UNSAID = {
 }
 
 
-@pytest.mark.parametrize("what", UNSAID)
+@pytest.mark.parametrize("what", OMITTED)
 def test_what_mjcf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: str) -> None:
     with pytest.warns(ModelWarning, match=f"one.xml: MJCF cannot express {what}") as caught:
-        UNSAID[what].save(tmp_path / "one.xml")
+        OMITTED[what].save(tmp_path / "one.xml")
     assert len(caught) == 1 and caught[0].filename == __file__
     assert torsor.load(tmp_path / "one.xml").joint_names == ("pin",)
 
@@ -266,7 +266,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("found", REFUSED)
-def test_what_mjcf_cannot_have_is_refused_and_leaves_no_file(tmp_path: Path, found: str) -> None:
+def test_a_mechanism_that_mjcf_cannot_describe_is_an_error_and_no_file_is_written(tmp_path: Path, found: str) -> None:
     with pytest.raises(ModelError, match=f"one.xml: {found}"):
         REFUSED[found].save(tmp_path / "one.xml")
     assert not list(tmp_path.iterdir())

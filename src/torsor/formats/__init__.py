@@ -19,8 +19,9 @@ To add a format ``abc``:
    the fix. Pass ``source=`` to the parts, so that their own errors name the file too. Use ``errors.warn`` for what the
    file describes but a mechanism does not have. Limit the size of the file, and never evaluate text from it.
 3. Writer. Write ``abc_writing.py`` with ``write_abc(mechanism, path)``: put the file in place with
-   ``writing.write_file``, convert joint kinds with ``joint_decomposition.decomposed_joints``, and collect in
-   ``writing.Omissions`` what the format cannot express. What would change the motion is an error, not an omission.
+   ``writing.write_file``, convert joint kinds with ``joint_decomposition.decomposed_joints``, and collect forces and
+   limits that the format cannot express in ``writing.Omissions``, which gives one warning. A structure that it cannot
+   describe (a loop in URDF) is a ``ModelError``.
 4. Choice. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
 5. Tests. Wrong and hostile files in ``tests/input``, files written and read back in ``tests/outside``, next to the
    program that owns the format if it can be installed.
