@@ -28,7 +28,7 @@ _POSES = ("origin", "turn", "point")
 
 def touched(mechanism: Mechanism, free: Sequence[Free]) -> Held:
     """Return the bodies whose poses or joint frames depend on free numbers."""
-    numbers = [number for each in free for number, _ in each.coefficients if number.part == "joints"]
+    numbers = [number for each in free for number, _ in each.shares if number.part == "joints"]
     frames = {number.index for number in numbers if number.field == "point"}
     poses = {number.index for number in numbers if number.field in _POSES}
     poses |= {i for i, parent in enumerate(mechanism.parents) if parent in frames}
@@ -42,7 +42,7 @@ class _Values:
         self.mechanism = mechanism
         self.given: dict[Number, ca.SX] = {}
         for k, each in enumerate(free):
-            for number, share in each.coefficients:
+            for number, share in each.shares:
                 # For a number on its own this is p[k] itself, to the last bit.
                 before = self.given.get(number, ca.SX(read_number(mechanism, number)))
                 self.given[number] = (before - share * each.value) + share * p[k]
