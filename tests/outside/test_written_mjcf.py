@@ -146,7 +146,7 @@ def test_a_free_joint_that_is_not_on_the_world_becomes_three_slides_and_a_ball(t
     at = make_pose(from_rpy([0.1, 0.2, 0.3]), [1, 2, 3])
     arm = Link("arm", 2.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.15]))
     robot = torsor.assemble("kite", [Link("ground"), arm], [Joint("fly", "free", "ground", "arm", at, viscous=0.2)])
-    with pytest.warns(ModelWarning, match=r"velocities of free joints .*and a spherical one \(fly\)"):
+    with pytest.warns(ModelWarning, match=r"velocities of free joints .*three slides and a ball \(fly\)"):
         robot.save(tmp_path / "kite.xml")
     again = torsor.load(tmp_path / "kite.xml").to(device="casadi")
     robot = robot.to(device="casadi")
