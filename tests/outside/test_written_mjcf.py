@@ -181,7 +181,7 @@ def test_cut_joints_and_couplings_keep_their_places(tmp_path: Path, kind: str) -
     robot = robot.with_coupling("lock", {"joint3": 2.0}, 0.25).to(device="casadi")
     again = written(robot, tmp_path / "robot.xml").to(device="casadi")
     belt, lock = again.loops[-2:]
-    assert belt.shares == {"joint1": 1.0, "joint2": -1.5} and belt.offset == 0.25 and lock.offset == 0.125
+    assert belt.coefficients == {"joint1": 1.0, "joint2": -1.5} and belt.offset == 0.25 and lock.offset == 0.125
     loops = again.loops[:-2]
     assert [loop.kind for loop in loops] == ["spherical"] * 2 if kind == "revolute" else [kind]
     q = np.linspace(-1, 1, 7)

@@ -89,7 +89,7 @@ class Copy:
 
     def __init__(self, robot: torsor.Robot, again: torsor.Robot):
         self.robot = robot.to(device="casadi")
-        relations = {next(iter(each.shares)): each for each in again.loops if isinstance(each, Coupling)}
+        relations = {next(iter(each.coefficients)): each for each in again.loops if isinstance(each, Coupling)}
         self.robot = replace(self.robot, loops=(), active=())
         self.again = replace(again, loops=(), active=()).to(device="casadi")
         self.relations = {name: each for name, each in relations.items() if name not in robot.coordinate_names}
@@ -99,14 +99,14 @@ class Copy:
             if name in columns:
                 self.G[row, columns[name]] = 1.0
             else:
-                _, (leader, share) = self.relations[name].shares.items()
-                self.G[row, columns[leader]] = -share
+                _, (leader, c) = self.relations[name].coefficients.items()
+                self.G[row, columns[leader]] = -c
 
     def q(self, q: np.ndarray) -> np.ndarray:
         values = dict(zip(self.robot.position_names, q, strict=True))
         for name, each in self.relations.items():
-            _, (leader, share) = each.shares.items()
-            values[name] = each.offset - share * values[leader]
+            _, (leader, c) = each.coefficients.items()
+            values[name] = each.offset - c * values[leader]
         return np.array([values[name] for name in self.again.position_names])
 
     def states(self, count: int = 1) -> Iterator[tuple[np.ndarray, ...]]:
