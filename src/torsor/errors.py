@@ -1,4 +1,4 @@
-"""The errors and warnings of Torsor: where it is, what was found, what is allowed, and the fix."""
+"""Errors and warnings. Each message says where the problem is, what was found, what is allowed, and the fix."""
 
 import sys
 import warnings
@@ -10,15 +10,15 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 class ModelError(ValueError):
-    """A description that no mechanism can have, or a name or shape that the mechanism does not have."""
+    """Invalid input: a description that is no mechanism, an unknown name, or an array of the wrong shape."""
 
 
 class ModelWarning(UserWarning):
-    """A description that can be computed with, but that no real mechanism has."""
+    """Input that can be used, but is probably wrong, or is not used completely."""
 
 
 def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") -> str:
-    """Build the one-line message of an error: ``where: what; allowed: ...; fix: ...``.
+    """Return the one-line message of an error: ``where: what; allowed: ...; fix: ...``.
 
     Example:
         >>> describe("mass is -1.0 kg", where="arm.toml: link 'hand'", allowed="0 or more", fix="correct the sign")
@@ -33,7 +33,7 @@ def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") ->
 
 
 def warn(message: str) -> None:
-    """Warn of a description, at the line of the caller's own code that asked for it.
+    """Give a ``ModelWarning`` at the line of the user's code that called Torsor.
 
     Example:
         >>> with warnings.catch_warnings(record=True) as caught:

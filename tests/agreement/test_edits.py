@@ -1,4 +1,4 @@
-"""A robot changed by an edit is the robot that one would have described in the first place.
+"""A robot changed by an edit equals the robot that is described that way from the beginning.
 
 Each is called once or twice, and in CasADi's virtual machine: machine code is tested elsewhere.
 """
@@ -23,7 +23,7 @@ def assert_close(actual: np.ndarray, expected: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_fixed_joint_is_one_that_stands_still(seed: int) -> None:
+def test_a_fixed_joint_gives_the_dynamics_of_a_joint_that_does_not_move(seed: int) -> None:
     robot = torsor.library.random_tree(9, seed).to(device="casadi")
     free = robot.without_friction()
     for i, joint in enumerate(robot.joints):
@@ -42,7 +42,7 @@ def test_a_fixed_joint_is_one_that_stands_still(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_payload_is_an_external_wrench_of_its_inertia(seed: int) -> None:
+def test_a_payload_acts_as_the_external_wrench_of_its_inertia(seed: int) -> None:
     robot = torsor.library.random_tree(7, seed).to(device="casadi")
     q, v, a = random_state(robot, seed)
     frame = make_pose(from_rpy([0.3, 0.2, -0.8]), [0.1, -0.2, 0.3])
@@ -60,7 +60,7 @@ def test_a_payload_is_an_external_wrench_of_its_inertia(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_an_attached_robot_moves_as_on_the_place_that_carries_it(seed: int) -> None:
+def test_an_attached_robot_moves_with_the_frame_that_carries_it(seed: int) -> None:
     arm, tool = (torsor.library.random_tree(*each).to(device="casadi") for each in ((5, seed), (4, seed + 10)))
     pose = make_pose(from_rpy([0.5, -0.1, 0.2]), [0.2, 0.0, 0.1])
     both = arm.with_frame("flange", arm.link_names[-1], pose).attach(tool, at="flange", prefix="tool/")
@@ -133,7 +133,7 @@ def test_fixing_a_leader_fixes_what_follows_it() -> None:
     assert_close(held.pose(np.zeros(0), "finger")[:3, 3], np.array([0.1, 0, 0]))
 
 
-def test_edits_leave_the_robot_alone() -> None:
+def test_edits_do_not_change_the_robot() -> None:
     robot = torsor.library.six_axis_arm()
     copy = torsor.library.six_axis_arm()
     robot.fix("joint3", 0.2)

@@ -1,4 +1,4 @@
-"""Machine code of every algorithm gives what CasADi's virtual machine gives, in which most of the tests compute."""
+"""Machine code of every algorithm agrees with CasADi's virtual machine, which most other tests use."""
 
 from functools import cache
 
@@ -8,26 +8,26 @@ import pytest
 import torsor
 from torsor.dynamics import ALGORITHMS
 
-# Closed loops need a mechanism that has some; hybrid dynamics the names of what is driven by force.
+# Closed loops need a mechanism with loops; hybrid dynamics needs the names of the forced coordinates.
 LOOPS = [name for name, each in ALGORITHMS.items() if each.closed or "c" in each.output or "multipliers" in each.inputs]
 
 
 @cache
 def tree() -> tuple[torsor.Robot, np.ndarray]:
-    """Every type of joint, springs, motors and elastic joints, anywhere."""
+    """A tree with every type of joint, springs, motors and elastic joints, and random positions."""
     robot = torsor.library.random_tree(8, seed=4)
     return robot, robot.integrate(robot.neutral(), np.random.default_rng(1).normal(size=(3, robot.nv)))
 
 
 @cache
 def parallelograms() -> tuple[torsor.Robot, np.ndarray]:
-    """An arm with several loops, closed."""
+    """An arm with several loops, and positions where they are closed."""
     robot = torsor.library.palletiser()
     return robot, robot.assemble(np.random.default_rng(1).uniform(-0.2, 0.4, size=(3, 4)), robot.neutral())
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_it_gives_what_the_virtual_machine_gives(name: str) -> None:
+def test_machine_code_agrees_with_the_virtual_machine(name: str) -> None:
     (robot, q), algorithm = parallelograms() if name in LOOPS else tree(), ALGORITHMS[name]
     place = robot.link_names[-1] if algorithm.at_place else None
     forced = robot.coordinate_names[::2] if algorithm.hybrid else None

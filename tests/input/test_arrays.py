@@ -1,4 +1,4 @@
-"""What the methods take as arrays: shapes are checked, numbers are never lost, and inputs are left alone."""
+"""Array arguments of the methods: shapes are checked, precision is kept, and inputs are not modified."""
 
 import copy
 import pickle
@@ -13,9 +13,9 @@ from torsor import ModelError
 from torsor.dynamics import ALGORITHMS
 
 PLACED = [name for name, algorithm in ALGORITHMS.items() if algorithm.at_place]
-# Hybrid dynamics has an argument and a result more; the laws try it.
+# Hybrid dynamics has one more argument and result; it is tested in tests/laws.
 WITH_EXTERNAL = [name for name, each in ALGORITHMS.items() if each.external and not (each.results or each.closed)]
-# Loops are tried where they are tested: this robot has none.
+# This robot has no loops; they are tested in tests/loops.
 METHODS = [
     name
     for name, each in ALGORITHMS.items()
@@ -125,7 +125,7 @@ NOT_NUMBERS: dict[str, Callable[[int], object]] = {
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # what is not raised must still not pass
 @pytest.mark.parametrize("case", NOT_NUMBERS)
-def test_what_is_not_real_numbers_is_refused(robot: torsor.Robot, case: str) -> None:
+def test_arguments_that_are_not_real_numbers_are_refused(robot: torsor.Robot, case: str) -> None:
     for name in ("inverse_dynamics", "mass_matrix", "jacobian", "integrate"):
         values = state(robot, name)
         for k, length in enumerate(sizes(robot, name).values()):
@@ -175,7 +175,7 @@ def test_inputs_may_be_read_only_and_are_never_changed(robot: torsor.Robot, name
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_batch_is_its_states_one_by_one(robot: torsor.Robot, name: str) -> None:
+def test_a_batch_gives_the_results_of_its_states_one_by_one(robot: torsor.Robot, name: str) -> None:
     values = state(robot, name, (2, 3))
     together = call(robot, name, values)
     for index in np.ndindex(2, 3):
@@ -221,7 +221,7 @@ def test_nan_in_one_state_of_a_batch_stays_there(robot: torsor.Robot) -> None:
     np.testing.assert_array_equal(np.delete(result, 2, axis=0), np.delete(expected, 2, axis=0))
 
 
-def test_a_quaternion_of_no_length_gives_nan() -> None:
+def test_a_zero_quaternion_gives_nan() -> None:
     ball = torsor.Link("ball", 1.0, (0.3, 0.2, 0.1), np.eye(3))
     made = torsor.build("ball", [torsor.Link("ground"), ball], [torsor.Joint("b", "spherical", "ground", "ball")])
     assert np.isnan(made.gravity_force(np.zeros(4))).all()

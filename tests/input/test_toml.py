@@ -1,4 +1,4 @@
-"""The TOML format: what is written reads back equal, and what is wrong is told."""
+"""The TOML format: saved files read back equal, and wrong files give a helpful error."""
 
 import re
 import tomllib
@@ -9,8 +9,9 @@ import pytest
 
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import toml, toml_schema
-from torsor.formats.toml import read_toml, write_toml
-from torsor.mechanism import KINDS, Frame, Joint, Link, Mechanism, Motor, Spring, Visual, assemble
+from torsor.formats.toml import read_toml
+from torsor.formats.toml_writing import write_toml
+from torsor.mechanism import KINDS, Coupling, Frame, Joint, Link, Mechanism, Motor, Spring, Visual, build
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
@@ -93,7 +94,7 @@ def random_mechanism(seed: int) -> Mechanism:
     )
     links = [*(random_link(rng, name) for name in names), follower]
     frames = [Frame(f"frame {text}", names[rng.integers(len(names))], random_pose(rng)) for text in STRANGE]
-    return assemble("strange " + STRANGE[0], links, [*joints, follows], frames, gravity=rng.normal(size=3))
+    return build("strange " + STRANGE[0], links, [*joints, follows], frames, gravity=rng.normal(size=3))
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -130,7 +131,7 @@ def test_written_file_is_short_and_readable(tmp_path: Path) -> None:
     hinge = Joint(
         "hinge", "revolute", "ground", "arm", make_pose(from_rpy([0.3, 0, np.pi / 2])), axis=(0, 1, 0), upper=2
     )
-    write_toml(assemble("pendulum", [Link("ground"), arm], [hinge]), tmp_path / "a.toml")
+    write_toml(build("pendulum", [Link("ground"), arm], [hinge]), tmp_path / "a.toml")
     assert (tmp_path / "a.toml").read_text() == (
         'torsor = 1\nname = "pendulum"\ngravity = [0, 0, -9.81]\n\n[units]\nangle = "rad"\nlength = "m"\n'
         'mass = "kg"\n\n'
@@ -146,7 +147,7 @@ def test_rotation_is_written_where_angles_lose_bits(tmp_path: Path) -> None:
     rotations = [from_quaternion(rng.normal(size=4)) for _ in range(50)]
     rotations += [from_rpy(rng.uniform(-1.5, 1.5, 3).round(3)) for _ in range(50)]
     frames = [Frame(f"f{i}", "base", make_pose(R)) for i, R in enumerate(rotations)]
-    write_toml(assemble("r", [Link("base")], [], frames), tmp_path / "a.toml")
+    write_toml(build("r", [Link("base")], [], frames), tmp_path / "a.toml")
     tables = tomllib.loads((tmp_path / "a.toml").read_text())["frames"]
     assert any("rotation" in table for table in tables[:50])
     assert all("rpy" in table for table in tables[50:])
@@ -158,7 +159,7 @@ def test_rotation_is_written_where_angles_lose_bits(tmp_path: Path) -> None:
 def test_asymmetric_rounding_of_inertia_is_kept(tmp_path: Path) -> None:
     inertia = np.diag([1.0, 1.0, 1.0]) + 0.1
     inertia[0, 1] = np.nextafter(0.1, 1)
-    robot = assemble("r", [Link("base", 1.0, inertia=inertia)], [])
+    robot = build("r", [Link("base", 1.0, inertia=inertia)], [])
     write_toml(robot, tmp_path / "a.toml")
     assert np.array_equal(read_toml(tmp_path / "a.toml").base.inertia, inertia)
 
@@ -178,7 +179,7 @@ def read_text(folder: Path, text: str | bytes, **options: object) -> Mechanism:
 
 def test_defaults(tmp_path: Path) -> None:
     robot = read_text(tmp_path, HEAD + LINKS + JOINT)
-    expected = assemble("arm", [Link("ground"), Link("arm", mass=1.0)], [Joint("hinge", "revolute", "ground", "arm")])
+    expected = build("arm", [Link("ground"), Link("arm", mass=1.0)], [Joint("hinge", "revolute", "ground", "arm")])
     assert robot == expected
     assert read_text(tmp_path, b"\xef\xbb\xbf" + (HEAD + LINKS + JOINT).encode()) == expected  # as some editors save it
 
@@ -233,6 +234,16 @@ def test_multi_turn_limits(tmp_path: Path) -> None:
     assert read_text(tmp_path, HEAD + LINKS + JOINT + "lower = -12.56\nupper = 7.3\n").upper.tolist() == [7.3]
     text = HEAD + LINKS + JOINT + "lower = -10\nupper = 100\nmulti_turn = true\n"
     assert read_text(tmp_path, text).upper.tolist() == [100.0]
+
+
+def test_couplings_are_written_with_coefficients_and_read_with_the_old_key_shares_too(tmp_path: Path) -> None:
+    coupling = '[[couplings]]\nname = "lock"\nshares = { hinge = 2.0 }\noffset = 0.5\n'
+    with pytest.warns(DeprecationWarning, match=r"arm\.toml: coupling 'lock': shares= is deprecated"):
+        robot = read_text(tmp_path, HEAD + LINKS + JOINT + coupling)
+    assert robot.loops == (Coupling("lock", {"hinge": 2.0}, 0.5),)
+    write_toml(robot, tmp_path / "again.toml")
+    assert tomllib.loads((tmp_path / "again.toml").read_text())["couplings"][0]["coefficients"] == {"hinge": 2.0}
+    assert read_toml(tmp_path / "again.toml") == robot
 
 
 def test_unphysical_inertia(tmp_path: Path) -> None:
@@ -317,7 +328,22 @@ WRONG = {
         HEAD + LINKS + JOINT + "coulomb = inf",
         r"coulomb is inf; allowed: .*infinite only in limits",
     ),
-    "negative mass": (HEAD + LINKS.replace("= 1", "= -1"), r"arm\.toml: link 'arm': mass is -1\.0 kg"),
+    "no coefficients": (
+        HEAD + LINKS + JOINT + '[[couplings]]\nname = "c"',
+        r"arm\.toml: coupling 'c': no coefficients; allowed: coefficients = ",
+    ),
+    "coefficients twice": (
+        HEAD + LINKS + JOINT + '[[couplings]]\nname = "c"\nshares = { hinge = 1 }\ncoefficients = { hinge = 1 }',
+        r"coupling 'c': both coefficients and shares; allowed: coefficients = ",
+    ),
+    "coefficient true": (
+        HEAD + LINKS + JOINT + '[[couplings]]\nname = "c"\ncoefficients = { hinge = true }',
+        r"coupling 'c': coefficient of 'hinge' is True; allowed: a finite number",
+    ),
+    "negative mass": (
+        HEAD + LINKS.replace("= 1", "= -1"),
+        r"arm\.toml: link 'arm': mass is -1\.0; allowed: a finite number, 0 or more",
+    ),
     "bool in a row": (HEAD + LINKS + "com = [0, true, 0]", r"com is \[0, True, 0\]; allowed: 3 finite numbers"),
     "string in a row": (HEAD + LINKS + 'com = [0, "0", 0]', r"com is \[0, '0', 0\]; allowed: 3 finite numbers"),
     "short row": (HEAD + LINKS + "com = [0, 0]", r"link 'arm': com is \[0, 0\]; allowed: 3 finite numbers"),
@@ -403,7 +429,10 @@ WRONG = {
     ),
     "law without end": (HEAD + LINKS + JOINT + f'spring.stiffness = "{"(" * 5000}"', r"spring: stiffness has 5000"),
     "deep law": (HEAD + LINKS + JOINT + f'spring.stiffness = "{"-" * 1900}x"', r"spring: stiffness .* cannot be read"),
-    "negative stiffness": (HEAD + LINKS + JOINT + "spring.stiffness = -1", r"spring: stiffness is -1\.0; allowed: 0"),
+    "negative stiffness": (
+        HEAD + LINKS + JOINT + "spring.stiffness = -1",
+        r"spring: stiffness is -1\.0; allowed: a finite number, 0 or more",
+    ),
     "infinite law": (HEAD + LINKS + JOINT + 'spring.stiffness = "1/x"', r"spring: stiffness '1/x' is inf"),
     "carrier": (
         HEAD + LINKS + JOINT + 'motor = { carrier = "foot", inertia = 1 }',
@@ -479,7 +508,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
         (Mechanism("half", Link("\ud800"), (), ()), "would not read back equal"),
     ],
 )
-def test_what_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanism, message: str) -> None:
+def test_a_mechanism_that_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanism, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         write_toml(robot, tmp_path / "robot.toml")
     assert list(tmp_path.iterdir()) == []
@@ -490,9 +519,9 @@ def test_missing_folder(tmp_path: Path) -> None:
         write_toml(random_mechanism(0), tmp_path / "nowhere" / "robot.toml")
 
 
-def test_an_inertia_that_is_known_to_be_no_body_reads_back(tmp_path: Path) -> None:
+def test_an_inertia_marked_as_unphysical_reads_back(tmp_path: Path) -> None:
     links = [Link("base"), Link("arm", 1.0, inertia=np.diag([1.0, 1.0, 3.0]), strict=False)]
-    robot = assemble("odd", links, [Joint("hinge", "revolute", "base", "arm")])
+    robot = build("odd", links, [Joint("hinge", "revolute", "base", "arm")])
     write_toml(robot, tmp_path / "odd.toml")
     assert "unphysical = true" in (tmp_path / "odd.toml").read_text()
     assert read_toml(tmp_path / "odd.toml") == robot

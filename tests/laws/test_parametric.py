@@ -203,8 +203,8 @@ def test_the_function_of_few_free_numbers_takes_few_operations_more() -> None:
         (["links.0.mass", "links.0.mass"], "named twice"),
         (["links.0.mass", "links.link1.mass"], "'links.0.mass' and 'links.link1.mass' are one number"),
         ({"a": "gravity.x", "b": "gravity"}, "'a' and 'b.x' are one number"),
-        ({"a": {"links.0.mass": 1.0, "links.link1.mass": 2.0}}, "'a' moves one number by two paths"),
-        ({"a": {}}, "'a' moves no number"),
+        ({"a": {"links.0.mass": 1.0, "links.link1.mass": 2.0}}, "'a' changes one number by two paths"),
+        ({"a": {}}, "'a' changes no number"),
         (["link.0.mass"], "allowed: links.LINK.FIELD"),
         (["links.9.mass"], "no such link; allowed: 'link1', 'link2', or 0 to 1"),
         (["links.-1.mass"], "no such link"),
@@ -213,7 +213,7 @@ def test_the_function_of_few_free_numbers_takes_few_operations_more() -> None:
         (["joints.joint1.stiffness"], "no field 'stiffness'"),
         ([3], "allowed: links.LINK.FIELD"),
         ({"length": {"joints.joint1.origin": 1.0}}, "are 3 numbers; fix: name one"),
-        ({"length": {"joints.joint1.origin.x": float("nan")}}, "the share of 'joints.joint1.origin.x' is nan"),
+        ({"length": {"joints.joint1.origin.x": float("nan")}}, "coefficient of 'joints.joint1.origin.x' is nan"),
     ],
 )
 def test_paths_that_name_nothing_are_refused(paths, message: str) -> None:

@@ -123,7 +123,7 @@ class Lagrangian:
         for loop in self.robot.loops:
             if isinstance(loop, Coupling):
                 names = self.robot.coordinate_names
-                rows.append(sum(c * self.e[names.index(each)] for each, c in loop.shares.items()) - loop.offset)
+                rows.append(sum(c * self.e[names.index(each)] for each, c in loop.coefficients.items()) - loop.offset)
                 continue
             (Ra, pa), (Rb, pb) = self.poses[loop.a], self.poses[loop.b]
             apart, z, zb = pb - pa, Ra[:, 2], Rb[:, 2]

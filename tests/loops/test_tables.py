@@ -104,24 +104,30 @@ def mdh(**settings: object) -> torsor.Robot:
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: mdh(closes=2), "robot: row 2: closes is 2; allowed: -1 for the base, or a row that is not cut: 0, 1"),
+        (
+            lambda: mdh(closes=2),
+            "row 2: closes is 2; allowed: -1 for the base, or a row without a cut joint: 0, 1",
+        ),
         (lambda: mdh(closes=7), "row 2: closes is 7"),
         (lambda: mdh(closes=1.0), "row 2: closes is 1.0"),
         (lambda: mdh(closes=True), "row 2: closes is True"),
-        (lambda: mdh(closes=-1, joint="rod"), "row 2: joint type 'rod'; allowed: weld, revolute"),
-        (lambda: mdh(closes=-1, joint=2), "row 2: joint type 2; allowed: weld"),
-        (lambda: mdh(closes=-1, mass=1.0), "row 2: mass of a joint that is cut; allowed: none; fix: cut another"),
-        (lambda: mdh(closes=-1, com=(1, 0, 0)), "row 2: com of a joint that is cut"),
-        (lambda: mdh(closes=-1, viscous=1.0), "row 2: viscous of a joint that is cut"),
-        (lambda: mdh(closes=-1, spring=torsor.Spring(1.0)), "row 2: spring of a joint that is cut"),
+        (lambda: mdh(closes=-1, joint="rod"), "row 2: joint is 'rod'; allowed: 'weld', 'revolute'"),
+        (lambda: mdh(closes=-1, joint=2), "row 2: joint is 2; allowed: 'weld'"),
+        (lambda: mdh(closes=-1, mass=1.0), "row 2: mass of a cut joint; allowed: none; fix: cut another"),
+        (lambda: mdh(closes=-1, com=(1, 0, 0)), "row 2: com of a cut joint"),
+        (lambda: mdh(closes=-1, viscous=1.0), "row 2: viscous of a cut joint"),
+        (lambda: mdh(closes=-1, spring=torsor.Spring(1.0)), "row 2: spring of a cut joint"),
         (lambda: mdh(closes=-1, active=1), "row 2: an active joint is cut; fix: cut a passive joint"),
         (lambda: mdh(joint="fixed", active=1), "row 2: a fixed joint is active"),
         (lambda: mdh(mass=1.0, active=2), r"row 2: active is 2; allowed: True or False \(Khalil's mu: 1 or 0\)"),
         (
             lambda: torsor.from_mdh([torsor.MDHLink(-1, closes=-1), torsor.MDHLink(0)]),
-            "row 1: parent is 0.*no joint that is cut",
+            "row 1: parent is 0.*must not be a cut joint",
         ),
-        (lambda: torsor.from_dh([torsor.DHLink(closes=-1), torsor.DHLink()]), "row 0: a joint is cut before the last"),
+        (
+            lambda: torsor.from_dh([torsor.DHLink(closes=-1), torsor.DHLink()]),
+            "row 0: a cut joint is not in the last",
+        ),
     ],
 )
 def test_mistakes_in_tables_are_named(make: Callable[[], object], message: str) -> None:

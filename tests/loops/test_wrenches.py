@@ -94,7 +94,7 @@ def test_passive_joints_give_only_their_springs_and_friction(case: str) -> None:
     active = np.zeros(robot.nv)
     active[indices(robot)] = robot.constrained_inverse_dynamics(q, x, x_rate, external)
     spinning = {joint.name for joint in robot.joints if joint.motor is not None}
-    spinning |= {name for loop in robot.loops if isinstance(loop, torsor.Coupling) for name in loop.shares}
+    spinning |= {name for loop in robot.loops if isinstance(loop, torsor.Coupling) for name in loop.coefficients}
     for joint, at, wrench in zip(robot.joints, robot.coordinates, wrenches, strict=True):
         if joint.name not in spinning:  # of these, rotors and couplings take a part
             S = adjoint(joint.frame) @ joint.kind.subspace(q[at.q], joint.pitch)

@@ -29,7 +29,7 @@ FREED = {
 
 
 def source(file, base):
-    """Return a file's text, its base freed where it shall float, and its meshes by name."""
+    """Return the text of a file, with a free joint if the base floats, and its meshes by name."""
     text = (FILES / file).read_text()
     if base == "floating":
         text = text.replace(*FREED[file])
@@ -259,7 +259,7 @@ def test_springs_of_joints_are_those_of_mujoco(tmp_path, kind):
     assert_equal(robot.spring_force([-0.7]) + robot.friction_force([1.3]), -data.qfrc_passive)
 
 
-def test_disabled_forces_are_not_there(tmp_path):
+def test_disabled_forces_are_not_read(tmp_path):
     flags = '<option><flag damper="disable" frictionloss="disable" gravity="disable" limit="disable"/></option>'
     joint = '<joint name="pin" damping="1" frictionloss="1" range="-10 10" stiffness="0"/>'
     robot = torsor.load(written(tmp_path, joint, head=flags))
@@ -278,7 +278,7 @@ def test_nameless_bodies_joints_and_sites_are_numbered_and_names_stay_unique(tmp
     assert robot.link_names == ("body1_", "body1") and robot.joint_names == ("joint0_", "joint0")
 
 
-def test_sites_are_frames_and_give_way_to_links_of_the_same_name():
+def test_sites_become_frames_and_are_renamed_if_a_link_has_the_same_name():
     robot = torsor.load(FILES / "arm6.xml")
     frames = {frame.name: frame.link for frame in robot.frames}
     assert frames == {"pedestal": "world", "flange": "hand", "tool": "hand", "hand/site": "hand"}
@@ -325,7 +325,7 @@ def test_a_floating_base_frees_the_one_welded_body():
 @pytest.mark.parametrize(
     ("file", "found"),
     [
-        ("pendulum.xml", r"pendulum.xml: the base cannot float: on the world there is 'bob' \(1 joints\)"),
+        ("pendulum.xml", r"pendulum.xml: the base cannot float: the bodies on the world are 'bob' \(1 joints\)"),
         ("walker.xml", r"'pelvis' \(1 joints\); allowed: one body without joints; fix: base='fixed'"),
         ("swarm.xml", r"'table' \(0 joints\), 'flap' \(1 joints\), 'puck' \(1 joints\)"),
     ],
@@ -354,8 +354,8 @@ def written(folder, joint='<joint name="pin"/>', *, head="", tail="", inside="",
 
 PIN, CORD = '<joint name="pin"/>', '<tendon><fixed name="cord" {}><joint joint="pin" coef="1"/></fixed></tendon>'
 TAUT = '<tendon tendon1="cord"/>'
-LEFT_OUT = {
-    "equality constraints that are not linear (cam)": {
+OMITTED = {
+    "nonlinear equality constraints (cam)": {
         "inside": '<body name="hand"><joint name="wrist"/><geom size="0.1"/></body>',
         "tail": '<equality><joint name="cam" joint1="pin" joint2="wrist" polycoef="0 1 2 0 0"/></equality>',
     },
@@ -367,17 +367,17 @@ LEFT_OUT = {
     "tendons (cord) ": {"tail": CORD.format('damping="1"')},
     "tendons (cord)  ": {"tail": CORD.format('limited="true" range="-1 1"')},
     "springs of free and ball joints (pin)": {"joint": '<joint name="pin" type="ball" stiffness="2"/>'},
-    "springs that are not linear (pin)": {"joint": '<joint name="pin" stiffness="2 3"/>'},
-    "damping that is not linear (pin)": {"joint": '<joint name="pin" damping="1 2"/>'},
+    "nonlinear springs (pin)": {"joint": '<joint name="pin" stiffness="2 3"/>'},
+    "nonlinear damping (pin)": {"joint": '<joint name="pin" damping="1 2"/>'},
     "armature and frictionloss of free joints (pin)": {"joint": '<joint name="pin" type="free" armature="1"/>'},
     "limits of ball joints (pin)": {"joint": '<joint name="pin" type="ball" range="0 40"/>'},
     "armature and damping of actuators (pull)": {
         "tail": CORD.format("") + '<actuator><motor name="pull" tendon="cord" armature="1"/></actuator>'
     },
     "gravity compensation (arm)": {"body": 'gravcomp="0.5"'},
-    "mocap bodies, which are fixed here (arm)": {"joint": "", "body": 'mocap="true"'},
-    "forces of the fluid": {"head": '<option density="1.2"/>'},
-    "forces of the fluid ": {"head": '<option viscosity="0.1"/>'},
+    "the motion of mocap bodies, which are fixed here (arm)": {"joint": "", "body": 'mocap="true"'},
+    "fluid forces": {"head": '<option density="1.2"/>'},
+    "fluid forces ": {"head": '<option viscosity="0.1"/>'},
     "skins (coat)": {
         "tail": '<deformable><skin name="coat" vertex="0 0 0 1 0 0 0 1 0" face="0 1 2"><bone body="arm" '
         'bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/></skin></deformable>'
@@ -390,14 +390,14 @@ LEFT_OUT = {
 
 
 @recent
-@pytest.mark.parametrize("what", LEFT_OUT)
-def test_what_a_tree_cannot_have_is_named_in_one_warning(tmp_path, monkeypatch, what):
+@pytest.mark.parametrize("what", OMITTED)
+def test_features_that_mechanisms_do_not_have_are_named_in_one_warning(tmp_path, monkeypatch, what):
     monkeypatch.chdir(tmp_path)  # where MuJoCo's log goes
-    path = written(tmp_path, **LEFT_OUT[what])
+    path = written(tmp_path, **OMITTED[what])
     with pytest.warns(ModelWarning) as caught:
         torsor.load(path)
     (warning,) = caught
-    assert str(warning.message).startswith("arm.xml: left out, for a tree of rigid links has none: ")
+    assert str(warning.message).startswith("arm.xml: omitted, because mechanisms do not have it: ")
     assert what.strip() in str(warning.message)
     assert warning.filename == __file__
 
@@ -412,14 +412,14 @@ def test_what_a_tree_cannot_have_is_named_in_one_warning(tmp_path, monkeypatch, 
     ],
 )
 @recent
-def test_what_does_not_act_gives_no_warning(tmp_path, settings):
+def test_features_without_effect_give_no_warning(tmp_path, settings):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert torsor.load(written(tmp_path, **settings)).nv == 1
 
 
 def spoil(monkeypatch, **values):
-    """Let MuJoCo give these values for the bob of the pendulum: what no file can ask of every version."""
+    """Replace values of MuJoCo's model for the bob of the pendulum: not every version can read them from a file."""
     compiled = mujoco.MjModel.from_xml_path(str(FILES / "pendulum.xml"))
     for name, value in values.items():
         getattr(compiled, name)[1] = value
@@ -432,7 +432,7 @@ def spoil(monkeypatch, **values):
 
 def test_plugins_of_bodies_are_named_in_a_warning(monkeypatch):
     spoil(monkeypatch, body_plugin=0)
-    with pytest.warns(ModelWarning, match=r"pendulum.xml: left out, .*: plugins of bodies \(bob\)"):
+    with pytest.warns(ModelWarning, match=r"pendulum.xml: omitted, .*: plugins of bodies \(bob\)"):
         torsor.load(FILES / "pendulum.xml")
 
 
@@ -479,7 +479,7 @@ def test_an_xml_bomb_is_refused_before_mujoco_sees_it(tmp_path, monkeypatch):
         torsor.load(path)
 
 
-def test_without_mujoco_the_error_tells_how_to_get_it(monkeypatch):
+def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ModelError, match=r"pendulum.xml: MJCF is read by .*; fix: pip install torsor\[mjcf\]"):
         torsor.load(FILES / "pendulum.xml")

@@ -100,7 +100,7 @@ def test_forces_and_mass_matrix_agree(peer: Peer) -> None:
         assert_close(robot.mass_matrix(q), G.T @ (np.triu(M) + np.triu(M, 1).T) @ G)
 
 
-def test_direct_dynamics_agrees(peer: Peer) -> None:
+def test_forward_dynamics_agrees(peer: Peer) -> None:
     robot, model, data = peer.robot, peer.model, peer.data
     if any(joint.follows for joint in robot.joints) or robot.nv == 0:
         pytest.skip("Pinocchio's joints are all free to move here, and some of ours follow others")
@@ -162,8 +162,8 @@ def test_coriolis_forces_agree(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "talos_reduced.urdf", "solo12.urdf"])
-def test_motors_that_stand_on_the_base_are_pinocchios_armature(name: str) -> None:
-    """Pinocchio reflects rotors through their gears; of carriers that turn it knows nothing."""
+def test_motors_on_the_base_agree_with_pinocchios_armature(name: str) -> None:
+    """Pinocchio has the reflected rotor inertia only, without gyroscopic moments on moving carriers."""
     peer = Peer(robot_file(name), "fixed")
     rng = np.random.default_rng(0)
     robot, armature = peer.robot, rng.uniform(0.01, 1.0, peer.robot.nv)

@@ -1,4 +1,4 @@
-"""Robots written as URDF: read back here, and read by Pinocchio, they move as before."""
+"""Robots written as URDF have the same dynamics when they are read back, here and by Pinocchio."""
 
 import warnings
 from dataclasses import replace
@@ -17,7 +17,7 @@ from torsor.spatial import from_rpy, make_pose
 
 
 def written(robot: torsor.Robot, path: Path) -> torsor.Robot:
-    """Return what is read back; no warning tells of something that is not written."""
+    """Return the robot read back from a file; a warning of something that is not written is an error."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*has no word")
         robot.save(path)
@@ -39,7 +39,7 @@ def test_read_back_it_has_the_same_forces_mass_matrix_and_poses(tmp_path: Path, 
 
 
 def rigid(robot: torsor.Robot) -> torsor.Robot:
-    """The robot without what Pinocchio does not read."""
+    """The robot without the features that Pinocchio does not read."""
     bare = {"spring": None, "motor": None, "rotor_inertia": 0.0}
     return replace(
         robot.without_friction(), joints=tuple(replace(joint, **bare) for joint in robot.without_friction().joints)
@@ -47,7 +47,7 @@ def rigid(robot: torsor.Robot) -> torsor.Robot:
 
 
 class Peer:
-    """Pinocchio's model of a file, in which every joint moves by itself: with velocities G(q) v, forces G^T tau."""
+    """Pinocchio's model of a file, without followers: its velocities are G(q) v, its forces G^T tau."""
 
     def __init__(self, path: Path, robot: torsor.Robot):
         self.robot, self.model = robot, pin.buildModelFromUrdf(str(path))
@@ -129,10 +129,10 @@ def one(kind: str = "continuous", **settings: object) -> torsor.Robot:
     return torsor.build("one", [Link("ground"), ARM], [Joint("pin", kind, "ground", "arm", **settings)])  # type: ignore[arg-type]
 
 
-UNSAID = {
+OMITTED = {
     r"gravity, which readers take to be \(0, 0, -9.81\) \(\[0.0, 0.0, -1.62\]\)": one().with_gravity([0, 0, -1.62]),
-    r"smooth Coulomb friction, which is written as sharp \(pin\)": one(coulomb=1.0, smooth=0.1),
-    r"stiffness that is no number \(pin\)": one(spring=Spring("2 + x**2")),
+    r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),
+    r"nonlinear stiffness \(pin\)": one(spring=Spring("2 + x**2")),
     r"rotor inertia of joints with several velocities \(pin\)": one("planar", rotor_inertia=0.1),
     r"viscous that differs between the velocities of a joint \(pin\)": one("planar", viscous=[1, 2, 3]),
     r"position limits \(pin\)": one("planar", lower=-1.0),
@@ -145,27 +145,27 @@ UNSAID = {
 }
 
 
-@pytest.mark.parametrize("what", UNSAID)
-def test_what_urdf_has_no_word_for_is_named_in_a_warning(tmp_path: Path, what: str) -> None:
-    with pytest.warns(ModelWarning, match=f"one.urdf: URDF has no word for {what}") as caught:
-        UNSAID[what].save(tmp_path / "one.urdf")
+@pytest.mark.parametrize("what", OMITTED)
+def test_what_urdf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: str) -> None:
+    with pytest.warns(ModelWarning, match=f"one.urdf: URDF cannot express {what}") as caught:
+        OMITTED[what].save(tmp_path / "one.urdf")
     assert len(caught) == 1 and caught[0].filename == __file__
     assert torsor.load(tmp_path / "one.urdf").joint_names == ("pin",)
 
 
 REFUSED = {
-    r"'tip' closes a loop, which URDF cannot say; fix: save as .xml": library.four_bar(),
+    r"'tip' closes a loop, which URDF cannot express; fix: save as .xml": library.four_bar(),
     r"joint 'pin' is spherical, which the format does not have": one("spherical"),
-    r"joint 'pin' moves by 2.0 q \+ 0.0 of its own coordinate q; allowed: 1 or -1": one(ratio=2.0),
+    r"joint 'pin' has the position 2.0 q \+ 0.0 at its own coordinate q; allowed: ratio 1 or -1": one(ratio=2.0),
     r"the spring between joint 'pin' and its motor has the stiffness": one(
         motor=Motor("ground", 1.0, stiffness="1 + x**2")
     ),
-    r"'one\\x01' in <robot>; allowed: characters that XML has": replace(one(), name="one\x01"),
+    r"'one\\x01' in <robot>; allowed: characters that XML allows": replace(one(), name="one\x01"),
 }
 
 
 @pytest.mark.parametrize("found", REFUSED)
-def test_what_urdf_cannot_have_is_refused_and_leaves_no_file(tmp_path: Path, found: str) -> None:
+def test_a_mechanism_that_urdf_cannot_describe_is_an_error_and_no_file_is_written(tmp_path: Path, found: str) -> None:
     robot = REFUSED[found]
     if robot.loops:
         found = found.replace("tip", robot.loops[0].name)

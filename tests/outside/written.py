@@ -1,4 +1,4 @@
-"""Robots to be written as URDF and MJCF, and the map between their coordinates and those of what is read back."""
+"""Robots to be written as URDF and MJCF, and the map between their coordinates and those of the files."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def human() -> torsor.Robot:
-    """A pelvis that floats, and two legs whose hips, knees and ankles are hinges one after the other."""
+    """A floating pelvis and two legs whose hips, knees and ankles are chains of revolute joints."""
     rng = np.random.default_rng(5)
     links, joints, frames = [Link("world"), Link("pelvis", 11.0, (0, 0, 0.1), np.diag([0.1, 0.09, 0.08]))], [], []
     joints.append(Joint("root", "free", "world", "pelvis"))
@@ -66,8 +66,8 @@ def bench() -> torsor.Robot:
     return torsor.build("bench", links, joints, frames)
 
 
-def sayable(robot: torsor.Robot, elastic: bool) -> torsor.Robot:
-    """A random tree without what URDF (``elastic``) or MJCF has no word for."""
+def expressible(robot: torsor.Robot, elastic: bool) -> torsor.Robot:
+    """A random tree without what URDF (``elastic``) or MJCF cannot express."""
     joints, flexible = [], {joint.name for joint in robot.elastic}
     for joint in robot.joints:
         motor, spring = joint.motor, joint.spring
@@ -85,11 +85,11 @@ def sayable(robot: torsor.Robot, elastic: bool) -> torsor.Robot:
 
 
 class Copy:
-    """What was read back of a robot: its coordinates are G v of the robot's, its positions follow their names."""
+    """A robot read back from a file: its velocities are G v of the original, its positions have the same names."""
 
     def __init__(self, robot: torsor.Robot, again: torsor.Robot):
         self.robot = robot.to(device="casadi")
-        relations = {next(iter(each.shares)): each for each in again.loops if isinstance(each, Coupling)}
+        relations = {next(iter(each.coefficients)): each for each in again.loops if isinstance(each, Coupling)}
         self.robot = replace(self.robot, loops=(), active=())
         self.again = replace(again, loops=(), active=()).to(device="casadi")
         self.relations = {name: each for name, each in relations.items() if name not in robot.coordinate_names}
@@ -99,14 +99,14 @@ class Copy:
             if name in columns:
                 self.G[row, columns[name]] = 1.0
             else:
-                _, (leader, share) = self.relations[name].shares.items()
-                self.G[row, columns[leader]] = -share
+                _, (leader, c) = self.relations[name].coefficients.items()
+                self.G[row, columns[leader]] = -c
 
     def q(self, q: np.ndarray) -> np.ndarray:
         values = dict(zip(self.robot.position_names, q, strict=True))
         for name, each in self.relations.items():
-            _, (leader, share) = each.shares.items()
-            values[name] = each.offset - share * values[leader]
+            _, (leader, c) = each.coefficients.items()
+            values[name] = each.offset - c * values[leader]
         return np.array([values[name] for name in self.again.position_names])
 
     def states(self, count: int = 1) -> Iterator[tuple[np.ndarray, ...]]:
@@ -148,11 +148,11 @@ URDF = {name: robot.with_gravity(EARTH) for name, robot in LIBRARY.items()} | {
     "human": human(),
     "bench": bench(),
     "elastic": library.elastic_arm(),
-    **{f"tree{seed}": sayable(library.random_tree(8, seed, URDF_KINDS), True) for seed in range(2)},
+    **{f"tree{seed}": expressible(library.random_tree(8, seed, URDF_KINDS), True) for seed in range(2)},
 }
 MJCF = {name: robot for name, robot in LIBRARY.items() if name != "six_axis_arm"} | {
     "human": human(),
     "bench": bench(),
     "chain": library.planar_chain(4),
-    **{f"tree{seed}": sayable(library.random_tree(8, seed, MJCF_KINDS), False) for seed in range(2)},
+    **{f"tree{seed}": expressible(library.random_tree(8, seed, MJCF_KINDS), False) for seed in range(2)},
 }

@@ -132,4 +132,4 @@ def test_a_singular_mass_matrix_names_the_coordinate(method: str) -> None:
     links = [torsor.Link("ground"), torsor.Link("arm", 1.0, (0.1, 0, 0)), torsor.Link("ghost")]
     joints = [torsor.Joint("hinge", "revolute", "ground", "arm"), torsor.Joint("spin", "revolute", "arm", "ghost")]
     with pytest.raises(torsor.SimulationError, match="mass matrix is singular at the start: spin moves no inertia"):
-        torsor.simulate(torsor.assemble("haunted", links, joints), method=method)
+        torsor.simulate(torsor.build("haunted", links, joints), method=method)

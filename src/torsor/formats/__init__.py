@@ -1,11 +1,40 @@
-"""Readers and writers of descriptions. Conventions end here: each of them gives the same kind of mechanism."""
+"""Readers and writers of robot descriptions. Conventions end here: each reader returns the same kind of ``Mechanism``.
+
+| module | purpose |
+|---|---|
+| ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file |
+| ``toml``, ``toml_schema``, ``toml_writing`` | TOML, the native format: allowed keys, reader, writer |
+| ``urdf``, ``urdf_motors``, ``urdf_writing`` | URDF: reader, transmissions, writer |
+| ``mjcf``, ``mjcf_equality``, ``mjcf_writing``, ``mjcf_equality_writing`` | MJCF: reader, writer; <equality> |
+| ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
+| ``xml``, ``xml_writing`` | parsing XML safely; XML elements of numbers |
+| ``writing``, ``names``, ``joint_decomposition`` | for writers: files, omissions, names, simpler joints |
+
+To add a format ``abc``:
+
+1. Reader. Write ``abc.py`` with ``read_abc(path, base="fixed", strict=False) -> Mechanism``. Make ``Link``, ``Joint``,
+   ``Frame`` and ``Loop`` objects in SI units and radians, and end with ``mechanism.build``, which validates the tree,
+   sorts the joints and merges fixed ones. Parse XML with ``xml.parse_xml`` only: it refuses entities.
+2. Errors. Raise ``ModelError(describe(...))`` with the file, the line or element, what was found, what is allowed and
+   the fix. Pass ``source=`` to the parts, so that their own errors name the file too. Use ``errors.warn`` for what the
+   file describes but a mechanism does not have. Limit the size of the file, and never evaluate text from it.
+3. Writer. Write ``abc_writing.py`` with ``write_abc(mechanism, path)``: put the file in place with
+   ``writing.write_file``, convert joint kinds with ``joint_decomposition.decomposed_joints``, and collect forces and
+   limits that the format cannot express in ``writing.Omissions``, which gives one warning. A structure that it cannot
+   describe (a loop in URDF) is a ``ModelError``.
+4. Choice. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
+5. Tests. Wrong and hostile files in ``tests/input``, files written and read back in ``tests/outside``, next to the
+   program that owns the format if it can be installed.
+6. Documents. A page or a section under ``docs``, the docstring of ``torsor.load`` and a line in the changelog.
+"""
 
 from torsor.formats.dh import DHLink, MDHLink, read_dh, read_mdh
-from torsor.formats.files import read
+from torsor.formats.dispatch import read, write
+from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
-from torsor.formats.saving import write
 from torsor.formats.screws import read_screws
-from torsor.formats.toml import read_toml, write_toml
+from torsor.formats.toml import read_toml
+from torsor.formats.toml_writing import write_toml
 from torsor.formats.urdf import read_urdf
 from torsor.formats.urdf_writing import write_urdf
 
@@ -15,6 +44,7 @@ __all__ = [
     "read",
     "read_dh",
     "read_mdh",
+    "read_mjcf",
     "read_screws",
     "read_toml",
     "read_urdf",

@@ -1,35 +1,36 @@
 """Denavit-Hartenberg tables: standard ones, and modified ones with Khalil and Kleinfinger's six parameters.
 
-Closed loops are written as in Khalil 2010, section 2.2: a joint of each is cut, and two frames are put where it was,
-one on either link. The row of the cut joint places the one; ``closes`` names the row that is the other.
+Closed loops are written as in Khalil 2010, section 2.2: one joint of each loop is cut, and a frame is placed there on
+each of its two links. The row of the cut joint is the first of these frames; ``closes`` is the row of the second.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import number
 from torsor.errors import ModelError, describe
-from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, assemble
+from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, build
 from torsor.mechanism.loops import CUTS
-from torsor.mechanism.values import frozen_array
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
 __all__ = ["DHLink", "MDHLink", "read_dh", "read_mdh"]
 
 Array = NDArray[np.float64]
 
-# Khalil's sigma: 0 turns, 1 slides, 2 is a frame that does not move.
+# Khalil's sigma: 0 is a revolute joint, 1 a prismatic joint, 2 a fixed frame.
 _SIGMA = {0: "revolute", 1: "prismatic", 2: "fixed"}
-# A rod has a length, for which no table has a column.
+# A rod has a length, for which the tables have no column.
 _CUT = tuple(kind for kind in CUTS if kind != "rod")
 _SETTINGS = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _TableLink:
-    """What the rows of both tables have: the joint's kind and the link's inertia, in the link's own frame."""
+    """The columns of both tables: kind of the joint, inertia of the link (in the link's own frame), limits, drives."""
 
     joint: str | int = "revolute"
     mass: float = 0.0
@@ -53,12 +54,13 @@ class _TableLink:
 class DHLink(_TableLink):
     """A row of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
-    The joint turns about, or slides along, the z axis of the frame before; the link's own frame is at its far end.
-    Lengths in m, angles in rad; the coordinate adds to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
+    The joint rotates about, or slides along, the z axis of the previous frame; the link's own frame is at its far end.
+    Lengths in m, angles in rad; the coordinate is added to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
     ``inertia`` about it are in the link's frame. ``active`` joints are driven while loops are closed.
 
-    The last row may be a joint that is cut: its frame is that of row ``closes`` (-1 for the base), as in the product of
-    all matrices that is the identity in Denavit and Hartenberg's loops. It has no inertia and no coordinate.
+    The last row may be a cut joint: its frame then coincides with that of row ``closes`` (-1 for the base), as in
+    Denavit and Hartenberg's loops, where the product of all matrices is the identity. It has no inertia and no
+    coordinate.
 
     Example:
         >>> DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0)).a
@@ -73,16 +75,16 @@ class DHLink(_TableLink):
 
 @dataclass(frozen=True)
 class MDHLink(_TableLink):
-    """A row of a modified table: T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r), seen from frame ``parent``.
+    """A row of a modified table: T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r), relative to frame ``parent``.
 
-    ``parent`` is the index of the antecedent, -1 for the base. The joint turns about, or slides along, the z axis of
-    the link's own frame; ``joint`` is "revolute", "prismatic" or "fixed" (Khalil's sigma 0, 1, 2 are taken too).
-    Lengths in m, angles in rad; the coordinate adds to theta (revolute) or r (prismatic). ``active`` is Khalil's mu:
-    True (or 1) where the joint is driven while loops are closed.
+    ``parent`` is the index of the antecedent, -1 for the base. The joint rotates about, or slides along, the z axis of
+    the link's own frame; ``joint`` is "revolute", "prismatic" or "fixed" (or Khalil's sigma: 0, 1, 2). Lengths in m,
+    angles in rad; the coordinate is added to theta (revolute) or r (prismatic). ``active`` is Khalil's mu: True (or 1)
+    if the joint is driven while loops are closed.
 
-    A joint that is cut (Khalil 2010, section 2.2) has two rows. The one places frame k on the link before the joint,
-    and ``closes`` the other, a "fixed" row that places frame k + B on the link behind it. Its ``joint`` may be any kind
-    of ``Loop`` but a rod; a row that is cut has no inertia and no coordinate.
+    A cut joint (Khalil 2010, section 2.2) has two rows. The first is the joint itself, with frame k on the link before
+    it; its ``closes`` is the index of the second, a "fixed" row with frame k + B on the link after it. The ``joint`` of
+    the first row may be any kind of ``Loop`` except a rod; that row has no inertia and no coordinate.
 
     Example:
         >>> MDHLink(-1, alpha=1.5, joint="prismatic").parent
@@ -107,28 +109,32 @@ def _screw_x(angle: float, advance: float) -> Array:
 
 
 def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> list[float]:
-    """Return the geometric parameters of a row, or raise an error that says which of them is no number."""
+    """Return the geometric parameters of a row; angles of more than a turn are an error, because they are degrees."""
     if not isinstance(row, kind):
         found = f"a {type(row).__name__}"
         raise ModelError(describe(found, where=where, allowed=f"a torsor.{kind.__name__}"))
-    numbers = {name: float(frozen_array(getattr(row, name), (), where, name)) for name in names}
+    numbers = {name: number(getattr(row, name), where, name) for name in names}
     for name in ("theta", "alpha", "gamma"):
         if abs(numbers.get(name, 0.0)) > 2 * np.pi:
-            fix = "convert degrees with numpy.radians"
-            found = f"{name} is {numbers[name]}"
+            found, fix = f"{name} is {numbers[name]}", "convert degrees with numpy.radians"
             raise ModelError(describe(found, where=where, allowed="radians, at most a turn", fix=fix))
     return list(numbers.values())
 
 
+def _is_index(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number; booleans are not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
-    found = _SIGMA.get(int(row.joint), "") if isinstance(row.joint, (int, np.integer)) else row.joint
-    if found not in allowed:
-        raise ModelError(describe(f"joint type {row.joint!r}", where=where, allowed=", ".join(allowed)))
+    found = _SIGMA.get(int(row.joint), "") if _is_index(row.joint) else row.joint
+    if not isinstance(found, str) or found not in allowed:
+        raise ModelError(describe(f"joint is {row.joint!r}", where=where, allowed=", ".join(map(repr, allowed))))
     return found
 
 
 class _Table:
-    """A table being read: what its rows have made so far."""
+    """The state of reading a table: the parts of the rows read so far."""
 
     def __init__(self, name: str, rows: Sequence[_TableLink], strict: bool):
         self.name, self.rows, self.strict = name, rows, strict
@@ -143,7 +149,7 @@ class _Table:
         return f"joint{index + 1}" if name is None else f"{name}_joint"
 
     def add(self, index: int, parent: int, kind: str, placement: Array, axis: ArrayLike, point: ArrayLike) -> None:
-        """Add the link of a row and the joint that moves it."""
+        """Add the link of a row and its joint."""
         row = self.rows[index]
         name = row.name or f"link{index + 1}"
         self.links[index] = Link(name, row.mass, row.com, row.inertia, strict=self.strict)  # type: ignore[arg-type]
@@ -154,7 +160,7 @@ class _Table:
         self.joints.append(joint)
         if self.is_active(index):
             if kind == "fixed":
-                fix = "let the row of a joint that moves be active"
+                fix = "set active=False, or change the kind of the joint"
                 raise ModelError(describe("a fixed joint is active", where=self.where(index), fix=fix))
             self.active.append(joint.name)
 
@@ -166,14 +172,14 @@ class _Table:
         return bool(active)
 
     def cut(self, index: int, parent: int, before: Array, after: Array) -> None:
-        """Add the loop of a cut joint: its poses ``before`` in the parent's frame, and ``after`` in that it closes."""
+        """Add the loop of a cut joint at the pose ``before`` in the parent's frame and ``after`` in row ``closes``."""
         row, where = self.rows[index], self.where(index)
         kind, name = _joint_type(row, where, _CUT), self.joint_name(index)
         plain = type(row)(parent=-1) if isinstance(row, MDHLink) else type(row)()
         for each in ("mass", "com", "inertia", *_SETTINGS, "spring", "motor"):
             if not np.array_equal(getattr(row, each), getattr(plain, each)):
-                fix = "cut another joint of the loop; what its link weighs belongs to the links that it joins"
-                raise ModelError(describe(f"{each} of a joint that is cut", where=where, allowed="none", fix=fix))
+                fix = "cut another joint of the loop, or give this to the rows of the two links that it connects"
+                raise ModelError(describe(f"{each} of a cut joint", where=where, allowed="none", fix=fix))
         if self.is_active(index):
             raise ModelError(describe("an active joint is cut", where=where, fix="cut a passive joint of the loop"))
         ends = [Frame(f"{name}/a", self.links[parent].name, before), Frame(f"{name}/b", self._closed(index), after)]
@@ -183,20 +189,20 @@ class _Table:
     def _closed(self, index: int) -> str:
         """Return the name of the link whose frame a cut joint closes."""
         closes, where = self.rows[index].closes, self.where(index)
-        if not isinstance(closes, (int, np.integer)) or isinstance(closes, bool) or closes not in self.links:
-            allowed = f"-1 for the base, or a row that is not cut: {', '.join(map(str, list(self.links)[1:]))}"
+        if not _is_index(closes) or closes not in self.links:
+            allowed = f"-1 for the base, or a row without a cut joint: {', '.join(map(str, list(self.links)[1:]))}"
             raise ModelError(describe(f"closes is {closes!r}", where=where, allowed=allowed))
         return self.links[int(closes)].name
 
     def mechanism(self, gravity: ArrayLike) -> Mechanism:
         links, loops, active = list(self.links.values()), self.loops, self.active
-        return assemble(self.name, links, self.joints, self.frames, gravity, loops=loops, active=active)
+        return build(self.name, links, self.joints, self.frames, gravity, loops=loops, active=active)
 
 
 def read_dh(
     links: Sequence[DHLink], gravity: ArrayLike = (0.0, 0.0, -9.81), name: str = "robot", strict: bool = True
 ) -> Mechanism:
-    """Return the serial mechanism of a standard Denavit-Hartenberg table, or the loop that its last row closes."""
+    """Return the serial mechanism of a standard Denavit-Hartenberg table; its last row may close a loop."""
     table = _Table(name, links, strict)
     for index, row in enumerate(links):
         where = table.where(index)
@@ -204,12 +210,12 @@ def read_dh(
         if row.closes is not None:
             if index < len(links) - 1:
                 fix = "cut the last joint, or close other loops with robot.with_loop"
-                raise ModelError(describe("a joint is cut before the last", where=where, fix=fix))
+                raise ModelError(describe("a cut joint is not in the last row", where=where, fix=fix))
             table.cut(index, index - 1, _screw_z(theta, d), inverse_pose(_screw_x(alpha, a)))
             continue
         kind = _joint_type(row, where, ("revolute", "prismatic"))
         placement = _screw_z(theta, d) @ _screw_x(alpha, a)
-        # Seen from the link's frame, the axis is the z of the frame before: turned back by alpha, a behind.
+        # The joint axis is z of the previous frame: in the link's frame, rotated by -alpha and at x = -a.
         axis, point = _screw_x(alpha, 0.0)[2, :3], (-a, 0.0, 0.0)
         table.add(index, index - 1, kind, placement, axis, point)
     return table.mechanism(gravity)
@@ -223,8 +229,8 @@ def read_mdh(
     for index, row in enumerate(links):
         where = table.where(index)
         gamma, b, alpha, d, theta, r = _numbers(row, MDHLink, ("gamma", "b", "alpha", "d", "theta", "r"), where)
-        if not isinstance(row.parent, (int, np.integer)) or row.parent not in table.links:
-            fix = "number the links so that each comes after its antecedent, which is no joint that is cut"
+        if not _is_index(row.parent) or row.parent not in table.links:
+            fix = "number the links so that each comes after its antecedent, which must not be a cut joint"
             raise ModelError(describe(f"parent is {row.parent!r}", where=where, allowed=f"-1 to {index - 1}", fix=fix))
         placement = _screw_z(gamma, b) @ _screw_x(alpha, d) @ _screw_z(theta, r)
         if row.closes is not None:
@@ -232,6 +238,6 @@ def read_mdh(
             continue
         kind = _joint_type(row, where, ("revolute", "prismatic", "fixed"))
         table.add(index, int(row.parent), kind, placement, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
-    for index, parent, placement in cuts:  # what they close may stand below them
+    for index, parent, placement in cuts:  # at the end, because ``closes`` may be a later row
         table.cut(index, parent, placement, np.eye(4))
     return table.mechanism(gravity)

@@ -1,6 +1,6 @@
-"""MJCF by MuJoCo's own compiler, so that defaults, includes and inferred inertias mean what they mean there.
+"""Reading MJCF with MuJoCo's own compiler, so that defaults, includes and inferred inertias have MuJoCo's meaning.
 
-What is converted is the compiled model, whose numbers are final: SI units, radians, frames of bodies in their parents.
+The compiled model is converted. Its numbers are final: SI units, radians, body frames relative to their parents.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.mjcf_equality import Equalities, read_equalities
-from torsor.formats.xml import parse_xml
-from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, assemble
+from torsor.formats.names import claim_name
+from torsor.formats.xml import Element, parse_xml
+from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 __all__ = ["read_mjcf"]
@@ -24,31 +25,31 @@ Array = NDArray[np.float64]
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
 _ON_JOINT = (0, 1)  # transmission to a joint, in the child's or the parent's axes
 _SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
-# MuJoCo's viewer shows these groups of geoms from the start; by custom the others are for collisions.
+# MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
 _VISIBLE_GROUPS = (0, 1, 2)
 
 
-def read_mjcf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanism:
-    """Return the mechanism of an MJCF file; needs the extra ``torsor[mjcf]``.
+def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None) -> Mechanism:
+    """Return the mechanism of an MJCF file; needs the extra ``torsor[mjcf]``. ``root`` is its parsed root element.
 
-    The links are the bodies with MuJoCo's body frames, below the base ``world``; a body with several joints has a
-    massless link ``body/joint`` after each but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
-    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames. Contacts and actuators are no part of
-    a mechanism, but force limits, armature and damping of actuators go to their joints. Equality constraints that are
-    active become loops (``connect`` a spherical one, ``weld``) and couplings (``joint``, where it is linear), which
-    hold exactly; joints with actuators are then the active ones. ``base="floating"`` frees the one body that is welded
-    to the world. A ``ModelWarning`` tells what else acts in MuJoCo and is left out.
+    The links are the bodies with MuJoCo's body frames; the base is ``world``. A body with several joints gets a
+    massless link ``body/joint`` after each joint but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
+    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames. Contacts and actuators are not part
+    of a mechanism, but force limits, armature and damping of actuators are added to their joints. Active equality
+    constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``, if linear), which
+    hold exactly; the joints with actuators are then the active coordinates. ``base="floating"`` adds a free joint to
+    the one body that is welded to the world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here.
     """
-    root = parse_xml(path)  # before MuJoCo sees it: no document types, no entities
+    root = parse_xml(path) if root is None else root  # refuses document types and entities before MuJoCo reads them
     if root.tag != "mujoco":
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
     reader = _Reader(path, strict)
     links, joints = reader.parts(base == "floating")
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
-    for message in filter(None, [*(link.defect for link in links), reader.left_out(closed)]):
+    for message in filter(None, [*(link.defect for link in links), reader.omissions(closed)]):
         warn(message)
-    return assemble(
+    return build(
         root.get("model") or path.stem,
         links,
         joints,
@@ -57,7 +58,7 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanis
         path.name,
         "fixed" if base == "floating" else base,
         closed.loops,
-        reader.driven() if closed.loops else (),
+        reader.actuated_joints() if closed.loops else (),
     )
 
 
@@ -66,7 +67,7 @@ def _compiled(path: Path) -> tuple[Any, Any]:
     try:
         import mujoco
     except ImportError:
-        found = "MJCF is read by the package mujoco, which is missing"
+        found = "MJCF is read by the package mujoco, which is not installed"
         raise ModelError(describe(found, where=path.name, fix="pip install torsor[mjcf]")) from None
     try:
         return mujoco, mujoco.MjModel.from_xml_path(str(path))
@@ -76,25 +77,17 @@ def _compiled(path: Path) -> tuple[Any, Any]:
 
 
 def _single(kinds: Array) -> Any:
-    """Return which of the joints have one degree of freedom."""
+    """Return a mask of the joints with one degree of freedom."""
     return (kinds != _FREE) & (kinds != _BALL)
 
 
-def _free_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that is not taken yet, and take it."""
-    while wanted in taken:
-        wanted += "_"
-    taken.add(wanted)
-    return wanted
-
-
 def _pose(position: ArrayLike, wxyz: ArrayLike) -> Array:
-    """Return the pose of a position and a quaternion whose w is first, as MuJoCo's is."""
+    """Return the pose of a position and a quaternion (w, x, y, z), MuJoCo's order."""
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 
 class _Reader:
-    """One compiled model being converted: its arrays, and the names that its parts have or get."""
+    """The state of converting one compiled model: its arrays and the names of its parts."""
 
     def __init__(self, path: Path, strict: bool):
         self.path, self.strict = path, strict
@@ -102,38 +95,38 @@ class _Reader:
         self.bodies = self._names("body", self.model.nbody)
         self.joints = self._names("joint", self.model.njnt)
         self.armature, self.damping = self._per_dof("armature"), self._per_dof("damping")
-        self.gravity = np.zeros(3) if self._off("GRAVITY") else np.array(self.model.opt.gravity)
+        self.gravity = np.zeros(3) if self._disabled("GRAVITY") else np.array(self.model.opt.gravity)
 
     def _names(self, what: str, count: int) -> list[str]:
-        """Return the names of all objects of a kind; the nameless ones are numbered."""
+        """Return the names of all objects of a kind; objects without a name are numbered."""
         kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what.upper()}")
         given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
         taken = {name for name in given if name}
-        return [name or _free_name(f"{what}{i}", taken) for i, name in enumerate(given)]
+        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
 
-    def _off(self, *features: str) -> bool:
-        """Return whether <flag> disables one of these features; versions of MuJoCo differ in the flags they have."""
+    def _disabled(self, *features: str) -> bool:
+        """Whether <flag> disables one of these features; not every version of MuJoCo has all of them."""
         bits = (int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{feature}", 0)) for feature in features)
         return any(bit & self.model.opt.disableflags for bit in bits)
 
     def _gears(self, joint: int) -> list[tuple[int, float]]:
-        """Return the actuators of a joint with their gears."""
+        """Return (actuator, gear ratio) of each actuator of a joint."""
         m = self.model
         of_joint = np.isin(m.actuator_trntype, _ON_JOINT) & (m.actuator_trnid[:, 0] == joint)
-        # Since MuJoCo 4, gears have a row for each force of an actuator, which can have several.
+        # Since MuJoCo 4, an actuator can have several forces, with a row of gears for each.
         rows = getattr(m, "actuator_outadr", np.arange(len(of_joint)))
         return [(int(a), float(m.actuator_gear[rows[a], 0])) for a in np.flatnonzero(of_joint)]
 
     def _per_dof(self, name: str) -> Array:
-        """Return armature or damping (nv,), with what actuators add by their gears (none in older versions)."""
+        """Return armature or damping (nv,), including that of actuators, reflected by their gears."""
         m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
-        driving = getattr(m, f"actuator_{name}", np.zeros(len(m.actuator_trntype)))
+        own = getattr(m, f"actuator_{name}", np.zeros(len(m.actuator_trntype)))  # older versions of MuJoCo have none
         for dof, joint in enumerate(m.dof_jntid):
-            total[dof] += sum(gear**2 * driving[a] for a, gear in self._gears(joint))
+            total[dof] += sum(gear**2 * own[a] for a, gear in self._gears(joint))
         return total
 
     def _effort_limit(self, joint: int) -> float:
-        """Return the largest force of the actuators of a joint with one degree of freedom, of both signs the larger."""
+        """Return the largest absolute force of the actuators of a joint with one degree of freedom."""
         m, gears = self.model, self._gears(joint)
         limits = [np.abs(m.jnt_actfrcrange[joint]).max()] if m.jnt_actfrclimited[joint] else [np.inf]
         if gears and all(m.actuator_forcelimited[a] for a, _ in gears):
@@ -141,47 +134,47 @@ class _Reader:
         return float(min(limits))
 
     def equalities(self, taken: set[str], sites: list[str]) -> Equalities:
-        """Return the equality constraints; frames get names that are not taken, ``sites`` are the frames of sites."""
-        on = (self.model.eq_active0 != 0) & (not self._off("EQUALITY", "CONSTRAINT"))
+        """Return the equality constraints as loops and couplings; new frames get names that are not ``taken``."""
+        on = (self.model.eq_active0 != 0) & (not self._disabled("EQUALITY", "CONSTRAINT"))
         names = self._names("equality", self.model.neq), self.bodies, self.joints, sites
         taken = taken | set(sites)
-        return read_equalities(self.model, on, names, lambda wanted: _free_name(wanted, taken))
+        return read_equalities(self.model, on, names, lambda wanted: claim_name(wanted, taken))
 
-    def driven(self) -> list[str]:
-        """Return the joints with one degree of freedom that have an actuator."""
+    def actuated_joints(self) -> list[str]:
+        """Return the names of the joints with one degree of freedom that have an actuator."""
         single = np.flatnonzero(_single(self.model.jnt_type))
         return [self.joints[joint] for joint in single if self._gears(int(joint))]
 
-    def left_out(self, closed: Equalities) -> str:
-        """Return a message of what acts on bodies in MuJoCo and has no counterpart here, or an empty string."""
+    def omissions(self, closed: Equalities) -> str:
+        """Return a message that names what acts on bodies in MuJoCo but not here, or an empty string."""
         m, nonzero = self.model, self._nonzero
-        springs, limits = not self._off("SPRING", "PASSIVE"), not self._off("LIMIT", "CONSTRAINT")
-        heavy, curved = (self.armature != 0) | (m.dof_frictionloss != 0), nonzero("dof_dampingpoly")
-        heavy, curved = (np.isin(np.arange(m.njnt), m.dof_jntid[dofs]) for dofs in (heavy, curved))
+        springs, limits = not self._disabled("SPRING", "PASSIVE"), not self._disabled("LIMIT", "CONSTRAINT")
+        resisted, nonlinear = (self.armature != 0) | (m.dof_frictionloss != 0), nonzero("dof_dampingpoly")
+        resisted, nonlinear = (np.isin(np.arange(m.njnt), m.dof_jntid[dofs]) for dofs in (resisted, nonlinear))
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
         indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
         found = {
-            "equality constraints that are not linear": ("equality", closed.curved),
-            "equality constraints of tendons, flexible bodies and geoms": ("equality", closed.foreign),
+            "nonlinear equality constraints": ("equality", closed.nonlinear),
+            "equality constraints of tendons, flexible bodies and geoms": ("equality", closed.unsupported),
             "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
-            "springs that are not linear": ("joint", nonzero("jnt_stiffnesspoly") & springs),
+            "nonlinear springs": ("joint", nonzero("jnt_stiffnesspoly") & springs),
             "springs of free and ball joints": ("joint", nonzero("jnt_stiffness") & springs & ~_single(m.jnt_type)),
-            "damping that is not linear": ("joint", curved),
-            "armature and frictionloss of free joints": ("joint", heavy & (m.jnt_type == _FREE)),
+            "nonlinear damping": ("joint", nonlinear),
+            "armature and frictionloss of free joints": ("joint", resisted & (m.jnt_type == _FREE)),
             "limits of ball joints": ("joint", (m.jnt_type == _BALL) & (m.jnt_limited != 0) & limits),
             "armature and damping of actuators": ("actuator", indirect | nonzero("actuator_dampingpoly")),
             "gravity compensation": ("body", nonzero("body_gravcomp")),
-            "mocap bodies, which are fixed here": ("body", m.body_mocapid >= 0),
+            "the motion of mocap bodies, which are fixed here": ("body", m.body_mocapid >= 0),
             "flexible bodies": ("flex", np.ones(m.nflex, dtype=bool)),
             "skins": ("skin", np.ones(m.nskin, dtype=bool)),
             "plugins of bodies": ("body", m.body_plugin >= 0),
         }
         lines = [f"{what} ({self._listing(kind, mask)})" for what, (kind, mask) in found.items() if mask.any()]
-        lines += ["forces of the fluid"] if m.opt.density or m.opt.viscosity else []
-        return f"{self.path.name}: left out, for a tree of rigid links has none: {'; '.join(lines)}" if lines else ""
+        lines += ["fluid forces"] if m.opt.density or m.opt.viscosity else []
+        return f"{self.path.name}: omitted, because mechanisms do not have it: {'; '.join(lines)}" if lines else ""
 
     def _nonzero(self, *names: str) -> Any:
-        """Return which rows of these arrays are not all zero; versions of MuJoCo differ in the arrays they have."""
+        """Return a mask of the rows of these arrays that are not all zero; not every version has all arrays."""
         masks = [np.asarray(getattr(self.model, name)) != 0 for name in names if hasattr(self.model, name)]
         return np.any([mask if mask.ndim == 1 else mask.any(axis=1) for mask in masks], axis=0)
 
@@ -191,33 +184,34 @@ class _Reader:
         return ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")
 
     def parts(self, floating: bool) -> tuple[list[Link], list[Joint]]:
-        """Return the links and the joints; ``floating`` frees the one body that is welded to the world."""
+        """Return the links and the joints; ``floating`` adds a free joint to the one body welded to the world."""
         m, joint_names, link_names = self.model, set(self.joints), set(self.bodies)
-        loose = self._loose_body() if floating else -1
+        floating_body = self._floating_body() if floating else -1
         links, joints = [self._link(0)], []
         for body in range(1, m.nbody):
             parent, name = self.bodies[m.body_parentid[body]], self.bodies[body]
             rest = _pose(m.body_pos[body], m.body_quat[body])
             own = range(start := int(m.body_jntadr[body]), start + int(m.body_jntnum[body]))
             if not own:
-                called, kind, at = ("root", "free", np.eye(4)) if body == loose else (f"{name}/fixed", "fixed", rest)
-                joints.append(Joint(_free_name(called, joint_names), kind, parent, name, at))
-            for j in own:  # each moves the body's frame from where the joint before it has left it
-                child = name if j == own[-1] else _free_name(f"{name}/{self.joints[j]}", link_names)
+                welded = f"{name}/fixed", "fixed", rest
+                wanted, kind, placement = ("root", "free", np.eye(4)) if body == floating_body else welded
+                joints.append(Joint(claim_name(wanted, joint_names), kind, parent, name, placement))
+            for j in own:  # the joints of a body act one after the other
+                child = name if j == own[-1] else claim_name(f"{name}/{self.joints[j]}", link_names)
                 links += [Link(child)] if child != name else []
                 joints.append(self._joint(j, parent, child, rest))
                 parent, rest = child, np.eye(4)
             links.append(self._link(body))
         return links, joints
 
-    def _loose_body(self) -> int:
-        """Return the body that ``base="floating"`` frees."""
+    def _floating_body(self) -> int:
+        """Return the body that gets the free joint of ``base="floating"``."""
         m = self.model
         on_world = [body for body in range(1, m.nbody) if m.body_parentid[body] == 0]
         if len(on_world) == 1 and not m.body_jntnum[on_world[0]]:
             return on_world[0]
         bodies = ", ".join(f"{self.bodies[body]!r} ({m.body_jntnum[body]} joints)" for body in on_world) or "nothing"
-        found, allowed = f"the base cannot float: on the world there is {bodies}", "one body without joints"
+        found, allowed = f"the base cannot float: the bodies on the world are {bodies}", "one body without joints"
         raise ModelError(describe(found, where=self.path.name, allowed=allowed, fix="base='fixed' keeps free joints"))
 
     def _link(self, body: int) -> Link:
@@ -229,7 +223,7 @@ class _Reader:
         return Link(self.bodies[body], *solid, tuple(self._visuals(body)), self.strict, self.path.name)
 
     def _visuals(self, body: int) -> Iterator[Visual]:
-        """Yield what is to be seen of a body."""
+        """Yield the visible geoms of a body."""
         m = self.model
         for g in np.flatnonzero(m.geom_bodyid == body):
             shape, material = _SHAPES.get(int(m.geom_type[g])), m.geom_matid[g]
@@ -244,7 +238,7 @@ class _Reader:
             yield Visual(shape, size, pose, tuple(map(float, rgba)), mesh or None, path, m.geom(int(g)).name)
 
     def _mesh(self, mesh: int, pose: Array) -> tuple[Array, tuple[float, ...], str]:
-        """Return the pose, scale and file of a mesh; MuJoCo keeps it in its principal axes, the file does not."""
+        """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""
         m, start = self.model, int(self.model.mesh_pathadr[mesh])
         file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
         return pose @ inverse_pose(_pose(m.mesh_pos[mesh], m.mesh_quat[mesh])), tuple(m.mesh_scale[mesh].tolist()), file
@@ -253,28 +247,28 @@ class _Reader:
         """Return the sites as frames; bodies and sites may share a name in MuJoCo, links and frames may not."""
         m, names = self.model, self._names("site", self.model.nsite)
         reserved = taken | set(names)
-        names = [_free_name(f"{name}/site", reserved) if name in taken else name for name in names]
+        names = [claim_name(f"{name}/site", reserved) if name in taken else name for name in names]
         sites = zip(names, m.site_bodyid, m.site_pos, m.site_quat, strict=True)
         return [Frame(name, self.bodies[body], _pose(position, wxyz)) for name, body, position, wxyz in sites]
 
     def _joint(self, joint: int, parent: str, child: str, rest: Array) -> Joint:
-        """Return a joint that moves a body's frame from the pose ``rest`` in its parent."""
+        """Return a joint whose child is at the pose ``rest`` in its parent when the joint is at zero."""
         m, kind, name = self.model, int(self.model.jnt_type[joint]), self.joints[joint]
         dofs = m.dof_jntid == joint
-        viscous = self.damping[dofs] * (not self._off("DAMPER", "PASSIVE"))
+        viscous = self.damping[dofs] * (not self._disabled("DAMPER", "PASSIVE"))
         if kind == _FREE:
-            # The pose in the world, wherever the body was drawn; damping is angular first here, linear first there.
+            # Its position is the pose in the world: no placement. MuJoCo has the linear damping first.
             return Joint(name, "free", parent, child, viscous=np.roll(viscous, 3), source=self.path.name)
         settings: dict[str, Any] = {"viscous": viscous, "rotor_inertia": self.armature[dofs], "source": self.path.name}
-        settings["coulomb"] = m.dof_frictionloss[dofs] * (not self._off("FRICTIONLOSS", "CONSTRAINT"))
+        settings["coulomb"] = m.dof_frictionloss[dofs] * (not self._disabled("FRICTIONLOSS", "CONSTRAINT"))
         if kind == _BALL:
             return Joint(name, "spherical", parent, child, rest, point=m.jnt_pos[joint], **settings)
         settings |= {"offset": -m.qpos0[m.jnt_qposadr[joint]], "effort_limit": self._effort_limit(joint)}
-        if m.jnt_stiffness[joint] and not self._off("SPRING", "PASSIVE"):
-            # The deflection is that of the joint's own position, which is zero in the pose of the file.
-            at_ease = m.qpos_spring[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]]
-            settings["spring"] = Spring(float(m.jnt_stiffness[joint].flat[0]), rest=float(at_ease))
-        limited = m.jnt_limited[joint] and not self._off("LIMIT", "CONSTRAINT")
+        if m.jnt_stiffness[joint] and not self._disabled("SPRING", "PASSIVE"):
+            # Springs act on the joint's position, which is zero at qpos0.
+            rest_position = m.qpos_spring[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]]
+            settings["spring"] = Spring(float(m.jnt_stiffness[joint].flat[0]), rest=float(rest_position))
+        limited = m.jnt_limited[joint] and not self._disabled("LIMIT", "CONSTRAINT")
         if limited:
             settings |= {"lower": float(m.jnt_range[joint, 0]), "upper": float(m.jnt_range[joint, 1])}
         moves = "prismatic" if kind == _SLIDE else "revolute" if limited else "continuous"

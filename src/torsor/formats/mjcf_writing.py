@@ -1,23 +1,25 @@
-"""Writing MJCF, which MuJoCo and ``read_mjcf`` read.
+"""Writing MJCF, for MuJoCo and ``read_mjcf``.
 
-MuJoCo has no moving bodies without mass, but bodies with several joints, which act in their order: hinges with massless
-links between them are joints of one body.
+MuJoCo does not allow moving bodies without mass, but a body may have several joints, which act one after the other. A
+chain of joints with massless links between them is therefore written as the joints of one body.
 """
 
 import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.formats.mjcf_closing import write_equalities
-from torsor.formats.plain_joints import limited, plain_joints
-from torsor.formats.xml_writing import LeftOut, add, content, put, seen_from
+from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
+from torsor.formats.mjcf_equality_writing import write_equalities
+from torsor.formats.names import claim_name
+from torsor.formats.writing import Omissions, relative_file, write_file
+from torsor.formats.xml_writing import add_element, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual
-from torsor.mechanism.assemble import free_name
+from torsor.mechanism.build import unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
 __all__ = ["write_mjcf"]
@@ -25,102 +27,108 @@ __all__ = ["write_mjcf"]
 Array = NDArray[np.float64]
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
-_WORLD = "world"  # what MuJoCo calls its base
-_LEAST = 1e-14  # kg, or kg m^2: MuJoCo refuses moving bodies with less than 1e-15
-_MOST_DOFS = 6  # of one body, in MuJoCo
-_MESHES = (".stl", ".obj", ".msh")
+_WORLD = "world"  # MuJoCo's name of the base
+_LEAST = 1e-14  # kg and kg m^2: MuJoCo refuses moving bodies with less than 1e-15
+_MOST_DOFS = 6  # of one body in MuJoCo
+_MESH_SUFFIXES = (".stl", ".obj", ".msh")
 
 
 def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as MJCF, all at once: a write that fails leaves what was there before.
+    """Write a mechanism as MJCF. The file is replaced atomically: if writing fails, the old file stays.
 
-    Bodies have the names and frames of links, sites those of frames; the base is a body that stands still, unless it is
-    named ``world``. A massless link whose only load is the next joint is no body: both joints belong to the body behind
-    it. One that must be a body, and a link without inertia about an axis, get 1e-14 kg and kg m^2. A planar joint is
-    written as two slides and a hinge with the names of its coordinates, a helical one as a hinge and a slide.
+    Bodies have the names and frames of the links, sites those of the frames. The base is a fixed body, or the world if
+    its name is ``world``. A massless link that carries only the next joint is not written as a body: its joint becomes
+    the first joint of the next body. Massless links that must be bodies, and principal moments of zero, are written
+    with 1e-14 kg and kg m^2. A planar joint becomes two slides and a hinge with the names of its coordinates, a helical
+    joint a hinge and a slide.
 
-    ``damping`` is the viscous friction with that of the spring, ``frictionloss`` the Coulomb friction: MuJoCo makes it
-    a soft constraint that holds the joint at rest, where sign(0) = 0 here. ``armature`` is the rotor inertia and that
-    of a rigid motor by its ratio squared. Joints that follow others, couplings of one or two coordinates and loops that
-    are welds, spherical or revolute (two points on the axis) are <equality>; active coordinates have a motor each. A
-    ``ModelWarning`` tells what is not written; other loops and elastic joints are refused.
+    ``damping`` is the viscous friction plus the damping of the spring; ``frictionloss`` is the Coulomb friction, which
+    MuJoCo treats as a soft constraint that holds a joint at rest, while sign(0) = 0 here. ``armature`` is the rotor
+    inertia plus ratio^2 times the inertia of a rigid motor. Followers, couplings of one or two coordinates, and weld,
+    spherical and revolute loops (two points on the axis) become <equality>; each active coordinate gets a motor. A
+    ``ModelWarning`` names what is not written; other loops and elastic joints are errors.
 
     Example:
         >>> import tempfile
-        >>> from torsor.mechanism import assemble
+        >>> from torsor.mechanism import build
         >>> arm = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1]))
-        >>> robot = assemble("arm", [Link("world"), arm], [Joint("hinge", "continuous", "world", "arm")])
+        >>> robot = build("arm", [Link("world"), arm], [Joint("hinge", "continuous", "world", "arm")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write_mjcf(robot, folder + "/arm.xml")
         ...     '<joint name="hinge" type="hinge"' in Path(folder, "arm.xml").read_text()
         True
     """
-    put(path, (".xml", ".mjcf"), _Writer(mechanism, Path(path)).content)
+    write_file(path, (".xml", ".mjcf"), _Writer(mechanism, Path(path)).content)
 
 
-class _Row(NamedTuple):
-    """Joints on their way into one body: where they hang, and each with its placement."""
+class _Chain(NamedTuple):
+    """Joints that will belong to one body, and the parent of that body."""
 
     parent: ET.Element
     joints: tuple[Joint, ...]
 
+    def followed_by(self, joint: Joint) -> Self:
+        return self._replace(joints=(*self.joints, joint))
+
 
 class _Writer:
-    """One file being made."""
+    """The state of writing one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
         self.mechanism, self.path, self.source = mechanism, path, path.name
-        self.left_out = LeftOut()
+        self.omissions = Omissions()
         self.root = ET.Element("mujoco", {"model": mechanism.name})
-        add(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
-        add(self.root, "option", gravity=mechanism.gravity)
+        add_element(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
+        add_element(self.root, "option", gravity=mechanism.gravity)
         self.geoms: set[str] = set()
         self.assets: dict[tuple[Any, ...], str] = {}
-        self.asset, self.world = add(self.root, "asset"), add(self.root, "worldbody")
+        self.asset, self.world = add_element(self.root, "asset"), add_element(self.root, "worldbody")
         self.bodies: dict[str, ET.Element] = {}
 
     def content(self) -> bytes:
         m = self.mechanism
-        self._refuse()
-        moving = list(plain_joints(m, self._has, self.source, self.left_out))
+        self._check()
+        moving = list(decomposed_joints(m, self._supported, self.source, self.omissions))
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
         places = {frame.name: frame.link for frame in m.frames}
         ends = {places.get(end, end) for loop in m.loops if not isinstance(loop, Coupling) for end in (loop.a, loop.b)}
-        needed = {*places.values(), *ends}  # bodies, however light, for something is fixed to them
+        needed = {*places.values(), *ends}  # a site is fixed to them: they must be bodies, with or without mass
         below = {joint.parent: joint for _, joint in moving}
-        rows: dict[str, _Row] = {}
+        chains: dict[str, _Chain] = {}
         for link, joint in moving:
-            row = rows.pop(joint.parent, None)
-            row = _Row(self._parent(joint), (joint,)) if row is None else _Row(row.parent, (*row.joints, joint))
+            chain = chains.pop(joint.parent, None)
+            chain = _Chain(self._parent(joint), (joint,)) if chain is None else chain.followed_by(joint)
             empty = not (link.mass or link.inertia.any() or link.visuals) and link.name not in needed
-            if empty and carried[link.name] == 1 and _go_on(row.joints, below[link.name]):
-                rows[link.name] = row
+            if empty and carried[link.name] == 1 and _fit_one_body(chain.joints, below[link.name]):
+                chains[link.name] = chain
             else:
-                self._body(link, row)
+                self._body(link, chain)
         for frame in m.frames:
-            add(self.bodies[frame.link], "site", name=frame.name, **_place(frame.pose))
+            add_element(self.bodies[frame.link], "site", name=frame.name, **_place(frame.pose))
         write_equalities(self.root, self.bodies, m, [joint for _, joint in moving], self.source)
         self._actuators()
         if not len(self.asset):
             self.root.remove(self.asset)
-        self.left_out.tell(self.source, "MJCF")
-        return content(self.root, self.source)
+        self.omissions.report(self.source, "MJCF")
+        return xml_bytes(self.root, self.source)
 
-    def _refuse(self) -> None:
+    def _check(self) -> None:
+        """Raise ModelError for mechanisms that MJCF cannot describe."""
         m = self.mechanism
         for joint in m.elastic:
-            found, fix = f"joint {joint.name!r} is elastic: its motor has a coordinate of its own", "save as .urdf"
-            raise ModelError(describe(found, where=self.source, fix=f"{fix}, or make it rigid with with_motor"))
+            found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which MJCF cannot express"
+            fix = "save as .toml or .urdf, or make the joint rigid with robot.with_motor"
+            raise ModelError(describe(found, where=self.source, fix=fix))
         if _WORLD in m.link_names:
-            found, fix = f"a moving link is named {_WORLD!r}, as MuJoCo names its base", "give it another name"
+            found, fix = f"a moving link is named {_WORLD!r}, MuJoCo's name of the base", "give it another name"
             raise ModelError(describe(found, where=self.source, fix=fix))
         for link in m.links:
             if link.defect:
                 raise ModelError(f"{self.source}: MuJoCo refuses it: {link.defect}")
 
-    def _has(self, joint: Joint) -> bool:
-        """Whether MuJoCo has such a joint: a free one only on the world, where it counts from the origin."""
+    def _supported(self, joint: Joint) -> bool:
+        """Whether MuJoCo has such a joint: a free one only below the world, with the pose of its body as position."""
         if joint.type == "free":
             return joint.parent == self.mechanism.base.name and np.array_equal(joint.placement, np.eye(4))
         return joint.type in _TYPES
@@ -129,43 +137,43 @@ class _Writer:
 
     def _base(self, base: Link) -> None:
         if base.name == _WORLD:
-            self.left_out.note("mass of the base", base.name, base.mass or base.inertia.any())
+            self.omissions.note("mass of the base", base.name, base.mass or base.inertia.any())
             self.bodies[base.name] = self.world
         else:
-            self.bodies[base.name] = add(self.world, "body", name=base.name)
+            self.bodies[base.name] = add_element(self.world, "body", name=base.name)
             if base.mass > _LEAST and not base.defect:
                 self._inertial(self.bodies[base.name], base)
             else:
-                self.left_out.note("inertia of the base", base.name, base.mass or base.inertia.any())
+                self.omissions.note("inertia of the base", base.name, base.mass or base.inertia.any())
         self._geoms(base)
 
     def _parent(self, joint: Joint) -> ET.Element:
         return self.world if joint.type == "free" else self.bodies[joint.parent]
 
-    def _body(self, link: Link, row: _Row) -> None:
-        """Add the body of a link with the joints before it, in the frame that it has when all of them are at zero."""
-        behind, places = np.eye(4), []
-        for joint in reversed(row.joints):  # of each joint: the pose of its own link, seen from the body
-            places.append(inverse_pose(behind))
-            behind = joint.placement @ behind
-        body = self.bodies[link.name] = add(row.parent, "body", name=link.name, **_place(behind))
+    def _body(self, link: Link, chain: _Chain) -> None:
+        """Add the body of a link with its chain of joints, at the pose that it has when all of them are at zero."""
+        pose, places = np.eye(4), []
+        for joint in reversed(chain.joints):  # the pose of each joint's own link in the frame of the body
+            places.append(inverse_pose(pose))
+            pose = joint.placement @ pose
+        body = self.bodies[link.name] = add_element(chain.parent, "body", name=link.name, **_place(pose))
         self._inertial(body, link)
-        for joint, place in zip(row.joints, reversed(places), strict=True):
+        for joint, place in zip(chain.joints, reversed(places), strict=True):
             self._joint(body, joint, place)
         self._geoms(link)
 
     def _inertial(self, body: ET.Element, link: Link) -> None:
-        """Add mass and inertia, in principal axes: MuJoCo would look for them less exactly."""
+        """Add mass and inertia in principal axes, which MuJoCo would compute less exactly."""
         inertia = (link.inertia + link.inertia.T) / 2
         diagonal = np.count_nonzero(inertia - np.diag(np.diag(inertia))) == 0
         moments, R = (np.diag(inertia), np.eye(3)) if diagonal else np.linalg.eigh(inertia)
-        light = "mass or inertia of 0 in moving bodies, which is written as 1e-14"
-        self.left_out.note(light, link.name, min(link.mass, *moments) < _LEAST)
+        light = "mass or inertia of 0 in moving bodies, written as 1e-14"
+        self.omissions.note(light, link.name, min(link.mass, *moments) < _LEAST)
         moments = np.maximum(moments, _LEAST)
-        moments = np.minimum(moments, moments.sum() - moments)  # none is larger than the sum of the others, to rounding
+        moments = np.minimum(moments, moments.sum() - moments)  # rounding may violate the triangle inequality
         R = R * np.sign(np.linalg.det(R))
         quat = None if diagonal else np.roll(to_quaternion(R), 1)
-        add(body, "inertial", pos=link.com, quat=quat, mass=max(link.mass, _LEAST), diaginertia=moments)
+        add_element(body, "inertial", pos=link.com, quat=quat, mass=max(link.mass, _LEAST), diaginertia=moments)
 
     def _geoms(self, link: Link) -> None:
         for visual in link.visuals:
@@ -173,7 +181,7 @@ class _Writer:
             if visual.shape == "mesh":
                 mesh, size = self._mesh(visual), None  # type: ignore[assignment]
                 if mesh is None:
-                    self.left_out.note("meshes that are not found or no .stl, .obj or .msh", visual.mesh or link.name)
+                    self.omissions.note("meshes that are not found or no .stl, .obj or .msh", visual.mesh or link.name)
                     continue
             elif visual.shape == "box":
                 size = tuple(np.array(size) / 2)
@@ -181,26 +189,25 @@ class _Writer:
                 size = size[0], size[1] / 2
             look = {"type": visual.shape, "mesh": mesh, "size": size, "rgba": visual.color}
             unfelt = {"contype": "0", "conaffinity": "0", "group": "2"}
-            name = free_name(visual.name, self.geoms) if visual.name else None
-            self.geoms |= {name} if name else set()
-            add(self.bodies[link.name], "geom", name=name, **look, **_place(visual.pose), **unfelt)
+            name = claim_name(visual.name, self.geoms) if visual.name else None
+            add_element(self.bodies[link.name], "geom", name=name, **look, **_place(visual.pose), **unfelt)
 
     def _mesh(self, visual: Visual) -> str | None:
-        """Return the asset of a mesh, where MuJoCo can have one: it refuses files whose meshes it does not find."""
-        if not visual.path or not Path(visual.path).is_file() or Path(visual.path).suffix.lower() not in _MESHES:
+        """Return the name of a mesh asset, or None: MuJoCo refuses a file if a mesh is missing or of another kind."""
+        if not visual.path or not Path(visual.path).is_file() or Path(visual.path).suffix.lower() not in _MESH_SUFFIXES:
             return None
-        file = seen_from(self.path, visual.path)
+        file = relative_file(self.path, visual.path)
         name = self.assets.get((file, *visual.size))
         if name is None:
-            name = free_name(Path(file).stem, self.assets.values())
+            name = unused_name(Path(file).stem, self.assets.values())
             self.assets[(file, *visual.size)] = name
-            add(self.asset, "mesh", name=name, file=file, scale=visual.size)
+            add_element(self.asset, "mesh", name=name, file=file, scale=visual.size)
         return name
 
     # Joints
 
     def _joint(self, body: ET.Element, joint: Joint, place: Array) -> None:
-        """Add a joint to a body from which its own link is seen at ``place``."""
+        """Add a joint to a body; ``place`` is the pose of the joint's own link in the frame of the body."""
         kind, single = _TYPES[joint.type], joint.nv == joint.nq == 1
         settings: dict[str, Any] = {"name": joint.name, "type": kind}
         if kind != "free":
@@ -208,25 +215,25 @@ class _Writer:
             settings["axis"] = place[:3, :3] @ joint.axis if kind != "ball" else None
         settings |= self._passive(joint) | (self._limits(joint) if single else {})
         if not single:
-            bounded = limited(joint) or np.isfinite(joint.effort_limit).any()
-            self.left_out.note(f"limits of {joint.type} joints", joint.name, bounded)
-        self.left_out.note("velocity limits", joint.name, np.isfinite(joint.velocity_limit).any())
-        add(body, "joint", **settings)
+            bounded = has_position_limits(joint) or np.isfinite(joint.effort_limit).any()
+            self.omissions.note(f"limits of {joint.type} joints", joint.name, bounded)
+        self.omissions.note("velocity limits", joint.name, np.isfinite(joint.velocity_limit).any())
+        add_element(body, "joint", **settings)
 
     def _limits(self, joint: Joint) -> dict[str, Any]:
         lower, upper = float(np.ravel(joint.lower)[0]), float(np.ravel(joint.upper)[0])
         effort, found = float(np.ravel(joint.effort_limit)[0]), dict[str, Any]()
         if np.isfinite([lower, upper]).any():
-            self.left_out.note("limits that leave no room", joint.name, lower == upper)
+            self.omissions.note("equal lower and upper limits", joint.name, lower == upper)
             found |= {"range": [lower, upper]} if lower < upper else {}
         if np.isfinite(effort):
-            self.left_out.note("effort limits of 0", joint.name, effort == 0)
+            self.omissions.note("effort limits of 0", joint.name, effort == 0)
             found |= {"actuatorfrcrange": [-effort, effort]} if effort else {}
         return found
 
     def _passive(self, joint: Joint) -> dict[str, Any]:
-        """Return armature, friction and spring; what is not the same for all velocities of a joint is left out."""
-        one = {key: self._one(joint, key) for key in ("viscous", "coulomb", "rotor_inertia")}
+        """Return armature, friction and spring; MuJoCo has one number for all velocities of a joint."""
+        one = {key: self._common(joint, key) for key in ("viscous", "coulomb", "rotor_inertia")}
         found: dict[str, Any] = {}
         smooth = joint.smooth if one["coulomb"] else 0.0
         if joint.motor is not None:
@@ -235,28 +242,28 @@ class _Writer:
             one["viscous"], one["coulomb"] = one["viscous"] + motor.viscous, one["coulomb"] + motor.coulomb
             smooth = max(smooth, motor.smooth if motor.coulomb else 0.0)
             moved = motor.carrier != self.mechanism.base.name and motor.inertia * motor.ratio
-            self.left_out.note(
-                "the spin that rotors have in moving links (their armature is written)", joint.name, moved
-            )
-        self.left_out.note("smooth Coulomb friction, which is written as sharp", joint.name, smooth)
+            what = "gyroscopic moments of rotors in moving links (their armature is written)"
+            self.omissions.note(what, joint.name, moved)
+        self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, smooth)
         if joint.spring is not None:
             one["viscous"] += joint.spring.damping
             law = isinstance(joint.spring.stiffness, str)
-            self.left_out.note("stiffness that is no number", joint.name, law)
+            self.omissions.note("nonlinear stiffness", joint.name, law)
             found = {} if law else {"stiffness": joint.spring.stiffness, "springref": joint.spring.rest}
-        words = {"viscous": "damping", "coulomb": "frictionloss", "rotor_inertia": "armature"}
-        for key, word in words.items():
+        attributes = {"viscous": "damping", "coulomb": "frictionloss", "rotor_inertia": "armature"}
+        for key, attribute in attributes.items():
             if joint.type == "free" and key != "viscous":
-                self.left_out.note(f"{key} of free joints", joint.name, one[key])
+                self.omissions.note(f"{key} of free joints", joint.name, one[key])
             elif one[key]:
-                found[word] = one[key]
+                found[attribute] = one[key]
         return found
 
-    def _one(self, joint: Joint, key: str) -> float:
+    def _common(self, joint: Joint, key: str) -> float:
+        """Return the number that all velocities of a joint have; 0, with a warning, if they differ."""
         values = np.ravel(getattr(joint, key))
         if (values == values[0]).all():
             return float(values[0])
-        self.left_out.note(f"{key} that differs between the velocities of a joint", joint.name)
+        self.omissions.note(f"{key} that differs between the velocities of a joint", joint.name)
         return 0.0
 
     def _actuators(self) -> None:
@@ -265,15 +272,15 @@ class _Writer:
         }
         driven = [name for name in self.mechanism.active if name in single]
         for name in self.mechanism.active:
-            self.left_out.note("motors of joints with several velocities", name, name not in single)
+            self.omissions.note("motors of joints with several velocities", name, name not in single)
         if driven:
-            actuator = add(self.root, "actuator")
+            actuator = add_element(self.root, "actuator")
             for name in driven:
-                add(actuator, "motor", name=name, joint=name)
+                add_element(actuator, "motor", name=name, joint=name)
 
 
-def _go_on(joints: tuple[Joint, ...], after: Joint) -> bool:
-    """Whether one body can have these joints and the next one: in MuJoCo a ball is the last turn, free joints alone."""
+def _fit_one_body(joints: tuple[Joint, ...], after: Joint) -> bool:
+    """Whether one body can have these joints and one more: a ball joint must be the last, a free joint the only one."""
     ends = any(joint.type in ("free", "spherical") for joint in joints) or after.type == "free"
     return not ends and sum(joint.nv for joint in (*joints, after)) <= _MOST_DOFS
 
@@ -283,6 +290,6 @@ def _unless_zero(p: Array) -> Array | None:
 
 
 def _place(T: Array) -> dict[str, Any]:
-    """Return the attributes of a pose, without what is zero anyway."""
+    """Return the attributes of a pose; zero positions and identity rotations are not written."""
     turned = not np.array_equal(T[:3, :3], np.eye(3))
     return {"pos": _unless_zero(T[:3, 3]), "quat": np.roll(to_quaternion(T[:3, :3]), 1) if turned else None}

@@ -1,4 +1,4 @@
-"""What a TOML file may hold: the keys of each table and what each is; see docs/toml.md."""
+"""The schema of TOML files: the keys of each table and the type of each value. See docs/toml.md."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -13,11 +13,11 @@ __all__ = ["EACH", "ONCE", "UNITS", "Table", "checked", "entries", "error", "one
 
 Table = dict[str, Any]
 
-# What a joint has once, and what it has for each of its positions or velocities, where the file does not say.
+# Defaults of the keys of a joint with one value, and of those with one value for each position or velocity.
 ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
-# The keys of each table; those with a star must be there.
+# The keys of each table; a star marks required keys.
 _KEYS = {
     "file": "torsor name gravity active units* links joints frames loops couplings",
     "units": "angle* length mass",
@@ -30,14 +30,14 @@ _KEYS = {
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
     "frame": "name* link* position rpy rotation",
     "loop": "name* a* b* kind length",
-    "coupling": "name* shares* offset",
+    "coupling": "name* coefficients shares offset",
 }
 UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
-# What the keys hold, in words and as a type or as the shapes that numbers may have; (-1,) is a row of any length.
-_HOLDS: dict[str, tuple[Any, str]] = {
+# The values of the keys: in words, and as a type or as the allowed shapes of numbers; (-1,) is a row of any length.
+_TYPES: dict[str, tuple[Any, str]] = {
     "a string in quotes": (str, "name angle link type parent child follows shape mesh path carrier a b kind"),
     "a table": (dict, "spring motor"),
-    "a table of coordinates and their shares": (dict, "shares"),
+    "a table of coordinates and their coefficients": (dict, "coefficients shares"),
     "names of coordinates": (tuple, "active"),
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
     "tables": (list, "links joints frames visuals loops couplings"),
@@ -51,23 +51,23 @@ _HOLDS: dict[str, tuple[Any, str]] = {
     "3 rows of 3 finite numbers, or 6: ixx, iyy, izz, ixy, ixz, iyz": ([(3, 3), (6,)], "inertia"),
     "a number or a row of numbers, infinite only in limits": ([(), (-1,)], " ".join(EACH)),
 }
-_EXPECTED = {key: (expected, words) for words, (expected, keys) in _HOLDS.items() for key in keys.split()}
-# A motor has one number where links have matrices and joints have rows.
+_EXPECTED = {key: (expected, words) for words, (expected, keys) in _TYPES.items() for key in keys.split()}
+# These keys have one number in a motor, but a matrix in a link or a row in a joint.
 _EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "coulomb", "viscous")}
 
 
 def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
-    """Return the error of a file: where, what was found, what is allowed, and the fix."""
+    """Return the error of a file: where it is, what was found, what is allowed, and the fix."""
     return ModelError(describe(what, where=where, allowed=allowed, fix=fix))
 
 
 def some(table: Table, *keys: str) -> Table:
-    """Return those of the keys that a table has."""
+    """Return the entries of a table with these keys, as far as it has them."""
     return {key: table[key] for key in keys if key in table}
 
 
 def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
-    """Give the checked tables of a list, each after its place for messages: its name, or else its number."""
+    """Yield (place for messages, checked table) of each table in a list; the place has its name, or else its number."""
     for number, entry in enumerate(data.get(f"{kind}s", ()), start=1):
         name = entry.get("name")
         place = f"{where}: {kind} {name!r}" if name and isinstance(name, str) else f"{where}: {kind} {number}"
@@ -75,7 +75,7 @@ def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
 
 
 def checked(kind: str, data: Table, where: str) -> Table:
-    """Return a table in which each key is a known one and each value is what it holds, numbers as arrays."""
+    """Return a table after checking its keys and values; numbers are floats or arrays."""
     known = {key.strip("*"): key.endswith("*") for key in _KEYS[kind].split()}
     for key in data:
         one_of(known, key, "key", where)
@@ -86,7 +86,7 @@ def checked(kind: str, data: Table, where: str) -> Table:
 
 
 def one_of(known: Iterable[str], found: Any, what: str, where: str) -> str:
-    """Return what was found if it is known, or raise an error that names the nearest that is."""
+    """Return a word if it is known, or raise an error that names the nearest known one."""
     if found not in tuple(known):
         near = difflib.get_close_matches(str(found).lower(), known, n=1)
         fix = f"did you mean {near[0]!r}?" if near else "use one of these"
@@ -95,7 +95,7 @@ def one_of(known: Iterable[str], found: Any, what: str, where: str) -> str:
 
 
 def _value(kind: str, key: str, value: Any, where: str) -> Any:
-    """Return a value that is what its key holds, numbers as an array; otherwise raise an error."""
+    """Return a value of the type of its key, numbers as a float or an array; otherwise raise an error."""
     expected, allowed = _EXPECTED.get(f"{kind}.{key}") or _EXPECTED.get(key, (type(value), ""))
     if isinstance(expected, list) and type(value) in expected:
         return value
@@ -103,10 +103,11 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
         return tuple(value)
     if expected is type(value) and (expected is not list or all(type(each) is dict for each in value)):
         return value
-    cells = np.array(value, dtype=object)  # rows of several lengths stay lists, which are no numbers
+    cells = np.array(value, dtype=object)  # rows of different lengths stay lists, which are not numbers
     fits = isinstance(expected, list) and (cells.shape in expected or (cells.ndim == 1 and (-1,) in expected))
-    largest = np.inf if np.isinf(EACH.get(key, 0.0)) else np.finfo(float).max  # NaN is not at most that either
+    largest = np.inf if np.isinf(EACH.get(key, 0.0)) else np.finfo(float).max  # NaN fails this comparison too
     sound = [abs(x) <= largest if type(x) is float else type(x) is int and abs(x) < 2**63 for x in cells.flat]
     if not fits or not all(sound):
         raise error(where, f"{key} is {short(value)}", allowed, "remove the quotes" if isinstance(value, str) else "")
-    return cells.astype(float)
+    array = cells.astype(float)
+    return array if array.ndim else float(array)

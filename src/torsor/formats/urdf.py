@@ -1,4 +1,4 @@
-"""URDF, as real files have it."""
+"""Reading URDF, with the deviations from the specification that published files have."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
-from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, assemble
+from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, build
 from torsor.spatial import from_rpy, make_pose
 
 __all__ = ["read_urdf"]
@@ -31,24 +31,22 @@ _TYPES = {
 }
 
 
-def read_urdf(path: Path, base: str = "fixed", strict: bool = False) -> Mechanism:
-    """Return the mechanism of a URDF file.
+def read_urdf(path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None) -> Mechanism:
+    """Return the mechanism of a URDF file; ``root`` is its root element if it is parsed already.
 
-    Joints come out depth first, children in the order of the file. ``mimic`` joints share their leader's coordinate,
-    ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``), a
-    ``transmission`` with a rotor inertia gives a motor, fixed joints are merged. An angle that is a multiple of pi/2 to
-    1e-10 is taken to be it. Elements that say nothing about motion (gazebo, collision, ...) are passed over.
+    Joints are in depth-first order, children in the order of the file. A ``mimic`` joint follows the coordinate of its
+    leader, ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``), a
+    ``transmission`` with a rotor inertia gives a motor, fixed joints are merged. Angles within 1e-10 of a multiple of
+    pi/2 are rounded to it. Elements without influence on the motion (gazebo, collision, ...) are ignored.
     """
-    return _Reader(path, strict).read(base)
+    return _Reader(path, parse_xml(path) if root is None else root, strict).read(base)
 
 
 class _Reader:
-    """One file being read: where messages point to, and the materials and packages that it names."""
+    """The state of reading one file: its path for messages, its root element, its materials and packages."""
 
-    def __init__(self, path: Path, strict: bool):
-        self.path = path
-        self.strict = strict
-        self.root = parse_xml(path)
+    def __init__(self, path: Path, root: Element, strict: bool):
+        self.path, self.root, self.strict = path, root, strict
         self.materials: dict[str, tuple[float, ...]] = {}
         self.packages: dict[str, Path | None] = {}
 
@@ -62,9 +60,9 @@ class _Reader:
                 self.materials.setdefault(material.get("name", ""), self._color(color))
         links = [self._link(element) for element in _elements(self.root, "link")]
         joints = [self._joint(element) for element in _elements(self.root, "joint")]
-        joints = with_motors(self.root, self._without_lost_leaders(joints), self.path.name)
+        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name)
         name = self.root.get("name") or self.path.stem
-        return assemble(name, links, _depth_first(joints), source=self.path.name, base=base)
+        return build(name, links, _depth_first(joints), source=self.path.name, base=base)
 
     def _refuse_xacro(self) -> None:
         for element in self.root.iter():
@@ -84,7 +82,7 @@ class _Reader:
         text = element.get(attribute, default) if element is not None else default
         if text is None:
             what = f"<{element.tag}> has no {attribute}"
-            raise ModelError(describe(what, where=self._where(element, owner), fix=f"add {attribute}=..."))
+            raise ModelError(describe(what, where=self._where(element, owner), fix=f'add {attribute}="..."'))
         try:
             values = np.array([float(word) for word in text.replace(",", " ").split()])
         except ValueError:
@@ -168,7 +166,7 @@ class _Reader:
         return self.materials.get(material.get("name", "")) if color is None else self._color(color)
 
     def _find(self, mesh: str) -> Path | None:
-        """Return where the file of a mesh is, or None: a robot without its meshes still moves."""
+        """Return the path of a mesh file, or None if it is not found: meshes do not matter for the motion."""
         try:
             if mesh.startswith("package://"):
                 package, _, inside = mesh.removeprefix("package://").partition("/")
@@ -181,7 +179,7 @@ class _Reader:
             return None
 
     def _package(self, package: str) -> Path | None:
-        """Return the folder of a ROS package: on ROS_PACKAGE_PATH, or beside or above the file."""
+        """Return the folder of a ROS package: on ROS_PACKAGE_PATH, or in or above the folder of the file."""
         if package not in self.packages:
             listed = [Path(each) for each in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if each]
             places = [*listed, *self.path.resolve().parents]
@@ -214,14 +212,14 @@ class _Reader:
             settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner)
         return Joint(name, _TYPES[found], ends[0], ends[1], self._origin(element, owner), **settings)
 
-    def _without_lost_leaders(self, joints: list[Joint]) -> list[Joint]:
-        """Let a joint move by itself that mimics one which is not in the file, as some published hands have it."""
+    def _without_missing_leaders(self, joints: list[Joint]) -> list[Joint]:
+        """Give a joint its own coordinate if the joint that it mimics is missing, as in some published files."""
         names = {joint.name for joint in joints}
         kept = []
         for joint in joints:
             if joint.coordinate not in names:
                 message = describe(
-                    f"it mimics {joint.coordinate!r}, which does not exist; it moves by itself instead",
+                    f"it mimics {joint.coordinate!r}, which does not exist; it gets its own coordinate instead",
                     where=f"{joint.source}: joint {joint.name!r}",
                     fix="correct the name in <mimic>",
                 )
@@ -243,7 +241,7 @@ class _Reader:
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
             limits["lower"] = self._number(limit, "lower", "0", owner, infinite=True)
             limits["upper"] = self._number(limit, "upper", "0", owner, infinite=True)
-        # The largest number stands for no limit: files must have one, and many readers take no "inf".
+        # The largest number means no limit: a limit must be a number, and many readers do not accept "inf".
         return {
             key: value if abs(value) < sys.float_info.max else np.copysign(np.inf, value)
             for key, value in limits.items()
@@ -268,7 +266,7 @@ class _Reader:
         leader = mimic.get("joint")
         if not leader or leader == element.get("name"):
             found = "<mimic> of itself" if leader else "<mimic> without a joint"
-            raise ModelError(describe(found, where=self._where(mimic, owner), fix="name the joint that leads"))
+            raise ModelError(describe(found, where=self._where(mimic, owner), fix="name the joint that it follows"))
         return {
             "coordinate": leader,
             "ratio": self._number(mimic, "multiplier", "1", owner),
@@ -276,7 +274,7 @@ class _Reader:
         }
 
 
-# For each shape: (attribute, how many numbers, default).
+# By shape: (attribute, count of numbers, default).
 _SIZES: dict[str, tuple[tuple[str, int, str | None], ...]] = {
     "box": (("size", 3, None),),
     "cylinder": (("radius", 1, None), ("length", 1, None)),
@@ -287,12 +285,12 @@ _SIZES: dict[str, tuple[tuple[str, int, str | None], ...]] = {
 
 
 def _elements(root: Any, tag: str) -> Iterable[Any]:
-    """Return the children with a tag. Transmissions and extensions have elements of the same names deeper down."""
+    """Return the direct children with a tag; <transmission> and extensions contain elements with the same names."""
     return (element for element in root if element.tag == tag)
 
 
 def _depth_first(joints: list[Joint]) -> list[Joint]:
-    """Return the joints depth first, children as listed; those in no tree come last, for ``assemble`` to find."""
+    """Return the joints in depth-first order; joints in a cycle come last, and ``build`` raises the error for them."""
     below: dict[str, list[Joint]] = defaultdict(list)
     children = set()
     for joint in joints:

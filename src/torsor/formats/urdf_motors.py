@@ -1,4 +1,4 @@
-"""Motors in URDF: what a ``transmission`` says of the gear, the rotor and the spring between motor and joint."""
+"""Motors in URDF: gear ratio, rotor inertia and elasticity from <transmission> elements."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ from torsor.mechanism import Joint, Motor
 
 __all__ = ["with_motors"]
 
-# What each number of a motor is called: by ROS, by Drake, and, where they have no word for it, here.
+# The elements of each property of a motor: those of ROS and Drake, and our own where these have none.
 _TAGS = {
     "inertia": ("drake:rotor_inertia", "rotorInertia"),
     "ratio": ("mechanicalReduction", "drake:gear_ratio"),
@@ -25,10 +25,10 @@ _TAGS = {
 
 
 def with_motors(root: Element, joints: list[Joint], source: str) -> list[Joint]:
-    """Return the joints with the motors of the file's simple transmissions that state a rotor inertia.
+    """Return the joints with the motors of those simple transmissions that have a rotor inertia.
 
-    The motor sits on the joint's parent link and spins about the joint's axis, unless ``axis``, or ``carrier`` and
-    ``axis``, say otherwise. A transmission without a rotor inertia says nothing about motion.
+    The carrier of the motor is the parent link of the joint, and its spin axis the joint axis, unless ``carrier`` and
+    ``axis`` give others. A transmission without rotor inertia has no influence on the motion and is ignored.
     """
     motors: dict[str, Motor] = {}
     by_name = {joint.name: joint for joint in joints}
@@ -37,11 +37,11 @@ def with_motors(root: Element, joints: list[Joint], source: str) -> list[Joint]:
         found = dict(_values(transmission, where))
         if "inertia" not in found:
             if "stiffness" in found:
-                warn(describe("a stiffness without a rotor inertia is left out", where=where, fix="add rotorInertia"))
+                warn(describe("a stiffness without a rotor inertia is ignored", where=where, fix="add rotorInertia"))
             continue
         driven = [each.get("name", "") for each in transmission.iter("joint")]
         if len(driven) != 1 or len(list(transmission.iter("actuator"))) > 1:
-            warn(describe(f"it drives {len(driven)} joints; its motor is left out", where=where, allowed="one joint"))
+            warn(describe(f"it drives {len(driven)} joints; its motor is ignored", where=where, allowed="one joint"))
             continue
         if driven[0] not in by_name or driven[0] in motors:
             what = "has a motor already" if driven[0] in motors else "does not exist"
@@ -49,14 +49,14 @@ def with_motors(root: Element, joints: list[Joint], source: str) -> list[Joint]:
         joint = by_name[driven[0]]
         if found.get("carrier", joint.parent) != joint.parent and "axis" not in found:
             fix = 'add <axis xyz="..."/> in the axes of that link'
-            raise ModelError(describe(f"no axis of a motor on {found['carrier']!r}", where=where, fix=fix))
+            raise ModelError(describe(f"the motor on {found['carrier']!r} has no axis", where=where, fix=fix))
         along = joint.placement[:3, :3] @ joint.axis
         motors[joint.name] = Motor(**({"carrier": joint.parent, "axis": along} | found), source=where)
     return [replace(joint, motor=motors[joint.name]) if joint.name in motors else joint for joint in joints]
 
 
 def _values(transmission: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """Give the settings of a motor that a transmission states, each as text or as the attribute ``value``."""
+    """Yield the name and value of each property of the motor; elements have the value as text or as an attribute."""
     for name, tags in _TAGS.items():
         elements = [element for tag in tags for element in transmission.iter(tag)]
         if not elements:

@@ -1,4 +1,4 @@
-"""XML from files that nobody has vouched for: no document types, no entities, and every element knows its line."""
+"""Parsing XML from unknown sources: document types and entities are refused, and every element knows its line."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -10,14 +10,13 @@ __all__ = ["Element", "parse_xml"]
 
 
 class Element(ET.Element):
-    """An XML element that remembers its line."""
+    """An XML element with the line of the file where it begins."""
 
     line: int = 0
 
 
-def parse_xml(path: Path, text: bytes | None = None) -> Element:
-    """Return the root element of an XML file, or raise an error that names the file and the line."""
-    content = path.read_bytes() if text is None else text
+def parse_xml(path: Path) -> Element:
+    """Return the root element of an XML file; raise ModelError with the file and the line if it cannot be parsed."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
 
@@ -29,7 +28,7 @@ def parse_xml(path: Path, text: bytes | None = None) -> Element:
     builder = ET.TreeBuilder(element_factory=element)
 
     def refuse(*_: object) -> None:
-        # Entities can fill the memory ("billion laughs") or read other files; robot descriptions need none.
+        # Entities can fill the memory ("billion laughs") or read other files; robot descriptions do not need them.
         raise ModelError(
             describe(
                 "a document type or entity declaration",
@@ -45,14 +44,14 @@ def parse_xml(path: Path, text: bytes | None = None) -> Element:
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.data
     try:
-        parser.Parse(content, True)
+        parser.Parse(path.read_bytes(), True)
         root = builder.close()
     except ModelError:
         raise
     except expat.ExpatError as error:
         raise ModelError(describe(f"not well-formed XML ({error})", where=path.name, fix="correct that line")) from None
     except (LookupError, ValueError) as error:
-        fix = "save it as UTF-8"
-        raise ModelError(describe(f"its encoding cannot be read ({error})", where=path.name, fix=fix)) from None
+        found, fix = f"its encoding cannot be read ({error})", "save it as UTF-8"
+        raise ModelError(describe(found, where=path.name, fix=fix)) from None
     assert isinstance(root, Element)
     return root

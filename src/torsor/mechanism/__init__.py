@@ -1,6 +1,6 @@
-"""What a mechanism is: links, joints, coordinates, frames; frozen, and validated once."""
+"""The mechanism: links, joints, drives, loops, frames and coordinates. Frozen, and validated when it is made."""
 
-from torsor.mechanism.assemble import assemble
+from torsor.mechanism.build import build
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.loops import CUTS, Coupling, Loop
@@ -22,5 +22,5 @@ __all__ = [
     "Place",
     "Spring",
     "Visual",
-    "assemble",
+    "build",
 ]

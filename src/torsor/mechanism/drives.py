@@ -1,4 +1,4 @@
-"""What drives a joint beside its force: springs, and motors with their gears."""
+"""Springs on joints, and motors with rotor inertia, gear and, in elastic joints, a spring after the gear."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,26 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import frozen_array, name_of, number
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.laws import checked_stiffness
-from torsor.mechanism.values import Part, checked_name, frozen_array
+from torsor.mechanism.part import Part
 
 __all__ = ["Motor", "Spring"]
 
 
-def _number(part: Part, name: str, where: str, least: float = -np.inf) -> float:
-    value = float(frozen_array(getattr(part, name), (), where, name))
-    if value < least:
-        raise ModelError(describe(f"{name} is {value}", where=where, allowed="0 or more"))
-    return value
-
-
 @dataclass(frozen=True, eq=False)
 class Spring(Part):
-    """A spring on a joint: it pulls the joint back with K(x) x + D x', x its deflection from ``rest``.
+    """A spring on a joint: its force is -(K(x) x + D x'), where x is the deflection of the joint from ``rest``.
 
-    ``stiffness`` K (N m/rad, or N/m) is a number or a law: a CasADi expression of one symbol, or text in x. ``damping``
-    D is in N m s/rad or N s/m, ``rest`` in rad or m.
+    ``stiffness`` K (N m/rad or N/m) is a number or a function of x: a CasADi expression of one symbol, or text in x.
+    ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m.
 
     Example:
         >>> Spring(stiffness="100 + 500 * x**2", rest=0.5).rest
@@ -41,8 +35,8 @@ class Spring(Part):
         where = self.source or "spring"
         self._set(
             stiffness=checked_stiffness(self.stiffness, where),
-            damping=_number(self, "damping", where, 0.0),
-            rest=_number(self, "rest", where),
+            damping=number(self.damping, where, "damping", least=0),
+            rest=number(self.rest, where, "rest"),
         )
 
 
@@ -50,11 +44,11 @@ class Spring(Part):
 class Motor(Part):
     """A motor that drives a joint: its rotor spins ``ratio`` times as fast as the joint, on the link ``carrier``.
 
-    ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong to
-    the carrier. ``axis`` is in the carrier's axes. With a ``stiffness`` (a number or a law, see ``Spring``) the joint
-    is elastic: the rotor has its own coordinate, the motor's angle theta after the gear, and pulls the joint with
-    K(x) x + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` are the friction of the motor, as the
-    gear's output feels it.
+    ``inertia`` (kg m^2) is that of the rotor about its spin axis; its mass, and its inertia when it does not spin, are
+    part of the carrier. ``axis`` is in the carrier's axes. With a ``stiffness`` (as in ``Spring``) the joint is
+    elastic: the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the joint
+    with K(x) x + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` are the friction of the motor,
+    measured after the gear.
 
     Example:
         >>> Motor("upper_arm", inertia=4e-4, ratio=100.0, stiffness=1e4).is_elastic
@@ -73,18 +67,17 @@ class Motor(Part):
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        checked_name(self.carrier, "carrier of a motor", self.source)
+        name_of(self.carrier, "carrier of a motor", self.source)
         where = self.source or f"motor on {self.carrier!r}"
         axis = frozen_array(self.axis, (3,), where, "axis")
         length = float(np.linalg.norm(axis))
         if not 1e-9 < length < 1e9:
             raise ModelError(describe(f"axis is {axis.tolist()}", where=where, allowed="a direction"))
-        if abs(length - 1) > 1e-15:  # a unit vector is left as it is, so that a file that is read back is equal
+        if abs(length - 1) > 1e-15:  # a unit vector keeps its bits, so that a saved file reads back equal
             axis = frozen_array(axis / length, (3,), where, "axis")
-        values: dict[str, Any] = {
-            name: _number(self, name, where, 0.0) for name in ("inertia", "damping", "coulomb", "viscous", "smooth")
-        }
-        self._set(axis=axis, ratio=_number(self, "ratio", where), **values)
+        names = ("inertia", "damping", "coulomb", "viscous", "smooth")
+        values: dict[str, Any] = {name: number(getattr(self, name), where, name, least=0) for name in names}
+        self._set(axis=axis, ratio=number(self.ratio, where, "ratio"), **values)
         if self.stiffness is None:
             if self.damping:
                 fix = "give a stiffness, or use viscous"
@@ -101,11 +94,11 @@ class Motor(Part):
         return self.stiffness is not None
 
     def warn_if_too_heavy(self, joint: str, inertia: NDArray[np.float64]) -> None:
-        """Warn if the carrier's ``inertia`` (3 x 3, about its centre of mass) cannot have the rotor's in it."""
+        """Warn if the rotor's inertia is larger than the carrier's ``inertia`` (3 x 3, about its centre of mass)."""
         whole = float(self.axis @ inertia @ self.axis)
         if self.inertia > whole * (1 + 1e-9):
             found = (
                 f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, its carrier {whole:.3g} in all"
             )
-            fix = f"add the motor's mass and inertia to {self.carrier!r}, for example with_payload"
+            fix = f"add the mass and inertia of the motor to {self.carrier!r}, for example with robot.with_payload"
             warn(describe(found, allowed="no more than the carrier", fix=fix))

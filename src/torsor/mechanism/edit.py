@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.checks import frozen_array, name_of
 from torsor.errors import ModelError, describe
-from torsor.mechanism.assemble import assemble, free_name, held
+from torsor.mechanism.build import build, unused_name
 from torsor.mechanism.edit_drives import with_motor_held
 from torsor.mechanism.edit_loops import loops_of, without_coordinates
 from torsor.mechanism.loops import renamed
@@ -27,10 +27,10 @@ def _remake(robot: M, mechanism: Mechanism) -> M:
     return replace(robot, **{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
 
-def _assembled(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
+def _rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
     kept = {"loops": robot.loops, "active": robot.active}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
-    return _remake(robot, assemble(links=links, joints=joints, frames=frames, **settings))
+    return _remake(robot, build(links=links, joints=joints, frames=frames, **settings))
 
 
 def with_gravity(robot: M, gravity: ArrayLike) -> M:
@@ -75,9 +75,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     if leader.nq > leader.nv and not np.any(q[-4:]):
         raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="0 0 0 1 is no turn"))
     joints = [held(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints]
-    return _assembled(
-        robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader)
-    )
+    return _rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
@@ -97,7 +95,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
         raise ModelError(describe(f"both robots have {', '.join(map(repr, clash[:6]))}", where=robot.name, fix=fix))
     links = [robot.base, *robot.links, *(replace(x, name=own(x.name)) for x in (other.base, *other.links))]
     weld = Joint(
-        free_name(own(f"{other.base.name}/weld"), {*robot.joint_names, *map(own, other.joint_names)}),
+        unused_name(own(f"{other.base.name}/weld"), {*robot.joint_names, *map(own, other.joint_names)}),
         "fixed",
         owner,
         own(other.base.name),
@@ -111,7 +109,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     frames = [*robot.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
     loops = [*robot.loops, *(renamed(loop, own) for loop in other.loops)]
     active = [*robot.active, *map(own, other.active)]
-    return _assembled(robot, links, [*robot.joints, weld, *joints], frames, loops=loops, active=active)
+    return _rebuilt(robot, links, [*robot.joints, weld, *joints], frames, loops=loops, active=active)
 
 
 def subtree(robot: M, link: str | int) -> M:
@@ -143,4 +141,4 @@ def subtree(robot: M, link: str | int) -> M:
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
     parts = loops_of(robot, {*carriers, *(frame.name for frame in frames)} - {root}, joints)
-    return _assembled(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)
+    return _rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

@@ -43,9 +43,11 @@ def with_loop(
     return replace(robot, frames=tuple(frames), loops=(*robot.loops, loop))
 
 
-def with_coupling(robot: M, name: str, shares: Mapping[str, float], offset: float = 0.0) -> M:
-    """Return the robot with a gear, a belt or a lock: the sum of shares times coordinates stays ``offset``."""
-    return replace(robot, loops=(*robot.loops, Coupling(name, shares, offset)))
+def with_coupling(
+    robot: M, name: str, coefficients: Mapping[str, float] | None, offset: float, shares: Mapping[str, float] | None
+) -> M:
+    """Return the robot with a gear, belt or lock; ``shares`` is the deprecated name of ``coefficients``."""
+    return replace(robot, loops=(*robot.loops, Coupling(name, coefficients, offset, shares=shares)))
 
 
 def without_loop(robot: M, name: str) -> M:
@@ -68,7 +70,7 @@ def with_active(robot: M, names: Sequence[str]) -> M:
 def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
     """Return loops and active coordinates for a robot whose joint is held."""
     for loop in robot.loops:
-        if isinstance(loop, Coupling) and joint.name in loop.shares:
+        if isinstance(loop, Coupling) and joint.name in loop.coefficients:
             fix = f"open it first: robot.without_loop({loop.name!r})"
             raise ModelError(describe(f"joint {joint.name!r} is coupled by {loop.name!r}", where=robot.name, fix=fix))
     return {"active": [name for name in robot.active if name not in _names(joint)]}
@@ -79,7 +81,7 @@ def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict
     names = {name for joint in joints for name in _names(joint)}
     loops = []
     for loop in robot.loops:
-        ends, within = (loop.shares, names) if isinstance(loop, Coupling) else ((loop.a, loop.b), places)
+        ends, within = (loop.coefficients, names) if isinstance(loop, Coupling) else ((loop.a, loop.b), places)
         inside = [end in within for end in ends]
         if any(inside) and not all(inside):
             fix = f"open it first: robot.without_loop({loop.name!r})"

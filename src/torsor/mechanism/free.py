@@ -1,17 +1,16 @@
-"""Numbers of a mechanism that are free: named by paths such as "links.hand.mass", read, and set to other values.
+"""Free parameters of a mechanism: numbers that are named by paths such as "links.hand.mass", read and replaced.
 
-A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity", with LINK and JOINT a name or an index, and ".x", ".yz"
-or ".0" behind it where one component of the field is meant.
+A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are a name or an index; ".x", ".yz" or
+".0" at the end selects one component of the field.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from torsor.checks import number as checked_number
 from torsor.errors import ModelError, describe
 from torsor.mechanism.mechanism import Mechanism, Place
 from torsor.mechanism.parts import Joint, Link
@@ -20,7 +19,7 @@ from torsor.spatial import from_quaternion, make_pose, quaternion_exp
 __all__ = ["PAIRS", "Free", "Number", "free_numbers", "paths_of", "read_number", "with_numbers"]
 
 PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-"""Where the six components of an inertia stand."""
+"""Row and column of the six components of an inertia."""
 
 _XYZ, _SIX = ("x", "y", "z"), ("xx", "xy", "xz", "yy", "yz", "zz")
 _LINK = {"mass": ("",), "com": _XYZ, "inertia": _SIX}
@@ -31,7 +30,7 @@ _DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one for each velocity
 
 @dataclass(frozen=True)
 class Number:
-    """One number: ``part`` is "links", "joints" or "gravity", ``index`` that of the link or joint."""
+    """One number: ``part`` is "links", "joints" or "gravity", ``index`` that of the link or joint (-1 for gravity)."""
 
     part: str
     index: int
@@ -41,33 +40,35 @@ class Number:
 
 @dataclass(frozen=True)
 class Free:
-    """A free number: each of the numbers that it moves changes by its share of what this one differs from ``value``."""
+    """A free parameter p: each number that it controls changes by coefficient * (p - ``value``)."""
 
     name: str
     value: float
-    shares: tuple[tuple[Number, float], ...]
+    coefficients: tuple[tuple[Number, float], ...]
 
     def __hash__(self) -> int:
-        return hash(self.name)  # these are hashed at every call
+        return hash(self.name)  # short, because parameters are hashed at every call
 
 
 def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any]) -> tuple[Free, ...]:
-    """Return the free numbers that paths name, with the values that they have.
+    """Return the free parameters that paths name, with their present values.
 
-    A mapping gives them names of their own; there a mapping {path: share} in place of a path is one number that moves
-    several by their shares, and whose value is 0 for the mechanism as it is.
+    A mapping {name: path} gives them other names. A mapping {name: {path: coefficient}} is one parameter that changes
+    several numbers in proportion to their coefficients; its present value is 0.
     """
     if isinstance(paths, str) or not isinstance(paths, (Sequence, Mapping)):
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
         raise ModelError(describe(f"paths is {paths!r}", where=mechanism.name, allowed=allowed))
     found: list[Free] = []
-    given: dict[Number, str] = {}  # by name: these cannot have two values, while shares of several may add up in one
+    given: dict[Number, str] = {}  # set directly, so named once; parameters with coefficients may add up in one number
     for item in paths:
         path = paths[item] if isinstance(paths, Mapping) else item
         if isinstance(path, Mapping):
-            moved = tuple((number, _share(mechanism, p, s)) for p, s in path.items() for number in _one(mechanism, p))
+            where = mechanism.name
+            checked = {p: checked_number(c, where, f"coefficient of {p!r}") for p, c in path.items()}
+            moved = tuple((_single(mechanism, p), c) for p, c in checked.items())
             if len(dict(moved)) < max(len(moved), 1):
-                what = f"{item!r} moves {'one number by two paths' if moved else 'no number'}"
+                what = f"{item!r} changes {'one number by two paths' if moved else 'no number'}"
                 raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
             found.append(Free(str(item), 0.0, moved))
         else:
@@ -87,12 +88,13 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
 
 
 def paths_of(mechanism: Mechanism, free: Sequence[Free]) -> dict[str, str | dict[str, float]]:
-    """Return the mapping from which ``free_numbers`` makes these numbers."""
+    """Return the mapping from which ``free_numbers`` makes these parameters."""
     found: dict[str, str | dict[str, float]] = {}
     for each in free:
-        shares = {_path(mechanism, number): share for number, share in each.shares}
-        alone = len(shares) == 1 and each.shares[0][1] == 1 and each.value == read_number(mechanism, each.shares[0][0])
-        found[each.name] = next(iter(shares)) if alone else shares
+        number, coefficient = each.coefficients[0]
+        direct = len(each.coefficients) == 1 and coefficient == 1 and each.value == read_number(mechanism, number)
+        coefficients = {_path(mechanism, number): c for number, c in each.coefficients}
+        found[each.name] = _path(mechanism, number) if direct else coefficients
     return found
 
 
@@ -104,22 +106,17 @@ def _path(mechanism: Mechanism, number: Number) -> str:
     return ".".join(filter(None, (number.part, owner.name, number.field, component)))
 
 
-def _share(mechanism: Mechanism, path: str, share: Any) -> float:
-    if isinstance(share, (bool, np.bool_)) or not isinstance(share, Real) or not isfinite(share):
-        raise ModelError(describe(f"the share of {path!r} is {share!r}", where=mechanism.name, allowed="a number"))
-    return float(share)
-
-
-def _one(mechanism: Mechanism, path: str) -> list[Number]:
+def _single(mechanism: Mechanism, path: str) -> Number:
+    """Return the one number that a path names."""
     numbers = _numbers(mechanism, path)
     if len(numbers) != 1:
         fix = f"name one, as in {path + numbers[0][0]!r}"
         raise ModelError(describe(f"{path!r} are {len(numbers)} numbers", where=mechanism.name, fix=fix))
-    return [number for _, number in numbers]
+    return numbers[0][1]
 
 
 def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
-    """Return the numbers that a path names, each with what is to be added to the path for it."""
+    """Return the numbers that a path names, each with the suffix that completes the path to that number."""
     part, _, rest = path.partition(".") if isinstance(path, str) else ("", "", "")
     if part == "gravity":
         return _components(mechanism, path, ("gravity", -1, "gravity"), _XYZ, rest)
@@ -128,14 +125,14 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         raise ModelError(describe(f"path {path!r}", where=mechanism.name, allowed=allowed))
     owners: Sequence[Link | Joint] = getattr(mechanism, part)
     names = [each.name for each in owners]
-    # Names may have dots in them: the longest that fits is meant.
+    # Names may contain dots: take the longest name that fits.
     fits = [name for name in names if rest.startswith(f"{name}.")]
     owner = max(fits, key=len) if fits else rest.partition(".")[0]
     index = names.index(owner) if fits else int(owner) if owner.isdecimal() else -1
     if not 0 <= index < len(owners):
         allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
         carrier = mechanism.places.get(owner) if part == "links" else None
-        merged = "" if carrier is None else f" of its own: {owner!r} is part of {_carrier(mechanism, carrier)!r}"
+        merged = "" if carrier is None else f": {owner!r} is part of {_carrier(mechanism, carrier)!r}"
         raise ModelError(describe(f"path {path!r}: no such {part[:-1]}{merged}", where=mechanism.name, allowed=allowed))
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
@@ -176,7 +173,7 @@ def _stiffness(joint: Joint) -> float | None:
 
 
 def read_number(mechanism: Mechanism, number: Number) -> float:
-    """Return the value that a number has."""
+    """Return the present value of a number."""
     if number.part == "gravity":
         return float(mechanism.gravity[number.component])
     owner = getattr(mechanism, number.part)[number.index]
@@ -201,9 +198,9 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
         else:
             owner = changes.setdefault((number.part, number.index), {})
             owner.setdefault(number.field, {})[number.component] = value
-    for (part, index), fields in changes.items():  # all of a part at once: half of an inertia may be none
+    for (part, index), fields in changes.items():  # all changes of a part at once: one alone may not be physical
         old = owners[part][index]
-        new: dict[str, Any] = {"source": f"{mechanism.name} with these numbers"}  # no file is wrong if they are
+        new: dict[str, Any] = {"source": f"{mechanism.name} with these numbers"}  # errors must not name the file
         for field, components in fields.items():
             new |= _changed(old, new, field, components)
         owners[part][index] = replace(old, **new)
@@ -211,7 +208,7 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
 
 
 def _changed(owner: Any, new: Mapping[str, Any], field: str, values: dict[int, float]) -> dict[str, Any]:
-    """Return an attribute of a link or joint with some components of a field changed, beyond what is new already."""
+    """Return {attribute: value} of a link or joint with some components of a field changed, on top of ``new``."""
     if field == "inertia":
         inertia = np.array(owner.inertia)
         for k, value in values.items():

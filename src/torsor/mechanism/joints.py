@@ -1,8 +1,8 @@
-"""The vocabulary of joints: what each kind is, seen from its own joint frame, whose z axis is the joint's axis.
+"""The kinds of joints: their kinematics in the joint frame, whose z axis is the joint axis.
 
-A joint moves a frame from its rest pose by ``transform(q)``. Seen in the moved frame's axes, at its origin, the
-relative twist is S(q) v, with S = ``subspace(q)`` (6 x nv, angular rows first), and its rate is S a + S' v.
-Everything works on numbers and on CasADi symbols. No algorithm of ``dynamics`` asks for the kind of a joint.
+``transform(q)`` is the pose of the moved frame in the rest frame. The relative twist, in the axes of the moved frame at
+its origin, is S(q) v with the motion subspace S = ``subspace(q)`` (6 x nv, angular rows first); its rate is S a + S' v.
+All functions take numbers or CasADi symbols. No algorithm in ``dynamics`` depends on the kind of a joint.
 """
 
 from dataclasses import dataclass
@@ -35,16 +35,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JointKind:
-    """A kind of joint: numbers of positions ``nq`` and velocities ``nv``, and the names of its velocities.
+    """A kind of joint: numbers of positions ``nq`` and velocities ``nv``, names of the velocities, kinematics.
 
-    The base class is a joint whose positions are the integrals of its velocities; ``pitch`` is the advance (m/rad) of
-    a helical joint and zero for the others.
+    In the base class the velocities are the time derivatives of the positions. ``pitch`` is the advance (m/rad) of a
+    helical joint, and zero for the others.
     """
 
     name: str
     velocity_names: tuple[str, ...]
-    turns: tuple[bool, ...]  # which velocities are angular (rad/s rather than m/s)
-    absorbs_turn: bool = False  # whether a turn of the joint frame about its axis is an offset of the coordinate
+    turns: tuple[bool, ...]  # which velocities are angular (rad/s, not m/s)
+    absorbs_turn: bool = False  # whether rotating the joint frame about its axis only adds an offset to the coordinate
 
     @property
     def nv(self) -> int:
@@ -70,12 +70,12 @@ class JointKind:
         raise NotImplementedError
 
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix | None:
-        """Return the rate of S (6 x nv) at the velocities v, or None where S is constant."""
+        """Return the time derivative of S (6 x nv) at the velocities v, or None where S is constant."""
         return None
 
     @property
     def simple(self) -> tuple[tuple[str, Array], ...]:
-        """Kinds with constant S that, in a row, make the same motion; each with its axes (3 x 3) in the rest frame."""
+        """An equivalent chain of kinds with constant S, each with its joint axes (3 x 3) in the rest frame."""
         return ((self.name, np.eye(3)),)
 
     def integrate(self, q: Vector, dv: Vector) -> Vector:
@@ -83,43 +83,43 @@ class JointKind:
         return q + dv
 
     def difference(self, start: Vector, end: Vector) -> Vector:
-        """Return the dv with integrate(start, dv) = end."""
+        """Return the dv (nv) with integrate(start, dv) = end."""
         return end - start
 
     def chart(self, q: Vector, u: Vector) -> Vector:
-        """Return the positions at the local coordinates u (nv) about q: rational, and q itself at u = 0."""
+        """Return the positions at the local coordinates u (nv) about q; at u = 0 they are q. No sine, no cosine."""
         return q + u
 
     def chart_rate(self, u: Vector, v: Vector) -> Vector:
-        """Return the rate of u at the velocities v: at u = 0 it is v itself."""
+        """Return the time derivative of u at the velocities v; at u = 0 it is v."""
         return v
 
     def chart_velocity(self, u: Vector, u_rate: Vector) -> Vector:
-        """Return the velocities at which u has the given rate."""
+        """Return the velocities at which u has the given time derivative: the inverse of ``chart_rate``."""
         return u_rate
 
     def chart_carry(self, u: Vector, v: Vector) -> Vector:
-        """Return the velocities of the point u of a chart whose own place moves with the velocities v."""
+        """Return the velocities at chart(q, u) with u constant, when q moves with the velocities v."""
         return v
 
     def invisible(self, P: Array) -> Array:
-        """Return the part of a pseudo-inertia that gives the same forces when the parent carries it.
+        """Return the part of a pseudo-inertia P (4 x 4) that can belong to the parent: forces stay equal.
 
-        It is the part that has no momentum from the joint's own motion and that the motion leaves unchanged: the
-        joint cannot tell it from inertia of the parent (Khalil's regrouping of inertial parameters).
+        The motion of the joint gives this part no momentum and leaves it unchanged in the parent's frame, so forces
+        cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).
         """
         return np.zeros((4, 4))
 
     def free_shift(self, p: Array) -> Array:
-        """Return the translation, in the joint's axes, to an equivalent joint frame nearest to the parent's origin.
+        """Return the translation (3), in joint axes, to the equivalent joint frame nearest to the parent's origin.
 
-        ``p`` is the origin of the joint frame seen from the parent's origin, in the joint's axes.
+        ``p`` is the origin of the joint frame relative to the parent's origin, in joint axes.
         """
         return np.zeros(3)
 
 
-def _part(P: Array, *entries: tuple[int, int]) -> Array:
-    """Return P with all but the named entries (and their mirror images) set to zero."""
+def _only(P: Array, *entries: tuple[int, int]) -> Array:
+    """Return P with all but the given entries (and their mirror images) set to zero."""
     kept = np.zeros_like(P)
     for i, j in entries:
         kept[i, j] = kept[j, i] = P[i, j]
@@ -138,8 +138,8 @@ class _Revolute(JointKind):
         return _column(0, 0, 1, 0, 0, 0)
 
     def invisible(self, P: Array) -> Array:
-        # Mass on the axis does not move: m, the first moment along z, and the second moment along z.
-        return _part(P, (3, 3), (2, 3), (2, 2))
+        # Mass on the axis does not move: mass, first moment along z and second moment along z.
+        return _only(P, (3, 3), (2, 3), (2, 2))
 
     def free_shift(self, p: Array) -> Array:
         return np.array([0.0, 0.0, -p[2]])
@@ -153,8 +153,8 @@ class _Prismatic(JointKind):
         return _column(0, 0, 0, 0, 0, 1)
 
     def invisible(self, P: Array) -> Array:
-        # The link turns as its parent does: the rotational inertia may belong to either.
-        return _part(P, (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+        # The link rotates as its parent does: its rotational inertia can be moved to the parent.
+        return _only(P, (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
     def free_shift(self, p: Array) -> Array:
         return -p
@@ -168,14 +168,14 @@ class _Helical(JointKind):
         return _column(0, 0, 1, 0, 0, pitch)
 
     def invisible(self, P: Array) -> Array:
-        return _part(P, (2, 2))
+        return _only(P, (2, 2))
 
     def free_shift(self, p: Array) -> Array:
         return np.array([0.0, 0.0, -p[2]])
 
 
 class _Planar(JointKind):
-    # Positions (x, y, angle) in the rest frame, and their rates: S turns with the angle.
+    # Positions (x, y, angle) in the rest frame and their time derivatives; S depends on the angle.
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         return about_z(q[2]), stack(q[0], q[1], 0.0)
 
@@ -192,7 +192,7 @@ class _Planar(JointKind):
         return ("prismatic", axis_frame([1, 0, 0])), ("prismatic", axis_frame([0, 1, 0])), ("revolute", np.eye(3))
 
     def invisible(self, P: Array) -> Array:
-        return _part(P, (2, 2))
+        return _only(P, (2, 2))
 
     def free_shift(self, p: Array) -> Array:
         return np.array([0.0, 0.0, -p[2]])
@@ -233,7 +233,7 @@ class _Spherical(JointKind):
         return from_quaternion(_gibbs_turn(u)).T @ v
 
     def invisible(self, P: Array) -> Array:
-        return _part(P, (3, 3))
+        return _only(P, (3, 3))
 
 
 class _Free(JointKind):
@@ -261,7 +261,7 @@ class _Free(JointKind):
         step = from_quaternion(start[3:]).T @ (end[:3] - start[:3])
         return stack(omega, inverse_left_jacobian(omega) @ step)
 
-    # Local coordinates: the Gibbs vector of the turn, and the way of the origin in the axes at q.
+    # Local coordinates: the Gibbs vector of the rotation, and the displacement of the origin in the axes at q.
     def chart(self, q: Vector, u: Vector) -> Vector:
         return stack(q[:3] + from_quaternion(q[3:]) @ u[3:], _turned(q[3:], u[:3]))
 
@@ -290,23 +290,23 @@ def _conjugate(quaternion: Vector) -> Vector:
 
 
 def _gibbs_turn(u: Vector) -> Vector:
-    """Return the quaternion, of any length, of the Gibbs vector u = 2 tan(angle / 2) axis: no sine and no cosine."""
+    """Return the quaternion (not normalised) of the Gibbs vector u = 2 tan(angle / 2) axis: no sine, no cosine."""
     return stack(u / 2, 1.0)
 
 
 def _turned(q: Vector, u: Vector) -> Vector:
-    """Return the quaternion q after the turn u, with length 1, so that no drift builds up over many steps."""
+    """Return the quaternion q rotated by the Gibbs vector u, normalised to avoid drift over many steps."""
     x, y, z, w = (quaternion_product(q, _gibbs_turn(u))[k] for k in range(4))
     return stack(x, y, z, w) / ca.sqrt(x * x + y * y + z * z + w * w)
 
 
 def _gibbs_rate(u: Vector, omega: Vector) -> Vector:
-    """Return u' = omega + u x omega / 2 + u (u . omega) / 4, with omega in the turned axes."""
+    """Return u' = omega + u x omega / 2 + u (u . omega) / 4, with omega in the moved axes."""
     return omega + cross(u, omega) / 2 + u * ((u[0] * omega[0] + u[1] * omega[1] + u[2] * omega[2]) / 4)
 
 
 def _gibbs_velocity(u: Vector, u_rate: Vector) -> Vector:
-    """Return omega = (u' - u x u' / 2) / (1 + u . u / 4) in the turned axes."""
+    """Return omega = (u' - u x u' / 2) / (1 + u . u / 4) in the moved axes."""
     return (u_rate - cross(u, u_rate) / 2) / (1 + (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) / 4)
 
 

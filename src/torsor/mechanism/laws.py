@@ -1,7 +1,7 @@
-"""Stiffness that depends on the deflection x: kept as text, so that it can be compared, saved and read back.
+"""Nonlinear stiffness: a function of the deflection x, stored as text so that it can be compared and saved.
 
-``"100 + 500 * x**2"`` is such a law; a CasADi expression of one symbol is turned into the same form. Text is parsed to
-arithmetic and the named functions and nothing else, so that a file from anywhere can be read.
+``"100 + 500 * x**2"`` is such a stiffness law; a CasADi expression of one symbol is converted to text. The parser
+allows arithmetic and the named functions only, never other Python code, so files from unknown sources are safe.
 """
 
 import ast
@@ -14,13 +14,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from torsor.checks import number
 from torsor.errors import ModelError, describe
-from torsor.mechanism.values import frozen_array
 
 __all__ = ["checked_stiffness", "energy_at", "stiffness_at"]
 
-PANELS = 12
-LONGEST = 2000  # characters of a law; a deeper one than this can hold is a mistake or an attack
+PANELS = 12  # of the quadrature in energy_at
+LONGEST = 2000  # characters of a law; it also limits the nesting, and with it the recursion of the parser
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "sqrt": ca.sqrt,
@@ -46,7 +46,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Pow: operator.pow,
 }
 _ALLOWED = f"numbers, x, + - * / **, {', '.join([*_UNARY, *_BINARY])}"
-# How each operation of CasADi is written.
+# The text of each CasADi operation.
 _TEXTS: dict[int, str] = {
     ca.OP_ADD: "({} + {})",
     ca.OP_SUB: "({} - {})",
@@ -65,7 +65,7 @@ _TEXTS: dict[int, str] = {
 
 
 def checked_stiffness(value: Any, where: str) -> float | str:
-    """Return a stiffness as a number, or as the text of a law in the deflection x.
+    """Return a stiffness as a number of 0 or more, or as the text of a law in the deflection x.
 
     Example:
         >>> x = ca.SX.sym("deflection")
@@ -73,7 +73,7 @@ def checked_stiffness(value: Any, where: str) -> float | str:
         '(100 + (500 * (x ** 2)))'
     """
     if isinstance(value, (ca.SX, str)):
-        text = value if isinstance(value, str) else _written(value, where)
+        text = value if isinstance(value, str) else _as_text(value, where)
         if len(text) > LONGEST:
             raise ModelError(describe(f"stiffness has {len(text)} characters", where=where, allowed=f"{LONGEST}"))
         at_rest = float(ca.evalf(stiffness_at(text, ca.SX(0), where)))
@@ -81,14 +81,11 @@ def checked_stiffness(value: Any, where: str) -> float | str:
             found = f"stiffness {short(text)} is {at_rest} at the deflection 0"
             raise ModelError(describe(found, where=where, allowed="a finite number, 0 or more"))
         return text
-    number = float(frozen_array(value, (), where, "stiffness"))
-    if number < 0:
-        raise ModelError(describe(f"stiffness is {number}", where=where, allowed="0 or more"))
-    return number
+    return number(value, where, "stiffness", least=0)
 
 
 def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring") -> Any:
-    """Return the stiffness at a deflection x: a number stays one, a law becomes an expression.
+    """Return the stiffness at a deflection x: a number as it is, a law as a CasADi expression.
 
     Example:
         >>> float(ca.evalf(stiffness_at("100 + 500 * x**2", ca.SX(0.1))))
@@ -97,30 +94,31 @@ def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring"
     if not isinstance(stiffness, str):
         return stiffness
     try:
-        return _read(ast.parse(stiffness.strip(), mode="eval").body, x)
+        return _evaluate(ast.parse(stiffness.strip(), mode="eval").body, x)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError, TypeError) as error:
         found = f"stiffness {short(stiffness)} cannot be read ({error})"
         raise ModelError(describe(found, where=where, allowed=_ALLOWED)) from None
 
 
-def _read(node: ast.expr, x: ca.SX) -> Any:
+def _evaluate(node: ast.expr, x: ca.SX) -> Any:
+    """Return the value of a syntax tree at x; any syntax that is not listed here is an error."""
     match node:
-        case ast.Constant(value=float() | int() as number) if not isinstance(number, bool):
-            return ca.SX(float(number))
+        case ast.Constant(value=float() | int() as constant) if not isinstance(constant, bool):
+            return ca.SX(float(constant))
         case ast.Name(id="x"):
             return x
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_read(operand, x)
+            return -_evaluate(operand, x)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_read(left, x), _read(right, x))
+            return _OPERATORS[type(op)](_evaluate(left, x), _evaluate(right, x))
         case ast.Call(func=ast.Name(id=name), args=[one], keywords=[]) if name in _UNARY:
-            return _UNARY[name](_read(one, x))
+            return _UNARY[name](_evaluate(one, x))
         case ast.Call(func=ast.Name(id=name), args=[one, two], keywords=[]) if name in _BINARY:
-            return _BINARY[name](_read(one, x), _read(two, x))
-    raise ValueError(f"{ast.unparse(node)!r} is not known here")
+            return _BINARY[name](_evaluate(one, x), _evaluate(two, x))
+    raise ValueError(f"{ast.unparse(node)!r} is not allowed")
 
 
-def _written(expression: ca.SX, where: str) -> str:
+def _as_text(expression: ca.SX, where: str) -> str:
     """Return a CasADi expression of one symbol as text in x."""
     symbols = ca.symvar(expression)
     if expression.shape != (1, 1) or len(symbols) > 1:
@@ -142,7 +140,7 @@ def _written(expression: ca.SX, where: str) -> str:
         elif code in _TEXTS:
             text = _TEXTS[code].format(*arguments)
         else:
-            raise ModelError(describe(f"stiffness {expression} cannot be kept", where=where, allowed=_ALLOWED))
+            raise ModelError(describe(f"stiffness {expression} has another operation", where=where, allowed=_ALLOWED))
         texts[function.instruction_output(k)[0]] = text
         if len(text) > LONGEST:
             raise ModelError(describe("stiffness is too long", where=where, allowed=f"{LONGEST} characters"))
@@ -152,7 +150,7 @@ def _written(expression: ca.SX, where: str) -> str:
 def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
     """Return the energy of a spring at the deflection x: the integral of K(s) s from 0 to x.
 
-    Laws are integrated numerically: exactly where K is a polynomial up to degree 10, to some 1e-4 where it has kinks.
+    A law is integrated numerically: exact where K is a polynomial up to degree 10; error about 1e-4 where K has kinks.
 
     Example:
         >>> round(float(ca.evalf(energy_at("12 * x**2", ca.SX(2.0)))), 9)  # 12 * 2**4 / 4
@@ -160,9 +158,9 @@ def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
     """
     if not isinstance(stiffness, str):
         return 0.5 * stiffness * x**2
-    # Panels, for laws with kinks; in each, exact for polynomials up to the degree 10 of K.
+    # Gauss-Legendre with 6 nodes in each panel integrates K(s) s exactly for K up to degree 10; panels are for kinks.
     nodes, weights = np.polynomial.legendre.leggauss(6)
     points = (np.arange(PANELS)[:, None] + (nodes + 1) / 2) / PANELS
-    shares = np.broadcast_to(weights / 2 / PANELS, points.shape)
-    pairs = zip(points.ravel().tolist(), shares.ravel().tolist(), strict=True)
+    weights = np.broadcast_to(weights / 2 / PANELS, points.shape)
+    pairs = zip(points.ravel().tolist(), weights.ravel().tolist(), strict=True)
     return x**2 * sum(w * s * stiffness_at(stiffness, s * x) for s, w in pairs)

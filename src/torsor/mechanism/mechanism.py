@@ -1,4 +1,4 @@
-"""The mechanism: a base, moving links and the joints that move them, frames, gravity. Frozen."""
+"""The mechanism: a base, moving links with their joints, frames, loops and gravity. Frozen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,28 +9,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import frozen_array, name_of
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Closure, Coupling
+from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
-from torsor.mechanism.values import Part, checked_name, frozen_array
 
 __all__ = ["Coordinate", "Mechanism", "Place"]
 
 Array = NDArray[np.float64]
 
-
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
 
 class Place(NamedTuple):
-    """Where something is fixed: index of the link (-1 for the base) and pose in that link's axes."""
+    """A pose (4 x 4) fixed to a link: index of the link (-1 for the base) and the pose in the axes of that link."""
 
     link: int
     pose: Array
 
 
 class Coordinate(NamedTuple):
-    """Where a joint's positions and velocities lie in q and v."""
+    """The slices of q and v that belong to a joint."""
 
     q: slice
     v: slice
@@ -40,9 +40,9 @@ class Coordinate(NamedTuple):
 class Mechanism(Part):
     """A tree of links: ``joints[i]`` moves ``links[i]``, and parents come before children.
 
-    Made by the readers of ``formats`` and by ``assemble``, which merge fixed joints and sort; this class only checks
-    that it was given such a tree. ``gravity`` is the acceleration (m/s^2) in the axes of the base. ``loops`` close what
-    the tree leaves open, and ``active`` names the coordinates that are driven while they are closed.
+    ``build`` and the readers of ``formats`` make mechanisms: they sort the joints and merge fixed ones. This class
+    checks that the tree is in that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
+    closures of the tree, and ``active`` the names of the coordinates that are driven while the loops are closed.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Mechanism(Part):
     active: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checked_name(self.name, "robot")
+        name_of(self.name, "robot")
         self._set(
             links=tuple(self.links),
             joints=tuple(self.joints),
@@ -70,7 +70,8 @@ class Mechanism(Part):
             raise ModelError(f"{self.name}: {len(self.links)} moving links need as many joints, not {len(self.joints)}")
         for link, joint in zip(self.links, self.joints, strict=True):
             if joint.child != link.name or joint.parent not in seen or joint.is_fixed:
-                raise ModelError(f"{self.name}: joint {joint.name!r} is out of order; use torsor.assemble, which sorts")
+                found, fix = f"joint {joint.name!r} is out of order", "use torsor.build, which sorts the joints"
+                raise ModelError(describe(found, where=self.name, fix=fix))
             seen.add(link.name)
         for frame in self.frames:
             if frame.link not in seen:
@@ -79,18 +80,17 @@ class Mechanism(Part):
             if joint.motor is not None and joint.motor.carrier not in seen:
                 found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
                 raise ModelError(describe(found, where=self.name, allowed=_listing(seen)))
-
         self._check_loops()
 
     def _check_loops(self) -> None:
-        """Refuse loops between frames, and relations and drives of coordinates, that do not exist."""
+        """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""
         names = [loop.name for loop in self.loops]
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
-            raise ModelError(f"{self.name}: two loops are named {double!r}; fix: give each its own name")
+            raise ModelError(describe(f"two loops are named {double!r}", where=self.name, fix="give each its own name"))
         for loop in self.loops:
             if isinstance(loop, Coupling):
-                for name in loop.shares:
+                for name in loop.coefficients:
                     self._check_coordinate(name, f"coupling {loop.name!r}")
             else:
                 for end in (loop.a, loop.b):
@@ -107,23 +107,24 @@ class Mechanism(Part):
     def _check_coordinate(self, name: str, what: str) -> None:
         if name not in self.coordinate_names or name not in self.position_names:
             both = [each for each in self.coordinate_names if each in self.position_names]
-            found = f"{what} names {name!r}, which is no coordinate of its own"
+            found = f"{what} names {name!r}, which is no coordinate with one position"
             raise ModelError(describe(found, where=self.name, allowed=_listing(both)))
 
     def _check_names(self) -> None:
-        """Refuse names that are not unique and joints that follow no joint of the mechanism."""
+        """Raise ModelError for names that are not unique and for followers whose leader does not exist."""
         joints = [joint.name for joint in self.joints]
         places = [self.base.name, *(link.name for link in self.links), *(frame.name for frame in self.frames)]
         names_of_joints = joints + [f"{joint.name}/motor" for joint in self.joints if joint.is_elastic]
         for what, names in (("joints", names_of_joints), ("links or frames", places)):
             if len(set(names)) < len(names):
                 double = next(name for name in names if names.count(name) > 1)
-                raise ModelError(f"{self.name}: two {what} are named {double!r}; fix: give each its own name")
+                found = f"two {what} are named {double!r}"
+                raise ModelError(describe(found, where=self.name, fix="give each its own name"))
         leaders = {joint.name for joint in self.joints if not joint.follows}
         for joint in self.joints:
             if joint.coordinate not in leaders:
                 found = f"joint {joint.name!r} follows {joint.coordinate!r}, which is not a joint with a coordinate"
-                raise ModelError(f"{self.name}: {found}; fix: use torsor.assemble, which resolves chains")
+                raise ModelError(describe(found, where=self.name, fix="use torsor.build, which resolves followers"))
 
     def __repr__(self) -> str:
         loops = f", {len(self.loops)} loops" if self.loops else ""
@@ -141,7 +142,7 @@ class Mechanism(Part):
 
     @cached_property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """Where each joint's positions and velocities lie in q and v; joints that follow have their leader's."""
+        """The slices of q and v of each joint; a follower has those of its leader."""
         slices: dict[str, Coordinate] = {}
         nq = nv = 0
         for joint in self.joints:
@@ -156,12 +157,12 @@ class Mechanism(Part):
 
     @cached_property
     def elastic(self) -> tuple[Joint, ...]:
-        """The elastic joints. The coordinates of their motors stand behind those of all joints, in this order."""
+        """The elastic joints. The coordinates of their motors come after those of all joints, in this order."""
         return tuple(joint for joint in self.joints if joint.is_elastic)
 
     @cached_property
     def motor_coordinates(self) -> Mapping[str, Coordinate]:
-        """Where the motor's angle and rate of each elastic joint, by its name, lie in q and v."""
+        """The slices of q and v of the motor of each elastic joint, by the name of the joint."""
         nq, nv, count = self.nq, self.nv, len(self.elastic)
         return MappingProxyType(
             {
@@ -229,14 +230,14 @@ class Mechanism(Part):
 
     @property
     def velocity_limit(self) -> Array:
-        """Largest speeds (nv,), inf where there is no limit; an elastic joint's is its motor's too."""
+        """Velocity limits (nv,), inf where there is none; the limit of an elastic joint holds for its motor too."""
         return self._gather("velocity_limit", [float(np.max(joint.velocity_limit)) for joint in self.elastic])
 
     @property
     def effort_limit(self) -> Array:
-        """Largest generalised forces (nv,), inf where there is no limit.
+        """Limits of the generalised forces (nv,), inf where there is none.
 
-        An elastic joint's limit is its motor's. Nothing but the spring drives the joint itself, so that it has 0 there.
+        The limit of an elastic joint is that of its motor. Only the spring drives the joint itself: its own entry is 0.
         """
         limit = self._gather("effort_limit", [float(np.max(joint.effort_limit)) for joint in self.elastic])
         for joint, coordinate in zip(self.joints, self.coordinates, strict=True):
@@ -260,11 +261,11 @@ class Mechanism(Part):
         return MappingProxyType(places)
 
     def place(self, name: str | int) -> Place:
-        """Return where a link (by name or index) or a named frame is."""
+        """Return the place of a link (by name or index), of the base or of a named frame."""
         if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
             if -len(self.links) <= name < len(self.links):
                 return Place(int(name) % len(self.links), _HERE)
-            raise ModelError(f"{self.name}: no link {name}; allowed: 0 to {len(self.links) - 1}")
+            raise ModelError(describe(f"no link {name}", where=self.name, allowed=f"0 to {len(self.links) - 1}"))
         if not isinstance(name, str) or name not in self.places:
             raise ModelError(describe(f"no link or frame {name!r}", where=self.name, allowed=_listing(self.places)))
         return self.places[name]
@@ -278,5 +279,6 @@ class Mechanism(Part):
 
 
 def _listing(names: object, most: int = 12) -> str:
+    """Return the first names for a message, and how many there are."""
     shown = [repr(name) for name in names]  # type: ignore[attr-defined]
     return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")

@@ -1,6 +1,6 @@
-"""The parts of a mechanism: links, joints, frames and what a link looks like. All are frozen; arrays are read-only.
+"""The parts of a mechanism: links, joints, frames and visuals. All are frozen; arrays are read-only.
 
-Each part checks its own numbers when it is made, so that whatever holds a part holds a sound one.
+Each part validates its numbers when it is made, so a part that exists is valid.
 """
 
 from dataclasses import dataclass, field
@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import frozen_array, frozen_pose, name_of, number, one_of
 from torsor.errors import ModelError, describe
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
-from torsor.mechanism.values import Part, checked_name, frozen_array, frozen_pose
+from torsor.mechanism.part import Part
 from torsor.spatial import axis_frame, is_physical, make_pose
 
 __all__ = ["Frame", "Joint", "Link", "Visual"]
@@ -27,7 +28,12 @@ VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}
 class Visual(Part):
     """A shape for viewing: a box (sizes), cylinder or capsule (radius, length), sphere (radius), or mesh (scale).
 
-    ``pose`` is in the link's axes; ``mesh`` is the file as written in the description and ``path`` where it was found.
+    ``size`` is in m. ``pose`` (4 x 4) is in the link's axes; ``color`` is red, green, blue and perhaps opacity, 0 to 1.
+    ``mesh`` is the file name as written in the description, ``path`` the path where that file was found.
+
+    Example:
+        >>> Visual("cylinder", (0.04, 0.5)).size
+        (0.04, 0.5)
     """
 
     shape: str
@@ -40,8 +46,7 @@ class Visual(Part):
 
     def __post_init__(self) -> None:
         where = f"visual {self.name!r}"
-        if self.shape not in VISUAL_SIZES:
-            raise ModelError(describe(f"shape is {self.shape!r}", where=where, allowed=", ".join(VISUAL_SIZES)))
+        one_of(self.shape, tuple(VISUAL_SIZES), where, "shape")
         size = frozen_array(self.size, (VISUAL_SIZES[self.shape],), where, f"size of a {self.shape}")
         self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose"))
 
@@ -50,8 +55,8 @@ class Visual(Part):
 class Link(Part):
     """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in the link's axes.
 
-    ``strict=False`` lets an inertia pass that no body can have (its ``defect`` says why): published files have such
-    inertias, and their dynamics is well defined all the same.
+    ``strict=False`` accepts an inertia that no rigid body can have (``defect`` says why): published files contain such
+    inertias, and their dynamics is still well defined.
 
     Example:
         >>> Link("arm", mass=1.0, com=(0, 0, 0.5), inertia=np.diag([0.1, 0.1, 0.01])).mass
@@ -67,11 +72,9 @@ class Link(Part):
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        checked_name(self.name, "link", self.source)
+        name_of(self.name, "link", self.source)
         where = self.where
-        mass = float(frozen_array(self.mass, (), where, "mass"))
-        if mass < 0:
-            raise ModelError(describe(f"mass is {mass} kg", where=where, allowed="0 or more", fix="correct the mass"))
+        mass = number(self.mass, where, "mass", least=0)
         com = frozen_array(self.com, (3,), where, "centre of mass")
         inertia = frozen_array(self.inertia, (3, 3), where, "inertia")
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
@@ -82,12 +85,12 @@ class Link(Part):
 
     @property
     def where(self) -> str:
-        """The link's place in its description, for messages."""
+        """File and name of the link, for messages."""
         return f"{self.source}: link {self.name!r}" if self.source else f"link {self.name!r}"
 
     @property
     def defect(self) -> str:
-        """What makes this inertia one that no body can have, or an empty string."""
+        """Message that says why no rigid body can have this inertia; an empty string if the inertia is physical."""
         positive, triangle = is_physical(self.inertia)
         if positive and triangle:
             return ""
@@ -101,26 +104,26 @@ class Link(Part):
 
     @property
     def body(self) -> tuple[float, Array, Array]:
-        """(mass, centre of mass, inertia about it), as the functions of ``spatial`` take it."""
+        """(mass, centre of mass, inertia about it): the arguments of the functions of ``spatial``."""
         return self.mass, self.com, self.inertia
 
 
 @dataclass(frozen=True, eq=False)
 class Joint(Part):
-    """What moves link ``child`` against link ``parent``.
+    """A joint between the link ``parent`` and the link ``child`` that it moves.
 
-    ``placement`` is the pose of the child's frame in the parent's frame when the joint is at zero. The joint's axis
-    passes through ``point`` along ``axis``, both in the child's axes. A revolute joint turns about it, a prismatic
-    one slides along it, a helical one advances by ``pitch`` metres a radian, a planar one slides across it (along the
-    first two columns of ``axis_frame(axis)``) and turns about it, a spherical one turns about ``point``. A free joint
-    has neither axis nor point: its coordinates are those of the child's frame.
+    ``placement`` (4 x 4) is the pose of the child's frame in the parent's frame when the joint is at zero. The joint
+    axis passes through ``point`` (m) along ``axis``, both in the child's axes. A revolute joint rotates about the axis,
+    a prismatic joint slides along it, a helical joint does both and advances by ``pitch`` (m/rad), a planar joint
+    slides perpendicular to it (along the first two columns of ``axis_frame(axis)``) and rotates about it, a spherical
+    joint rotates about ``point``. A free joint uses neither: its coordinates are the pose of the child's frame.
 
-    A joint's position is ratio * q + offset of its coordinate q, which is its own unless ``coordinate`` names another
-    joint: then it follows that one, and both move with one coordinate.
-    Limits ``lower``/``upper`` have one number for each position; ``velocity_limit`` and ``effort_limit``, the friction
-    ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, seen from the joint) have one for each velocity. A number
-    stands for all of them. ``smooth`` (rad/s or m/s), where not 0, replaces sign(v) of Coulomb's law by tanh(v /
-    smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
+    The position of a joint is ratio * q + offset, where q is its own coordinate. If ``coordinate`` names another joint,
+    it follows that joint: q is then the coordinate of the leader.
+    The limits ``lower`` and ``upper`` have one number for each position; ``velocity_limit``, ``effort_limit``, the
+    friction ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, reflected to the joint) have one for each
+    velocity. A single number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction
+    by tanh(v / smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -151,18 +154,17 @@ class Joint(Part):
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        checked_name(self.name, "joint", self.source)
+        name_of(self.name, "joint", self.source)
         where = f"{self.source}: joint {self.name!r}" if self.source else f"joint {self.name!r}"
-        if not isinstance(self.type, str) or self.type not in KINDS:
-            raise ModelError(describe(f"unknown joint type {self.type!r}", where=where, allowed=", ".join(KINDS)))
+        one_of(self.type, tuple(KINDS), where, "joint type")
         axis = np.array(frozen_array(self.axis, (3,), where, "axis"))
         largest = float(np.abs(axis).max())
-        axis = axis / largest if largest > 1e9 else axis  # squares of larger numbers could overflow
+        axis = axis / largest if largest > 1e9 else axis  # the squares of very large numbers would overflow
         length = float(np.linalg.norm(axis))
         if length < 1e-9:
             fix = "give the direction of the axis, for example [0, 0, 1]"
             raise ModelError(describe(f"axis is {axis.tolist()}", where=where, allowed="a direction", fix=fix))
-        if abs(length - 1) > 1e-15:  # a unit vector is left as it is, so that a file that is read back is equal
+        if abs(length - 1) > 1e-15:  # a unit vector keeps its bits, so that a saved file reads back equal
             axis = axis / length
         self._set(
             placement=frozen_pose(self.placement, where, "placement"),
@@ -170,29 +172,28 @@ class Joint(Part):
             point=frozen_array(self.point, (3,), where, "point"),
             coordinate=self.coordinate or self.name,
         )
-        for name in ("pitch", "ratio", "offset", "smooth"):
-            self._set(**{name: float(frozen_array(getattr(self, name), (), where, name))})
+        for name, least in (("pitch", -np.inf), ("ratio", -np.inf), ("offset", -np.inf), ("smooth", 0.0)):
+            self._set(**{name: number(getattr(self, name), where, name, least=least)})
         if self.follows and self.nv != 1:
             raise ModelError(
                 describe(f"a {self.type} joint cannot follow {self.coordinate!r}", where=where, allowed="1-dof joints")
             )
         if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
             found = f"offset {self.offset} and ratio {self.ratio} of a {self.type} joint"
-            raise ModelError(describe(found, where=where, allowed="0 and 1, except for joints with one position"))
+            allowed = "offset 0 and ratio 1; only joints with one degree of freedom have others"
+            raise ModelError(describe(found, where=where, allowed=allowed))
         if self.ratio == 0 and not self.is_fixed:
             raise ModelError(
                 describe("ratio is 0", where=where, allowed="any other number", fix="make it a fixed joint")
             )
-        self._set(lower=self._limits("lower", self.nq, where), upper=self._limits("upper", self.nq, where))
+        self._set(lower=self._expanded("lower", self.nq, where), upper=self._expanded("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
             raise ModelError(describe(f"lower limit {self.lower} is above upper limit {self.upper}", where=where))
         for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
-            values = self._limits(name, self.nv, where)
+            values = self._expanded(name, self.nv, where)
             if (values < 0).any():
                 raise ModelError(describe(f"{name} is {values.tolist()}", where=where, allowed="0 or more"))
             self._set(**{name: values})
-        if self.smooth < 0:
-            raise ModelError(describe(f"smooth is {self.smooth}", where=where, allowed="0 or more"))
         for name, part in (("spring", Spring), ("motor", Motor)):
             found = getattr(self, name)
             if found is not None and not isinstance(found, part):
@@ -203,7 +204,8 @@ class Joint(Part):
             fix = f"put the motor on {self.coordinate!r}"
             raise ModelError(describe(f"a motor on a joint that follows {self.coordinate!r}", where=where, fix=fix))
 
-    def _limits(self, name: str, count: int, where: str) -> Array:
+    def _expanded(self, name: str, count: int, where: str) -> Array:
+        """Return ``count`` numbers from one for all or one for each; only limits may be infinite."""
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
         if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
             value = np.full(count, frozen_array(value, (), where, name, finite=not infinite))
@@ -211,7 +213,7 @@ class Joint(Part):
 
     @property
     def kind(self) -> JointKind:
-        """The joint's vocabulary: transform, subspace, integrate."""
+        """The kinematics of this type of joint: transform, subspace, integrate."""
         return KINDS[self.type]
 
     @property
@@ -226,22 +228,22 @@ class Joint(Part):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the joint does not move at all."""
+        """Whether the joint does not move."""
         return self.type == "fixed"
 
     @property
     def is_elastic(self) -> bool:
-        """Whether a spring is between the joint and its motor, which then has a coordinate of its own."""
+        """Whether there is a spring between the joint and its motor; the motor then has its own coordinate."""
         return self.motor is not None and self.motor.is_elastic
 
     @property
     def follows(self) -> bool:
-        """Whether the joint shares the coordinate of another joint."""
+        """Whether the joint moves with the coordinate of another joint."""
         return self.coordinate != self.name
 
     @cached_property
     def frame(self) -> Array:
-        """Pose (4 x 4) of the joint frame, whose z is the axis, in the child's frame."""
+        """Pose (4 x 4) of the joint frame, whose z axis is the joint axis, in the child's frame."""
         R = None if self.type in ("free", "spherical") else axis_frame(self.axis)
         T = make_pose(R, None if self.type == "free" else self.point)
         T.setflags(write=False)
@@ -264,12 +266,17 @@ class Joint(Part):
 
 @dataclass(frozen=True, eq=False)
 class Frame(Part):
-    """A named place: its pose in the axes of a link."""
+    """A named frame: its ``pose`` (4 x 4) in the axes of a link.
+
+    Example:
+        >>> Frame("tool", "hand", make_pose(p=[0, 0, 0.1])).link
+        'hand'
+    """
 
     name: str
     link: str
     pose: Array = field(default_factory=lambda: np.eye(4))
 
     def __post_init__(self) -> None:
-        checked_name(self.name, "frame")
+        name_of(self.name, "frame")
         self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose"))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.formats.toml import _text
 from torsor.formats.toml_schema import Table, error
+from torsor.formats.toml_writing import toml_text as _text
 from torsor.motion.files import SETTINGS, VERSION
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.distances import Body

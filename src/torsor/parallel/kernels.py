@@ -17,7 +17,7 @@ from torsor.dynamics.trees.tree import Tree
 from torsor.errors import ModelError, describe
 from torsor.hashing import source_hash
 from torsor.mechanism import Link
-from torsor.mechanism.values import Part
+from torsor.mechanism.part import Part
 from torsor.parallel.closed_form import Strut, closest, strut_of
 from torsor.parallel.decomposition import Parts, soundness
 from torsor.parallel.fitting import HOME, fit

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torsor.checks import frozen_array, frozen_pose, name_of, real_array
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Joint, Link, Loop
-from torsor.mechanism.values import Part
+from torsor.mechanism.part import Part
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from torsor import formats
 from torsor.formats import DHLink, MDHLink
 from torsor.mechanism import Frame, Joint, Link
-from torsor.mechanism import assemble as assemble_mechanism
+from torsor.mechanism import build as build_mechanism
 from torsor.robot.robot import Robot
 
 __all__ = ["build", "from_dh", "from_mdh", "from_screws", "load"]
@@ -118,4 +118,4 @@ def build(
         >>> torsor.build("swing", [torsor.Link("ground"), rod], [pin]).nv
         1
     """
-    return Robot.of(assemble_mechanism(name, links, joints, frames, gravity, base=base))
+    return Robot.of(build_mechanism(name, links, joints, frames, gravity, base=base))

@@ -46,7 +46,7 @@ class Parametric(Generic[R]):
 
     @property
     def paths(self) -> dict[str, str | dict[str, float]]:
-        """What ``Robot.parametric`` makes it of: {name: path, or {path: share}}."""
+        """What ``Robot.parametric`` makes it of: {name: path, or {path: coefficient}}."""
         return paths_of(self.robot, self._free)
 
     @property
@@ -149,9 +149,9 @@ class Parametric(Generic[R]):
         numbers = frozen_array(p, (len(self._free),), self.robot.name, "p")
         changed: dict[Number, float] = {}
         for value, each in zip(numbers.tolist(), self._free, strict=True):
-            for number, share in each.shares:
+            for number, coefficient in each.coefficients:
                 before = changed.get(number, read_number(self.robot, number))
                 # A number on its own becomes the value itself, to the last bit.
-                alone = share == 1 and each.value == before
-                changed[number] = value if alone else before + share * (value - each.value)
+                alone = coefficient == 1 and each.value == before
+                changed[number] = value if alone else before + coefficient * (value - each.value)
         return replace(self.robot, **with_numbers(self.robot, changed))

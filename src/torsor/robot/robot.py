@@ -15,7 +15,7 @@ from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
-from torsor.formats.saving import write
+from torsor.formats import write
 from torsor.mechanism import Mechanism, edit, edit_drives, edit_loops
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
@@ -1567,15 +1567,23 @@ class Robot(Mechanism):
         """
         return edit_loops.with_loop(self, name, frame_a, frame_b, kind, length, axis)
 
-    def with_coupling(self, name: str, shares: Mapping[str, float], offset: float = 0.0) -> Self:
+    def with_coupling(
+        self,
+        name: str,
+        coefficients: Mapping[str, float] | None = None,
+        offset: float = 0.0,
+        shares: Mapping[str, float] | None = None,
+    ) -> Self:
         """Return the robot with a gear, belt or lock: the sum of coefficients times coordinates equals ``offset``.
+
+        ``shares`` is the deprecated name of ``coefficients``.
 
         Example:
             >>> import torsor
             >>> torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).loops[0].offset
             0.0
         """
-        return edit_loops.with_coupling(self, name, shares, offset)
+        return edit_loops.with_coupling(self, name, coefficients, offset, shares)
 
     def without_loop(self, name: str) -> Self:
         """Return the robot with a loop or coupling opened.

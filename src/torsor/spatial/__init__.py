@@ -1,4 +1,4 @@
-"""Vectors, rotations, poses and inertias, over numbers (NumPy) and over symbols (CasADi SX) alike.
+"""Vectors, rotations, poses and inertias. Most functions take numbers (NumPy) or symbols (CasADi SX).
 
 Spatial vectors have the angular part first: twist (omega, v), wrench (moment, force).
 """

@@ -1,11 +1,11 @@
-"""Inertia as the distribution of mass: the pseudo-inertia matrix.
+"""Inertia of rigid bodies, also in the form of the pseudo-inertia matrix.
 
     P = integral of (r, 1)(r, 1)^T dm = [[Sigma, ms], [ms^T, m]]        (4 x 4, symmetric)
 
-with the second moments Sigma, the first moments ms and the mass m about the origin of a frame. It says the same as the
-usual (mass, centre of mass, rotational inertia), but it is plain that it is linear, that a pose T moves it as T P T^T,
-and that a real body has P positive semidefinite (which contains the triangle inequality of the principal moments).
-Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial parameters", 2018.
+with the second moments Sigma, the first moments ms and the mass m about the origin of a frame. P is equivalent to the
+usual (mass, centre of mass, rotational inertia), but it is linear: the P of several bodies add up, a pose T transforms
+P to T P T^T, and P of a real body is positive semidefinite, which includes the triangle inequality of the principal
+moments. Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial parameters", 2018.
 """
 
 import casadi as ca
@@ -67,7 +67,7 @@ def pseudo_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
 
 
 def from_pseudo_inertia(P: Array) -> tuple[float, Array, Array]:
-    """Return (mass, centre of mass, 3 x 3 inertia about it) of P. Without mass, the centre is the origin.
+    """Return (mass, centre of mass, 3 x 3 inertia about it) of P. If the mass is 0, the centre of mass is the origin.
 
     Example:
         >>> mass, com, inertia = from_pseudo_inertia(pseudo_inertia(2.0, [1, 0, 0], np.eye(3)))
@@ -80,9 +80,9 @@ def from_pseudo_inertia(P: Array) -> tuple[float, Array, Array]:
 
 
 def composite(*bodies: tuple[float, ArrayLike, ArrayLike]) -> tuple[float, Array, Array]:
-    """Return (mass, com, inertia) of bodies that are one, each given as (mass, com, inertia about it) in the same axes.
+    """Return (mass, com, inertia) of rigidly connected bodies, each given as (mass, com, inertia about it), same axes.
 
-    A single body with mass comes back with its numbers untouched.
+    If only one body has inertia, its numbers are returned unchanged.
 
     Example:
         >>> composite((1.0, [1, 0, 0], np.zeros((3, 3))), (1.0, [-1, 0, 0], np.zeros((3, 3))))[2].diagonal().tolist()
@@ -96,7 +96,7 @@ def composite(*bodies: tuple[float, ArrayLike, ArrayLike]) -> tuple[float, Array
 
 
 def move_inertia(T: Array, mass: float, com: ArrayLike, inertia: ArrayLike) -> tuple[float, Array, Array]:
-    """Return (mass, com, inertia about it) in the parent's axes of a body known in the frame T.
+    """Return (mass, com, inertia about it) in the parent's axes of a body given in the axes of the frame T.
 
     Example:
         >>> move_inertia(np.eye(4), 1.0, [0, 0, 1], np.eye(3))[1].tolist()
@@ -110,7 +110,7 @@ def move_inertia(T: Array, mass: float, com: ArrayLike, inertia: ArrayLike) -> t
 def is_physical(inertia: ArrayLike, tolerance: float = 1e-3) -> tuple[bool, bool]:
     """Return whether a rotational inertia is positive, and whether its principal moments obey the triangle inequality.
 
-    The tolerance is relative to the largest moment: data sheets round to three or four digits.
+    The tolerance is relative to the largest moment, because data sheets round to three or four digits.
 
     Example:
         >>> is_physical(np.diag([1.0, 1.0, 3.0]))
@@ -122,7 +122,7 @@ def is_physical(inertia: ArrayLike, tolerance: float = 1e-3) -> tuple[bool, bool
 
 
 def moment(U: Matrix, Sigma: Matrix) -> Vector:
-    """Return the integral of r x (U r) dm, the vector of U Sigma - (U Sigma)^T, in 15 products and 15 sums.
+    """Return the integral of r x (U r) dm, the axial vector of U Sigma - (U Sigma)^T, in 15 products and 15 sums.
 
     With U = [omega-dot] + [omega][omega] this is J omega-dot + omega x J omega, Euler's equation.
 
@@ -145,6 +145,6 @@ def moment(U: Matrix, Sigma: Matrix) -> Vector:
 
 
 def _cyclic(A: Matrix, i: int, j: int) -> Vector:
-    """Return (A[i, j], A[i+1, j+1], A[i+2, j+2]), indices modulo 3: one entry for x, y and z by cyclic exchange."""
+    """Return (A[i, j], A[i+1, j+1], A[i+2, j+2]), indices modulo 3: the cyclic permutations of one entry."""
     entries = [(i + k) % 3 + 3 * ((j + k) % 3) for k in range(3)]
     return A[entries] if is_symbolic(A) else A.ravel(order="F")[entries]

@@ -1,4 +1,4 @@
-"""Poses as 4 x 4 matrices, and what they do to twists, wrenches and inertias (numbers only)."""
+"""Poses as 4 x 4 matrices, and the transformation of twists, wrenches and inertias by a pose (numbers only)."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ def make_pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
 
 
 def inverse_pose(T: Array) -> Array:
-    """Return the inverse of a pose, by transposition.
+    """Return the inverse of a pose: [[R^T, -R^T p], [0, 1]].
 
     Example:
         >>> inverse_pose(make_pose(p=[1, 2, 3]))[:3, 3].tolist()
@@ -37,9 +37,9 @@ def inverse_pose(T: Array) -> Array:
 
 
 def adjoint(T: Array) -> Array:
-    """Return the 6 x 6 matrix Ad(T) that takes twists (omega, v) of the frame T to its parent.
+    """Return the 6 x 6 adjoint matrix Ad(T), which transforms twists (omega, v) from the frame T to its parent.
 
-    Wrenches (moment, force) go the other way by its transpose: F_child = Ad(T)^T F_parent.
+    Its transpose transforms wrenches (moment, force) from the parent to the frame T: F_child = Ad(T)^T F_parent.
 
     Example:
         >>> (adjoint(make_pose(p=[0, 1, 0])) @ [0, 0, 1, 0, 0, 0]).tolist()
@@ -50,7 +50,7 @@ def adjoint(T: Array) -> Array:
 
 
 def move_pseudo_inertia(T: Array, P: Array) -> Array:
-    """Return the pseudo-inertia in the parent's axes of a body known in the frame T: T P T^T.
+    """Return the pseudo-inertia in the parent's axes of a body given in the axes of the frame T: T P T^T.
 
     Example:
         >>> move_pseudo_inertia(make_pose(p=[2, 0, 0]), np.diag([0, 0, 0, 3.0]))[0].tolist()

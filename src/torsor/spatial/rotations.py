@@ -1,6 +1,6 @@
-"""Rotations: angles, quaternions (x, y, z, w) and rotation vectors.
+"""Rotations: roll-pitch-yaw angles, quaternions (x, y, z, w) and rotation vectors.
 
-R = ``aRb`` takes components in axes b to components in axes a: x_a = R x_b.
+R = ``aRb`` transforms components in axes b to components in axes a: x_a = R x_b.
 """
 
 import math
@@ -28,11 +28,11 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# An angle this close to a multiple of a quarter turn is one: files print pi/2 with 11 digits or so. The error that this
-# makes is below 1e-10 rad; what it buys is that zeros of the rotation are zeros, which the trace folds away.
+# An angle this close to a multiple of a quarter turn is rounded to it, because files print pi/2 with about 11 digits.
+# The error is below 1e-10 rad; the zeros of the rotation matrix become exact, and the tracing removes them.
 QUARTER_TURN_SNAP = 1e-10
 
-# Below this squared angle the series of the exponential are used; their first dropped term is then below 1e-16.
+# Below this squared angle the exponential uses its Taylor series; the first omitted term is then below 1e-16.
 SMALL_ANGLE_SQUARED = 1e-5
 
 
@@ -60,7 +60,7 @@ def from_rpy(rpy: ArrayLike) -> Array:
 
 
 def to_rpy(R: Array) -> Array:
-    """Return the angles (roll, pitch, yaw) of ``from_rpy``, with yaw 0 where roll and yaw cannot be told apart.
+    """Return the angles (roll, pitch, yaw) of a rotation, the inverse of ``from_rpy``; in gimbal lock, yaw is 0.
 
     Example:
         >>> to_rpy(from_rpy([0.1, 0.2, 0.3])).round(12).tolist()
@@ -79,14 +79,14 @@ def about_z(angle: Any) -> Matrix:
         >>> about_z(np.pi / 2)[0].round(12).tolist()
         [0.0, -1.0, 0.0]
     """
-    c, s = ca.cos(angle), ca.sin(angle)  # these take plain numbers too
+    c, s = ca.cos(angle), ca.sin(angle)  # these accept numbers too
     return matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
 def axis_frame(axis: ArrayLike) -> Array:
     """Return a rotation whose third column is the unit vector along ``axis``; the first column has a zero component.
 
-    Axes along x, y and z give permutations (z gives the identity), so that no convention costs an operation.
+    Axes along x, y and z give permutation matrices (z the identity), which cost no operations after tracing.
 
     Example:
         >>> axis_frame([1, 0, 0]).tolist()
@@ -104,7 +104,7 @@ def axis_frame(axis: ArrayLike) -> Array:
 
 
 def from_quaternion(quaternion: Any) -> Matrix:
-    """Return the rotation of a quaternion (x, y, z, w). Its length does not matter, only its direction.
+    """Return the rotation of a quaternion (x, y, z, w), which need not have length 1.
 
     Example:
         >>> from_quaternion(np.array([0, 0, 1.0, 1.0])).round(12).tolist()
@@ -158,7 +158,7 @@ def quaternion_product(a: Vector, b: Vector) -> Vector:
 
 
 def _angle(rotation_vector: Vector) -> tuple[Any, Any, Any]:
-    """Return (angle^2, whether it is small, an angle that may be divided by)."""
+    """Return (angle^2, whether it is small, the angle, or 1 where it is small so that it can be divided by)."""
     x, y, z = (rotation_vector[k] for k in range(3))
     squared = x * x + y * y + z * z
     small = squared < SMALL_ANGLE_SQUARED
@@ -179,7 +179,7 @@ def quaternion_exp(rotation_vector: Vector) -> Vector:
 
 
 def left_jacobian(rotation_vector: Vector) -> Matrix:
-    """Return V with exp(omega, v) = (exp(omega), V v): where a body of constant twist is after one unit of time.
+    """Return V with exp(omega, v) = (exp(omega), V v): the displacement after one unit of time at a constant twist.
 
     Example:
         >>> left_jacobian(np.zeros(3)).tolist()
@@ -208,7 +208,7 @@ def inverse_left_jacobian(rotation_vector: Vector) -> Matrix:
 
 
 def log_rotation(quaternion: Vector) -> Vector:
-    """Return the rotation vector (at most half a turn) of a quaternion (x, y, z, w) of any length.
+    """Return the rotation vector (angle of at most pi) of a quaternion (x, y, z, w), which need not have length 1.
 
     Example:
         >>> log_rotation(np.array([0, 0, 1.0, 1.0])).round(12).tolist()
@@ -218,7 +218,7 @@ def log_rotation(quaternion: Vector) -> Vector:
     squared = x * x + y * y + z * z
     small = squared < 1e-6 * w * w
     length = ca.sqrt(choose(small, 1.0, squared))
-    nearest = choose(w < 0, -1.0, 1.0)  # q and -q are the same rotation: take the short way round
+    nearest = choose(w < 0, -1.0, 1.0)  # q and -q are the same rotation: take the one with the smaller angle
     w_safe = choose(small, w, 1.0)
     t = squared / (w_safe * w_safe)
     series = 2 / w_safe * (1 - t / 3 + t**2 / 5 - t**3 / 7)

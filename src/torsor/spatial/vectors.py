@@ -1,4 +1,4 @@
-"""Three-vectors and the cross product, over numbers or symbols."""
+"""Vectors of three or six components and the cross product, for numbers or symbols."""
 
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ def is_symbolic(*values: Any) -> bool:
 
 
 def stack(*parts: Any) -> Vector:
-    """Put scalars and columns below each other.
+    """Return a column of scalars and columns, stacked vertically.
 
     Example:
         >>> stack(1.0, 2.0, 3.0)
@@ -29,7 +29,7 @@ def stack(*parts: Any) -> Vector:
 
 
 def matrix(rows: list[list[Any]]) -> Matrix:
-    """Build a matrix from its scalars, row by row.
+    """Return a matrix from its entries, row by row.
 
     Example:
         >>> matrix([[1.0, 2.0], [3.0, 4.0]])
@@ -40,7 +40,7 @@ def matrix(rows: list[list[Any]]) -> Matrix:
 
 
 def choose(condition: Any, then: Any, otherwise: Any) -> Any:
-    """Return ``then`` where the condition holds; both must be finite, since derivatives follow both.
+    """Return ``then`` if the condition holds, else ``otherwise``; both must be finite, since both are differentiated.
 
     Example:
         >>> choose(True, 1.0, 2.0)
@@ -62,7 +62,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def skew(a: Vector) -> Matrix:
-    """Make the matrix of the cross product with a: [a] b = a x b.
+    """Return the matrix of the cross product with a: [a] b = a x b.
 
     Example:
         >>> skew(np.array([1.0, 2.0, 3.0])) @ np.array([4.0, 5.0, 6.0])
@@ -72,7 +72,7 @@ def skew(a: Vector) -> Matrix:
 
 
 def ad(V: Vector) -> Matrix:
-    """Make the 6 x 6 matrix of the Lie bracket with a twist V: the rate of a twist that is carried along with V.
+    """Return the 6 x 6 matrix of the Lie bracket with a twist V: the rate of a twist that moves with V.
 
     Example:
         >>> (ad(np.array([0, 0, 1.0, 0, 0, 0])) @ np.array([1.0, 0, 0, 0, 0, 0])).tolist()

@@ -27,7 +27,7 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
     rows = [ca.SX.zeros(0, 1)]
     for closure in tree.closures:
         if isinstance(closure, Relation):
-            rows.append(sum((c * q[k] for k, c in closure.shares), start=ca.SX(-closure.offset)))
+            rows.append(sum((c * q[k] for k, c in closure.coefficients), start=ca.SX(-closure.offset)))
         else:
             rows.append(closure.loop.error(*Chain(tree, moved, closure).pose))
     return ca.vertcat(*rows)
@@ -71,8 +71,8 @@ class Closures:
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative of A^T forces with respect to q (nv x nv), for constant forces (c x 1)."""
-        shares = (each.stiffness(force) for each, force in self._cut(forces))
-        return sum(shares, start=ca.SX(self._nv, self._nv))
+        parts = (each.stiffness(force) for each, force in self._cut(forces))
+        return sum(parts, start=ca.SX(self._nv, self._nv))
 
     def wrenches(self, forces: ca.SX) -> list[ca.SX]:
         """Return the wrench (6 x 1) of a on b in each cut joint, at frame a in its axes."""
@@ -93,10 +93,10 @@ class Closures:
 
 def _relation(tree: Tree, q: ca.SX, relation: Relation) -> ca.SX:
     """Return the row (1 x nv) of a coupling."""
-    shares = ca.SX(1, tree.nq)
-    for k, c in relation.shares:
-        shares[0, k] = c
-    return shares @ steps(tree, q)
+    row = ca.SX(1, tree.nq)
+    for k, c in relation.coefficients:
+        row[0, k] = c
+    return row @ steps(tree, q)
 
 
 def closure_jacobian(tree: Tree, q: ca.SX) -> ca.SX:

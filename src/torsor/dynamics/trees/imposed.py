@@ -28,7 +28,7 @@ _POSES = ("origin", "turn", "point")
 
 def touched(mechanism: Mechanism, free: Sequence[Free]) -> Held:
     """Return the bodies whose poses or joint frames depend on free numbers."""
-    numbers = [number for each in free for number, _ in each.shares if number.part == "joints"]
+    numbers = [number for each in free for number, _ in each.coefficients if number.part == "joints"]
     frames = {number.index for number in numbers if number.field == "point"}
     poses = {number.index for number in numbers if number.field in _POSES}
     poses |= {i for i, parent in enumerate(mechanism.parents) if parent in frames}
@@ -42,10 +42,10 @@ class _Values:
         self.mechanism = mechanism
         self.given: dict[Number, ca.SX] = {}
         for k, each in enumerate(free):
-            for number, share in each.shares:
-                # For a number with one share of 1 this is exactly p[k].
+            for number, coefficient in each.coefficients:
+                # For a number with one coefficient of 1 this is exactly p[k].
                 before = self.given.get(number, ca.SX(read_number(mechanism, number)))
-                self.given[number] = (before - share * each.value) + share * p[k]
+                self.given[number] = (before - coefficient * each.value) + coefficient * p[k]
 
     def has(self, part: str, index: int, *fields: str) -> bool:
         """Whether any of these fields depends on a free number."""

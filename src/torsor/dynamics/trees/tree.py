@@ -73,9 +73,9 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A linear coupling of positions: the sum of c q[k] over the ``shares`` (k, c) is ``offset``."""
+    """A linear coupling of positions: the sum of c q[k] over the ``coefficients`` (k, c) is ``offset``."""
 
-    shares: tuple[tuple[int, float], ...]
+    coefficients: tuple[tuple[int, float], ...]
     offset: float
 
 
@@ -172,7 +172,7 @@ def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
             yield Cut(loop, mechanism.place(loop.a), mechanism.place(loop.b))
         else:
             positions = mechanism.position_names
-            yield Relation(tuple((positions.index(name), c) for name, c in loop.shares.items()), loop.offset)
+            yield Relation(tuple((positions.index(name), c) for name, c in loop.coefficients.items()), loop.offset)
 
 
 def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:

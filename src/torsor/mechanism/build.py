@@ -1,25 +1,25 @@
-"""From a heap of links and joints to a mechanism: the graph is checked and sorted, and fixed joints are merged."""
+"""Build a mechanism from links and joints: check and sort the tree, resolve followers, merge fixed joints."""
 
 import heapq
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torsor.checks import name_of, one_of
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.loops import Closure
 from torsor.mechanism.mechanism import Mechanism
 from torsor.mechanism.parts import Frame, Joint, Link
-from torsor.mechanism.values import checked_name
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
-__all__ = ["assemble", "free_name", "held"]
+__all__ = ["build", "fixed_at", "unused_name"]
 
 
-def assemble(
+def build(
     name: str,
     links: Sequence[Link],
     joints: Sequence[Joint],
@@ -30,43 +30,41 @@ def assemble(
     loops: Sequence[Closure] = (),
     active: Sequence[str] = (),
 ) -> Mechanism:
-    """Return the mechanism that these parts make.
+    """Return the mechanism with these links, joints and frames.
 
-    The root is the one link that is no joint's child; ``base="floating"`` puts a free joint named ``root`` under it.
-    Links of fixed joints are merged into their parents and stay as frames. Joints keep the order in which they are
-    given, except that a parent always comes before its children. ``loops`` close the tree, ``active`` names the
-    coordinates that are driven.
+    The root is the one link that is not the child of any joint; ``base="floating"`` adds a free joint named ``root``
+    between it and the world. Links of fixed joints are merged into their parents and remain as frames. Joints keep
+    the given order, except that a parent comes before its children. ``gravity`` (3,) is in m/s^2, in base axes.
+    ``loops`` are the loop closures, ``active`` the names of the driven coordinates. ``source`` is the name of the
+    file, for messages.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
         >>> tip = Link("tip", mass=1.0)
         >>> hinge = Joint("hinge", "revolute", "ground", "arm")
         >>> weld = Joint("weld", "fixed", "arm", "tip", make_pose(p=[1, 0, 0]))
-        >>> robot = assemble("pendulum", [Link("ground"), arm, tip], [weld, hinge])
+        >>> robot = build("pendulum", [Link("ground"), arm, tip], [weld, hinge])
         >>> robot.links[0].mass, robot.links[0].com.tolist(), [frame.name for frame in robot.frames]
         (2.0, [0.75, 0.0, 0.0], ['tip'])
     """
-    where = source or checked_name(name, "robot")
+    where = source or name_of(name, "robot")
     links, joints = list(links), list(joints)
-    _refuse_doubles([link.name for link in links], "link", where)
-    _refuse_doubles([joint.name for joint in joints], "joint", where)
+    _check_unique([link.name for link in links], "link", where)
+    _check_unique([joint.name for joint in joints], "joint", where)
     by_name = {link.name: link for link in links}
     if not by_name:
         raise ModelError(describe("no link at all", where=where, allowed="at least a base"))
     root = _root(by_name, joints, where)
-    if base == "floating":
-        ground = free_name("world", by_name)
+    if one_of(base, ("fixed", "floating"), where, "base") == "floating":
+        ground = unused_name("world", by_name)
         by_name = {ground: Link(ground)} | by_name
-        floating = Joint(free_name("root", {joint.name for joint in joints}), "free", ground, root)
+        floating = Joint(unused_name("root", {joint.name for joint in joints}), "free", ground, root)
         joints, root = [floating, *joints], ground
-    elif base != "fixed":
-        raise ModelError(describe(f"base is {base!r}", where=where, allowed="'fixed' or 'floating'"))
-    ordered = _sorted(by_name, root, joints, where)
-    ordered = _follow(ordered, where)
+    ordered = _with_resolved_followers(_parents_first(root, joints, where), where)
     mechanism = replace(
         _merge(name, by_name, root, ordered, list(frames), gravity, where), loops=tuple(loops), active=tuple(active)
     )
-    _warn_of_singular_leaves(mechanism, where)
+    _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:
         if joint.motor is not None and joint.motor.carrier in inertias:
@@ -74,17 +72,19 @@ def assemble(
     return mechanism
 
 
-def _refuse_doubles(names: list[str], what: str, where: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if not name or name in seen:
-            found = f"two {what}s are named {name!r}" if name else f"a {what} has no name"
-            raise ModelError(describe(found, where=where, fix="give each its own name"))
-        seen.add(name)
+def _check_unique(names: list[str], what: str, where: str) -> None:
+    double = next((name for name, count in Counter(names).items() if count > 1), None)
+    if double is not None:
+        raise ModelError(describe(f"two {what}s are named {double!r}", where=where, fix="give each its own name"))
 
 
-def free_name(wanted: str, taken: Iterable[str]) -> str:
-    """Return a name that is not taken: the wanted one, with as many underscores behind it as it needs."""
+def unused_name(wanted: str, taken: Iterable[str]) -> str:
+    """Return the wanted name, with underscores appended until it is not taken.
+
+    Example:
+        >>> unused_name("root", ["root", "root_"])
+        'root__'
+    """
     taken = set(taken)
     while wanted in taken:
         wanted += "_"
@@ -92,6 +92,7 @@ def free_name(wanted: str, taken: Iterable[str]) -> str:
 
 
 def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
+    """Return the one link that is not the child of any joint; every other link must have one parent joint."""
     moved_by: dict[str, str] = {}
     for joint in joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
@@ -101,21 +102,21 @@ def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
                 raise ModelError(describe(found, where=where, allowed=", ".join(list(links)[:12]), fix=fix))
         if joint.child in moved_by:
             found = f"link {joint.child!r} has two parents: joints {moved_by[joint.child]!r} and {joint.name!r}"
-            fix = "cut the loop at one of them; a tree gives each link one parent joint"
+            fix = "remove one of the joints and close the loop with robot.with_loop; a link has one parent joint"
             raise ModelError(describe(found, where=where, fix=fix))
         moved_by[joint.child] = joint.name
     roots = [link for link in links if link not in moved_by]
     if not roots:
         found = f"the joints {', '.join(list(moved_by.values())[:6])} form a cycle: no link is the root"
-        raise ModelError(describe(found, where=where, fix="let one link be no joint's child"))
+        raise ModelError(describe(found, where=where, fix="one link must not be the child of any joint"))
     if len(roots) > 1:
         found = f"{len(roots)} links have no parent: {', '.join(map(repr, roots[:6]))}"
         raise ModelError(describe(found, where=where, allowed="one root", fix="join the pieces with fixed joints"))
     return roots[0]
 
 
-def _sorted(links: dict[str, Link], root: str, joints: Sequence[Joint], where: str) -> list[Joint]:
-    """Parents before children, otherwise as listed; what cannot be reached from the root hangs on a cycle."""
+def _parents_first(root: str, joints: Sequence[Joint], where: str) -> list[Joint]:
+    """Return the joints, parents before children, otherwise in the given order; a joint off the root is in a cycle."""
     below: dict[str, list[int]] = defaultdict(list)
     for index, joint in enumerate(joints):
         below[joint.parent].append(index)
@@ -130,16 +131,15 @@ def _sorted(links: dict[str, Link], root: str, joints: Sequence[Joint], where: s
     if len(ordered) < len(joints):
         reached = {joint.name for joint in ordered}
         cycle = [joint.name for joint in joints if joint.name not in reached]
-        raise ModelError(
-            describe(f"joints {', '.join(map(repr, cycle[:6]))} form a cycle", where=where, fix="cut it at one joint")
-        )
+        found, fix = f"joints {', '.join(map(repr, cycle[:6]))} form a cycle", "remove one of them"
+        raise ModelError(describe(found, where=where, fix=fix))
     return ordered
 
 
-def _follow(joints: list[Joint], where: str) -> list[Joint]:
-    """Resolve joints that follow joints that follow: each names its leader, with the ratios multiplied."""
+def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
+    """Return the joints with chains of followers resolved: each names its leader directly, ratios multiplied."""
     by_name = {joint.name: joint for joint in joints}
-    known: dict[str, tuple[Joint, float, float]] = {}  # of each joint: its leader, and position = ratio q + offset
+    known: dict[str, tuple[Joint, float, float]] = {}  # by joint: its leader, and position = ratio q + offset
     for joint in joints:
         chain: dict[str, Joint] = {}
         while joint.follows and joint.name not in known:
@@ -150,7 +150,7 @@ def _follow(joints: list[Joint], where: str) -> list[Joint]:
             chain[joint.name] = joint
             joint = by_name[joint.coordinate]
             if joint.name in chain:
-                raise ModelError(describe(f"joints {', '.join(chain)} follow each other in a circle", where=where))
+                raise ModelError(describe(f"joints {', '.join(chain)} follow each other in a cycle", where=where))
         leader, ratio, offset = known.setdefault(joint.name, (joint, 1.0, 0.0))
         if chain and leader.nv != 1 and not leader.is_fixed:
             found = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
@@ -164,13 +164,19 @@ def _follow(joints: list[Joint], where: str) -> list[Joint]:
 def _resolved(joint: Joint, leader: Joint, ratio: float, offset: float) -> Joint:
     if leader is joint:
         return joint
-    if leader.is_fixed:  # it stands still where its leader does
-        return held(joint, np.array([offset]))
+    if leader.is_fixed:  # a follower of a fixed joint does not move either
+        return fixed_at(joint, np.array([offset]))
     return replace(joint, coordinate=leader.name, ratio=ratio, offset=offset)
 
 
-def held(joint: Joint, position: np.ndarray) -> Joint:
-    """Return the fixed joint that a joint is when it stands at its own position (nq,)."""
+def fixed_at(joint: Joint, position: np.ndarray) -> Joint:
+    """Return a fixed joint with the pose that a joint has at a position (nq,).
+
+    Example:
+        >>> slide = Joint("slide", "prismatic", "ground", "cart", axis=(1, 0, 0))
+        >>> fixed_at(slide, np.array([0.3])).placement[:3, 3].tolist()
+        [0.3, 0.0, 0.0]
+    """
     R, p = joint.kind.transform(position, joint.pitch)
     moved = joint.placement @ joint.frame @ make_pose(R, p) @ inverse_pose(joint.frame)
     return Joint(joint.name, "fixed", joint.parent, joint.child, moved, source=joint.source)
@@ -185,8 +191,8 @@ def _merge(
     gravity: ArrayLike,
     where: str,
 ) -> Mechanism:
-    """Give each link of a fixed joint to the moving link (or base) that carries it; it stays as a frame."""
-    carrier = {root: (root, np.eye(4))}  # of each link: the link that it belongs to and its pose there
+    """Merge each link of a fixed joint into the moving link (or base) that carries it; it remains as a frame."""
+    carrier = {root: (root, np.eye(4))}  # by link: the link that it is merged into, and its pose there
     members: dict[str, list[str]] = {root: [root]}
     moving = []
     for joint in joints:
@@ -199,7 +205,7 @@ def _merge(
             carrier[joint.child] = joint.child, np.eye(4)
             members[joint.child] = [joint.child]
             moving.append(replace(joint, parent=owner, placement=placement))
-    moving = [_carried(joint, carrier, where) for joint in moving]
+    moving = [_with_merged_carrier(joint, carrier, where) for joint in moving]
     named = [Frame(link, *carrier[link]) for link in links if carrier[link][0] != link]
     for frame in frames:
         if frame.link not in carrier:
@@ -222,8 +228,8 @@ def _merge(
     )
 
 
-def _carried(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]], where: str) -> Joint:
-    """Return the joint with its motor, if it has one, on the link that its carrier belongs to."""
+def _with_merged_carrier(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]], where: str) -> Joint:
+    """Return the joint with its motor, if it has one, on the link that its carrier was merged into."""
     if joint.motor is None:
         return joint
     if joint.motor.carrier not in carrier:
@@ -242,21 +248,21 @@ def _merged(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndar
     visuals = tuple(
         replace(visual, pose=carrier[link.name][1] @ visual.pose) for link in group for visual in link.visuals
     )
-    # Each member was checked by itself; their sum is as sound as they are.
+    # Each link was checked by itself, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
     return Link(owner, mass, com, inertia, visuals, strict, group[0].source)
 
 
-def _warn_of_singular_leaves(mechanism: Mechanism, where: str) -> None:
-    """Warn of moving leaves without inertia: no force is needed to accelerate them, so direct dynamics is singular."""
+def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
+    """Warn of moving links at the tips without inertia: the mass matrix, and so forward dynamics, is singular."""
     carriers = {joint.parent for joint in mechanism.joints}
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         driven = joint.motor is not None and not joint.is_elastic
         empty = link.mass == 0 and not link.inertia.any() and not np.any(joint.rotor_inertia) and not driven
         if empty and link.name not in carriers and not joint.follows:
             found = (
-                f"link {link.name!r} moves, carries nothing and has no inertia: its joint needs no force, "
-                "and direct dynamics is singular"
+                f"link {link.name!r} moves, carries nothing and has no inertia: "
+                "the mass matrix, and with it forward dynamics, is singular"
             )
-            fix = f"give it a mass, or hold the joint: robot.fix({joint.name!r}, 0)"
+            fix = f"give it a mass, or fix the joint: robot.fix({joint.name!r}, 0)"
             warn(describe(found, where=where, fix=fix))

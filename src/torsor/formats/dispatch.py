@@ -1,0 +1,73 @@
+"""The reader and the writer of a file, chosen by its suffix and, for XML, by its root element."""
+
+from pathlib import Path
+
+from torsor.errors import ModelError, describe
+from torsor.formats.mjcf import read_mjcf
+from torsor.formats.mjcf_writing import write_mjcf
+from torsor.formats.toml import read_toml
+from torsor.formats.toml_writing import write_toml
+from torsor.formats.urdf import read_urdf
+from torsor.formats.urdf_writing import write_urdf
+from torsor.formats.xml import parse_xml
+from torsor.mechanism import Mechanism
+
+__all__ = ["read", "write"]
+
+_XML_SUFFIXES = (".urdf", ".xml", ".mjcf")
+_XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf}  # by root element
+_WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf}
+
+
+def read(path: str | Path, base: str = "fixed", strict: bool | None = None) -> Mechanism:
+    """Return the mechanism in a file: URDF (.urdf, .xml), MJCF (.xml, .mjcf) or TOML (.toml).
+
+    ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
+    rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in URDF and
+    MJCF, because many published files have such an inertia.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "block.urdf").write_text('<robot name="block"><link name="ground"/></robot>')
+        ...     read(folder + "/block.urdf").base.name
+        'ground'
+    """
+    path = Path(path)
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except (OSError, ValueError):  # no file can have such a name
+        is_file = is_folder = False
+    if not is_file:
+        found = "a folder" if is_folder else "no such file"
+        raise ModelError(describe(found, where=str(path), allowed="a .urdf, .xml or .toml file"))
+    suffix = path.suffix.lower()
+    if suffix == ".toml":
+        return read_toml(path, base, True if strict is None else strict)
+    if suffix not in _XML_SUFFIXES:
+        found, allowed = f"unknown kind of file {suffix!r}", ".urdf, .xml (MJCF or URDF), .toml"
+        raise ModelError(describe(found, where=path.name, allowed=allowed))
+    root = parse_xml(path)
+    if root.tag not in _XML_READERS:
+        allowed = "<robot> (URDF) or <mujoco> (MJCF)"
+        raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))
+    return _XML_READERS[root.tag](path, base, bool(strict), root)
+
+
+def write(mechanism: Mechanism, path: str | Path) -> None:
+    """Write a mechanism as TOML (.toml), URDF (.urdf) or MJCF (.xml, .mjcf), by the suffix of the file.
+
+    Example:
+        >>> import tempfile
+        >>> from torsor.mechanism import Link, build
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write(build("block", [Link("ground", mass=2.5)], []), folder + "/block.urdf")
+        ...     Path(folder, "block.urdf").read_text().count("<link ")
+        1
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        allowed, fix = ".toml, .urdf, .xml (MJCF)", f"name it {path.stem}.toml"
+        raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=allowed, fix=fix))
+    _WRITERS[suffix](mechanism, path)

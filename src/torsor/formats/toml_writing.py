@@ -1,0 +1,134 @@
+"""Writing TOML: every number with the fewest digits that read back to the same bits. See docs/toml.md."""
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.formats.toml import VERSION, looks_like_degrees, parse_toml
+from torsor.formats.toml_schema import EACH, ONCE, Table, error
+from torsor.formats.writing import write_file
+from torsor.mechanism import Coupling, Mechanism, Motor, Spring
+from torsor.spatial import from_rpy, to_rpy
+
+__all__ = ["toml_text", "write_toml"]
+
+Array = NDArray[np.float64]
+
+
+def write_toml(mechanism: Mechanism, path: str | Path) -> None:
+    """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file stays.
+
+    The text is read back first: a file is only written if it gives an equal mechanism.
+
+    Example:
+        >>> import tempfile
+        >>> from torsor.formats import read_toml
+        >>> from torsor.mechanism import Link, build
+        >>> robot = build("block", [Link("ground", mass=2.5)], [])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_toml(robot, folder + "/block.toml")
+        ...     read_toml(Path(folder, "block.toml")) == robot
+        True
+    """
+    write_file(path, (".toml",), lambda: _content(mechanism))
+
+
+def _content(mechanism: Mechanism) -> bytes:
+    """Return the bytes of the file; raise ModelError if they do not read back to an equal mechanism."""
+    tables = _tables(mechanism)
+    blocks = (head + "".join(f"{k} = {toml_text(v)}\n" for k, v in table.items()) for head, table in tables)
+    content = "\n".join(blocks).encode(errors="replace")  # a lone surrogate in a name will not read back equal
+    where = f"{mechanism.name!r} as TOML"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # these warnings were given when the mechanism was made
+        plain = Mechanism(**{each.name: getattr(mechanism, each.name) for each in fields(Mechanism)})
+        if parse_toml(content, where, strict=False) != plain:
+            raise error(where, "would not read back equal", fix="check names and visuals")
+    return content
+
+
+def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
+    """Yield (header, keys and values) of each table of the file, in order."""
+    head: Table = {"torsor": VERSION, "name": mechanism.name, "gravity": mechanism.gravity}
+    yield "", head | ({"active": mechanism.active} if mechanism.active else {})
+    yield "[units]\n", {"angle": "rad", "length": "m", "mass": "kg"}
+    for link in (mechanism.base, *mechanism.links):
+        symmetric = np.array_equal(link.inertia, link.inertia.T)  # if only up to rounding, 6 numbers would lose bits
+        inertia = link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] if symmetric else link.inertia
+        known = {"unphysical": True} if link.defect else {}
+        yield "[[links]]\n", {"name": link.name, **_unless(0.0, mass=link.mass, com=link.com, inertia=inertia)} | known
+        for look in link.visuals:
+            table: Table = {"shape": look.shape, "size": look.size} | _place(look.pose) | _unless("", name=look.name)
+            yield "[[links.visuals]]\n", table | _unless(None, color=look.color, mesh=look.mesh, path=look.path)
+    for joint in mechanism.joints:
+        table = {key: getattr(joint, key) for key in ("name", "type", "parent", "child")} | _place(joint.placement)
+        table |= _unless(joint.name, follows=joint.coordinate)
+        for key, default in (ONCE | EACH).items():
+            values = getattr(joint, key)
+            if np.any(values != default):  # one number for all if they are equal
+                table[key] = values[0] if key in EACH and (values == values[0]).all() else values
+            if looks_like_degrees(key, values, joint.kind):
+                table["multi_turn"] = True
+        yield "[[joints]]\n", table
+        if joint.spring is not None:
+            yield "[joints.spring]\n", _part(joint.spring, damping=0.0, rest=0.0)
+        if joint.motor is not None:
+            plain = {"ratio": 1.0, "axis": (0.0, 0.0, 1.0), "stiffness": None}
+            yield "[joints.motor]\n", _part(joint.motor, **plain, damping=0.0, coulomb=0.0, viscous=0.0, smooth=0.0)
+    for frame in mechanism.frames:
+        yield "[[frames]]\n", {"name": frame.name, "link": frame.link, **_place(frame.pose)}
+    for loop in mechanism.loops:
+        if isinstance(loop, Coupling):
+            table = {"name": loop.name, "coefficients": loop.coefficients}
+            yield "[[couplings]]\n", table | _unless(0.0, offset=loop.offset)
+        else:
+            ends = {"name": loop.name, "a": loop.a, "b": loop.b, "kind": loop.kind}
+            yield "[[loops]]\n", ends | _unless(0.0, length=loop.length)
+
+
+def toml_text(value: Any) -> str:
+    """Return a value as TOML: numbers with the fewest digits that read back the same, matrices one row per line.
+
+    Example:
+        >>> toml_text([1.0, 0.5, 1e-7]), toml_text({"elbow": -2.0}), toml_text(True)
+        ('[1, 0.5, 1e-07]', '{ "elbow" = -2 }', 'true')
+    """
+    if isinstance(value, (str, bool)):  # as in JSON, except that TOML also requires the character 7F to be escaped
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{toml_text(key)} = {toml_text(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, (list, tuple)) or np.ndim(value):  # rows may differ in length
+        rows = any(isinstance(each, (list, tuple, np.ndarray)) for each in value)
+        return "[\n" + "".join(f"  {toml_text(row)},\n" for row in value) + "]" if rows else _line(value)
+    return repr(float(value)).removesuffix(".0")
+
+
+def _line(values: Any) -> str:
+    return f"[{', '.join(map(toml_text, values))}]"
+
+
+def _part(part: Spring | Motor, **defaults: Any) -> Table:
+    """Return the fields of a part that differ from their defaults."""
+    values = {each.name: getattr(part, each.name) for each in fields(part) if each.compare}
+    return {key: value for key, value in values.items() if key not in defaults or np.any(value != defaults[key])}
+
+
+def _unless(default: Any, **values: Any) -> Table:
+    """Return the values that differ from a default."""
+    return {key: value for key, value in values.items() if np.any(value != default)}
+
+
+def _place(T: Array) -> Table:
+    """Return a pose as position and rpy, or as position and rotation matrix if no angles give the same bits."""
+    R, place = T[:3, :3], _unless(0.0, position=T[:3, 3])
+    for digits in (6, 10, 14, 15, 30):  # an angle that was 0.3 in a file comes back as 0.30000000000000004
+        rpy = np.array([round(float(angle), digits) + 0.0 for angle in to_rpy(R)])
+        if np.array_equal(from_rpy(rpy), R):
+            return place | _unless(0.0, rpy=rpy)
+    return place | {"rotation": R}

@@ -1,0 +1,74 @@
+"""For all writers: files that are written completely or not at all, and the warning of what a format cannot express."""
+
+import os
+import secrets
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torsor.errors import ModelError, describe, warn
+
+__all__ = ["Omissions", "relative_file", "write_file"]
+
+
+def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
+    """Write a file atomically: if making or writing the content fails, the old file stays as it was.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_file(folder + "/arm.toml", (".toml",), lambda: b"torsor = 1")
+        ...     [file.name for file in Path(folder).iterdir()]
+        ['arm.toml']
+    """
+    path = Path(path)
+    if path.suffix.lower() not in suffixes:
+        found, fix = f"the suffix is {path.suffix!r}", f"name it {path.stem}{suffixes[0]}"
+        raise ModelError(describe(found, where=path.name, allowed=", ".join(suffixes), fix=fix))
+    if not path.parent.is_dir():
+        raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is atomic there
+    try:
+        part.write_bytes(content())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def relative_file(path: Path, file: str) -> str:
+    """Return the name of a mesh file relative to the folder of ``path``, so that both can be moved together."""
+    try:
+        return Path(os.path.relpath(file, path.resolve().parent)).as_posix()
+    except ValueError:  # on another drive
+        return str(Path(file).resolve())
+
+
+class Omissions:
+    """What a format cannot express, with the names of the parts concerned; one warning reports all of it.
+
+    Example:
+        >>> omissions = Omissions()
+        >>> omissions.note("velocity limits", "elbow")
+        >>> omissions.note("effort limits", "elbow", False)
+        >>> dict(omissions.found)
+        {'velocity limits': ['elbow']}
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = defaultdict(list)
+
+    def note(self, what: str, name: str, condition: Any = True) -> None:
+        """Record, if the condition holds, that a part has something that is not written."""
+        if condition and name not in self.found[what]:
+            self.found[what].append(name)
+
+    def report(self, source: str, format: str, most: int = 4) -> None:
+        """Warn of all that is not written, if there is anything."""
+        lines = [f"{what} ({_listing(names, most)})" for what, names in self.found.items()]
+        if lines:
+            warn(describe(f"{format} cannot express {'; '.join(lines)}", where=source))
+
+
+def _listing(names: list[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")

@@ -1,0 +1,42 @@
+"""Base class of the parts of a mechanism: frozen dataclasses that compare by value, arrays included."""
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Part"]
+
+
+class Part:
+    """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails on arrays, this one compares them.
+
+    Example:
+        >>> from torsor.mechanism import Link
+        >>> Link("arm", 1.0) == Link("arm", 1.0), Link("arm", 1.0) == Link("arm", 2.0)
+        (True, False)
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.compare)  # type: ignore[arg-type]
+        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b) for a, b in pairs)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, getattr(self, "name", None)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are not copied and not sent to other processes.
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)  # a copy of a read-only array is writable
+        self.__dict__.update(state)
+
+    def _set(self, **values: Any) -> None:
+        """Set fields of the frozen dataclass; for ``__post_init__`` only."""
+        for name, value in values.items():  # -0.0 becomes 0.0: equal parts have equal bits in files and cache keys
+            object.__setattr__(self, name, value + 0.0 if type(value) is float else value)
