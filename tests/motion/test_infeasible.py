@@ -1,4 +1,4 @@
-"""A problem without a motion ends with the names of what conflicts, and the least violation."""
+"""An infeasible problem raises an error with the conflicting constraints and the least violation."""
 
 from dataclasses import replace
 from functools import cache
@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.motion.results.violations import violations
+from torsor.optimisation import row_violations
 
 
 @cache
@@ -63,7 +63,7 @@ def test_only_what_conflicts_is_named() -> None:
     assert 0.1 / scale - 1e-6 < caught.value.violation < 0.2 / scale + 1e-6
     result = caught.value.result
     assert result is not None  # each joint misses 0.2 rad/s, whichever of the two bounds it is
-    assert violations(result.program, result.x).sum() == pytest.approx(2 * 0.2 / scale, rel=1e-4)
+    assert row_violations(result.program, result.x).sum() == pytest.approx(2 * 0.2 / scale, rel=1e-4)
 
 
 def test_without_the_check_the_nearest_motion_is_the_result() -> None:

@@ -1,4 +1,4 @@
-"""Problems as TOML: what is written reads back to the same program, and what is wrong is said in one line."""
+"""Problems as TOML read back to the same program, and errors in files are described in one line."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -10,7 +10,7 @@ import torsor
 from torsor import motion
 from torsor.errors import ModelError
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.registry import FORM, kinds
+from torsor.motion.terms.registry import FORM, term_registry
 from torsor.motion.terms.term import Constraint, Cost, Number
 
 GOOD = """
@@ -130,7 +130,7 @@ def test_functions_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_every_term_has_a_name_and_none_uses_the_keys_of_tables() -> None:
-    known = kinds(Cost, Constraint, Ends)
+    known = term_registry(Cost, Constraint, Ends)
     assert {"time", "effort", "torques", "velocities", "start", "end", "linked", "periodic", "symmetric"} <= set(known)
     for cls in known.values():
         assert FORM not in [each.name for each in fields(cls)], cls

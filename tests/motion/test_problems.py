@@ -1,4 +1,4 @@
-"""The built-in motion problems: the figures of the documents, and what refinement must do."""
+"""The built-in motion problems reproduce published figures, and refinement works on them."""
 
 import importlib.util
 import math

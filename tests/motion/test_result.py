@@ -1,4 +1,4 @@
-"""A result says what the motion is: profiles, forces, parts of the objective, constraints, and their sensitivities."""
+"""Results: profiles, forces, terms of the objective, constraints, sensitivities, files."""
 
 import json
 import os
@@ -207,7 +207,7 @@ def test_a_result_of_another_problem_is_refused(tmp_path: Path) -> None:
     arms[1] = arms[1].with_payload(arms[1].link_names[-1], 1.0, [0.5, 0.0, 0.0])
     mine, other = (motion.MotionProblem(arm, phase, motion.Effort(), ends) for arm in arms)
     mine.solve().save(tmp_path / "mine.npz")
-    with pytest.raises(ModelError, match="in this problem, which is another one"):
+    with pytest.raises(ModelError, match="in this problem: it is of another problem"):
         motion.MotionResult.load(tmp_path / "mine.npz", problem=other)
 
 
@@ -356,7 +356,7 @@ class Logarithm(Constraint):
 
 def test_a_start_without_numbers_names_the_row() -> None:
     problem = replace(fastest(), constraints=[*ENDS, Logarithm(least=0.7, name="odd")])
-    with pytest.raises(ModelError, match=r"fastest: odd: log: no number at the start \(share 0 of phase 0\)"):
+    with pytest.raises(ModelError, match=r"fastest: odd: log: not a number at the start \(s = 0 of phase 0\)"):
         problem.solve()
     kept = replace(fastest(), constraints=[*ENDS, Logarithm(least=-1.0), motion.Torques(upper=10.0)]).solve()
     assert pytest.approx(found().T, rel=1e-4) == kept.T
@@ -366,7 +366,7 @@ def test_a_motion_without_freedom_is_known_but_not_searched_for() -> None:
     problem = motion.MotionProblem(robot(), motion.Phase(2.0, points=4), motion.Time(), ENDS)
     at = motion.Moments(problem, problem.guess(), [0.0, 1.0, 2.0])
     assert np.allclose(at.q, [[0.0, -2.0], [0.5, -1.5], [1.0, -1.0]], rtol=0, atol=1e-15)
-    with pytest.raises(ModelError, match="nothing is left to find"):
+    with pytest.raises(ModelError, match="no variables: all control points are known"):
         problem.solve()
 
 

@@ -151,7 +151,7 @@ class _Search:
         return self._search(direction, self._choose(direction))
 
     def _choose(self, direction: Direction) -> Step:
-        """Choose the barrier parameter (adaptively while that makes progress, or else monotonically); return the step."""
+        """Choose the barrier parameter (adaptively while that makes progress, else monotonically); return the step."""
         point = self.point
         progresses = self.past.accepts(point.theta, point.value[0])
         if self.is_free and not progresses:

@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.human.body.strength import JOINTS, Strengths, joint_strength
 from torsor.human.contact.schedule import Walk
 from torsor.human.terms.forces import Torques
 from torsor.motion import MotionResult
-from torsor.motion.terms.term import positive
 
 __all__ = ["RATES", "Fatigue", "JointLoads", "fatigued", "joint_loads"]
 
@@ -65,7 +65,7 @@ class Fatigue:
 
     def __post_init__(self) -> None:
         for name in ("tiring", "recovery", "rest"):
-            positive(getattr(self, name), name, "fatigue")
+            positive(getattr(self, name), "fatigue", name)
 
     @classmethod
     def of(cls, name: str) -> "Fatigue":
@@ -77,7 +77,7 @@ class Fatigue:
 
         ``load`` (K,), in parts of the strength at first, is the same in all of an interval.
         """
-        loads, dt = _loads(load), positive(dt, "dt", "fatigue")
+        loads, dt = _loads(load), positive(dt, "fatigue", "dt")
         rates = np.where(loads > 0, self.recovery, self.rest * self.recovery)
         keeps, ends = np.exp(-rates * dt).tolist(), (1 - self.tiring * loads / rates).tolist()
         found, left = np.empty(len(loads)), _share(capacity)
@@ -146,16 +146,21 @@ def joint_loads(result: MotionResult) -> JointLoads:
     Where the walk has strength curves, strengths of hips, knees and ankles are those at their angles and speeds.
     """
     batch, torques = next(
-        ((batch, rows) for batch in result.program.batches for rows in batch.traced.rows if isinstance(rows, Torques)),
+        (
+            (batch, rows)
+            for batch in result.program.batches
+            for rows in batch.kernels.constraints
+            if isinstance(rows, Torques)
+        ),
         (None, None),
     )
     if batch is None or torques is None:
         found = f"the result of {result.problem.name!r}"
         raise ModelError(describe(found, where="joint loads", allowed="one of torsor.human.walking()"))
-    terms = zip(batch.traced.rows, batch.traced.bounds, strict=True)
+    terms = zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
     labels = [(rows, label) for rows, bound in terms for label in bound.labels]
     values = batch.value(result.x)[0].reshape(len(batch.s), -1)
-    curves = next((rows.curves for rows in batch.traced.rows if isinstance(rows, Strengths)), None)
+    curves = next((rows.curves for rows in batch.kernels.constraints if isinstance(rows, Strengths)), None)
     moments, body = result.at(batch.s * result.T), torques.body
     shares = {}
     for column, (rows, name) in zip(values.T, labels, strict=True):

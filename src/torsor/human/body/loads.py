@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from torsor.checks import positive
 from torsor.human.contact.support import SIDES
 from torsor.human.given import number, pair
-from torsor.motion.terms.term import positive
 from torsor.robot.robot import Robot
 
 __all__ = ["Backpack", "Box"]
@@ -31,7 +31,7 @@ class Backpack:
 
     def __post_init__(self) -> None:
         for name in ("mass", "behind", "size"):
-            positive(getattr(self, name), name, "backpack")
+            positive(getattr(self, name), "backpack", name)
         number(self.height, "height", "backpack")
 
     def on(self, body: Robot) -> Robot:
@@ -62,7 +62,7 @@ class Box:
 
     def __post_init__(self) -> None:
         for name in ("mass", "width"):
-            positive(getattr(self, name), name, "box")
+            positive(getattr(self, name), "box", name)
         pair((self.near, self.far), "near, far", "box")
         pair((self.low, self.high), "low, high", "box")
 

@@ -11,7 +11,7 @@ from torsor.errors import ModelError, describe
 from torsor.human.body.landmarks import landmark
 from torsor.human.contact.support import SIDES
 from torsor.motion import MotionProblem
-from torsor.motion.starts import fit, straight_lines
+from torsor.motion.starts import fit
 from torsor.robot.robot import Robot
 
 __all__ = ["Task", "both", "crouching", "hips_apart", "sitting", "standing"]
@@ -36,11 +36,11 @@ class Task(MotionProblem):
 
     def guess(self) -> Array:
         """Return the variables of these lines."""
-        x, program = straight_lines(self), self.program
-        ends = np.array([[each.get(name, 0.0) for name in self.subject.names] for each in (self.first, self.last)])
+        x, program = super().guess(), self.program
+        ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
         s = np.linspace(0.0, 1.0, 41)
-        for stretch in program.layout.stretches:
-            fit(stretch, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
+        for phase_layout in program.layout.phases:
+            fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
         return np.clip(x, program.lower, program.upper)
 
 

@@ -27,11 +27,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor import library
+from torsor.checks import one_of
 from torsor.errors import ModelError, describe
 from torsor.human.contact.support import SIDES
 from torsor.human.terms.forces import Grounded, contact_forces
 from torsor.motion import Node
-from torsor.motion.terms.term import Constraint, Rows, one_of
+from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
 
@@ -185,8 +186,8 @@ class StrengthCurves:
     age: str = "young"
 
     def __post_init__(self) -> None:
-        one_of(self.sex, SEXES, "sex", "strength curves")
-        one_of(self.age, AGES, "age", "strength curves")
+        one_of(self.sex, SEXES, "strength curves", "sex")
+        one_of(self.age, AGES, "strength curves", "age")
 
     def of(self, body: Robot, name: str) -> JointStrength:
         """Return the curves (N m) of a coordinate of a body (``library.human``), "knee_flexion" with or without a side.
@@ -272,7 +273,7 @@ class Strengths(Grounded, Constraint):
         names, given, torques = self._names(), node.data("strength curves", 72), contact_forces(node).torques
         rows, labels = list[ca.SX](), list[str]()
         for index, name in enumerate(names):
-            if name not in node.subject.names:
+            if name not in node.model.names:
                 continue
             k = node.robot.coordinate_names.index(name)
             extend, flex = (Curve(*(given[12 * index + first + j] for j in range(6))) for first in (0, 6))

@@ -138,18 +138,18 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     """Return a motion at rising shares s (K,) of all of it."""
     problem, x = result.problem, result.x
     term = grounded(problem)
-    samplers = problem._samplers
+    samplers = problem.samplers
     if ("walk",) not in samplers:
         samplers["walk",] = _Seen(body=term.body, support=term.support, friction=term.friction, strength=term.strength)
-    traced = problem._trace([samplers["walk",]])
+    kernels = problem.kernels_of([samplers["walk",]])
     layout, count = problem.program.layout, len(s)
     rows = np.zeros((count, 49 + 12 + 18 + 4))
-    places = [int(label) for label in traced.bounds[0].labels]  # what is constant is zero, and no row
-    rows[:, places] = Batch(traced, layout, 0, s, np.zeros(count)).value(x)[0].reshape(count, -1)
+    places = [int(label) for label in kernels.rows[0].labels]  # what is constant is zero, and no row
+    rows[:, places] = Batch(kernels, layout, 0, s, np.zeros(count)).value(x)[0].reshape(count, -1)
     torques, feet, reactions, energies, ground = np.split(rows, [49, 61, 79, 81], axis=1)
-    y, subject = layout.stretches[0].profiles(x, s, 3), problem.subject
-    q, (v, a) = subject.positions(y[0]), np.zeros((2, count, subject.robot.nv))
-    v[:, subject.places], a[:, subject.places] = y[1], y[2]
+    y, model = layout.phases[0].profiles(x, s, 3), problem.model
+    q, (v, a) = model.positions(y[0]), np.zeros((2, count, model.robot.nv))
+    v[:, model.places], a[:, model.places] = y[1], y[2]
     all_torques = np.hstack([np.zeros((count, 6)), torques])
     forces, moments = feet.reshape(count, 2, 2, 3).swapaxes(0, 1)
     legs = reactions.reshape(count, 2, 3, 3)

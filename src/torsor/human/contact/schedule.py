@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.human.contact.support import (
     FLAT_ENDS,
@@ -28,7 +29,7 @@ from torsor.human.contact.support import (
     Stance,
     Support,
 )
-from torsor.motion.terms.term import TOUCHING, positive
+from torsor.motion.terms.term import TOUCHING
 
 __all__ = ["Step", "Walk"]
 
@@ -65,7 +66,7 @@ class Step:
 
     def __post_init__(self) -> None:
         for name in ("length", "width", "speed"):
-            positive(getattr(self, name), name, "step")
+            positive(getattr(self, name), "step", name)
         shares = [self.flat, self.toe_off, self.heel_off, self.knee, self.ball_off]
         if not all(isinstance(each, (int, float)) for each in shares):
             raise ModelError(describe(f"shares are {shares}", where="step", allowed="numbers"))

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.human.body.landmarks import landmark
-from torsor.motion.terms.term import positive
 from torsor.robot.robot import Robot
 
 __all__ = ["FORE", "SIDES", "WHOLE", "Carried", "Foot", "Sitting", "Stance", "Standing", "Support"]
@@ -165,7 +165,7 @@ class Standing(Support):
     width: float = 0.2
 
     def __post_init__(self) -> None:
-        positive(self.width, "width", "standing")
+        positive(self.width, "standing", "width")
 
     @cached_property
     def stances(self) -> tuple[Stance, ...]:
@@ -203,9 +203,9 @@ class Sitting(Standing):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("height", "back"):
-            positive(getattr(self, name), name, "sitting")
+            positive(getattr(self, name), "sitting", name)
         for name in ("share", "off"):
-            if not positive(getattr(self, name), name, "sitting") < 1:
+            if not positive(getattr(self, name), "sitting", name) < 1:
                 found = f"{name} is {getattr(self, name)!r}"
                 raise ModelError(describe(found, where="sitting", allowed="a share between 0 and 1"))
 

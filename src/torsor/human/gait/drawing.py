@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.human.contact.schedule import Walk
 from torsor.human.gait.stride import Stride
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult
-from torsor.motion.terms.term import positive
 from torsor.robot.robot import Robot
 
 __all__ = ["ARROW", "LONG", "animate", "draw", "figure_of", "landmarks", "skeleton"]
@@ -214,7 +214,7 @@ def animate(result: MotionResult, path: str | Path, rate: int = 25, slower: floa
         )
     if isinstance(rate, bool) or not isinstance(rate, int) or rate < 1:
         raise ModelError(describe(f"rate is {rate!r}", where="animate", allowed="a whole number from 1"))
-    positive(slower, "slower", "animate")
+    positive(slower, "animate", "slower")
     figure = figure_of(8.0, 5.2, tidy=False)
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.93)
     try:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor import library
+from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.human.body.kernels import check_body, shared
 from torsor.human.body.loads import Backpack, Box
@@ -27,7 +28,7 @@ from torsor.human.terms.forces import Balance, Effort, JointReactions, Torques, 
 from torsor.human.terms.habits import Habits
 from torsor.motion import MotionProblem, Periodic, Phase, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.term import Constraint, Cost, positive
+from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
 
 __all__ = ["FROZEN", "VERSIONS", "walking"]
@@ -85,7 +86,7 @@ def walking(
 
     Example:
         >>> problem = walking()
-        >>> problem.program.n, len(problem.subject.names)
+        >>> problem.program.n, len(problem.model.names)
         (228, 38)
     """
     body, step = library.human() if body is None else body, Step() if step is None else step
@@ -97,7 +98,7 @@ def walking(
             raise ModelError(describe(f"{what} is {value!r}", where="walk", allowed=f"a {kind.__name__}"))
     settings = _version(version, points=points, nodes=nodes, slack=slack, slip=slip, order=order)
     body = _placed(body, load, slope)
-    positive(friction, "friction", "walk")
+    positive(friction, "walk", "friction")
     held = _frozen(body, frozen, planar)
     names = [name for name in body.coordinate_names if name not in held]
     given: dict[str, Any] = {"body": body, "support": walk, "friction": friction, "strength": _strength(body, strength)}
@@ -142,7 +143,7 @@ def _version(name: str, **given: Any) -> dict[str, Any]:
         raise ModelError(describe(f"version is {name!r}", where="walk", allowed=", ".join(map(repr, VERSIONS))))
     found = {**VERSIONS[name], **{key: value for key, value in given.items() if value is not None}}
     for key in ("slack", "slip"):
-        positive(found[key], key, "walk")
+        positive(found[key], "walk", key)
     points, nodes = found["points"], found["nodes"]
     if isinstance(points, bool) or not isinstance(points, int):
         raise ModelError(describe(f"points is {points!r}", where="walk", allowed="a whole number"))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from torsor import library
+from torsor.checks import positive
 from torsor.errors import ModelError, describe
 from torsor.human.body.kernels import check_body, shared
 from torsor.human.body.loads import Box
@@ -24,7 +25,7 @@ from torsor.human.terms.habits import Habits, Upright
 from torsor.human.terms.places import BoxAt, BoxClears, BoxLevel, Placed
 from torsor.motion import End, MotionProblem, Phase, Positions, Start
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.term import Constraint, positive
+from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
 __all__ = ["TASKS", "lifting", "reaching", "standing_up"]
@@ -89,7 +90,7 @@ def lifting(
 
     Example:
         >>> problem = lifting(box=Box(15.0), from_=(0.4, 0.45))
-        >>> problem.name, len(problem.subject.names), round(problem.held["links.left_hand.mass"], 3)
+        >>> problem.name, len(problem.model.names), round(problem.held["links.left_hand.mass"], 3)
         ('lift', 30, 7.945)
     """
     body, box = _body(body, "lift"), Box(10.0) if box is None else box
@@ -106,7 +107,7 @@ def lifting(
             )
         ),
         BoxLevel(**given, name="box level"),
-        BoxClears(**given, depth=positive(depth, "depth", "lift"), name="box clear of the body"),
+        BoxClears(**given, depth=positive(depth, "lift", "depth"), name="box clear of the body"),
     ]
     most = math.radians(_angle(lean, "lean", "lift"))
     rows.append(Upright(body=body, sway=np.inf, lean=(-np.inf, math.sin(most)), name="lean of the chest"))
@@ -143,7 +144,7 @@ def standing_up(
     """
     body = _body(body, "stand-up")
     legs, still = (
-        sitting(body, positive(seat, "seat", "stand-up"), "stand-up"),
+        sitting(body, positive(seat, "stand-up", "seat"), "stand-up"),
         dict.fromkeys(_moving(body, symmetric), 0.0),
     )
     first, last, back = still | both(LAP) | legs, still | standing(body), -legs["tz"]
@@ -253,11 +254,11 @@ def _task(
 
 
 def _phase(duration: float, points: int, nodes: int, where: str) -> Phase:
-    return Phase(positive(duration, "duration", where), points=points, nodes=nodes, quadrature="trapezoid")
+    return Phase(positive(duration, where, "duration"), points=points, nodes=nodes, quadrature="trapezoid")
 
 
 def _angle(value: Any, what: str, where: str) -> float:
-    if not positive(value, what, where) <= 90:
+    if not positive(value, where, what) <= 90:
         raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="an angle from 0 to 90 (degrees)"))
     return float(value)
 

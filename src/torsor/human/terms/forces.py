@@ -56,7 +56,7 @@ class ContactForces:
     @cached_property
     def moving(self) -> list[int]:
         """Which of the joints' torques, behind the six global forces, belong to profiles."""
-        return [k for k, name in enumerate(self.names[6:]) if name in self.node.subject.names]
+        return [k for k, name in enumerate(self.names[6:]) if name in self.node.model.names]
 
     @cached_property
     def shares(self) -> ca.SX:
@@ -153,7 +153,7 @@ class Effort(Driven, Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the weighed sum of squares of angles from those at ease."""
-        names, count, total = node.subject.names, len(node.subject.names), ca.SX(0)
+        names, count, total = node.model.names, len(node.model.names), ca.SX(0)
         given = ca.reshape(node.data("posture", 4 * count), count, 4)
         for k, name in enumerate(names):
             angle, weight, drag, follows = (given[k, each] for each in range(4))
