@@ -119,7 +119,7 @@ class _Search:
                 if not self._restart():
                     status = "no better step was found" if self._is_feasible() else "no feasible point was found nearby"
                     return self.record.outcome(status, False)
-        return self.record.outcome("stopped at the most iterations", False)
+        return self.record.outcome("stopped at the iteration limit", False)
 
     def _is_optimal(self, tolerance: float) -> bool:
         """Whether the optimality conditions hold; the sum of the products bounds the error of f."""

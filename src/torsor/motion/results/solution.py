@@ -97,7 +97,7 @@ class Solution(Profiled):
     @property
     def is_stopped(self) -> bool:
         """Whether Ctrl-C or the time limit stopped the solver."""
-        return self.status.startswith("stopped by") or "seconds" in self.status
+        return self.status.startswith("stopped by") or "time limit" in self.status
 
     @property
     def iterations(self) -> int:
