@@ -30,7 +30,7 @@ from torsor.optimisation.outcome import Outcome
         ({"habits": Habits}, "allowed: a Habits"),
         ({"points": "6"}, "points is '6'; allowed: a whole number"),
         ({"nodes": 31.5}, "nodes is 31.5; allowed: a whole number from 2, or shares"),
-        ({"slack": np.inf}, "slack is inf; allowed: a finite number above 0"),
+        ({"slack": np.inf}, "slack is inf; allowed: a finite number, above 0"),
         ({"slope": True}, "slope is True; allowed: rad"),
         ({"habits": Habits(ranges={"knee_flexon": (0, 5)})}, "ranges name 'knee_flexon'"),
     ],
@@ -104,7 +104,7 @@ def test_what_is_no_result_and_no_body_is_refused() -> None:
 
 def test_a_walk_is_saved_without_its_problem_and_loaded_with_it(tmp_path: Path) -> None:
     problem = walking()
-    with pytest.raises(torsor.ModelError, match=r"effort: Effort of torsor.human.forces cannot be written to a file"):
+    with pytest.raises(torsor.ModelError, match=r"effort: Effort of torsor.human.terms.forces cannot be written to a file"):
         problem.save(tmp_path / "walk.toml")
     program, x = problem.program, problem.guess()
     none = np.zeros(program.m), np.zeros(program.n)

@@ -10,6 +10,10 @@ Clearance of Sphere, Capsule and HalfSpace. Any expression of a ``Node``: Expres
 
 Profiles: Spline, Path; free numbers of the robot: Number. Built-in problems: PROBLEMS. Files: load_problem. Several
 solves: continuation, pareto, ``MotionProblem.multistart``. Bang-bang motions: switching. Solvers by name: SOLVERS.
+
+Files import downwards only, from the top: problems, sweeps, switching; problem (``MotionProblem``, ``MotionResult``);
+multistart, files, writing; solve (the strategies), refine, diagnosis, starts, settings; results; statement (the data of
+a problem and its nonlinear program); terms and transcription.
 """
 
 from torsor.deprecation import renamed_names

@@ -78,7 +78,7 @@ class Multistart(Generic[S]):
 
 
 class _Work(NamedTuple):
-    """What every process needs: the problem, the standard deviation of random starts, and the settings."""
+    """The input of every process: the problem, the standard deviation of random starts, and the settings."""
 
     problem: ProblemStatement
     spread: float
