@@ -33,7 +33,7 @@ from torsor.optimisation import (
     row_violations,
 )
 
-__all__ = ["STRATEGIES", "State", "solve"]
+__all__ = ["STRATEGIES", "SolveState", "solve"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -42,7 +42,7 @@ RELAXING = 200  # largest number of iterations that relax one group of constrain
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class SolveState:
     """The state of a solve: the problem, where the solver starts, and what the strategies have found so far.
 
     ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome whose
@@ -80,13 +80,13 @@ class State:
         """Return tolerance and limits for one more solver call."""
         return Settings(self.settings.tolerance, iterations or self.settings.iterations, self.seconds_left)
 
-    def unsolved(self, diagnosis: str, fix: str = "") -> "State":
+    def unsolved(self, diagnosis: str, fix: str = "") -> "SolveState":
         """Return the state with a diagnosis that names no conflict."""
         assert self.result is not None
         text = describe(f"{diagnosis}: {self.result.status}", where=self.problem.name, fix=fix)
         return replace(self, diagnosis=Diagnosis(text, violation=self.result.max_violation))
 
-    def infeasible(self, outcome: Outcome, x: Array, diagnosis: Diagnosis, reason: str) -> "State":
+    def infeasible(self, outcome: Outcome, x: Array, diagnosis: Diagnosis, reason: str) -> "SolveState":
         """Return the state with an infeasible result at x and its diagnosis; multipliers are of another program."""
         assert self.result is not None
         program = self.problem.program
@@ -96,15 +96,15 @@ class State:
         return replace(self, result=replace(self.result, outcome=outcome), diagnosis=diagnosis)
 
 
-Strategy = Callable[[State], State]
+Strategy = Callable[[SolveState], SolveState]
 
 
-def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> State:
+def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> SolveState:
     """Return the final state: its ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
     with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
         began = perf_counter()
         guess = read_start(problem, start)
-        state = State(problem, settings, guess, guess, _warm_start(problem, start), began)
+        state = SolveState(problem, settings, guess, guess, _warm_start(problem, start), began)
         for strategy in STRATEGIES:
             state = strategy(state)
         return state
@@ -121,14 +121,14 @@ def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
 # The strategies
 
 
-def reject_constant_violations(state: State) -> State:
+def reject_constant_violations(state: SolveState) -> SolveState:
     """Diagnose rows that are violated and depend on no variable; nothing is solved then."""
     if not state.settings.check:
         return state
     return replace(state, diagnosis=constant_violation(state.problem, state.tolerance))
 
 
-def find_feasible_first(state: State) -> State:
+def find_feasible_first(state: SolveState) -> SolveState:
     """Solve with a constant objective, if that is wanted (Barman 2020, chapter V: J = const), and start from there."""
     if state.diagnosis is not None or not state.settings.feasible_first:
         return state
@@ -136,7 +136,7 @@ def find_feasible_first(state: State) -> State:
     return replace(state, x=feasible.x, result=feasible)
 
 
-def solve_from_start(state: State) -> State:
+def solve_from_start(state: SolveState) -> SolveState:
     """Solve the problem from the initial guess, or from the feasible motion that was found first."""
     if state.diagnosis is not None:
         return state
@@ -148,7 +148,7 @@ def solve_from_start(state: State) -> State:
     return replace(state, result=result)
 
 
-def relax_groups(state: State) -> State:
+def relax_groups(state: SolveState) -> SolveState:
     """Relax the groups of ``relaxation_order`` one after the other, leaving out the groups before."""
     for index in range(len(state.problem.relaxation_order)):
         if state.is_open:
@@ -156,7 +156,7 @@ def relax_groups(state: State) -> State:
     return state
 
 
-def minimise_violations(state: State) -> State:
+def minimise_violations(state: SolveState) -> SolveState:
     """Find the motion with the least sum of violations."""
     if not state.is_open or state.result is None:
         return state
@@ -166,7 +166,7 @@ def minimise_violations(state: State) -> State:
     return replace(state, nearest=replace(least.outcome, x=least.x, bound_multipliers=bounds))
 
 
-def retry_from_nearest(state: State) -> State:
+def retry_from_nearest(state: SolveState) -> SolveState:
     """Solve again from the motion with the least sum of violations, if it is feasible."""
     if state.nearest is None or not _is_feasible(state, state.nearest.x):
         return state
@@ -175,7 +175,7 @@ def retry_from_nearest(state: State) -> State:
     return state if state.result.is_feasible else state.unsolved("no motion was found")
 
 
-def diagnose(state: State) -> State:
+def diagnose(state: SolveState) -> SolveState:
     """Name the constraints in conflict, from the motion whose largest violation is least."""
     if not state.is_open or state.nearest is None:
         return state
@@ -187,7 +187,7 @@ def diagnose(state: State) -> State:
     return state.infeasible(state.nearest, x, diagnosis, "conflict")
 
 
-def refine_nodes(state: State) -> State:
+def refine_nodes(state: SolveState) -> SolveState:
     """Add nodes where bounds are violated on a finer grid, if that is wanted, and solve again."""
     tolerance = state.settings.refine_tolerance
     if tolerance is None or state.result is None or not state.result.is_feasible:
@@ -215,7 +215,12 @@ STRATEGIES: tuple[Strategy, ...] = (
 
 
 def _solve_from(
-    state: State, x: Array, *, warm: Outcome | None = None, program: Program | None = None, since: float | None = None
+    state: SolveState,
+    x: Array,
+    *,
+    warm: Outcome | None = None,
+    program: Program | None = None,
+    since: float | None = None,
 ) -> Solution:
     """Return the solution from variables x (n,), by default of the problem's own program.
 
@@ -260,11 +265,11 @@ def _check_start(problem: ProblemStatement, x: Array) -> None:
         raise ModelError(describe("the objective is not a number at the start", where=problem.name, fix=fix))
 
 
-def _is_feasible(state: State, x: Array) -> bool:
+def _is_feasible(state: SolveState, x: Array) -> bool:
     return float(row_violations(state.problem.program, x).max(initial=0.0)) <= state.tolerance
 
 
-def _relax_group(state: State, index: int) -> State:
+def _relax_group(state: SolveState, index: int) -> SolveState:
     """Minimise the violation of one group of constraints, leaving out the groups before it.
 
     If the other constraints cannot hold either, the state stays open. If nothing is violated, the problem is solved
@@ -290,7 +295,7 @@ def _relax_group(state: State, index: int) -> State:
     return replace(state, result=result) if result.is_feasible else state
 
 
-def _is_nearer(state: State, x: Array, y: Array, soft: Flags, kept: Flags) -> bool:
+def _is_nearer(state: SolveState, x: Array, y: Array, soft: Flags, kept: Flags) -> bool:
     """Whether hard rows are violated less at x than at y, or equally while soft rows are violated less."""
     (hard, gives), (other_hard, other_gives) = (
         (max(float(each[kept & ~soft].max(initial=0.0)), state.tolerance), float(each[soft].max(initial=0.0)))
