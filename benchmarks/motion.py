@@ -1,12 +1,12 @@
-"""Measure motion prediction beside the same programs written with CasADi, from many starts, and beside collocation.
+"""Compare motion prediction with the same programs in CasADi, with many starts, and with direct collocation.
 
-Prints Markdown tables. One process, one core (set OMP_NUM_THREADS=1), the processor's seconds, tolerance 1e-6.
+Prints Markdown tables. One process, one core (set OMP_NUM_THREADS=1), processor time, tolerance 1e-6.
 
     python benchmarks/motion.py [--starts N] [--cold]
 
-"CasADi, map" has the function of a node mapped over the nodes (MX), "CasADi, SX" the whole program as one expression of
-scalars; both leave all derivatives to CasADi and run on its virtual machine. ``--cold`` adds the seconds from nothing
-to the first evaluation of everything, with an empty and with a warm cache.
+"CasADi, map" maps the function of a node over the nodes (MX), "CasADi, SX" is the whole program as one scalar
+expression; both use CasADi's derivatives and virtual machine. ``--cold`` adds the time from start-up to the first
+evaluation of all functions, with an empty and with a warm cache.
 """
 
 import argparse

@@ -103,12 +103,12 @@ def evaluations(problem: MotionProblem, x: Any) -> None:
 def peer(problem: MotionProblem) -> None:
     """Print the times of IPOPT for the same program with CasADi's derivatives."""
     program = problem.program
-    (stretch,) = program.layout.stretches
+    (stretch,) = program.layout.phases
     x, T = ca.MX.sym("x", program.n), stretch.seconds(np.zeros(0))
     points = ca.horzcat(*(ca.vertcat(*(x[int(k)] for k in columns)) for columns in stretch.columns))
     rows, f = list[Any](), ca.MX(0)
     for batch in program.batches:
-        traced, node = batch.traced, batch.traced.node
+        traced, node = batch.kernels, batch.kernels.node
         data = ca.vertcat(ca.SX(0, 1), *traced._data.values())
         inputs = [*node.y[:3], node.T, node.s, node.held_numbers, data]
         held = ca.DM(list(node.held.values()))

@@ -1,6 +1,6 @@
-"""The least-time motion of Barman 2020, section 4.1: figures 4.2 to 4.4, beside the motion whose torques jump.
+"""The minimum-time motion of Barman 2020, section 4.1: figures 4.2 to 4.4, with the bang-bang motion.
 
-Prints times and switches, and draws all as one picture:
+Prints durations and switching times, and draws one figure:
 
     python examples/motion.py motion.png
 """
@@ -33,10 +33,10 @@ def main(path: str) -> None:
     """Print figures and draw the picture."""
     result = two_link_time(points=30).solve()
     best = motion.switching(result)
-    print(f"30 control points: {result.T:.5f} s, {result.iterations} iterations; document: 0.392 s")
-    print(f"torques that jump: {best.T:.9f} s, an extremal by a margin of {best.margin:.3f}")
-    for name, moments in zip(best.robot.coordinate_names, best.switches, strict=True):
-        print(f"  {name} switches at {', '.join(f'{each:.6f}' for each in moments)} s")
+    print(f"30 control points: {result.T:.5f} s, {result.iterations} iterations; Barman 2020: 0.392 s")
+    print(f"bang-bang: {best.T:.9f} s, margin of the switching functions {best.margin:.3f}")
+    for name, times in zip(best.robot.coordinate_names, best.switches, strict=True):
+        print(f"  {name} switches at {', '.join(f'{each:.6f}' for each in times)} s")
     forces = np.linalg.norm(result.reactions[..., 3:], axis=-1)
     figure, (top, middle, bottom) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     t = np.linspace(0.0, best.T, 2001)
@@ -44,14 +44,14 @@ def main(path: str) -> None:
         (line,) = top.plot(result.times, result.tau[:, k], label=name)
         top.plot(t, best.torques(t)[:, k], "--", color=line.get_color(), linewidth=0.8)
         middle.plot(result.times, forces[:, k], label=name)
-    top.set(title="Torques (4.2); dashed: jumping", xlabel="s", ylabel="N m")
+    top.set(title="Torques (4.2); dashed: bang-bang", xlabel="s", ylabel="N m")
     middle.set(title="Joint forces, norm (4.3)", xlabel="s", ylabel="N")
     for axes in (top, middle):
         axes.legend()
     shown = np.linspace(0.0, 1.0, 11)
     x, y = arm(result.at(shown * result.T).q)
-    for k, share in enumerate(shown):
-        bottom.plot(x[k], y[k], "o-", color=plt.get_cmap("viridis")(0.9 * share), markersize=3)
+    for k, s in enumerate(shown):
+        bottom.plot(x[k], y[k], "o-", color=plt.get_cmap("viridis")(0.9 * s), markersize=3)
     tip_x, tip_y = arm(result.q)
     bottom.plot(tip_x[:, 2], tip_y[:, 2], "k:", linewidth=0.8)
     bottom.set(title="Motion (4.4), dark to light", xlabel="m", ylabel="m", aspect="equal")

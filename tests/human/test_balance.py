@@ -114,13 +114,13 @@ def test_torques_of_the_walking_problem_include_the_wrenches_on_the_feet() -> No
     problem, rng = walking(), np.random.default_rng(0)
     program, step, foot = problem.program, Step(), Foot.of(torsor.library.human())
     x = np.clip(problem.guess() + 0.05 * rng.normal(size=program.n), program.lower, program.upper)
-    batch = next(each for each in program.batches if any(rows.title == "torques" for rows in each.traced.rows))
-    names = [label for bound in batch.traced.bounds for label in bound.labels]
+    batch = next(each for each in program.batches if any(rows.title == "torques" for rows in each.kernels.constraints))
+    names = [label for bound in batch.kernels.rows for label in bound.labels]
     rows = batch.value(x)[0].reshape(len(batch.s), -1)
-    stretch, body = program.layout.stretches[0], torsor.library.human()
-    y = stretch.profiles(x, batch.s, 3)
-    q, v, a = problem.subject.positions(y[0]), np.zeros((len(batch.s), 55)), np.zeros((len(batch.s), 55))
-    v[:, problem.subject.places], a[:, problem.subject.places] = y[1], y[2]
+    phase_layout, body = program.layout.phases[0], torsor.library.human()
+    y = phase_layout.profiles(x, batch.s, 3)
+    q, v, a = problem.model.positions(y[0]), np.zeros((len(batch.s), 55)), np.zeros((len(batch.s), 55))
+    v[:, problem.model.places], a[:, problem.model.places] = y[1], y[2]
     ground = ground_reaction(body, q, v, a)
     for k in (3, 12, 20):  # both feet, the flat foot, the forefoot
         at = step.carried(batch.s[k : k + 1], foot)

@@ -30,8 +30,8 @@ def test_derivatives_of_the_ground_reaction_agree_with_complex_steps() -> None:
 def test_compiled_derivatives_of_a_walk_agree_with_complex_steps(objective: dict[str, float]) -> None:
     problem, rng = walking(objective=objective), np.random.default_rng(1)
     program = problem.program
-    batch = next(each for each in program.batches if any(rows.title == "torques" for rows in each.traced.rows))
-    traced, node = batch.traced, batch.traced.node
+    batch = next(each for each in program.batches if any(rows.title == "torques" for rows in each.kernels.constraints))
+    traced, node = batch.kernels, batch.kernels.node
     x = np.clip(problem.guess() + 0.1 * rng.normal(size=program.n), program.lower, program.upper)
     given = batch._at(x)
     k, T = 10, float(given["T"])
@@ -51,7 +51,7 @@ def test_compiled_derivatives_of_a_walk_agree_with_complex_steps(objective: dict
     jacobian, hessian_kernel = traced.jacobian(False), traced.hessian(False)
     found = jacobian.call(**given)
     pairs = jacobian.pairs
-    jacobians = np.zeros((traced.m, 3, problem.program.layout.stretches[0].columns.shape[0]))
+    jacobians = np.zeros((traced.m, 3, problem.program.layout.phases[0].columns.shape[0]))
     for d, entries in enumerate(found["rows"][k].reshape(3, -1)):
         jacobians[pairs[0], d, pairs[1]] = entries
     np.testing.assert_allclose(np.einsum("rdi,diw->rw", jacobians, scaled), rows, rtol=1e-9, atol=1e-8)

@@ -243,9 +243,9 @@ def test_a_walk_stays_within_the_curves_and_costs_more_when_fatigued() -> None:
     assert rested.is_solved
     loads = joint_loads(rested)
     batch = next(
-        each for each in rested.program.batches if any(isinstance(rows, Strengths) for rows in each.traced.rows)
+        each for each in rested.program.batches if any(isinstance(rows, Strengths) for rows in each.kernels.constraints)
     )
-    labels = [label for bound in batch.traced.bounds for label in bound.labels]
+    labels = [label for bound in batch.kernels.rows for label in bound.labels]
     rows, body = batch.value(rested.x)[0].reshape(len(batch.s), -1), torsor.library.human()
     at = rested.at(batch.s * rested.T)
     for name in (f"{side}_{joint}" for side in ("right", "left") for joint in JOINTS):

@@ -36,7 +36,7 @@ def _moved(steps: int, seed: int, like: MotionProblem | None = None) -> MotionRe
         frozen=held,
     )
     if like is not None:
-        problem.__dict__.update(subject=like.subject, _node=like._node)
+        problem.__dict__.update(model=like.model, node=like.node)
     x = 0.1 * np.random.default_rng(seed).normal(size=problem.program.n)
     return MotionResult(problem, Outcome(x, np.zeros(0), np.zeros(0), 0.0, 0, "random", False), "none")
 

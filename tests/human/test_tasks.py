@@ -75,8 +75,8 @@ def test_postures_are_on_flat_feet_with_hips_and_hands_at_their_places(height: f
 @pytest.mark.slow
 def test_the_initial_guess_connects_the_postures() -> None:
     problem = lifting()
-    stretch = problem.program.layout.stretches[0]
-    y, names = stretch.profiles(problem.guess(), np.array([0.0, 1.0]), 1)[0], problem.subject.names
+    phase_layout = problem.program.layout.phases[0]
+    y, names = phase_layout.profiles(problem.guess(), np.array([0.0, 1.0]), 1)[0], problem.model.names
     for k, posture in enumerate((problem.first, problem.last)):
         assert y[k, names.index("left_knee_flexion")] == pytest.approx(posture["left_knee_flexion"], abs=1e-9)
 

@@ -1,4 +1,4 @@
-"""Data that terms have for each moment, squares of a cost, and shared numbers that are held."""
+"""Data of terms at each moment, squares of a cost, and held shared numbers."""
 
 from dataclasses import dataclass
 from typing import Any

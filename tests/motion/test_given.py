@@ -1,4 +1,4 @@
-"""Numbers that are given are inputs of what is compiled: held numbers, data of moments, squares; and what gives way."""
+"""Held numbers, data of moments and squares are inputs of the kernels; groups of constraints are relaxed in order."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -86,7 +86,7 @@ def test_a_held_number_is_no_variable_and_is_the_robot_s() -> None:
 
 def test_data_changes_what_holds_and_not_what_is_compiled() -> None:
     models = [problem(robot(), Squared(), Below(ceiling=ceiling), duration=0.8) for ceiling in (5.0, 50.0)]
-    keys = [next(batch.traced._identity for batch in each.program.batches if batch.traced.m) for each in models]
+    keys = [next(batch.kernels._identity for batch in each.program.batches if batch.kernels.m) for each in models]
     assert keys[0] == keys[1]
     rows = [each.program.value(each.guess())[1] for each in models]
     np.testing.assert_allclose(rows[0], 10 * rows[1], rtol=1e-12)
@@ -102,7 +102,7 @@ def test_a_search_by_way_of_a_feasible_motion_ends_where_the_other_does() -> Non
 def test_a_group_that_gives_way_is_told_by_how_much() -> None:
     limits = motion.Torques(upper=10.0, name="torques"), motion.Velocities(upper=20.0, name="slow")
     asked = problem(robot(), motion.Effort(), *limits, duration=0.25, relaxation_order=[["torques"], ["slow"]])
-    with pytest.raises(motion.MotionError, match=r"keeps torques \(joint1 misses .*all else being kept") as caught:
+    with pytest.raises(motion.MotionError, match=r"satisfies torques \(joint1 misses .*while all other") as caught:
         asked.solve()
     error = caught.value
     assert error.conflict == ("torques",) and error.result is not None
@@ -115,7 +115,7 @@ def test_a_group_that_gives_way_is_told_by_how_much() -> None:
 def test_a_group_is_tried_without_those_before_it() -> None:
     limits = motion.Torques(upper=10.0, name="torques"), motion.Velocities(upper=2.0, name="slow")
     asked = problem(robot(), motion.Effort(), *limits, duration=0.25, relaxation_order=[["torques"], ["slow"]])
-    with pytest.raises(motion.MotionError, match=r"keeps slow \(.*even without torques") as caught:
+    with pytest.raises(motion.MotionError, match=r"satisfies slow \(.*even without torques") as caught:
         asked.solve()
     assert caught.value.conflict == ("slow",)
 

@@ -1,4 +1,4 @@
-"""A problem without a motion ends with the names of what conflicts, and the least violation."""
+"""An infeasible problem raises an error with the conflicting constraints and the least violation."""
 
 from dataclasses import replace
 from functools import cache
@@ -8,7 +8,10 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.motion.results.violations import violations
+from torsor.motion.problems import two_link_time
+from torsor.motion.settings import SolveSettings
+from torsor.motion.solve import STRATEGIES, solve
+from torsor.optimisation import row_violations
 
 
 @cache
@@ -63,7 +66,7 @@ def test_only_what_conflicts_is_named() -> None:
     assert 0.1 / scale - 1e-6 < caught.value.violation < 0.2 / scale + 1e-6
     result = caught.value.result
     assert result is not None  # each joint misses 0.2 rad/s, whichever of the two bounds it is
-    assert violations(result.program, result.x).sum() == pytest.approx(2 * 0.2 / scale, rel=1e-4)
+    assert row_violations(result.program, result.x).sum() == pytest.approx(2 * 0.2 / scale, rel=1e-4)
 
 
 def test_without_the_check_the_nearest_motion_is_the_result() -> None:
@@ -73,6 +76,37 @@ def test_without_the_check_the_nearest_motion_is_the_result() -> None:
 
 
 def test_a_limit_on_iterations_is_no_conflict() -> None:
-    with pytest.raises(motion.MotionError, match="no motion was found: stopped at the most iterations") as caught:
+    with pytest.raises(motion.MotionError, match="no motion was found: stopped at the iteration limit") as caught:
         replace(reach((0.1, 2.0)), settings={"iterations": 1}).solve(start=np.zeros((5, 2)))
     assert caught.value.conflict == () and caught.value.result is not None
+
+
+def test_the_strategies_of_a_solve_run_in_order() -> None:
+    names = [strategy.__name__ for strategy in STRATEGIES]
+    assert names == [
+        "reject_constant_violations",
+        "find_feasible_first",
+        "solve_from_start",
+        "relax_groups",
+        "minimise_violations",
+        "retry_from_nearest",
+        "diagnose",
+        "refine_nodes",
+    ]
+
+
+@pytest.mark.parametrize("settings", [{}, {"feasible_first": True}, {"refine": True}])
+def test_a_feasible_problem_needs_no_rescue(settings: dict[str, bool]) -> None:
+    problem = two_link_time(points=6, nodes=13)
+    state = solve(problem, None, SolveSettings.of("reach", **settings))
+    assert state.result is not None and state.result.is_feasible
+    assert state.nearest is None and state.diagnosis is None and not state.is_open
+
+
+def test_a_state_that_is_infeasible_is_passed_from_strategy_to_strategy() -> None:
+    problem = replace(two_link_time(points=6), phases=motion.Phase(0.2, points=6))
+    state = solve(problem, None, SolveSettings.of("reach", check=False))
+    assert state.nearest is not None and state.nearest.is_solved
+    assert state.diagnosis is not None and state.diagnosis.conflict == ("Torques",)
+    assert state.result is not None and state.result.status == "infeasible: Torques conflict"
+    assert state.diagnosis.violation == pytest.approx(state.result.max_violation, rel=1e-6)

@@ -1,4 +1,4 @@
-"""Poses and velocities at a node, which picks them from those of all links, are those of the robot's own functions."""
+"""Poses and velocities at a node agree with those of the robot's own methods."""
 
 import casadi as ca
 import numpy as np

@@ -1,4 +1,4 @@
-"""Motions whose optimum is known: by calculus of variations, or because another problem has it too."""
+"""Motions with a known optimum, by calculus of variations or from another problem."""
 
 import casadi as ca
 import numpy as np
@@ -52,7 +52,7 @@ def test_least_effort_of_a_double_integrator_is_a_cubic():
     found = solved(problem)
     assert abs(found.objective / (12 * inertia**2 * WAY**2 / SECONDS**3) - 1) < 1e-10
     s = np.linspace(0, 1, 11)
-    q = problem.program.layout.stretches[0].profiles(found.x, s, 1)[0][:, 0]
+    q = problem.program.layout.phases[0].profiles(found.x, s, 1)[0][:, 0]
     assert np.abs(q - WAY * (3 * s**2 - 2 * s**3)).max() < 1e-9
 
 
@@ -63,7 +63,7 @@ def test_least_jerk_is_a_quintic():
     found = solved(problem)
     assert abs(found.objective / (720 * WAY**2 / SECONDS**5) - 1) < 1e-10
     s = np.linspace(0, 1, 11)
-    q = problem.program.layout.stretches[0].profiles(found.x, s, 1)[0][:, 0]
+    q = problem.program.layout.phases[0].profiles(found.x, s, 1)[0][:, 0]
     assert np.abs(q - WAY * (10 * s**3 - 15 * s**4 + 6 * s**5)).max() < 1e-9
 
 
@@ -105,7 +105,7 @@ def test_the_quickest_slide_is_the_cycloid():
     exact = np.pi * np.sqrt(r / g)
     assert abs(found.objective / exact - 1) < 1e-5
     s = np.linspace(0, 1, 9)
-    q = problem.program.layout.stretches[0].profiles(found.x, s, 1)[0]
+    q = problem.program.layout.phases[0].profiles(found.x, s, 1)[0]
     turn = np.pi * s
     assert np.abs(q - r * np.c_[turn - np.sin(turn), 1 - np.cos(turn)]).max() < 5e-3
 
@@ -134,7 +134,7 @@ def test_the_least_peak_of_a_reaction_is_that_of_bang_bang():
     found = solved(problem)
     least = 4 * WAY / SECONDS**2 * 3.0 / 10  # |f| = m |a|, measured by 10 N
     assert abs(found.objective / (2 * least / (1 - 1 / (3 * 5**2))) - 1) < 1e-8  # of five spans, as above
-    q, v, a = problem.program.layout.stretches[0].profiles(found.x, phase.nodes, 3)
+    q, v, a = problem.program.layout.phases[0].profiles(found.x, phase.nodes, 3)
     assert abs(np.linalg.norm(cart.joint_wrenches(q, v, a)[:, 0, 3:], axis=-1).max() / 5 - found.objective) < 1e-7
 
 
@@ -147,7 +147,7 @@ def test_a_hand_goes_along_a_line_and_round_a_ball():
     line = Follow(frame="link2", curve=np.linspace(*hand, 6), tolerance=0.02, during=(0.2, 1.0))
     followed = MotionProblem(robot, Phase(1.0, points=7), Effort(), [*ends, tip, line])
     found = solved(followed, 1e-8)
-    y = followed.program.layout.stretches[0].profiles(found.x, np.linspace(0.2, 1, 9), 2)
+    y = followed.program.layout.phases[0].profiles(found.x, np.linspace(0.2, 1, 9), 2)
     away = robot.pose(y[0][:, :2], "link2")[:, :3, 3] - (hand[0] + y[0][:, 2:] * (hand[1] - hand[0]))
     assert np.abs(away).max() < 0.0201 and (y[1][:, 2] > -1e-6).all()
 
@@ -159,7 +159,7 @@ def test_a_hand_goes_along_a_line_and_round_a_ball():
     paths = []
     for problem in (free, round_it):
         found = solved(problem, 1e-8)
-        q = problem.program.layout.stretches[0].profiles(found.x, np.linspace(0, 1, 81), 1)[0]
+        q = problem.program.layout.phases[0].profiles(found.x, np.linspace(0, 1, 81), 1)[0]
         paths.append(np.linalg.norm((robot.pose(q, "link2") @ [0.4, 0, 0, 1])[:, :3] - ball.center, axis=-1).min())
     assert paths[0] < 0.1 and abs(paths[1] - 0.13) < 1e-6
 
@@ -184,7 +184,7 @@ def test_an_elastic_arm_is_moved_without_vibration():
     phase = Phase(0.6, points=16, degree=7, own={motor: Spline.uniform(14, 5)})
     ends = [Start(q=0.0, v=0.0, a=0.0), End(q=WAY, v=0.0, a=0.0)]
     problem = MotionProblem(elastic, phase, Effort(scale={motor: 1.0}), [*ends, Unactuated()])
-    q, v, a = problem.program.layout.stretches[0].profiles(solved(problem).x, np.linspace(0, 1, 61), 3)
+    q, v, a = problem.program.layout.phases[0].profiles(solved(problem).x, np.linspace(0, 1, 61), 3)
     tau = elastic.inverse_dynamics(q, v, a)
     undriven = elastic.coordinate_names.index(joint)
     assert np.abs(tau[:, undriven]).max() < 1e-4 * np.abs(tau).max()  # also between the places of collocation
@@ -192,7 +192,7 @@ def test_an_elastic_arm_is_moved_without_vibration():
     during, after = _vibration(elastic, q, v, tau, 0.6, 1e-3)
     assert during < 1e-5 and after < 1e-5
     stiff = MotionProblem(robot, Phase(0.6, points=8, degree=7), Effort(), ends)
-    y = stiff.program.layout.stretches[0].profiles(solved(stiff).x, np.linspace(0, 1, 61), 3)
+    y = stiff.program.layout.phases[0].profiles(solved(stiff).x, np.linspace(0, 1, 61), 3)
     tau[:, 1 - undriven] = robot.inverse_dynamics(*y)[:, 0]
     assert _vibration(elastic, np.repeat(y[0], 2, axis=1), np.repeat(y[1], 2, axis=1), tau, 0.6, 1e-3)[1] > 0.05
 
@@ -208,7 +208,7 @@ def test_an_elastic_arm_of_two_links_vibrates_less_with_more_control_points():
         ends = [Start(q=[0.0, 0.5] * 2, v=0.0, a=0.0), End(q=[1.0, -0.5] * 2, v=0.0, a=0.0)]
         effort = Effort(scale=dict.fromkeys(motors, 10.0))
         problem = MotionProblem(arm, Phase(0.8, points=points, degree=7, own=own), effort, [*ends, Unactuated()])
-        q, v, a = problem.program.layout.stretches[0].profiles(solved(problem).x, np.linspace(0, 1, 161), 3)
+        q, v, a = problem.program.layout.phases[0].profiles(solved(problem).x, np.linspace(0, 1, 161), 3)
         tau = arm.inverse_dynamics(q, v, a)
         tau[:, :2] = 0.0
         left.append(_vibration(arm, q, v, tau, 0.8, 5e-4)[1])
@@ -224,7 +224,7 @@ def test_the_quickest_motion_of_a_closed_mechanism_is_what_its_torques_cause():
     other = solved(problem, 1e-8, problem.guess() + 0.05 * np.sin(np.arange(problem.program.n)))
     assert abs(found.objective / other.objective - 1) < 1e-6
     s, seconds = np.linspace(0, 1, 201), found.objective
-    y = problem.program.layout.stretches[0].profiles(found.x, s, 3)
+    y = problem.program.layout.phases[0].profiles(found.x, s, 3)
     q = robot.assemble(y[0])
     tau = robot.constrained_inverse_dynamics(q, y[1], y[2])
     assert np.abs(tau).max() < 15.05  # 15 at nodes

@@ -1,4 +1,4 @@
-"""Frames are turned as they are asked to, from far away too; a path is followed from its start to its end."""
+"""Orientations are reached from far away too, and a path is followed from its start to its end."""
 
 import numpy as np
 import pytest

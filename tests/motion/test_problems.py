@@ -1,4 +1,4 @@
-"""The built-in motion problems: the figures of the documents, and what refinement must do."""
+"""The built-in motion problems reproduce published figures, and refinement works on them."""
 
 import importlib.util
 import math
@@ -151,9 +151,9 @@ def test_the_panda_keeps_the_torque_rates_of_its_maker():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: slide_link(variant="other"), "printed, reordered, without-offset"),
-        (lambda: slide_link(u=2.0), "from 0 to 1"),
-        (lambda: slide_link(u=math.nan), "from 0 to 1"),
+        (lambda: slide_link(variant="other"), "'printed', 'reordered', 'without-offset'"),
+        (lambda: slide_link(u=2.0), "0 or more and 1 or less"),
+        (lambda: slide_link(u=math.nan), "0 or more and 1 or less"),
     ],
 )
 def test_what_a_problem_does_not_know_is_refused(make, message):

@@ -1,4 +1,4 @@
-"""Bounds hold between nodes too: refinement adds nodes where they do not, and nowhere else."""
+"""Refinement adds nodes where bounds are violated on the finer grid, and nowhere else."""
 
 import numpy as np
 import pytest
@@ -31,4 +31,4 @@ def test_a_motion_that_holds_everywhere_is_left_as_it_is() -> None:
 def test_refined_nodes_are_used_without_tracing_again() -> None:
     problem = coarse(nodes=11)
     result = problem.solve(refine=1e-2)
-    assert result.problem._traced is problem._traced and result.problem is not problem
+    assert result.problem._kernels is problem._kernels and result.problem is not problem

@@ -1,4 +1,4 @@
-"""Searches start where they are told to: earlier motions carry over exactly, seeds repeat, sweeps go on."""
+"""Initial guesses: earlier solutions are transferred exactly, seeds repeat, processes agree, sweeps continue."""
 
 from functools import cache
 
@@ -27,14 +27,14 @@ def found() -> motion.MotionResult:
 
 
 def moved(other: motion.MotionProblem, x: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    return np.concatenate([each.profiles(x, shares, 1)[0] for each in other.program.layout.stretches])
+    return np.concatenate([each.profiles(x, shares, 1)[0] for each in other.program.layout.phases])
 
 
 def test_a_spline_with_more_knots_takes_an_earlier_motion_over_exactly() -> None:
     finer = problem(motion.Phase((0.1, 2.0), knots=np.linspace(0, 1, 9)[1:-1]))
     x, s = from_result(finer, found()), np.linspace(0, 1, 50)
     assert np.allclose(moved(finer, x, s), moved(found().problem, found().x, s), rtol=0, atol=1e-12)
-    assert x[finer.program.layout.stretches[0].duration] == found().T
+    assert x[finer.program.layout.phases[0].duration] == found().T
 
 
 def test_a_motion_is_carried_over_to_other_phases() -> None:
@@ -79,6 +79,23 @@ def test_many_starts_give_the_same_in_one_process_or_two() -> None:
         p.multistart(4, workers=0)
 
 
+def test_spawned_processes_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = found().problem
+    forked = p.multistart(3, seed=7, workers=2)
+    monkeypatch.setattr("torsor.motion.multistart.START_METHOD", "spawn")
+    spawned = p.multistart(3, seed=7, workers=2, refine=False)
+    assert [each.objective for each in forked] == [each.objective for each in spawned] and forked.seeds == spawned.seeds
+    assert all((a.x == b.x).all() and a.problem is p for a, b in zip(spawned, forked, strict=True))
+
+
+def test_problems_that_cannot_be_pickled_are_solved_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    speed = motion.ExpressionConstraint(function=lambda node: node.v, upper=50.0)
+    p = problem(motion.Phase((0.1, 2.0), points=6))
+    p = motion.MotionProblem(robot(), p.phases, motion.Time(), [*p.constraints, speed])
+    monkeypatch.setattr("torsor.motion.multistart.START_METHOD", "spawn")
+    assert p.multistart(2, workers=2).reached == p.multistart(2).reached
+
+
 def test_motions_under_rising_limits_are_similar() -> None:
     """Without gravity T is as one over the root of the torque limit, for every spline."""
     limits = [10.0, 14.0, 20.0]
@@ -97,5 +114,5 @@ def test_a_pareto_front_trades_one_objective_for_the_other() -> None:
     jacobians = -np.diff(time) / np.diff(effort)  # between the ratios of weights at both ends: the front is convex
     ratios = np.array([0.1 * (1 - u) / u for u in (0.9, 0.6, 0.3)])
     assert (jacobians > ratios[:-1]).all() and (jacobians < ratios[1:]).all()
-    with pytest.raises(ModelError, match="1 parts; allowed: two"):
+    with pytest.raises(ModelError, match="1 terms; allowed: two"):
         motion.pareto(found().problem, [0.5])

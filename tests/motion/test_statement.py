@@ -1,4 +1,4 @@
-"""What a problem states is what is solved: integrals, phases by name, starts, and kernels kept for other problems."""
+"""Problem statements: integrals, names of phases, starts, and kernels shared between problems."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_ends_know_phases_by_their_names():
     by_index = [End(q=1.0, v=0.0, phase=0), Start(q=0.0), End(q=0.0, phase=1)]
     one, other = (MotionProblem(TWO, phases, Effort(), each).program for each in (at, by_index))
     assert one.layout.size == other.layout.size
-    for a, b in zip(one.layout.stretches, other.layout.stretches, strict=True):
+    for a, b in zip(one.layout.phases, other.layout.phases, strict=True):
         assert np.array_equal(a.known, b.known) and np.array_equal(a.columns, b.columns)
 
 
@@ -75,7 +75,7 @@ def test_straight_lines_pass_what_is_given_between_phases():
     phases = [Phase(1.0, points=5), Phase(3.0, points=5)]
     ends = [End(q=0.0), End(q=[1.0, 2.0], phase=0), Start(q=0.0)]
     problem = MotionProblem(TWO, phases, Effort(), ends)
-    first, second = problem.program.layout.stretches
+    first, second = problem.program.layout.phases
     x = problem.guess()
     assert np.allclose(first.profiles(x, np.array([0.0, 0.5, 1.0]), 1)[0], [[0, 0], [0.5, 1], [1, 2]])
     assert np.allclose(second.profiles(x, np.array([0.0, 0.5, 1.0]), 1)[0], [[1, 2], [0.5, 1], [0, 0]])
@@ -85,7 +85,7 @@ def test_closed_loops_start_in_their_way_of_assembly():
     robot = torsor.library.five_bar()
     begin = robot.assemble([1.2, 0.8])
     problem = MotionProblem(robot, Phase(1.0, points=5, nodes=3), Effort(), assembly=begin)
-    assert np.allclose(problem.program.layout.stretches[0].points(problem.guess()), [[1.2] * 5, [0.8] * 5])
+    assert np.allclose(problem.program.layout.phases[0].points(problem.guess()), [[1.2] * 5, [0.8] * 5])
 
 
 def _lines(*rows):
@@ -109,8 +109,8 @@ def test_kernels_of_different_problems_are_kept_apart():
     for number, case in enumerate(cases):
         problem = MotionProblem(**{"robot": TWO, "phases": Phase(1.0, points=5, nodes=3), "objective": Effort()} | case)
         for batch in problem.program.batches:
-            terms = [type(each).__name__ for each in batch.traced.rows]
-            assert seen.setdefault(batch.traced._identity, (number, terms))[0] == number, (case, terms)
+            terms = [type(each).__name__ for each in batch.kernels.constraints]
+            assert seen.setdefault(batch.kernels._identity, (number, terms))[0] == number, (case, terms)
     assert len(seen) >= len(cases)
 
 

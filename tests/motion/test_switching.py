@@ -1,4 +1,4 @@
-"""Bang-bang motions: known least times, and what is refused."""
+"""Bang-bang motions: known least times, and errors."""
 
 from itertools import pairwise
 

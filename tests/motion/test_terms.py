@@ -1,4 +1,4 @@
-"""Terms of motion problems give what the robot's own methods give for the same motion."""
+"""Terms of motion problems agree with the robot's own methods for the same motion."""
 
 import casadi as ca
 import numpy as np
@@ -66,13 +66,13 @@ class Sample:
 
     def motion(self, s=None):
         """Return q, v, a, j."""
-        return self.program.layout.stretches[0].profiles(self.x, self.batch.s if s is None else s, 4)
+        return self.program.layout.phases[0].profiles(self.x, self.batch.s if s is None else s, 4)
 
     def integral(self, values):
         """Return an integral over the phase of values of a motion."""
-        stretch = self.program.layout.stretches[0]
-        s, weights = stretch.phase.integral(0.0, 1.0)
-        return stretch.seconds(self.x) * weights @ values(*self.motion(s))
+        phase_layout = self.program.layout.phases[0]
+        s, weights = phase_layout.phase.integral(0.0, 1.0)
+        return phase_layout.seconds(self.x) * weights @ values(*self.motion(s))
 
 
 def near(a, b):
@@ -249,7 +249,7 @@ def test_clearance_counts_radii_and_the_distance_asked_for():
 def test_following_keeps_to_the_curve_at_the_progress():
     curve = Path.through(np.random.default_rng(0).normal(size=(7, 3)))
     sample = Sample(ARM, [Follow(frame=HAND, curve=curve, tolerance=0.01)])
-    y = sample.program.layout.stretches[0].profiles(sample.x, sample.batch.s, 2)
+    y = sample.program.layout.phases[0].profiles(sample.x, sample.batch.s, 2)
     away = ARM.pose(y[0][:, :6], HAND)[:, :3, 3] - curve.positions(np.clip(y[0][:, 6], 0, 1))
     assert near(sample.rows("Follow"), np.c_[away, y[1][:, 6]])
     assert y[0][0, 6] == 0 and abs(y[0][-1, 6] - 1) < 1e-15
@@ -271,11 +271,11 @@ def test_terms_of_closed_loops_are_those_of_the_closed_mechanism(name):
     ]
     problem = MotionProblem(robot, Phase(1.0, points=5, nodes=3), Effort(), rows, assembly=begin)
     program = problem.program
-    x = np.repeat(begin[problem.subject.places], 5) + 0.1 * np.sin(np.arange(program.n))
+    x = np.repeat(begin[problem.model.places], 5) + 0.1 * np.sin(np.arange(program.n))
     found = program.value(x)[1] * program.scales
     titles = np.array([row.title for row in program.rows])
     s = np.array([0.0, 0.5, 1.0])
-    y = program.layout.stretches[0].profiles(x, s, 4)
+    y = program.layout.phases[0].profiles(x, s, 4)
     q = robot.assemble(y[0], begin)
     v, a = robot.constrained_accelerations(q, y[1], y[2])
     tau = robot.constrained_inverse_dynamics(q, y[1], y[2])
@@ -310,7 +310,7 @@ def test_a_mechanism_stays_in_its_way_of_assembly_from_call_to_call():
         x = np.linspace(0.5, 1.5, program.n)
         for shift in (0.0, 0.3, -0.2, 0.0):
             rows_ = program.value(x + shift)[1] * program.scales
-        q = robot.assemble(program.layout.stretches[0].profiles(x, np.linspace(0, 1, 5), 1)[0], begin)
+        q = robot.assemble(program.layout.phases[0].profiles(x, np.linspace(0, 1, 5), 1)[0], begin)
         assert near(rows_.reshape(5, 3), q)
 
 

@@ -1,4 +1,4 @@
-"""What terms of motion problems refuse, and what they say then."""
+"""Errors of terms of motion problems."""
 
 import casadi as ca
 import numpy as np
@@ -65,7 +65,7 @@ TERMS = {
     "values of 3 coordinates; allowed: 2": Reference(values=np.zeros((5, 3))),
     "at is [0, 0.5, 0.4, 1]": Reference(values=np.zeros((4, 2)), shares=[0, 0.5, 0.4, 1]),
     "axes is 'xw'": Manipulability(frame="link2", axes="xw"),
-    "link2 moves along 2 of the 3 axes at most": Manipulability(frame="link2"),
+    "link2 can move along at most 2 of the 3 axes": Manipulability(frame="link2"),
     "the function gives str": ExpressionCost(function=lambda node: "power"),
     "the function gives 2 numbers": ExpressionCost(function=lambda node: node.q),
     "depends on stranger": ExpressionCost(function=lambda node: ca.SX.sym("stranger")),
@@ -84,7 +84,7 @@ TERMS = {
     "z of link2 is 0 whatever the robot does": FramePosition(frame="link2", position=[0, 0, 1]),
     "part is 'all'": FrameVelocity(frame="link2", part="all", speed=1.0),
     "speed is -1": FrameVelocity(frame="link2", speed=-1),
-    "it is not said how it is turned": Orientation(frame="link2", axis=[1, 0, 0]),
+    "no orientation is given": Orientation(frame="link2", axis=[1, 0, 0]),
     "axis is [0, 0, 0]": Orientation(frame="link2", axis=[0, 0, 0], direction=[1, 0, 0]),
     "allowed: a rotation matrix": Orientation(frame="link2", rotation=2 * np.eye(3)),
     "tolerance is 4.0": Orientation(frame="link2", rotation=np.eye(3), tolerance=4.0),
@@ -100,7 +100,7 @@ TERMS = {
     "during is (0.5, 0.2)": Torques(during=(0.5, 0.2)),
     "Effort: during is (0.7, 0.1)": Effort(during=(0.7, 0.1)),
     "Effort: during is (0.0, 2.0)": Effort(during=(0.0, 2.0)),
-    "Time: during is (0.5, 0.5): an integral over no time": Time(during=(0.5, 0.5)),
+    "Time: during is (0.5, 0.5): an empty interval of integration": Time(during=(0.5, 0.5)),
     "during is 0.5": Torques(during=0.5),
     "at is 'start'": Torques(at="start"),
     "weight is [1, 2]": Effort(weight=[1, 2]),
@@ -108,9 +108,9 @@ TERMS = {
     "upper: '5'": Torques(upper="5"),
     "upper: True": Torques(upper=True),
     "Torques: 3; allowed: some of joint1, joint2": Torques(upper=1.0, only=3),
-    "is about phase ''; allowed: 0": Torques(upper=1.0, phase=""),
-    "is about phase False; allowed: 0": Torques(upper=1.0, phase=False),
-    "no place of collocation during (0.1, 0.2)": Unactuated(names=["joint1"], during=(0.1, 0.2)),
+    "no phase ''; allowed: 0": Torques(upper=1.0, phase=""),
+    "no phase False; allowed: 0": Torques(upper=1.0, phase=False),
+    "no collocation point during (0.1, 0.2)": Unactuated(names=["joint1"], during=(0.1, 0.2)),
     "scale is 2.0 beside the robot's limits": Effort(kind="normalised", scale=2.0),
     "tolerance is 0.1 of no target": FramePosition(frame="link2", lower=0.0, tolerance=0.1),
     "Torques: name is 3": Torques(upper=1.0, name=3),
@@ -118,19 +118,19 @@ TERMS = {
     "2001 points; allowed: 2000 or fewer": Reference(values=np.zeros((2001, 2))),
     "names is empty": Unactuated(names=[]),
     "joints is empty": Reactions(force=1.0, joints=[]),
-    "Reference: values: points are 'abc'": Reference(values="abc"),
-    "Follow: curve: points are [[0, 1], [2]]": Follow(frame="link2", curve=[[0, 1], [2]]),
+    "Reference: values: points is 'abc'": Reference(values="abc"),
+    "Follow: curve: points is [[0, 1], [2]]": Follow(frame="link2", curve=[[0, 1], [2]]),
     "a table of degree; allowed: degree, knots and points": Follow(frame="link2", curve={"degree": 3}),
     "Clearance: 3; allowed: a body": Clearance(first=BALL, second=3),
     "['sphere']": Clearance(first=BALL, second={"kind": ["sphere"]}),
-    "order is 4; allowed: 0 to 3": Periodic(order=4),
-    "no profile 'elbow'": Symmetric(partners={"joint1": "elbow"}),
-    "no profile 'joint12'": Symmetric(only="joint12"),
+    "order is 4; allowed: a whole number from 0 to 3": Periodic(order=4),
+    "no 'elbow'": Symmetric(partners={"joint1": "elbow"}),
+    "no 'joint12'": Symmetric(only="joint12"),
     "only is empty": Symmetric(only=[]),
     "signs is -1.0": Symmetric(signs=-1.0),
-    "finite numbers": Symmetric(shifts={"joint1": np.nan}),
+    "Symmetric: [nan]; allowed: a number": Symmetric(shifts={"joint1": np.nan}),
     "phase is 'swing'; allowed: 0 to 0, or the name of a phase": Start(q=0.0, phase="swing"),
-    "is about phase 'swing'; allowed: 0": Torques(phase="swing"),
+    "no phase 'swing'; allowed: 0": Torques(phase="swing"),
 }
 
 
@@ -148,7 +148,7 @@ def test_terms_that_make_no_sense_are_refused_in_words(message):
     [
         ("radius is -1", lambda: Sphere(radius=-1)),
         ("start and end are the same", lambda: Capsule(start=[0, 0, 1], end=[0, 0, 1], radius=0.1)),
-        ("normal is [0, 0]", lambda: HalfSpace(normal=[0, 0])),
+        ("normal has shape", lambda: HalfSpace(normal=[0, 0])),
     ],
 )
 def test_bodies_that_make_no_sense_are_refused(message, make):
@@ -196,7 +196,7 @@ def _problem(**options):
         ("robot is 'two_link'", lambda: _problem(robot="two_link")),
         ("fix: give robot.as_robot()", lambda: _problem(robot=torsor.library.gough_stewart())),
         ("frozen is {'joint1': nan}", lambda: _problem(frozen={"joint1": np.nan})),
-        ("nothing moves", lambda: _problem(frozen={"joint1": 0.0, "joint2": 0.0})),
+        ("no coordinate moves", lambda: _problem(frozen={"joint1": 0.0, "joint2": 0.0})),
         ("path: 'line'", lambda: _problem(path="line")),
         ("numbers: links.link2.mass: 1.0; allowed: a Number", lambda: _problem(robot=HEAVY, numbers={MASS: 1.0})),
         ("lower <= upper", lambda: _problem(robot=HEAVY, numbers={MASS: Number(1.0, 3.0, 2.0)})),
@@ -204,7 +204,7 @@ def _problem(**options):
         ("assembly is", lambda: _problem(robot=torsor.library.four_bar(), assembly=[0.0, "a", 1.0])),
         ("no control points of joint1 are within", lambda: _problem(constraints=[_hull(1.0, 2.0), _hull(-2.0, 0.0)])),
         ("order is -1", lambda: _problem(phases=[Phase(1.0)] * 2, constraints=[Linked(order=-1)])),
-        ("allowed: a number, 2 of them", lambda: _problem(constraints=[End(q=[0.0, 0.0, 0.0])])),
+        ("allowed: a number, or 2 of them", lambda: _problem(constraints=[End(q=[0.0, 0.0, 0.0])])),
     ],
 )
 def test_problems_that_make_no_sense_are_refused(message, make):
@@ -231,7 +231,7 @@ def _hull(lower, upper):
         ("nodes are -3", {"nodes": -3}),
         ("nodes are ['a', 'b']", {"nodes": ["a", "b"]}),
         ("degree is 3.0", {"degree": 3.0}),
-        ("12.0 control points", {"points": 12.0}),
+        ("the number of control points is 12.0", {"points": 12.0}),
         ("knots are 'ab'", {"knots": "ab"}),
         ("name is 3", {"name": 3}),
         ("7 points, and knots of 5", {"points": 7, "knots": [0.5]}),

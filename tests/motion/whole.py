@@ -11,45 +11,45 @@ from torsor.motion.problem import MotionProblem
 from torsor.motion.transcription.batch import Batch
 
 
-def _points(stretch, x):
+def _points(phase_layout, x):
     """The control points of each profile as an expression of x."""
     found = []
-    for i, spline in enumerate(stretch.splines):
-        columns, known = stretch.columns[i, : spline.count], stretch.known[i, : spline.count]
+    for i, spline in enumerate(phase_layout.splines):
+        columns, known = phase_layout.columns[i, : spline.count], phase_layout.known[i, : spline.count]
         found.append(
             ca.vertcat(*(x[int(c)] if c >= 0 else ca.MX(float(k)) for c, k in zip(columns, known, strict=True)))
         )
     return found
 
 
-def _seconds(stretch, x):
-    return x[stretch.duration] if stretch.duration >= 0 else ca.MX(stretch.phase.bounds[0])
+def _seconds(phase_layout, x):
+    return x[phase_layout.duration] if phase_layout.duration >= 0 else ca.MX(phase_layout.phase.bounds[0])
 
 
-def _closing(subject, y0, start):
+def _closing(model, y0, start):
     """Positions of a robot with loops as an implicit function of its active ones (K nodes side by side)."""
-    robot = subject.robot
+    robot = model.robot
     q = ca.SX.sym("q", robot.nq)
     error = robot.function("closure_error")(q)
-    passive = [k for k in range(robot.nq) if k not in subject.places]
+    passive = [k for k in range(robot.nq) if k not in model.places]
     jacobian = ca.Function("J", [q], [ca.jacobian(error, q)])(start[0]).full()[:, passive]
     kept, rank = [], 0
     for row in range(len(jacobian)):  # loops have more equations than unknowns: take those that tell
         if np.linalg.matrix_rank(jacobian[[*kept, row]], tol=1e-6) > rank:
             kept, rank = [*kept, row], rank + 1
     assert rank == len(passive)
-    active = ca.SX.sym("active", len(subject.places))
+    active = ca.SX.sym("active", len(model.places))
     unknown = ca.SX.sym("unknown", len(passive))
     full = ca.SX(robot.nq, 1)
-    full[subject.places], full[passive] = active, unknown
+    full[model.places], full[passive] = active, unknown
     problem = {"x": unknown, "p": active, "g": ca.substitute(error[kept], q, full)}
     find = ca.rootfinder("find", "newton", problem, {"abstol": 1e-14})
     columns = []
     for k in range(len(start)):
-        found, filled = find(start[k, passive], y0[: len(subject.places), k]), ca.MX(robot.nq, 1)
+        found, filled = find(start[k, passive], y0[: len(model.places), k]), ca.MX(robot.nq, 1)
         for place, value in zip(passive, ca.vertsplit(found), strict=True):
             filled[place] = value
-        for place, value in zip(subject.places, ca.vertsplit(y0[: len(subject.places), k]), strict=True):
+        for place, value in zip(model.places, ca.vertsplit(y0[: len(model.places), k]), strict=True):
             filled[place] = value
         columns.append(filled)
     return ca.horzcat(*columns)
@@ -57,26 +57,33 @@ def _closing(subject, y0, start):
 
 def _batch(batch: Batch, x, at):
     """Constraint and integral of one batch."""
-    traced, stretch = batch.traced, batch.layout.stretches[batch.phase]
-    node, C, T, K = traced.node, _points(stretch, x), _seconds(stretch, x), len(batch.s)
+    kernels, phase_layout = batch.kernels, batch.layout.phases[batch.phase]
+    node, C, T, K = kernels.node, _points(phase_layout, x), _seconds(phase_layout, x), len(batch.s)
     y = [
         ca.vertcat(
             *(
                 (ca.DM(spline.matrix(batch.s, order)) @ points / T**order).T
-                for spline, points in zip(stretch.splines, C, strict=True)
+                for spline, points in zip(phase_layout.splines, C, strict=True)
             )
         )
         for order in range(4)
     ]
     numbers = ca.vertcat(*(x[int(k)] for k in batch.layout.numbers.values())) if batch.layout.numbers else ca.MX(0, 1)
-    inputs = [*node.y, node.T, node.numbers, node.s, node.held_numbers, ca.vertcat(ca.SX(0, 1), *traced._data.values())]
+    inputs = [
+        *node.y,
+        node.T,
+        node.numbers,
+        node.s,
+        node.held_numbers,
+        ca.vertcat(ca.SX(0, 1), *kernels._data.values()),
+    ]
     inputs += [] if node.Q is None else [node.Q]
-    values = ca.Function("node", inputs, [node.value(traced._rows), node.value(traced._cost)])
+    values = ca.Function("node", inputs, [node.value(kernels._rows), node.value(kernels._cost)])
     Q = None
     if node.Q is not None:
-        start = node.subject.positions(stretch.profiles(at, batch.s, 1)[0])
-        Q = _closing(node.subject, y[0], start)
-    rows, total, data = [], ca.MX(0), traced.data(batch.s)
+        start = node.model.positions(phase_layout.profiles(at, batch.s, 1)[0])
+        Q = _closing(node.model, y[0], start)
+    rows, total, data = [], ca.MX(0), kernels.data(batch.s)
     for k in range(K):
         given = [*(each[:, k] for each in y), T, numbers, float(batch.s[k]), list(node.held.values()), data[k]]
         given += [] if Q is None else [Q[:, k]]
@@ -95,9 +102,13 @@ def whole(problem: MotionProblem, at):
     for equation in program.linear.equations:
         row = ca.MX(0)
         for part in equation.parts:
-            stretch = program.layout.stretches[part.phase]
-            basis = stretch.splines[part.profile].matrix([part.s], part.order)
-            row += part.share * (ca.DM(basis) @ _points(stretch, x)[part.profile]) / _seconds(stretch, x) ** part.order
+            phase_layout = program.layout.phases[part.phase]
+            basis = phase_layout.splines[part.profile].matrix([part.s], part.order)
+            row += (
+                part.coefficient
+                * (ca.DM(basis) @ _points(phase_layout, x)[part.profile])
+                / _seconds(phase_layout, x) ** part.order
+            )
         rows.append(row)
     g = ca.vertcat(ca.MX(0, 1), *rows) / ca.DM(program.scales)
     felt, weight = ca.MX.sym("felt", program.m), ca.MX.sym("weight")

@@ -353,9 +353,9 @@ def test_an_error_of_who_watches_is_not_swallowed(solver: str) -> None:
 def test_limits_of_time_and_iterations_end_the_search(solver: str) -> None:
     program, start = motions("two-link-time")
     outcome = SOLVERS[solver](program, start, Settings(iterations=3))
-    assert (outcome.status, outcome.iterations) == ("stopped at the most iterations", 3)
+    assert (outcome.status, outcome.iterations) == ("stopped at the iteration limit", 3)
     outcome = SOLVERS[solver](program, start, Settings(seconds=0.0))
-    assert (outcome.status, len(outcome.log)) == ("stopped at the most seconds", 1)
+    assert (outcome.status, len(outcome.log)) == ("stopped at the time limit", 1)
 
 
 @EVERY

@@ -69,13 +69,13 @@ def casadi_nlp(problem: MotionProblem, whole: bool = False) -> dict[str, Any]:
     Torques are those of the traced robot; all derivatives are left to CasADi: of the function of a node, mapped over
     the nodes (MX), or of the whole program as one expression of scalars (SX).
     """
-    program, robot = problem.program, problem.subject.robot
-    (stretch,), (batch,) = program.layout.stretches, program.batches
+    program, robot = problem.program, problem.model.robot
+    (stretch,), (batch,) = program.layout.phases, program.batches
     n, s = robot.nv, batch.s
     q, v, a = (ca.SX.sym(name, n) for name in "qva")
     known: dict[str, Any] = {"Torques": robot.function("inverse_dynamics")(q, v, a), "Velocities": v}
     node: Any = ca.Function(
-        "node", [q, v, a], [ca.vertcat(*(known[type(term).__name__] for term in batch.traced.rows))]
+        "node", [q, v, a], [ca.vertcat(*(known[type(term).__name__] for term in batch.kernels.constraints))]
     )
     kind: Any = ca.SX if whole else ca.MX
     x = kind.sym("x", program.n)

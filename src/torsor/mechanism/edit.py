@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.checks import frozen_array, name_of
 from torsor.errors import ModelError, describe
-from torsor.mechanism.build import build, unused_name
+from torsor.mechanism.build import build, fixed_at, unused_name
 from torsor.mechanism.edit_drives import with_motor_held
 from torsor.mechanism.edit_loops import loops_of, without_coordinates
 from torsor.mechanism.loops import renamed
@@ -74,7 +74,9 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
         raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="0 0 0 1 is no turn"))
-    joints = [held(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints]
+    joints = [
+        fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
+    ]
     return _rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 

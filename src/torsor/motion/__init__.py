@@ -1,26 +1,30 @@
 """Motion prediction: trajectories by optimisation with analytical derivatives.
 
-A ``MotionProblem`` has a robot, a ``Phase`` or several, an objective and constraints; ``solve`` gives a
-``MotionResult``, or raises a ``MotionError`` that names what is in conflict.
+A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constraints; ``solve`` returns a
+``MotionResult``, or raises a ``MotionError`` that names the constraints in conflict.
 
 Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Jerk, Reaction, Reference, Manipulability,
 ExpressionCost. At the ends: Start, End, Linked, Periodic, Symmetric. Bounds: Positions, Velocities, Accelerations,
 Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated. In space: FramePosition, FrameVelocity, Orientation, Follow,
-Clearance of Sphere, Capsule and HalfSpace. Anything else of a ``Node``: ExpressionConstraint.
+Clearance of Sphere, Capsule and HalfSpace. Any expression of a ``Node``: ExpressionConstraint.
 
-Profiles: Spline, Path; free numbers of the robot: Number. Ready-made: PROBLEMS. From files: load_problem. Several at
-once: continuation, pareto, ``MotionProblem.multistart``. Torques that jump: switching. Solvers by name: SOLVERS.
+Profiles: Spline, Path; free numbers of the robot: Number. Built-in problems: PROBLEMS. Files: load_problem. Several
+solves: continuation, pareto, ``MotionProblem.multistart``. Bang-bang motions: switching. Solvers by name: SOLVERS.
+
+Files import downwards only, from the top: problems, sweeps, switching; problem (``MotionProblem``, ``MotionResult``);
+multistart, files, writing; solve (the strategies), refine, diagnosis, starts, settings; results; statement (the data of
+a problem and its nonlinear program); terms and transcription.
 """
 
-from torsor.motion.files import load_problem
-from torsor.motion.infeasible import MotionError
-from torsor.motion.problem import MotionProblem
+from torsor.deprecation import renamed_names
+from torsor.motion.multistart import Multistart
+from torsor.motion.problem import MotionError, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
 from torsor.motion.results.constraints import Active, Group
 from torsor.motion.results.replay import Replay
-from torsor.motion.results.result import MotionResult, Part, Pass
 from torsor.motion.results.samples import Moments
-from torsor.motion.sweeps import Multistart, continuation, pareto
+from torsor.motion.results.solution import Part, Pass
+from torsor.motion.sweeps import continuation, pareto
 from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms.distances import Capsule, Clearance, HalfSpace, Sphere
 from torsor.motion.terms.ends import End, Linked, Periodic, Start, Symmetric
@@ -103,3 +107,5 @@ __all__ = [
     "pareto",
     "switching",
 ]
+
+__getattr__ = renamed_names(__name__, {"ExpressionRows": ("motion.ExpressionConstraint", ExpressionConstraint)})

@@ -1,21 +1,22 @@
-"""Motion problems as TOML files: robot, phases, objectives, constraints, and how to solve. See docs/motion.md."""
+"""Reading motion problems from TOML files: robot, phases, objectives, constraints and settings. See docs/motion.md."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from inspect import signature
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from torsor import library
+from torsor.deprecation import renamed_argument
 from torsor.errors import ModelError
 from torsor.formats.toml_schema import Table, error, one_of
-from torsor.motion.problem import MotionProblem
-from torsor.motion.solve import DEFAULTS, Search
+from torsor.motion.settings import DEFAULTS, SolveSettings
+from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.registry import filled, fitted, kinds, made
+from torsor.motion.terms.registry import filled, fitted, made, term_registry
 from torsor.motion.terms.term import Constraint, Cost, Number
 from torsor.motion.transcription.paths import Path as JointPath
 from torsor.motion.transcription.phase import POINTS, Phase
@@ -25,11 +26,13 @@ from torsor.robot.load import load
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-__all__ = ["SETTINGS", "VERSION", "load_problem"]
+__all__ = ["SETTINGS", "VERSION", "read_problem"]
+
+P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1
 LARGEST_FILE = 8_000_000  # bytes
-MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
+MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours to solve
 TOP = (
     "torsor",
     "name",
@@ -39,6 +42,7 @@ TOP = (
     "numbers",
     "assembly",
     "relaxation_order",
+    "yielding",
     "frozen",
     "path",
     "solver",
@@ -49,34 +53,8 @@ TYPES = {"name": str, "tolerance": float, "iterations": int, "seconds": float, "
 TYPES |= {"check": bool, "feasible_first": bool}
 
 
-def load_problem(path: str | Path) -> MotionProblem:
-    r"""Return the motion problem of a TOML file.
-
-    ``robot`` is the name of one of the library, or a file, from the folder of this one. ``phases``, ``objectives`` and
-    ``constraints`` are arrays of tables, whose keys are the fields of ``Phase`` and of the terms; ``kind`` says which
-    term, in small letters: ``torque_rates`` for ``TorqueRates``; a field that is itself called kind is ``form`` here.
-    Angles are in rad.
-
-    Example:
-        >>> import tempfile
-        >>> text = '''
-        ... torsor = 1
-        ... robot = "two_link"
-        ... phases = [{ duration = [0.1, 2.0], points = 6 }]
-        ... objectives = [{ kind = "time" }]
-        ... constraints = [
-        ...   { kind = "start", q = [0, -2], v = 0 },
-        ...   { kind = "end", q = [1, -1], v = 0 },
-        ...   { kind = "torques", upper = 10 },
-        ... ]
-        ... '''
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "reach.toml").write_text(text)
-        ...     problem = load_problem(folder + "/reach.toml")
-        >>> problem.name, round(problem.solve().T, 4)
-        ('reach', 0.4212)
-    """
-    path = Path(path)
+def read_problem(path: Path, make: Callable[..., P]) -> P:
+    """Return the problem of a TOML file, made by ``make`` from the fields of a ``ProblemStatement``."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
@@ -86,19 +64,19 @@ def load_problem(path: str | Path) -> MotionProblem:
         raise error(path.name, "the file is too large", f"{LARGEST_FILE // 10**6} MB", "check the path")
     try:
         data = tomllib.loads(content.decode("utf-8-sig"))
-        repr(data)  # whole numbers too long to be shown fail here and not in a message about them
+        repr(data)  # integers too long to be printed fail here and not in a message about them
     except (ValueError, RecursionError) as wrong:
         raise error(path.name, f"not valid TOML: {wrong}", fix="correct it, and save it as UTF-8") from None
-    return _Reader(path).read(data)
+    return _Reader(path).read(data, make)
 
 
 class _Reader:
-    """One file being read."""
+    """The reader of one file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.source = path, path.name
 
-    def read(self, data: Table) -> MotionProblem:
+    def read(self, data: Table, make: Callable[..., P]) -> P:
         if short(data.get("torsor")) != str(VERSION):  # compared as text, because 1.0 and true are equal to 1
             what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
             raise error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
@@ -110,8 +88,9 @@ class _Reader:
         self._units(data.get("units", {}))
         robot = self._robot(data)
         phases = [self._phase(table, where) for table, where in self._tables(data, "phases")]
-        costs = [made(kinds(Cost), table, where) for table, where in self._tables(data, "objectives")]
-        conditions = [made(kinds(Constraint, Ends), table, where) for table, where in self._tables(data, "constraints")]
+        costs = [made(term_registry(Cost), table, where) for table, where in self._tables(data, "objectives")]
+        known = term_registry(Constraint, Ends)
+        conditions = [made(known, table, where) for table, where in self._tables(data, "constraints")]
         if not phases or not costs:
             raise error(self.source, f"no {'objectives' if phases else 'phases'}", fix="add one or more")
         given: Table = {"name": self._value(data, "name", str, self.path.stem)}
@@ -120,13 +99,14 @@ class _Reader:
             given["path"] = self._joint_path(data["path"])
         if "assembly" in data:
             given["assembly"] = self._value(data, "assembly", list[float], None)
-        given["relaxation_order"] = self._value(data, "relaxation_order", list[list[str]], [])
+        old, new = (self._value(data, key, list[list[str]], None) for key in ("yielding", "relaxation_order"))
+        given["relaxation_order"] = renamed_argument(self.source, "yielding", "relaxation_order", old, new or [])
         numbers = self._value(data, "numbers", dict[str, dict[str, float]], {})
         given["numbers"] = {name: self._number(name, table) for name, table in numbers.items()}
         given["settings"] = self._settings(data.get("solver", {}))
         try:
-            problem = MotionProblem(robot, phases, costs, conditions, **given)
-            _ = problem.program  # what does not fit the robot is said here, with the name of the file
+            problem = make(robot, phases, costs, conditions, **given)
+            _ = problem.program  # errors of terms that do not fit the robot get the name of the file here
         except ModelError as wrong:
             raise ModelError(f"{self.source}: {wrong}") from None
         return problem
@@ -135,7 +115,7 @@ class _Reader:
         return fitted(data[key], hint, f"{self.source}: {key}") if key in data else default
 
     def _tables(self, data: Table, key: str) -> Iterator[tuple[Table, str]]:
-        """Give the tables of an array, each with its place for messages: its number, and its name if it has one."""
+        """Yield the tables of an array, each with its place for messages: its number, and its name if it has one."""
         given = data.get(key, [])
         if type(given) is not list or not all(type(each) is dict for each in given):
             raise error(self.source, f"{key} is {short(given)}", "tables", f"write [[{key}]]")
@@ -147,7 +127,7 @@ class _Reader:
 
     def _units(self, units: Any) -> None:
         if units not in ({}, {"angle": "rad"}):
-            fix = "turn degrees into radians; the robot's own file may be in degrees"
+            fix = "convert degrees to radians; the robot's own file may be in degrees"
             raise error(f"{self.source}: units", f"found {short(units)}", 'angle = "rad"', fix)
 
     def _robot(self, data: Table) -> Robot | Parametric[Robot]:
@@ -234,12 +214,12 @@ class _Reader:
         for key in table:
             one_of(SETTINGS, key, "key", where)
         found = {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
-        Search.of(where, **found)  # which refuses what makes no sense
+        SolveSettings.of(where, **found)  # validates
         return found
 
 
 def _check_size(table: Table, where: str) -> None:
-    """Refuse numbers of things, or lists of them, that are too large."""
+    """Raise ModelError where a count or a list is too long."""
     for key, most in MOST.items():
         value = table.get(key)
         if (type(value) is int and value > most) or (type(value) is list and len(value) > most):

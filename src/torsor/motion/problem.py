@@ -1,54 +1,45 @@
-"""A motion problem: a robot, phases, what is to be least, and what must hold."""
+"""Motion problems and their results, the two classes that users work with: each refers to the other."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, fields
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe
-from torsor.motion.checks import check_number, check_parts, check_splines, in_phases, several
-from torsor.motion.terms.ends import Ends, Linked, whole_path
-from torsor.motion.terms.references import _OnPath
-from torsor.motion.terms.term import TOUCHING, Constraint, Cost, Number, Term
-from torsor.motion.transcription.batch import Batch
-from torsor.motion.transcription.groups import grouped
-from torsor.motion.transcription.known_points import KnownPoints
-from torsor.motion.transcription.layout import Layout
-from torsor.motion.transcription.linear_rows import Linear
+from torsor.checks import whole_number
+from torsor.deprecation import renamed_argument
+from torsor.motion.files import read_problem
+from torsor.motion.multistart import Multistart, solve_from_random_starts
+from torsor.motion.results import files, plot, replay, report
+from torsor.motion.results.solution import Solution
+from torsor.motion.settings import SolveSettings
+from torsor.motion.solve import solve
+from torsor.motion.starts import random_start
+from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
-from torsor.motion.transcription.node import Node
-from torsor.motion.transcription.node_kernels import Traced
-from torsor.motion.transcription.paths import Path
-from torsor.motion.transcription.phase import Phase
-from torsor.motion.transcription.program import Program
-from torsor.robot.parametric import Parametric
-from torsor.robot.robot import Robot
+from torsor.motion.writing import save_problem
+from torsor.simulation import Trajectory
 
-if TYPE_CHECKING:
-    from torsor.motion.results.result import MotionResult
-    from torsor.motion.sweeps import Multistart
-
-__all__ = ["MotionProblem"]
+__all__ = ["MotionError", "MotionProblem", "MotionResult", "load_problem"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionProblem:
+class MotionProblem(ProblemStatement):
     """A motion to be found.
 
-    A ``robot`` (or a parametric one, whose numbers are then variables, with starts and bounds in ``numbers``) moves
-    through ``phases`` so that the sum of the parts of the ``objective`` is least and all ``constraints`` hold. Some
-    coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, as far as the profile ``progress``
-    says, from 0 to 1. Robots with closed loops are moved by their active coordinates; positions (nq,) in ``assembly``
-    say which way they are put together. ``settings`` are defaults of ``solve``. Where the problem is infeasible,
-    ``relaxation_order`` has groups of names of constraints, in the order in which they may be relaxed: the error then
-    says by how much the first sufficient group has to give way while everything but the groups before it holds.
-    Profiles of successive phases are continuous up to accelerations, unless ``Linked`` says otherwise.
+    A ``robot`` (or a parametric one, whose free numbers are then variables, with starts and bounds in ``numbers``)
+    moves through ``phases`` so that the sum of the terms of the ``objective`` is least and all ``constraints`` hold.
+    Some coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, along which the profile
+    ``progress`` runs from 0 to 1. Robots with closed loops are moved by their active coordinates; positions (nq,) in
+    ``assembly`` choose the assembly mode. ``settings`` are defaults of ``solve``. ``relaxation_order`` has groups of
+    names of constraints in the order in which they may be relaxed if the problem is infeasible: the error then says by
+    how much the first sufficient group has to be relaxed while everything but the groups before it holds. Profiles of
+    successive phases are continuous up to accelerations, unless ``Linked`` says otherwise.
 
     Example:
         >>> import torsor
@@ -63,187 +54,12 @@ class MotionProblem:
         0.39563
     """
 
-    robot: Robot | Parametric[Robot]
-    phases: Phase | Sequence[Phase]
-    objective: Cost | Sequence[Cost]
-    constraints: Sequence[Constraint | Ends] = ()
-    frozen: Mapping[str, float] = field(default_factory=dict)
-    path: Path | None = None
-    numbers: Mapping[str, Number] = field(default_factory=dict)
-    name: str = "motion"
-    assembly: Sequence[float] | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    relaxation_order: Sequence[Sequence[str]] = ()
+    yielding: InitVar[Sequence[Sequence[str]] | None] = None  # deprecated: relaxation_order
 
-    def __post_init__(self) -> None:
-        check_parts(self)
-        for term in self.terms:
-            term.check()
-            if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
-                allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
-                found = f"{term.title} is about phase {term.phase!r}"
-                raise ModelError(describe(found, where=self.name, allowed=allowed))
-
-    def __repr__(self) -> str:
-        parts = " + ".join(each.title for each in self.costs)
-        rows = ", ".join(each.title for each in self.conditions)
-        return f"<MotionProblem {self.name!r} of {self.subject.robot.name!r}: {parts} least with {rows}>"
-
-    @cached_property
-    def stages(self) -> tuple[Phase, ...]:
-        """The phases, one after the other."""
-        return several(self.phases)
-
-    @cached_property
-    def costs(self) -> tuple[Cost, ...]:
-        """The parts of the objective."""
-        return several(self.objective)
-
-    @cached_property
-    def conditions(self) -> tuple[Constraint | Ends, ...]:
-        """What must hold; phases go on from each other unless it is said how."""
-        given = tuple(in_phases(each, self.stages) for each in several(self.constraints))
-        if self.path is not None:
-            given = whole_path(given)
-        goes_on = len(self.stages) < 2 or any(isinstance(each, Linked) for each in given)
-        return given if goes_on else (*given, Linked())
-
-    @cached_property
-    def subject(self) -> MotionModel:
-        """What moves."""
-        return MotionModel(self.robot, self.frozen, self.path, tuple(self._extras), self.assembly)
-
-    @cached_property
-    def _extras(self) -> dict[str, tuple[float, float]]:
-        """Profiles that terms add, with what they begin and end at."""
-        found: dict[str, tuple[float, float]] = {}
-        for term in self.terms:
-            for name, ends in term.profiles().items():
-                if found.setdefault(name, ends) != ends:
-                    where = f"{self.name}: {term.title}"
-                    raise ModelError(describe(f"profile {name!r} ends elsewhere in another term", where=where))
-        return found
-
-    @property
-    def _lives(self) -> list[list[int]]:
-        """The phases in which each of these is looked at."""
-        stages = list(enumerate(self.stages))
-        users = [[term for term in self.terms if name in term.profiles()] for name in self._extras]
-        return [[index for index, phase in stages if any(term.holds_in(index, phase) for term in own)] for own in users]
-
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        """Terms that are looked at in moments, with those that belong to them."""
-        own = [each for each in (*self.costs, *self.conditions) if isinstance(each, Term)]
-        return (*own, *(other for each in own for other in each.companions()))
-
-    @property
-    def shared(self) -> dict[str, Number]:
-        """The numbers that all phases share, where they are variables: parameters of the robot, and those of terms."""
-        return {name: each for name, each in self._all_shared.items() if name not in self.held}
-
-    @cached_property
-    def held(self) -> dict[str, float]:
-        """The shared numbers whose bounds are one value: no variables, but inputs of what is compiled."""
-        return {name: each.lower for name, each in self._all_shared.items() if each.lower == each.upper}
-
-    @cached_property
-    def _all_shared(self) -> dict[str, Number]:
-        found = {}
-        values = () if isinstance(self.robot, Robot) else self.robot.values
-        for name, value in zip(self.subject.parameters, values, strict=True):
-            found[name] = self._number(name, Number(float(value)))
-        for term in self.terms:
-            for name, number in term.numbers().items():
-                if name in found:
-                    fix = "give one of them another name"
-                    raise ModelError(describe(f"two terms have a number {name!r}", where=self.name, fix=fix))
-                found[name] = self._number(name, number)
-        wrong = [name for name in self.numbers if name not in found]
-        if wrong:
-            allowed = ", ".join(found) or "none: the robot has no free numbers"
-            raise ModelError(describe(f"numbers names {wrong[0]!r}", where=self.name, allowed=allowed))
-        return found
-
-    def _number(self, name: str, default: Number) -> Number:
-        number = self.numbers.get(name, default)
-        check_number(number, f"{self.name}: numbers: {name}")
-        return number
-
-    @cached_property
-    def _node(self) -> Node:
-        return Node(self.subject, [each for each in self._all_shared if each not in self.subject.parameters], self.held)
-
-    @cached_property
-    def _traced(self) -> dict[tuple[int, ...], Traced]:
-        return {}
-
-    @cached_property
-    def _samplers(self) -> dict[tuple[str, ...], Any]:
-        return {}
-
-    def _trace(self, terms: Sequence[Term]) -> Traced:
-        key = tuple(map(id, terms))
-        if key not in self._traced:
-            rows = [each for each in terms if isinstance(each, Constraint)]
-            costs = [each for each in terms if isinstance(each, Cost)]
-            self._traced[key] = Traced(self._node, rows, costs)
-        return self._traced[key]
-
-    @cached_property
-    def program(self) -> Program:
-        """The nonlinear program."""
-        check_splines(self.name, self.stages, self.subject.names)
-        ends = KnownPoints(self.stages, self.subject.names, self.conditions, self._extras, self._lives)
-        layout = Layout.of(self.stages, self.subject.names, ends.known, list(self.shared))
-        batches = [
-            Batch(self._trace(terms), layout, phase, np.array(moments), np.array(weights))
-            for (phase, moments, weights, _), terms in grouped(self.stages, self.terms, self.subject).items()
-        ]
-        lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
-        for stretch in layout.stretches:
-            if stretch.duration >= 0:
-                lower[stretch.duration], upper[stretch.duration] = stretch.phase.bounds
-        for name, number in self.shared.items():
-            lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
-        for term in (*self.terms, *([] if self.path is None else [_OnPath()])):
-            self._bound_points(term, layout, lower, upper)
-        return Program(layout, tuple(batches), Linear(ends.equations, layout), lower, upper)
-
-    def _bound_points(self, term: Term, layout: Layout, lower: Array, upper: Array) -> None:
-        """Rows the control points that shape a profile during a term: the curve stays within their hull."""
-        bounds, (begin, end) = term.point_bounds(self.subject), term.during
-        for index, stretch in enumerate(layout.stretches):
-            if not bounds or not term.holds_in(index, stretch.phase):
-                continue
-            for profile, (least, most) in bounds.items():
-                spline = stretch.splines[profile]
-                first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
-                near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
-                columns, known = (each[profile, : spline.count][near] for each in (stretch.columns, stretch.known))
-                given, where = known[columns < 0], f"{self.name}: {term.title}"
-                beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
-                if beyond.size:
-                    found = f"{self.subject.names[profile]} is held at {beyond.tolist()} at an end"
-                    raise ModelError(describe(found, where=where, allowed=f"{least} to {most}"))
-                free = columns[columns >= 0]
-                lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
-                if (lower[free] > upper[free]).any():
-                    found = f"no control points of {self.subject.names[profile]} are within {least} to {most}"
-                    raise ModelError(describe(f"{found} and within another term's bounds", where=where))
-
-    def guess(self) -> Array:
-        """Return variables on straight lines between the positions that are given at ends of phases."""
-        from torsor.motion.starts import straight_lines
-
-        return straight_lines(self)
-
-    def with_phases(self, *phases: Phase) -> "MotionProblem":
-        """Return the problem with other phases; what was traced of its terms is used again."""
-        other = replace(self, phases=phases)
-        for name in ("subject", "terms", "_all_shared", "_node", "_traced", "_samplers"):
-            other.__dict__[name] = getattr(self, name)
-        return other
+    def __post_init__(self, yielding: Sequence[Sequence[str]] | None) -> None:
+        order = renamed_argument("MotionProblem", "yielding", "relaxation_order", yielding, self.relaxation_order)
+        object.__setattr__(self, "relaxation_order", order)
+        super().__post_init__()
 
     def solve(
         self,
@@ -258,18 +74,18 @@ class MotionProblem:
         check: bool | None = None,
         feasible_first: bool | None = None,
     ) -> "MotionResult":
-        """Return the motion that is found.
+        """Return the motion that a solver finds.
 
         ``solver`` is "ipopt" (the default) or another of ``motion.SOLVERS``. ``start`` is None for straight lines, an
-        earlier result (a warm start, also with other phases), profiles (K, N) at equal steps of time, or variables
-        (x,). ``tolerance`` (1e-6) is that of optimality and of rows in parts of their scales; ``iterations`` (500) and
-        ``seconds`` (no limit) end the search, as does Ctrl-C: the best motion so far is then the result, and its status
-        says so. ``refine`` adds nodes until bounds hold between them too: True to 1e-4 of the rows' scales, or a number
-        of that kind. ``feasible_first`` searches for any motion that keeps the bounds, and from there for the best one.
-        ``progress`` shows iterations on stderr. What is None is as in ``settings``, or as said here.
+        earlier result (a warm start, also with other phases), profiles (K, N) at equal time steps, or variables (n,).
+        ``tolerance`` (1e-6) is that of optimality and of the scaled rows; ``iterations`` (500) and ``seconds`` (no
+        limit) stop the solver, as does Ctrl-C: the best motion so far is then the result, and its status says so.
+        ``refine`` adds nodes until bounds hold on a grid ten times finer too: True to 1e-4 of the rows' scales, or to
+        another number. ``feasible_first`` finds any feasible motion first and optimises from there. ``progress`` shows
+        iterations on stderr. Settings that are None are taken from ``settings``, or have the defaults above.
 
-        A problem without a motion raises a ``MotionError`` that names the constraints in conflict and the least
-        violation; with ``check=False`` the result is the nearest motion.
+        An infeasible problem raises a ``MotionError`` that names the constraints in conflict and the least violation;
+        with ``check=False`` the result is the nearest motion.
 
         Example:
             >>> import torsor
@@ -285,34 +101,178 @@ class MotionProblem:
             >>> again.iterations <= first.iterations, again.status
             (True, 'optimal')
         """
-        from torsor.motion.solve import Search, solve
-
         given = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
-        given |= {"refine": refine, "progress": progress, "check": check}
-        given |= {"feasible_first": feasible_first}
-        chosen = dict(self.settings) | {key: value for key, value in given.items() if value is not None}
-        return solve(self, start, Search.of(self.name, **chosen))
+        given |= {"refine": refine, "progress": progress, "check": check, "feasible_first": feasible_first}
+        settings = self._settings({key: value for key, value in given.items() if value is not None})
+        state = solve(self, start, settings)
+        result = None if state.result is None else MotionResult.of(state.result)
+        if state.diagnosis is not None and settings.check:
+            error = MotionError(state.diagnosis.text)
+            error.result, error.conflict, error.violation = result, state.diagnosis.conflict, state.diagnosis.violation
+            raise error
+        assert result is not None
+        return result
+
+    @property
+    def subject(self) -> MotionModel:
+        """The old name of ``model``, deprecated."""
+        warnings.warn("MotionProblem.subject is deprecated; use model", DeprecationWarning, stacklevel=2)
+        return self.model
+
+    def _settings(self, given: dict[str, Any]) -> SolveSettings:
+        return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
-        """Return variables (n,) around straight lines, the same for the same seed; see ``starts.random_start``."""
-        from torsor.motion.starts import random_start
+        """Return random variables (n,) around the initial guess, the same for the same seed.
 
+        ``spread`` is their standard deviation, relative to the distances that the profiles cover.
+        """
         return random_start(self, seed, spread)
 
     def multistart(
         self, count: int = 20, seed: int = 0, workers: int = 1, spread: float = 1.0, **settings: Any
-    ) -> "Multistart":
-        """Return what is found from that many random starts (seeds seed, seed + 1, ...), in several processes.
+    ) -> "Multistart[MotionResult]":
+        """Return the results from that many random starts (seeds seed, seed + 1, ...), in several processes.
 
         ``settings`` are those of ``solve``; progress is shown with one worker only. The same seeds give the same
-        results, whatever the number of workers.
+        results for any number of workers. Where processes are spawned (macOS, Windows), call it from a script under
+        ``if __name__ == "__main__"``.
         """
-        from torsor.motion.sweeps import multistart
+        whole_number(count, self.name, "count")
+        whole_number(seed, self.name, "seed", least=0)
+        seeds = range(seed, seed + count)
+        found = solve_from_random_starts(self, seeds, workers, spread, self._settings(settings))
+        return Multistart(tuple(map(MotionResult.of, found)), found.seeds)
 
-        return multistart(self, count, seed, workers, spread, **settings)
-
-    def save(self, path: str | FilePath) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the problem as TOML, with its robot in a file beside it (``NAME.robot.toml``)."""
-        from torsor.motion.writing import save_problem
+        save_problem(self, Path(path))
 
-        save_problem(self, FilePath(path))
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MotionResult(Solution):
+    """A motion that was found for a problem.
+
+    ``problem`` is the one that was solved (with the nodes that refinement added), ``outcome`` the solver's outcome.
+    Profiles ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are at ``times`` (200 steps per phase;
+    where phases meet, at the end of the earlier one); ``at(t)`` gives them at any time. Shapes are those of
+    ``Moments``.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+        >>> problem = motion.MotionProblem(
+        ...     torsor.library.two_link(), motion.Phase((0.1, 2.0)), motion.Time(), [*ends, motion.Torques(upper=10.0)]
+        ... )
+        >>> result = problem.solve()
+        >>> result.status, round(result.T, 4), round(result.objective, 4)
+        ('optimal', 0.3956, 0.3956)
+        >>> result.durations.size, result.q.shape, result.reactions.shape, result.trajectory().times.shape
+        (1, (201, 2), (201, 2, 6), (201,))
+        >>> result.parts[0].title, result.is_feasible, result.simulate().q_error < 1e-4
+        ('Time', True, True)
+        >>> result.at([0.0, result.T]).q.round(9).tolist()
+        [[0.0, -2.0], [1.0, -1.0]]
+    """
+
+    problem: MotionProblem
+
+    @classmethod
+    def of(cls, solution: Solution) -> "MotionResult":
+        """Return a solution of a ``MotionProblem`` as its result."""
+        return cls(**{each.name: getattr(solution, each.name) for each in fields(solution)})
+
+    def report(self, width: int = 110) -> str:
+        """Return tables of the motion as text: figures, terms of the objective, constraints."""
+        return report.text(self, width)
+
+    def __rich__(self) -> Any:
+        return report.tables(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return figures and trajectory as plain numbers, lists and strings, as for JSON."""
+        return report.plain(self)
+
+    def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau", "reactions")) -> Any:
+        """Draw quantities over time, one panel each, with shaded limits, and return the figure; ``path`` saves it too.
+
+        ``what`` names them: q, v, a, j, tau, tau_rate, reactions (magnitudes of the forces). Needs matplotlib.
+        """
+        return plot.plot(self, path, what)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to a .npz file, including the problem if that can be written as TOML."""
+        files.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionResult":
+        """Return the result in a .npz file; ``problem`` is needed if the file does not include it."""
+        return cls.of(files.load(Path(path), problem, load_problem))
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write times, positions, velocities, accelerations and forces as a .csv file, as ``Trajectory.save`` does."""
+        files.to_csv(self, Path(path))
+
+    def trajectory(self) -> Trajectory:
+        """Return the motion as a trajectory of the robot."""
+        return replay.trajectory(self)
+
+    def simulate(self, steps: int = 2000) -> "replay.Replay":
+        """Return the motion that forward dynamics gives under these forces, and its deviations; ``steps`` per phase."""
+        return replay.replay(self, steps)
+
+
+class MotionError(RuntimeError):
+    """An infeasible problem; ``result`` is the motion whose largest violation is least (None if nothing was solved).
+
+    ``conflict`` has the names of the constraints that contradict each other; ``violation`` is the least amount by which
+    all bounds would have to be relaxed, relative to their sizes.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
+        >>> limits = motion.Velocities(upper=0.5, name="slow")
+        >>> phase = motion.Phase(1.0, points=6)
+        >>> problem = motion.MotionProblem(torsor.library.planar_chain(1), phase, motion.Effort(), [*ends, limits])
+        >>> try:
+        ...     problem.solve()
+        ... except MotionError as error:
+        ...     print(error.conflict)
+        ('slow',)
+    """
+
+    result: MotionResult | None = None
+    conflict: tuple[str, ...] = ()
+    violation: float = np.nan
+
+
+def load_problem(path: str | Path) -> MotionProblem:
+    r"""Return the motion problem of a TOML file.
+
+    ``robot`` is the name of a robot of the library, or a file relative to the folder of this one. ``phases``,
+    ``objectives`` and ``constraints`` are arrays of tables, whose keys are the fields of ``Phase`` and of the terms;
+    ``kind`` is the class of the term in snake case: ``torque_rates`` for ``TorqueRates``; a field that is itself called
+    kind is ``form`` here. Angles are in rad.
+
+    Example:
+        >>> import tempfile
+        >>> text = '''
+        ... torsor = 1
+        ... robot = "two_link"
+        ... phases = [{ duration = [0.1, 2.0], points = 6 }]
+        ... objectives = [{ kind = "time" }]
+        ... constraints = [
+        ...   { kind = "start", q = [0, -2], v = 0 },
+        ...   { kind = "end", q = [1, -1], v = 0 },
+        ...   { kind = "torques", upper = 10 },
+        ... ]
+        ... '''
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "reach.toml").write_text(text)
+        ...     problem = load_problem(folder + "/reach.toml")
+        >>> problem.name, round(problem.solve().T, 4)
+        ('reach', 0.4212)
+    """
+    return read_problem(Path(path), MotionProblem)

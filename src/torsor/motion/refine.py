@@ -1,39 +1,36 @@
-"""Bounds that hold everywhere: nodes are added where rows are violated between them, and it is solved again."""
+"""Refinement: nodes are added where rows are violated on a finer grid, and the problem is solved again."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.motion.results.violations import finer, violations
-
-if TYPE_CHECKING:
-    from torsor.motion.problem import MotionProblem
-    from torsor.motion.results.result import MotionResult
+from torsor.motion.results.solution import Pass, Solution
+from torsor.motion.results.violations import on_finer_grid
+from torsor.motion.statement import ProblemStatement
+from torsor.optimisation import row_violations
 
 __all__ = ["missing_nodes", "refined"]
 
 Array = NDArray[np.float64]
 
 MOST = 12  # rounds
-CLOSER = 10
 
 
-def missing_nodes(result: "MotionResult", tolerance: float) -> list[Array]:
-    """Return for each phase the shares at which rows between nodes are outside their bounds by more than that.
+def missing_nodes(result: Solution, tolerance: float) -> list[Array]:
+    """Return for each phase the s at which scaled inequalities are violated by more than a tolerance between nodes.
 
-    Of each stretch between two nodes it is the worst place of each row. Equations are left out: at more moments than
-    there are control points they would leave no motion.
+    It is the worst s of each row in each interval between two nodes of the grid ten times finer. Equations are left
+    out: more equations than control points leave no motion.
     """
-    program, asked = finer(result.program, CLOSER)
-    outside = violations(program, result.x) * (asked & (program.row_lower < program.row_upper))
+    program, required = on_finer_grid(result.program)
+    outside = row_violations(program, result.x) * (required & (program.row_lower < program.row_upper))
     found: list[set[float]] = [set() for _ in result.problem.stages]
     first = 0
     for batch in program.batches:
-        own = outside[first : first + batch.m].reshape(len(batch.s), batch.traced.m)
+        own = outside[first : first + batch.m].reshape(len(batch.s), batch.kernels.m)
         first += batch.m
         nodes = result.problem.stages[batch.phase].nodes
         starts = np.searchsorted(batch.s, nodes)
@@ -45,20 +42,19 @@ def missing_nodes(result: "MotionResult", tolerance: float) -> list[Array]:
 
 
 def refined(
-    result: "MotionResult", tolerance: float, search: Callable[["MotionProblem", "MotionResult"], "MotionResult"]
-) -> "MotionResult":
-    """Return the result of the problem with nodes added until all rows hold to a tolerance, in parts of their scales.
+    result: Solution, tolerance: float, solve_again: Callable[[ProblemStatement, Solution], Solution]
+) -> Solution:
+    """Return the solution with nodes added until scaled inequalities hold to a tolerance on a grid ten times finer.
 
-    ``search(problem, before)`` solves a problem from an earlier result. ``passes`` of the result tell of each round. If
-    rows still do not hold at the end, the status says so, and why it is the end.
+    ``solve_again(problem, before)`` solves a problem from an earlier solution. ``passes`` of the solution describe the
+    rounds. If rows are still violated at the end, the status says so, and why refinement ended.
     """
-    from torsor.motion.results.result import Pass
 
-    def told(each: "MotionResult") -> Pass:
+    def described(each: Solution) -> Pass:
         nodes = sum(len(phase.nodes) for phase in each.problem.stages)
         return Pass(nodes, each.max_violation_fine, each.objective, each.outcome.iterations)
 
-    passes, setup, seconds = [told(result)], result.setup_seconds, result.solve_seconds
+    passes, setup, seconds = [described(result)], result.setup_seconds, result.solve_seconds
     why = ""
     while sum(map(len, missing := missing_nodes(result, tolerance))):
         if result.is_stopped or len(passes) > MOST:
@@ -68,16 +64,18 @@ def refined(
             replace(phase, nodes=np.union1d(phase.nodes, more))
             for phase, more in zip(result.problem.stages, missing, strict=True)
         ]
-        better = search(result.problem.with_phases(*phases), result)
+        better = solve_again(result.problem.with_phases(*phases), result)
         setup, seconds = setup + better.setup_seconds, seconds + better.solve_seconds
         if not better.is_feasible:
-            passes.append(told(better))
+            passes.append(described(better))
             why = better.status
             break
         result = better
-        passes.append(told(result))
+        passes.append(described(result))
     outcome = result.outcome
     if why:
-        short = f"bounds hold to {result.max_violation_fine:.2g} between nodes, where refinement ended: {why}"
+        short = (
+            f"bounds hold to {result.max_violation_fine:.2g} on a grid ten times finer, where refinement ended: {why}"
+        )
         outcome = replace(outcome, status=f"{outcome.status}; {short}")
     return replace(result, outcome=outcome, passes=tuple(passes), setup_seconds=setup, solve_seconds=seconds)

@@ -1,273 +1,304 @@
-"""Solving a motion problem: from a start through a solver to a result, with refinement and words for what fails."""
+"""Solving a motion problem: a list of strategies, each a function of the state of the solve.
 
+In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve from the
+initial guess; if the result is infeasible, relax groups of constraints in their order, minimise the sum of violations,
+solve again from there, and diagnose the conflict; if it is feasible, refine the nodes.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from torsor.errors import ModelError, describe
-from torsor.motion.infeasible import MotionError, check_given, conflict, short_of
+from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
-from torsor.motion.results.result import HELD, MotionResult
-from torsor.motion.results.violations import violations
+from torsor.motion.results.solution import HELD, Solution
+from torsor.motion.settings import SolveSettings
 from torsor.motion.starts import is_same_program, read_start
+from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.program import Program
-from torsor.optimisation import SOLVERS, min_max_violation, min_sum_violation
-from torsor.optimisation.outcome import Outcome, Settings
-from torsor.optimisation.squared_penalty import min_squared_violation
-from torsor.optimisation.watch import Watch
+from torsor.optimisation import (
+    SOLVERS,
+    Outcome,
+    Settings,
+    Watch,
+    min_max_violation,
+    min_squared_violation,
+    min_sum_violation,
+    row_violations,
+)
 
-if TYPE_CHECKING:
-    from torsor.motion.problem import MotionProblem
-
-__all__ = ["DEFAULTS", "Search", "solve"]
+__all__ = ["STRATEGIES", "SolveState", "solve"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-RELAXING = 200  # most iterations in which a group of constraints gives way
-REFINED = 1e-4  # of a row's scale, where refinement ends unless it is said otherwise
-RANGES = {"tolerance": (1e-12, 0.1), "iterations": (1, 10**9), "seconds": (1e-9, np.inf)}
-DEFAULTS: dict[str, Any] = {
-    "solver": "ipopt",
-    "tolerance": 1e-6,
-    "iterations": 500,
-    "seconds": np.inf,
-    "refine": False,
-    "progress": False,
-    "check": True,
-    "feasible_first": False,
-}
+RELAXING = 200  # largest number of iterations that relax one group of constraints
 
 
-@dataclass(frozen=True)
-class Search:
-    """How to search: see ``MotionProblem.solve``."""
+@dataclass(frozen=True, eq=False)
+class SolveState:
+    """The state of a solve: the problem, where the solver starts, and what the strategies have found so far.
 
-    solver: str
-    tolerance: float
-    iterations: int
-    seconds: float
-    refine: bool | float
-    progress: bool
-    check: bool
-    feasible_first: bool
+    ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome whose
+    multipliers it starts with, ``began`` the time of ``perf_counter`` at the start. ``result`` is the best solution so
+    far; ``nearest`` the outcome with the least sum of violations; ``diagnosis`` says why there is no feasible motion.
+    """
 
-    @classmethod
-    def of(cls, where: str, **given: Any) -> "Search":
-        """Return the settings; what is None, or not given, has its default."""
-        for key in given:
-            if key not in DEFAULTS:
-                raise ModelError(describe(f"unknown setting {key!r}", where=where, allowed=", ".join(DEFAULTS)))
-        values = DEFAULTS | {key: value for key, value in given.items() if value is not None}
-        if not (isinstance(values["solver"], str) and values["solver"] in SOLVERS):
-            found = f"solver is {values['solver']!r}"
-            raise ModelError(describe(found, where=where, allowed=", ".join(map(repr, SOLVERS))))
-        for key in ("tolerance", "seconds", "iterations"):
-            value = values[key]
-            whole = key == "iterations"
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer) if whole else (int, float)):
-                allowed = "a whole number above 0" if whole else "a number above 0"
-                raise ModelError(describe(f"{key} is {value!r}", where=where, allowed=allowed))
-            least, most = RANGES[key]
-            if not least <= value <= most:
-                raise ModelError(describe(f"{key} is {value!r}", where=where, allowed=f"from {least:g} to {most:g}"))
-        for key in ("progress", "check", "feasible_first"):
-            if not isinstance(values[key], bool):
-                raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
-        refine = values["refine"]
-        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine < np.inf):
-            allowed = "True, False, or a tolerance above 0 in parts of the rows' scales"
-            raise ModelError(describe(f"refine is {refine!r}", where=where, allowed=allowed))
-        return cls(**values)
+    problem: ProblemStatement
+    settings: SolveSettings
+    guess: Array
+    x: Array
+    warm: Outcome | None
+    began: float
+    result: Solution | None = None
+    nearest: Outcome | None = None
+    diagnosis: Diagnosis | None = None
 
+    @property
+    def tolerance(self) -> float:
+        """The scaled violation that counts as feasible."""
+        return max(10 * self.settings.tolerance, HELD)
 
-def solve(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
-    """Return the motion that a solver finds, or raise a MotionError that says which constraints conflict."""
-    with threadpool_limits(1):  # matrices are small: threads of the linear algebra would wait for each other
-        return _solved(problem, start, search)
+    @property
+    def seconds_left(self) -> float:
+        """The time that is left to solvers (s)."""
+        return max(self.began + self.settings.seconds - perf_counter(), 1e-3)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the result is infeasible, was not stopped, and has no diagnosis yet."""
+        result = self.result
+        return result is not None and self.diagnosis is None and not result.is_feasible and not result.is_stopped
 
-def _solved(problem: "MotionProblem", start: Any, search: Search) -> MotionResult:
-    warm = start.outcome if isinstance(start, MotionResult) else None
-    if warm is not None and not (is_same_program(problem, start) and problem.program.m == start.program.m):
-        warm = None
-    if warm is not None and not (start.is_solved and np.isfinite(warm.multipliers).all()):
-        warm = None
-    began = perf_counter()
-    x = read_start(problem, start)
-    if search.check:
-        check_given(problem, max(10 * search.tolerance, HELD))
-    first = _feasible(problem, x, search, began) if search.feasible_first else None
-    result = _searched(problem, x if first is None else first.x, search, began, warm)
-    if first is not None:
-        result = _after(first, result)
-    if not result.is_feasible and not result.is_stopped:
-        result = _from_nearest(problem, x, result, search, perf_counter() - began)
-    if search.refine is not False and result.is_feasible:
-        tolerance = REFINED if search.refine is True else float(search.refine)
+    def optimiser_settings(self, iterations: int | None = None) -> Settings:
+        """Return tolerance and limits for one more solver call."""
+        return Settings(self.settings.tolerance, iterations or self.settings.iterations, self.seconds_left)
 
-        def again(other: "MotionProblem", before: MotionResult) -> MotionResult:
-            left = replace(search, seconds=search.seconds - (perf_counter() - began))
-            return _searched(other, before.x, left, perf_counter(), None)
+    def unsolved(self, diagnosis: str, fix: str = "") -> "SolveState":
+        """Return the state with a diagnosis that names no conflict."""
+        assert self.result is not None
+        text = describe(f"{diagnosis}: {self.result.status}", where=self.problem.name, fix=fix)
+        return replace(self, diagnosis=Diagnosis(text, violation=self.result.max_violation))
 
-        result = refined(result, tolerance, again)
-    return result
+    def infeasible(self, outcome: Outcome, x: Array, diagnosis: Diagnosis, reason: str) -> "SolveState":
+        """Return the state with an infeasible result at x and its diagnosis; multipliers are of another program."""
+        assert self.result is not None
+        program = self.problem.program
+        status = f"infeasible: {', '.join(diagnosis.conflict)} {reason}"
+        outcome = replace(outcome, x=x, status=status, is_solved=False)
+        outcome = replace(outcome, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))
+        return replace(self, result=replace(self.result, outcome=outcome), diagnosis=diagnosis)
 
 
-def _feasible(problem: "MotionProblem", x: Array, search: Search, began: float) -> MotionResult:
-    """Return a motion that keeps all bounds, whatever its objective (Barman 2020, chapter V: J = const)."""
-    return _searched(problem, x, search, began, None, replace(problem.program, factor=0.0))
+Strategy = Callable[[SolveState], SolveState]
 
 
-def _after(first: MotionResult, result: MotionResult) -> MotionResult:
-    """Return a result that counts the search before it."""
-    log = [*first.outcome.log, *result.outcome.log]
-    outcome = replace(result.outcome, iterations=first.iterations + result.outcome.iterations, log=log)
-    spent = result.setup_seconds + result.solve_seconds - first.setup_seconds
-    return replace(result, outcome=outcome, setup_seconds=first.setup_seconds, solve_seconds=spent)
+def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> SolveState:
+    """Return the final state: its ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
+    with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
+        began = perf_counter()
+        guess = read_start(problem, start)
+        state = SolveState(problem, settings, guess, guess, _warm_start(problem, start), began)
+        for strategy in STRATEGIES:
+            state = strategy(state)
+        return state
 
 
-def _searched(
-    problem: "MotionProblem",
+def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
+    """Return the outcome of an earlier solution of the same program, whose multipliers make a warm start."""
+    if not isinstance(start, Solution) or not start.is_solved or not np.isfinite(start.outcome.multipliers).all():
+        return None
+    is_same = is_same_program(problem, start) and problem.program.m == start.program.m
+    return start.outcome if is_same else None
+
+
+# The strategies
+
+
+def reject_constant_violations(state: SolveState) -> SolveState:
+    """Diagnose rows that are violated and depend on no variable; nothing is solved then."""
+    if not state.settings.check:
+        return state
+    return replace(state, diagnosis=constant_violation(state.problem, state.tolerance))
+
+
+def find_feasible_first(state: SolveState) -> SolveState:
+    """Solve with a constant objective, if that is wanted (Barman 2020, chapter V: J = const), and start from there."""
+    if state.diagnosis is not None or not state.settings.feasible_first:
+        return state
+    feasible = _solve_from(state, state.x, program=replace(state.problem.program, factor=0.0))
+    return replace(state, x=feasible.x, result=feasible)
+
+
+def solve_from_start(state: SolveState) -> SolveState:
+    """Solve the problem from the initial guess, or from the feasible motion that was found first."""
+    if state.diagnosis is not None:
+        return state
+    result = _solve_from(state, state.x, warm=state.warm)
+    if state.result is not None:  # count the iterations of the feasible motion too
+        log = [*state.result.outcome.log, *result.outcome.log]
+        count = state.result.outcome.iterations + result.outcome.iterations
+        result = replace(result, outcome=replace(result.outcome, iterations=count, log=log))
+    return replace(state, result=result)
+
+
+def relax_groups(state: SolveState) -> SolveState:
+    """Relax the groups of ``relaxation_order`` one after the other, leaving out the groups before."""
+    for index in range(len(state.problem.relaxation_order)):
+        if state.is_open:
+            state = _relax_group(state, index)
+    return state
+
+
+def minimise_violations(state: SolveState) -> SolveState:
+    """Find the motion with the least sum of violations."""
+    if not state.is_open or state.result is None:
+        return state
+    program = state.problem.program
+    least = min_sum_violation(program, state.result.x, state.optimiser_settings())
+    bounds = least.outcome.bound_multipliers[: program.n]  # the others belong to the relaxing variables
+    return replace(state, nearest=replace(least.outcome, x=least.x, bound_multipliers=bounds))
+
+
+def retry_from_nearest(state: SolveState) -> SolveState:
+    """Solve again from the motion with the least sum of violations, if it is feasible."""
+    if state.nearest is None or not _is_feasible(state, state.nearest.x):
+        return state
+    state = replace(state, result=_solve_from(state, state.nearest.x))
+    assert state.result is not None
+    return state if state.result.is_feasible else state.unsolved("no motion was found")
+
+
+def diagnose(state: SolveState) -> SolveState:
+    """Name the constraints in conflict, from the motion whose largest violation is least."""
+    if not state.is_open or state.nearest is None:
+        return state
+    if not state.nearest.is_solved:
+        fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
+        return state.unsolved("no motion was found", fix)
+    x, _, _ = min_max_violation(state.problem.program, state.nearest.x, state.optimiser_settings())
+    diagnosis = diagnose_conflict(state.problem, state.nearest, x, state.tolerance)
+    return state.infeasible(state.nearest, x, diagnosis, "conflict")
+
+
+def refine_nodes(state: SolveState) -> SolveState:
+    """Add nodes where bounds are violated on a finer grid, if that is wanted, and solve again."""
+    tolerance = state.settings.refine_tolerance
+    if tolerance is None or state.result is None or not state.result.is_feasible:
+        return state
+
+    def solve_again(problem: ProblemStatement, before: Solution) -> Solution:
+        return _solve_from(replace(state, problem=problem), before.x, since=perf_counter())
+
+    return replace(state, result=refined(state.result, tolerance, solve_again))
+
+
+STRATEGIES: tuple[Strategy, ...] = (
+    reject_constant_violations,
+    find_feasible_first,
+    solve_from_start,
+    relax_groups,
+    minimise_violations,
+    retry_from_nearest,
+    diagnose,
+    refine_nodes,
+)
+
+
+# What the strategies share
+
+
+def _solve_from(
+    state: SolveState,
     x: Array,
-    search: Search,
-    began: float,
-    warm: Outcome | None,
+    *,
+    warm: Outcome | None = None,
     program: Program | None = None,
-) -> MotionResult:
-    """Return what the solver finds from variables x; tracing and compiling belong to the setup, as does ``began``."""
+    since: float | None = None,
+) -> Solution:
+    """Return the solution from variables x (n,), by default of the problem's own program.
+
+    Compiling counts as setup, and so does all that was done between ``since`` (by default the start of the solve) and
+    the first solver call.
+    """
+    problem, settings, since = state.problem, state.settings, state.began if since is None else since
     program = problem.program if program is None else program
     if not program.n:
-        fix = "give phases more points, or a duration from least to most"
-        raise ModelError(describe("nothing is left to find: all control points are known", where=problem.name, fix=fix))
+        fix = "give phases more points, or bounds (least, most) of a duration"
+        raise ModelError(describe("no variables: all control points are known", where=problem.name, fix=fix))
     _check_start(problem, x)
     program.jacobian(x)
     program.hessian(x, np.zeros(program.m), 1.0)
-    setup = perf_counter() - began
-    with Watch(search.progress, problem.name) as watch:
-        settings = Settings(search.tolerance, search.iterations, max(search.seconds - setup, 1e-3), watch)
+    is_first = state.result is None or state.result.problem is not problem
+    setup = perf_counter() - since if is_first or state.result is None else state.result.setup_seconds
+    with Watch(settings.progress, problem.name) as watch:
+        given = replace(state.optimiser_settings(), watch=watch)
         if warm is not None:
-            settings = replace(settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
-        outcome = SOLVERS[search.solver](program, x, settings)
-    seconds = perf_counter() - began - setup
+            given = replace(given, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
+        outcome = SOLVERS[settings.solver](program, x, given)
     if watch.interrupted and not outcome.is_solved:
         outcome = replace(outcome, status="stopped by Ctrl-C")
-    return MotionResult(problem, outcome, search.solver, search.tolerance, setup, seconds)
+    return Solution(problem, outcome, settings.solver, settings.tolerance, setup, perf_counter() - since - setup)
 
 
-def _check_start(problem: "MotionProblem", x: Array) -> None:
-    """Refuse a start at which a row or the objective is no number, and say which."""
+def _check_start(problem: ProblemStatement, x: Array) -> None:
+    """Raise ModelError where a row or the objective is not a number at the start."""
     with np.errstate(all="ignore"):
         f, rows = problem.program.value(x)
+    fix = "start elsewhere (start=, random_start)"
     wrong = np.flatnonzero(~np.isfinite(rows))
     if wrong.size:
         row = problem.program.rows[wrong[0]]
         where = f"{problem.name}: {row.title}: {row.label}"
-        found = f"no number at the start (share {row.s:.3g} of phase {row.phase})" if row.s is not None else "no number"
-        if problem.subject.is_closed:
+        found = "not a number at the start"
+        found += "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
+        if problem.model.is_closed:
             found += ": loops that cannot be closed?"
-        raise ModelError(describe(found, where=where, fix="start elsewhere (start=, random_start)"))
+        raise ModelError(describe(found, where=where, fix=fix))
     if not np.isfinite(f):
-        fix = "start elsewhere (start=, random_start)"
-        raise ModelError(describe("the objective is no number at the start", where=problem.name, fix=fix))
+        raise ModelError(describe("the objective is not a number at the start", where=problem.name, fix=fix))
 
 
-def _from_nearest(
-    problem: "MotionProblem", start: Array, result: MotionResult, search: Search, spent: float
-) -> MotionResult:
-    """Search again from the motion with the least violations; if these stay, tell what conflicts."""
-    program, ends = problem.program, perf_counter() + search.seconds - spent
-    for index in range(len(problem.relaxation_order)):
-        told = _relaxed(problem, start, result, index, _until(search, ends), spent)
-        if told is not None:
-            return told
-    left = _until(search, ends)
-    short = min_sum_violation(program, result.x, Settings(search.tolerance, search.iterations, left.seconds))
-    bounds = short.outcome.bound_multipliers[: program.n]  # behind these are those of the violations themselves
-    nearest = replace(short.outcome, x=short.x, bound_multipliers=bounds)
-    enough = max(10 * search.tolerance, HELD)
-    if violations(program, nearest.x).max(initial=0.0) <= enough:
-        again = _searched(problem, nearest.x, _until(search, ends), perf_counter(), None)
-        result = replace(again, setup_seconds=result.setup_seconds, solve_seconds=spent + again.solve_seconds)
-        error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name))
-        error.violation = result.max_violation
-    elif nearest.is_solved:
-        wide, _, _ = min_max_violation(
-            program, nearest.x, Settings(search.tolerance, search.iterations, _until(search, ends).seconds)
-        )
-        error = conflict(problem, nearest, wide, enough)
-        status = f"infeasible: {', '.join(error.conflict)} conflict"
-        nearest = _without_multipliers(nearest, program)
-        result = replace(result, outcome=replace(nearest, x=wide, status=status, is_solved=False))
-    else:
-        fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
-        error = MotionError(describe(f"no motion was found: {result.status}", where=problem.name, fix=fix))
-        error.violation = result.max_violation
-    return _told(result, error, search)
+def _is_feasible(state: SolveState, x: Array) -> bool:
+    return float(row_violations(state.problem.program, x).max(initial=0.0)) <= state.tolerance
 
 
-def _until(search: Search, ends: float) -> Search:
-    """Return a search that ends by a time of ``perf_counter``."""
-    return replace(search, seconds=max(ends - perf_counter(), 1e-3))
+def _relax_group(state: SolveState, index: int) -> SolveState:
+    """Minimise the violation of one group of constraints, leaving out the groups before it.
 
-
-def _told(result: MotionResult, error: MotionError, search: Search) -> MotionResult:
-    """Return a result, or raise the error that has it, where constraints are to be checked."""
-    if result.is_feasible or not search.check:
-        return result
-    error.result = result
-    raise error
-
-
-def _relaxed(
-    problem: "MotionProblem", start: Array, result: MotionResult, index: int, search: Search, spent: float
-) -> MotionResult | None:
-    """Return what is found where a group of constraints may give way, or raise by how much it has to.
-
-    Groups before it are left out. None is for a group that is not enough.
+    If the other constraints cannot hold either, the state stays open. If nothing is violated, the problem is solved
+    from there; otherwise the diagnosis says by how much the group has to be relaxed.
     """
-    program, enough = problem.program, max(10 * search.tolerance, HELD)
-    without = [name for group in problem.relaxation_order[:index] for name in group]
-    soft, left_out = (
-        np.array([row.title in names for row in program.rows]) for names in (problem.relaxation_order[index], without)
-    )
-    settings = Settings(search.tolerance, min(search.iterations, RELAXING), search.seconds)
-    began = perf_counter()
-    wide, _, outcome = min_max_violation(program, start, settings, soft, ~left_out)
+    problem, program, order = state.problem, state.problem.program, state.problem.relaxation_order
+    without = [name for group in order[:index] for name in group]
+    soft, left_out = (np.array([row.title in names for row in program.rows]) for names in (order[index], without))
+    iterations = min(state.settings.iterations, RELAXING)
+    x, _, outcome = min_max_violation(program, state.guess, state.optimiser_settings(iterations), soft, ~left_out)
     if not outcome.is_solved:
-        left = max(search.seconds - (perf_counter() - began), 1e-3)
-        other = min_squared_violation(program, start, replace(settings, seconds=left), soft, ~left_out)
-        if _is_nearer(program, other.x, wide, soft, ~left_out, enough):
-            wide, outcome = other.x, other
-    outside = violations(program, wide)
-    if outside[~soft & ~left_out].max(initial=0.0) > enough:
-        return None
-    if outside[soft].max(initial=0.0) <= enough:
-        if outside.max(initial=0.0) > enough:
-            return None
-        again = _searched(problem, wide, search, perf_counter(), None)
-        if again.is_feasible:
-            return replace(again, setup_seconds=result.setup_seconds, solve_seconds=spent + again.solve_seconds)
-        return None
-    error = short_of(problem, wide, soft, without, enough)
-    status = f"infeasible: {', '.join(error.conflict)} cannot hold"
-    nearest = replace(outcome, x=wide, status=status, is_solved=False)
-    return _told(replace(result, outcome=_without_multipliers(nearest, program)), error, search)
+        other = min_squared_violation(program, state.guess, state.optimiser_settings(iterations), soft, ~left_out)
+        if _is_nearer(state, other.x, x, soft, ~left_out):
+            x, outcome = other.x, other
+    outside = row_violations(program, x)
+    if outside[~soft & ~left_out].max(initial=0.0) > state.tolerance:
+        return state
+    if outside[soft].max(initial=0.0) > state.tolerance:
+        return state.infeasible(outcome, x, diagnose_group(problem, x, soft, without, state.tolerance), "cannot hold")
+    if outside.max(initial=0.0) > state.tolerance:
+        return state
+    result = _solve_from(state, x)
+    return replace(state, result=result) if result.is_feasible else state
 
 
-def _is_nearer(program: Program, x: Array, y: Array, soft: Flags, kept: Flags, enough: float) -> bool:
-    """Whether at x what is kept holds better than at y, or as well, soft rows being less outside."""
+def _is_nearer(state: SolveState, x: Array, y: Array, soft: Flags, kept: Flags) -> bool:
+    """Whether hard rows are violated less at x than at y, or equally while soft rows are violated less."""
     (hard, gives), (other_hard, other_gives) = (
-        (max(float(each[kept & ~soft].max(initial=0.0)), enough), float(each[soft].max(initial=0.0)))
-        for each in (violations(program, x), violations(program, y))
+        (max(float(each[kept & ~soft].max(initial=0.0)), state.tolerance), float(each[soft].max(initial=0.0)))
+        for each in (row_violations(state.problem.program, at) for at in (x, y))
     )
     return hard < other_hard or (hard == other_hard and gives < other_gives)
-
-
-def _without_multipliers(outcome: Outcome, program: Program) -> Outcome:
-    """Return an outcome of another program as one of this: its multipliers say nothing here."""
-    return replace(outcome, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))

@@ -1,14 +1,14 @@
-"""Bang-bang motions: the least time under torque limits, with the moments at which torques switch as the variables.
+"""Bang-bang motions: the least time under torque limits, with the switching times of the torques as unknowns.
 
-In the least time from rest to rest every torque is at one of its bounds nearly always, and jumps between them. Splines
-come near to it; what they show is which torque is at which bound when. With the moments of the switches and the
-duration as unknowns z, the robot's direct dynamics leads from the start to a state y(T; z), and
+In a minimum-time motion from rest to rest every torque is almost always at one of its bounds and jumps between them. A
+spline solution comes close and shows which torque is at which bound when. With the switching times and the duration as
+unknowns z, the robot's forward dynamics leads from the start to a state y(T; z), and
 
     y(T; z) - (q_end, v_end) = 0
 
-are 2 nv equations, solved by Newton's method where there are as many unknowns: 2 nv - 1 switches in all, as is usual.
-The motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque, have the
-sign that asks for the bound at which the torque is (Pontryagin's principle).
+are 2 nv equations, solved by Newton's method if there are as many unknowns: usually there are 2 nv - 1 switches. The
+motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque, have the sign of
+the bound at which the torque is (Pontryagin's principle).
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import positive, whole_number
 from torsor.errors import ModelError, describe
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.ends import End, Start
@@ -30,10 +31,10 @@ __all__ = ["BangBang", "switching"]
 
 Array = NDArray[np.float64]
 
-AT_BOUND = 0.8  # of half the range of a torque: beyond it, the spline means the bound
+AT_BOUND = 0.8  # fraction of half the range of a torque beyond which a spline counts as at the bound
 STEPS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
-CLEAR = 0.02  # switching functions, scaled to 1 at most, that are not about to change their sign
-SAMPLES = 2001  # at which the spline's torques are looked at
+CLEAR = 0.02  # scaled switching functions below this are close to a switch and do not count
+SAMPLES = 2001  # of the spline's torques
 
 
 class Solved(Protocol):
@@ -49,7 +50,7 @@ class Solved(Protocol):
 
 
 class _Task(NamedTuple):
-    """What is asked for: from a state (2 nv,) to another, torques between bounds (nv,)."""
+    """The boundary-value problem: from a state (2 nv,) to another, torques between bounds (nv,)."""
 
     robot: Robot
     start: Array
@@ -62,11 +63,11 @@ class _Task(NamedTuple):
 class BangBang:
     """A motion whose torques are at their bounds, and jump.
 
-    ``T`` is its duration (s), ``switches`` has the moments (s) at which each torque jumps, ``first`` (nv,) is +1 where
-    a torque begins at its upper bound and -1 at the lower. ``residual`` is the largest distance of a position or
-    velocity from where it should end, ``iterations`` those of Newton's method. ``margin`` says how clearly it is an
-    extremal: the least of the switching functions, each scaled to 1 at most and signed by the side at which its torque
-    is, away from the switches; below 0 some torque is at the wrong bound, and another order of switches is faster.
+    ``T`` is its duration (s), ``switches`` are the times (s) at which each torque jumps, ``first`` (nv,) is +1 where a
+    torque begins at its upper bound and -1 at the lower. ``residual`` is the largest error of a position or velocity at
+    the end, ``iterations`` are those of Newton's method. ``margin`` is the least of the sampled switching functions
+    away from the switches, each scaled to 1 at most and signed by the side at which its torque is: below 0 some torque
+    is at the wrong bound, and another order of switches is faster.
     """
 
     robot: Robot
@@ -87,7 +88,7 @@ class BangBang:
         return np.where(self.first * (-1.0) ** count > 0, self.upper, self.lower)
 
     def states(self, samples: int = 201) -> tuple[Array, Array, Array]:
-        """Return times (samples,) at equal distances, positions (samples, nv) and velocities (samples, nv)."""
+        """Return equidistant times (samples,), positions (samples, nv) and velocities (samples, nv)."""
         times = np.linspace(0.0, self.T, samples)
         found, jumps, rate = [self.start], np.sort(np.concatenate(self.switches)), _rate_of(self.robot)
         for begin, end in pairwise(times):
@@ -100,7 +101,7 @@ class BangBang:
 
 
 def switching(solved: MotionProblem | Solved, tolerance: float = 1e-10, iterations: int = 50) -> BangBang:
-    """Return the bang-bang motion near the least-time motion of splines: from a problem, or from its result.
+    """Return the bang-bang motion near the minimum-time motion of splines, from a problem or its result.
 
     The problem has one phase, all positions and velocities given at both ends, ``Time`` as its objective and bounds on
     all torques, and nothing else. ``tolerance`` is that of the state at the end (rad, m, and per s).
@@ -117,9 +118,8 @@ def switching(solved: MotionProblem | Solved, tolerance: float = 1e-10, iteratio
     problem = solved if isinstance(solved, MotionProblem) else getattr(solved, "problem", None)
     if not isinstance(problem, MotionProblem):
         raise ModelError(describe(f"switching of {solved!r}", allowed="a MotionProblem or its MotionResult"))
-    for what, number in (("tolerance", tolerance), ("iterations", iterations)):
-        if not (isinstance(number, int | float) and number > 0):
-            raise ModelError(describe(f"{what} is {number!r}", where=problem.name, allowed="a number above 0"))
+    positive(tolerance, problem.name, "tolerance")
+    whole_number(iterations, problem.name, "iterations")
     task = _task(problem)
     x = problem.solve().x if isinstance(solved, MotionProblem) else solved.x
     first, switches, T = _structure(problem, task, x)
@@ -135,9 +135,9 @@ def switching(solved: MotionProblem | Solved, tolerance: float = 1e-10, iteratio
 
 
 def _task(problem: MotionProblem) -> _Task:
-    """Return what is asked for, or refuse what is more than a bang-bang motion can be asked for."""
-    subject, where = problem.subject, problem.name
-    if subject.is_closed or subject.path is not None or subject.frozen or subject.parameters or len(problem.stages) > 1:
+    """Return the boundary-value problem; raise ModelError for terms that a bang-bang motion cannot satisfy."""
+    model, where = problem.model, problem.name
+    if model.is_closed or model.path is not None or model.frozen or model.parameters or len(problem.stages) > 1:
         allowed = "one phase of a robot whose coordinates are all free"
         raise ModelError(describe("loops, a path, or held coordinates", where=where, allowed=allowed))
     if not all(isinstance(each, Time) for each in problem.costs):
@@ -145,7 +145,7 @@ def _task(problem: MotionProblem) -> _Task:
     extra = [each.title for each in problem.conditions if not isinstance(each, (Start, End, Torques))]
     if extra:
         raise ModelError(describe(f"{extra[0]}", where=where, allowed="Start, End and Torques"))
-    names, n = subject.names, subject.robot.nv
+    names, n = model.names, model.robot.nv
     states = []
     for kind in (Start, End):
         given = {
@@ -161,18 +161,18 @@ def _task(problem: MotionProblem) -> _Task:
     limits = [each for each in problem.conditions if isinstance(each, Torques)]
     if any(each.at is not None or tuple(each.during) != (0.0, 1.0) for each in limits):
         raise ModelError(describe("torques with bounds at times", where=where, allowed="bounds all the time"))
-    bounds = [each.rows(problem._node) for each in limits]
+    bounds = [each.rows(problem.node) for each in limits]
     if len(bounds) != 1 or bounds[0].labels != names or not np.isfinite([bounds[0].lower, bounds[0].upper]).all():
         raise ModelError(describe("torques without both bounds", where=where, fix="give Torques of every coordinate"))
-    return _Task(subject.robot, states[0], states[1], bounds[0].lower, bounds[0].upper)
+    return _Task(model.robot, states[0], states[1], bounds[0].lower, bounds[0].upper)
 
 
 def _structure(problem: MotionProblem, task: _Task, x: Array) -> tuple[Array, tuple[Array, ...], float]:
-    """Return the sides (nv,) at which torques begin, when each switches, and the duration, as splines have them."""
-    stretch, s = problem.program.layout.stretches[0], np.linspace(0.0, 1.0, SAMPLES)
-    tau = task.robot.inverse_dynamics(*stretch.profiles(x, s, 3))
+    """Return the first sides (nv,) of the torques, their switching times and the duration, from the splines."""
+    phase_layout, s = problem.program.layout.phases[0], np.linspace(0.0, 1.0, SAMPLES)
+    tau = task.robot.inverse_dynamics(*phase_layout.profiles(x, s, 3))
     scaled = (tau - (task.lower + task.upper) / 2) / ((task.upper - task.lower) / 2)
-    T, first, switches = stretch.seconds(x), np.zeros(task.robot.nv), list[Array]()
+    T, first, switches = phase_layout.seconds(x), np.zeros(task.robot.nv), list[Array]()
     for k, level in enumerate(scaled.T):
         at = np.flatnonzero(np.abs(level) > AT_BOUND)
         if not at.size:
@@ -186,14 +186,14 @@ def _structure(problem: MotionProblem, task: _Task, x: Array) -> tuple[Array, tu
 
 
 def _crossing(level: Array, begin: int, end: int) -> float:
-    """Return where a level that changes its sign between two samples is zero, in samples."""
+    """Return the zero of a sampled function between two samples of opposite sign, as a fractional index."""
     k = begin + int(np.flatnonzero(np.sign(level[begin : end + 1]) != np.sign(level[begin]))[0])
     return float(k - level[k] / (level[k] - level[k - 1]))
 
 
 @dataclass(frozen=True, eq=False)
 class _Shooting:
-    """The equations of switches z = (moments, T); ``order`` says which torque each moment is of."""
+    """The shooting equations in z = (switching times, T); ``order`` is the index of the torque of each switch."""
 
     task: _Task
     first: Array
@@ -224,7 +224,7 @@ class _Shooting:
         return np.asarray((ahead - behind).T / (2 * step))
 
     def solve(self, z: Array, tolerance: float, iterations: int, where: str) -> BangBang:
-        """Return the motion by Newton's method, with steps that keep the order of each torque's switches."""
+        """Return the motion by Newton's method with steps that keep the switches of each torque in order."""
         parts, off = 2, self.end(z, 2) - self.task.end
         for iteration in range(iterations):
             if np.abs(off).max() < tolerance:
@@ -236,21 +236,21 @@ class _Shooting:
             jacobians = self.jacobians(z, parts)
             if np.linalg.cond(jacobians) > 1e12:
                 raise ModelError(describe("the equations of switches are singular", where=where))
-            step, share = np.linalg.solve(jacobians, -off), 1.0
+            step, fraction = np.linalg.solve(jacobians, -off), 1.0
             for _ in range(30):
-                new = z + share * step
-                if self._is_rising(new):
+                new = z + fraction * step
+                if self._is_ordered(new):
                     moved = self.end(new, parts) - self.task.end
                     if np.linalg.norm(moved) < np.linalg.norm(off):
                         break
-                share /= 2
+                fraction /= 2
             else:
                 break
             z, off = new, moved
-        found = f"switches do not lead to the end: {np.abs(off).max():.3g} off"
+        found = f"Newton's method did not converge: the end state is off by {np.abs(off).max():.3g}"
         raise ModelError(describe(found, where=where, fix="solve with more control points"))
 
-    def _is_rising(self, z: Array) -> bool:
+    def _is_ordered(self, z: Array) -> bool:
         own = [z[:-1][self.order == k] for k in range(self.task.robot.nv)]
         return all((np.diff([0.0, *each, z[-1]]) > 0).all() for each in own)
 
@@ -261,19 +261,19 @@ class _Shooting:
         return BangBang(task.robot, *ends, float(z[-1]), own, self.first, residual, margin, iterations)
 
     def _margin(self, z: Array, parts: int) -> float:
-        """Return the least signed switching function, from costates p' = -(df/dy)^T p that go back from the end."""
+        """Return the least signed switching function, from costates p' = -(df/dy)^T p integrated back from the end."""
         jacobians, n = self.jacobians(z, parts), self.task.robot.nv
-        p = np.linalg.svd(jacobians[:, :-1])[0][:, -1]  # no switch changes p y(T); and p y'(T) > 0
+        p = np.linalg.svd(jacobians[:, :-1])[0][:, -1]  # p y(T) does not depend on the switches; p y'(T) > 0
         y = np.concatenate([self.task.end, p * np.sign(p @ jacobians[:, -1])])
         lengths, torques = self._pieces(z)
         rate, samples = _costate_rate_of(self.task.robot), 8
-        pulled, sides = [], []
+        switching_functions, sides = [], []
         for length, tau in zip(lengths[::-1], torques[::-1], strict=True):
             for _ in range(samples):
-                pulled.append(np.linalg.solve(self.task.robot.mass_matrix(y[:n]), y[3 * n :]))
+                switching_functions.append(np.linalg.solve(self.task.robot.mass_matrix(y[:n]), y[3 * n :]))
                 sides.append(np.sign(tau - (self.task.lower + self.task.upper) / 2))
                 y = _moved(rate, y, tau, np.array(-length / samples), 1)
-        scaled = np.array(pulled) / np.abs(pulled).max(axis=0) * np.array(sides)
+        scaled = np.array(switching_functions) / np.abs(switching_functions).max(axis=0) * np.array(sides)
         return float(scaled[np.abs(scaled) > CLEAR].min())
 
 
@@ -281,7 +281,7 @@ Rate = Callable[[Array, Array], Array]
 
 
 def _rate_of(robot: Robot) -> Rate:
-    """Return y' of y = (q, v), by direct dynamics."""
+    """Return y' of y = (q, v), by forward dynamics."""
     n = robot.nv
 
     def rate(y: Array, tau: Array) -> Array:
@@ -302,7 +302,7 @@ def _costate_rate_of(robot: Robot) -> Rate:
 
 
 def _moved(rate: Rate, y: Array, tau: Array, length: Array, parts: int) -> Array:
-    """Return states (..., y) after a time (...) with held torques: midpoint rules, extrapolated (Gragg 1965)."""
+    """Return states (..., y) after a time (...) with constant torques: midpoint rules, extrapolated (Gragg 1965)."""
     for _ in range(parts):
         H, table = (length / parts)[..., None], list[Array]()
         for row, count in enumerate(STEPS):

@@ -1,4 +1,4 @@
-"""Writing a motion problem as TOML: what ``files`` reads back to the same program."""
+"""Writing a motion problem as TOML, which ``files`` reads back to the same program."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
@@ -10,10 +10,10 @@ import numpy as np
 from torsor.formats.toml_schema import Table, error
 from torsor.formats.toml_writing import toml_text as _text
 from torsor.motion.files import SETTINGS, VERSION
-from torsor.motion.problem import MotionProblem
+from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.distances import Body
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.registry import FORM, KEY, kind_of, kinds
+from torsor.motion.terms.registry import FORM, KEY, kind_of, term_registry
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.motion.transcription.paths import Path as JointPath
 from torsor.motion.transcription.phase import Phase
@@ -22,16 +22,16 @@ from torsor.robot.parametric import Parametric
 __all__ = ["save_problem"]
 
 
-def save_problem(problem: MotionProblem, path: Path) -> None:
-    """Write a problem as TOML, and its robot as ``NAME.robot.toml`` beside it; files read back to the same program."""
+def save_problem(problem: ProblemStatement, path: Path) -> None:
+    """Write a problem as TOML and its robot as ``NAME.robot.toml`` beside it; both read back to the same program."""
     if path.suffix.lower() != ".toml":
         raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
     text = _content(problem, f"{path.stem}.robot.toml")
-    problem.subject.robot.save(path.with_name(f"{path.stem}.robot.toml"))
+    problem.model.robot.save(path.with_name(f"{path.stem}.robot.toml"))
     path.write_text(text, encoding="utf-8")
 
 
-def _content(problem: MotionProblem, robot: str) -> str:
+def _content(problem: ProblemStatement, robot: str) -> str:
     head: Table = {"torsor": VERSION, "name": problem.name, "robot": robot}
     if isinstance(problem.robot, Parametric):
         paths = problem.robot.paths
@@ -62,7 +62,7 @@ def _content(problem: MotionProblem, robot: str) -> str:
 
 
 def _nodes(phase: Phase) -> Table:
-    """Return the nodes of a phase: nothing if they are what it has by default, their number if they are evenly set."""
+    """Return the nodes of a phase: nothing for the default, their number if they are equidistant, else all of them."""
     nodes = phase.nodes
     if not np.array_equal(nodes, np.linspace(0.0, 1.0, len(nodes))):
         return {"nodes": nodes.tolist()}
@@ -81,14 +81,14 @@ def _key(name: str) -> str:
 def _term(term: Cost | Constraint | Ends, where: str) -> Table:
     kind = kind_of(type(term))
     where = f"{where}: {term.title}"
-    if kinds(Cost, Constraint, Ends).get(kind) is not type(term):
+    if term_registry(Cost, Constraint, Ends).get(kind) is not type(term):
         found = f"{type(term).__name__} of {type(term).__module__} cannot be written to a file"
         raise error(where, found, "terms of torsor.motion", "keep this problem in Python")
     return {KEY: kind} | _entries(term, where)
 
 
 def _entries(made: Any, where: str, skipped: tuple[str, ...] = ()) -> Table:
-    """Return the fields of a dataclass that are not what they are by default."""
+    """Return the fields of a dataclass that differ from their defaults."""
     found: Table = {}
     for each in fields(made):
         value = getattr(made, each.name)
@@ -105,7 +105,7 @@ def _is_same(value: Any, default: Any) -> bool:
 
 
 def _plain(value: Any, where: str) -> Any:
-    """Return a value as TOML has it, or raise an error."""
+    """Return a value as plain TOML data, or raise ModelError."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):

@@ -119,7 +119,7 @@ class _Search:
                 if not self._restart():
                     status = "no better step was found" if self._is_feasible() else "no feasible point was found nearby"
                     return self.record.outcome(status, False)
-        return self.record.outcome("stopped at the most iterations", False)
+        return self.record.outcome("stopped at the iteration limit", False)
 
     def _is_optimal(self, tolerance: float) -> bool:
         """Whether the optimality conditions hold; the sum of the products bounds the error of f."""
@@ -151,7 +151,7 @@ class _Search:
         return self._search(direction, self._choose(direction))
 
     def _choose(self, direction: Direction) -> Step:
-        """Choose the barrier parameter, adaptively while that makes progress, else monotonically; return the step."""
+        """Choose the barrier parameter (adaptively while that makes progress, else monotonically); return the step."""
         point = self.point
         progresses = self.past.accepts(point.theta, point.value[0])
         if self.is_free and not progresses:

@@ -110,7 +110,7 @@ def run_solver(
         record.scale(x)
         return search(record, x)
     except TimeIsUpError:
-        return record.outcome("stopped at the most seconds", False)
+        return record.outcome("stopped at the time limit", False)
     except UnboundedError:
         return record.outcome("stopped: variables grow without bound", False)
     except (StoppedError, KeyboardInterrupt):

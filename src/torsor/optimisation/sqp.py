@@ -181,7 +181,7 @@ class _Search:
             if self._is_optimal(self.tolerance):
                 return self._done("optimal")
             if len(self.record.log) > self.settings.iterations:
-                return self.record.outcome("stopped at the most iterations", False)
+                return self.record.outcome("stopped at the iteration limit", False)
             if not self._advance():
                 if self._is_optimal(LOOSER * self.tolerance):
                     return self._done("optimal to a looser tolerance")

@@ -91,7 +91,7 @@ class ContactForces:
     @cached_property
     def moving(self) -> list[int]:
         """Indices of the joints that move, among those of ``torques``."""
-        return [k for k, name in enumerate(self.names[len(GLOBAL) :]) if name in self.node.subject.names]
+        return [k for k, name in enumerate(self.names[len(GLOBAL) :]) if name in self.node.model.names]
 
     @cached_property
     def relative_torques(self) -> ca.SX:

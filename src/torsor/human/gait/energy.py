@@ -88,7 +88,7 @@ def joint_of(name: str) -> str:
 def energy(result: MotionResult) -> Energy:
     """Return the energy over all steps of a walk."""
     term, walk = walk_of(result.problem)
-    stretch = result.program.layout.stretches[0]
+    stretch = result.program.layout.phases[0]
     step, T = walk.step, stretch.seconds(result.x)
     changes = (0.0, step.ball_off, step.flat, step.toe_off, step.heel_off)
     contacts = [walk.whole_s(k, each) for k in range(walk.steps) for each in changes]

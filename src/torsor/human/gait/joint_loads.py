@@ -25,16 +25,21 @@ def joint_loads(result: MotionResult) -> JointLoads:
     strengths of hips, knees and ankles are those at their angles and velocities.
     """
     batch, torques = next(
-        ((batch, rows) for batch in result.program.batches for rows in batch.traced.rows if isinstance(rows, Torques)),
+        (
+            (batch, rows)
+            for batch in result.program.batches
+            for rows in batch.kernels.constraints
+            if isinstance(rows, Torques)
+        ),
         (None, None),
     )
     if batch is None or torques is None:
         found = f"the result of {result.problem.name!r}"
         raise ModelError(describe(found, where="joint loads", allowed="one of torsor.human.walking()"))
-    terms = zip(batch.traced.rows, batch.traced.bounds, strict=True)
+    terms = zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
     labels = [(rows, label) for rows, bound in terms for label in bound.labels]
     values = batch.value(result.x)[0].reshape(len(batch.s), -1)
-    curves = next((rows.curves for rows in batch.traced.rows if isinstance(rows, Strengths)), None)
+    curves = next((rows.curves for rows in batch.kernels.constraints if isinstance(rows, Strengths)), None)
     moments, body = result.at(batch.s * result.T), torques.body
     fractions = {}
     for column, (rows, name) in zip(values.T, labels, strict=True):

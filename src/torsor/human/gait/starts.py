@@ -28,8 +28,8 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
     seed = whole_number(seed, problem.name, "seed", least=0)
     offset = number(offset, problem.name, "offset (rad)", least=0.0)
     rng, x, program = np.random.default_rng(seed), problem.guess(), problem.program
-    for stretch in program.layout.stretches:
-        for name, columns in zip(problem.subject.names, stretch.columns, strict=True):
+    for phase_layout in program.layout.phases:
+        for name, columns in zip(problem.model.names, phase_layout.columns, strict=True):
             if name not in GLOBAL:
                 x[columns[columns >= 0]] += offset * rng.normal()
     return np.clip(x, program.lower, program.upper)

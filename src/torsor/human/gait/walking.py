@@ -68,7 +68,7 @@ def walking(
 
     Example:
         >>> problem = walking()
-        >>> problem.program.n, len(problem.subject.names)
+        >>> problem.program.n, len(problem.model.names)
         (228, 38)
     """
     settings = WalkSettings(

@@ -46,7 +46,7 @@ def lifting(
 
     Example:
         >>> problem = lifting(box=Box(15.0), from_=(0.4, 0.45))
-        >>> problem.name, len(problem.subject.names), round(problem.held["links.left_hand.mass"], 3)
+        >>> problem.name, len(problem.model.names), round(problem.held["links.left_hand.mass"], 3)
         ('lift', 30, 7.945)
     """
     task = TaskSettings(

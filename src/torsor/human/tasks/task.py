@@ -20,7 +20,7 @@ from torsor.human.terms.feet import contacts
 from torsor.human.terms.forces import Balance, Effort, Torques
 from torsor.human.terms.habits import Habits
 from torsor.motion import MotionProblem, Phase, Positions
-from torsor.motion.starts import fit, straight_lines
+from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
@@ -75,11 +75,11 @@ class Task(MotionProblem):
 
     def guess(self) -> Array:
         """Return the variables of the straight line between the postures."""
-        x, program = straight_lines(self), self.program
-        ends = np.array([[each.get(name, 0.0) for name in self.subject.names] for each in (self.first, self.last)])
+        x, program = super().guess(), self.program
+        ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
         s = np.linspace(0.0, 1.0, 41)
-        for stretch in program.layout.stretches:
-            fit(stretch, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
+        for phase_layout in program.layout.phases:
+            fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
         return np.clip(x, program.lower, program.upper)
 
 

@@ -75,7 +75,7 @@ class Effort(Driven, Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the weighted sum of squared deviations from the relaxed posture."""
-        names, total, layout = node.subject.names, ca.SX(0), _posture(len(node.subject.names))
+        names, total, layout = node.model.names, ca.SX(0), _posture(len(node.model.names))
         given = layout.unpack(node.data("posture", layout.size))
         for k, name in enumerate(names):
             rest, leader = given["angle"][k], "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")

@@ -133,20 +133,20 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     """Return the samples of a motion at increasing times s (K,), fractions of its duration."""
     problem, x = result.problem, result.x
     term = grounded_term(problem)
-    samplers = problem._samplers
+    samplers = problem.samplers
     if ("walk",) not in samplers:
         samplers["walk",] = _Sampled(
             body=term.body, support=term.support, friction=term.friction, strength=term.strength
         )
-    traced = problem._trace([samplers["walk",]])
+    kernels = problem.kernels_of([samplers["walk",]])
     program_layout, count, rows_layout = problem.program.layout, len(s), _layout(term.body)
     rows = np.zeros((count, rows_layout.size))
-    places = [int(label) for label in traced.bounds[0].labels]  # constant rows are left out: they are zero
-    rows[:, places] = Batch(traced, program_layout, 0, s, np.zeros(count)).value(x)[0].reshape(count, -1)
+    places = [int(label) for label in kernels.rows[0].labels]  # constant rows are left out: they are zero
+    rows[:, places] = Batch(kernels, program_layout, 0, s, np.zeros(count)).value(x)[0].reshape(count, -1)
     parts = rows_layout.unpack(rows)
-    y, subject = program_layout.stretches[0].profiles(x, s, 3), problem.subject
-    q, (v, a) = subject.positions(y[0]), np.zeros((2, count, subject.robot.nv))
-    v[:, subject.places], a[:, subject.places] = y[1], y[2]
+    y, model = program_layout.phases[0].profiles(x, s, 3), problem.model
+    q, (v, a) = model.positions(y[0]), np.zeros((2, count, model.robot.nv))
+    v[:, model.places], a[:, model.places] = y[1], y[2]
     return Samples(
         q,
         v,

@@ -47,7 +47,7 @@ class Strengths(Grounded, Constraint):
         given, torques = CURVES.unpack(node.data("strength curves", CURVES.size)), contact_forces(node).torques
         rows, labels = list[ca.SX](), list[str]()
         for name in NAMES:
-            if name not in node.subject.names:
+            if name not in node.model.names:
                 continue
             k = node.robot.coordinate_names.index(name)
             joint = JointStrength(*(Curve(*ca.vertsplit(given[f"{name} {way}"])) for way in JointStrength._fields))

@@ -1,4 +1,4 @@
-"""Motion problems that are ready-made, by name: ``torsor predict two-link-time``, or ``PROBLEMS["two-link-time"]()``.
+"""Built-in motion problems by name: ``torsor predict two-link-time``, or ``PROBLEMS["two-link-time"]()``.
 
 Example:
     >>> PROBLEMS["two-link-time"](points=8).program.n  # 4 free control points of each joint, and the duration

@@ -1,4 +1,4 @@
-"""An arm with a spring in a joint, moved so that nothing swings when it has arrived."""
+"""An arm with an elastic joint, moved so that it does not vibrate after its arrival."""
 
 from typing import Any
 
@@ -16,16 +16,16 @@ __all__ = ["elastic_arm"]
 def elastic_arm(
     start: Any = (0.0, 0.3, 0.5), end: Any = (1.0, 0.9, -0.4), points: int = 24, torque: float = 30.0
 ) -> MotionProblem:
-    """Return the least time of the elastic arm of Hua et al. 2022 that leaves next to no vibration behind.
+    """Return the minimum-time motion of the elastic arm of Hua et al. 2022 with almost no residual vibration.
 
     ``start`` and ``end`` are the positions (3,) of the links (rad). There is a spring between the last motor and its
-    link: nobody drives the link, whose equation of motion must hold (``Unactuated``). At both ends everything is at
-    rest without acceleration; the motor is where the spring then holds the link, against gravity. Motors give
-    ``torque`` (N m) at most. Splines are of degree 7, and that of the elastic motor two degrees below, since its
-    position has the link's acceleration in it. The more ``points``, the less the link swings after the end.
+    link: the link is unactuated and its equation of motion must hold (``Unactuated``). At both ends all coordinates are
+    at rest without acceleration; the motor is where the spring then holds the link against gravity. Motor torques are
+    at most ``torque`` (N m). Splines have degree 7, that of the elastic motor two degrees less, since its position
+    depends on the link's acceleration. The more ``points``, the less the link vibrates after the end.
 
     Example:
-        >>> elastic_arm().subject.names
+        >>> elastic_arm().model.names
         ('joint1', 'joint2', 'joint3', 'joint3/motor')
     """
     names = ("joint1", "joint2", "joint3")

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from torsor import library
-from torsor.errors import ModelError, describe
+from torsor.checks import number, one_of
 from torsor.motion.problem import MotionProblem
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import TorqueRates, Torques
@@ -18,10 +18,10 @@ VARIANTS = ("printed", "reordered", "without-offset")
 
 
 def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
-    """Return the least time of the two-link arm of Barman 2020 from (0, -2) to (1, -1) rad, both at rest, with 10 N m.
+    """Return the minimum-time motion of the two-link arm of Barman 2020, (0, -2) to (1, -1) rad at rest, with 10 N m.
 
     Tables 4.1 and 4.2, eqs. 4.16 and 4.17. ``points`` is the number of control points of each joint (cubic splines),
-    ``nodes`` that of the moments at which torques are looked at (ten a control point). With 30 points the least time
+    ``nodes`` that of the moments at which torques are bounded (ten per control point). With 30 points the least time
     is 0.39231 s; the true optimum, with torques that jump, is 0.391854540 s (``motion.switching``).
 
     Example:
@@ -34,24 +34,22 @@ def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
 
 
 def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> MotionProblem:
-    """Return the motion of Barman's slide with a swinging link that takes little time and little effort.
+    """Return the motion of Barman's slide with a hinged link that minimises a mix of time and effort.
 
-    Tables 4.3 and 4.4, eqs. 4.18 and 4.19: the integral of (1 - u) + u (f1^2 + tau2^2) is least, ``u`` from 0 to 1,
-    from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of what is printed is T = 0.64626 s
-    and J = 0.853063, not the document's 0.5585 s. Two other readings are ``variant="reordered"``, where the four
+    Tables 4.3 and 4.4, eqs. 4.18 and 4.19: minimise the integral of (1 - u) + u (f1^2 + tau2^2), ``u`` from 0 to 1,
+    from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of the printed data is T = 0.64626
+    s and J = 0.853063, not the published 0.5585 s. Two other readings are ``variant="reordered"``, where the four
     numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4; 0.56714 s and 0.748623, the
     natural reading that comes nearest), and "without-offset", where the link's angle is q2 and not pi/2 + q2 (0.58578 s
-    and 0.773235); its q2 is counted from there, so that positions are pi/2 less than those printed. None is proven.
-    ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the front of time and effort over u.
+    and 0.773235); its q2 has another zero, so that positions are pi/2 less than those printed. Which one is meant is
+    open. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the front of time and effort over u.
 
     Example:
         >>> round(slide_link(points=8).solve(tolerance=1e-9).objective, 5)
         0.85308
     """
-    if variant not in VARIANTS:
-        raise ModelError(describe(f"variant is {variant!r}", where="slide-link", allowed=", ".join(VARIANTS)))
-    if not (isinstance(u, (int, float)) and 0 <= u <= 1):
-        raise ModelError(describe(f"u is {u!r}", where="slide-link", allowed="a number from 0 to 1"))
+    one_of(variant, VARIANTS, "slide-link", "variant")
+    number(u, "slide-link", "u", least=0.0, most=1.0)
     quarter = math.pi / 4
     start, end = {
         "printed": ([0.1, 0.6], [quarter, -quarter]),
@@ -69,12 +67,12 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
 def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0) -> MotionProblem:
     """Return the minimum-time move of Guarino Lo Bianco 2009, Table III (Stanford arm), with limited force rates.
 
-    Real drives limit the rate of their torque, the purpose of Guarino Lo Bianco 2009. ``force`` (N m, N of the
-    slide) bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without
-    acceleration, so that forces begin and end at what holds it. Splines are of degree 5, whose force rates are smooth.
+    Real drives limit the rate of their torque, the subject of Guarino Lo Bianco 2009. ``force`` (N m, N of the slide)
+    bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without acceleration,
+    so that forces begin and end at their static values. Splines have degree 5, with smooth force rates.
 
     Example:
-        >>> stanford_rates().subject.names[2]
+        >>> stanford_rates().model.names[2]
         'joint3'
     """
     half = math.pi / 2

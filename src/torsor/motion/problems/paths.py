@@ -1,4 +1,4 @@
-"""A given path of the joints in the least time."""
+"""A given joint path in the least time."""
 
 from typing import Any
 
@@ -29,15 +29,15 @@ _WAY = (
 def path_time(
     waypoints: Any = _WAY, robot: Robot | None = None, points: int = 30, torque_rates: Any = None
 ) -> MotionProblem:
-    """Return the least time over a path of the joints, from rest to rest: only the pace along it is free.
+    """Return the minimum-time motion along a joint path, from rest to rest: only the progress along it is free.
 
-    The path is the spline through ``waypoints`` (six or more, nv), of a ``robot`` (a UR5). Torques and velocities keep
-    the robot's limits, and rates of torques ``torque_rates`` (N m/s: a number, or one for each joint; None: any), in
-    which case the pace has splines of degree 5 and no acceleration at the ends, otherwise cubic ones. ``points`` is the
-    number of control points of the pace.
+    The path is the spline through ``waypoints`` (six or more, nv), of a ``robot`` (by default a UR5). Torques and
+    velocities stay within the robot's limits, and torque rates within ``torque_rates`` (N m/s: a number, or one for
+    each joint; None: free), in which case the progress has a spline of degree 5 and no acceleration at the ends,
+    otherwise a cubic one. ``points`` is the number of control points of the progress.
 
     Example:
-        >>> path_time().subject.names
+        >>> path_time().model.names
         ('progress',)
     """
     arm = library.ur5() if robot is None else robot

@@ -1,4 +1,4 @@
-"""Arms that are sold, from point to point in the least time."""
+"""Commercial arms, from point to point in the least time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,12 +34,12 @@ def ur5_time(
     torque_rates: Any = None,
     obstacles: Sequence[Any] = (),
 ) -> MotionProblem:
-    """Return the least time of a UR5 from ``start`` to ``end`` (6,) in rad, both at rest.
+    """Return the minimum-time motion of a UR5 from ``start`` to ``end`` (6,) in rad, both at rest.
 
-    Torques and velocities keep the robot's limits. ``torque_rates`` (N m/s: a number, or one for each joint) bounds the
-    rates of torques too; the maker publishes none. Accelerations are then zero at both ends and splines of degree 5,
-    otherwise cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see ``motion.Clearance``), which
-    upper arm, forearm, wrist and tool keep clear of; these are covered by capsules and a sphere.
+    Torques and velocities stay within the robot's limits. ``torque_rates`` (N m/s: a number, or one for each joint)
+    bounds torque rates too; the manufacturer publishes none. Accelerations are then zero at both ends and splines have
+    degree 5, otherwise they are cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see
+    ``motion.Clearance``); upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
 
     Example:
         >>> from torsor import motion
@@ -57,12 +57,12 @@ def panda_time(
     torque_rates: Any = 1000.0,
     obstacles: Sequence[Any] = (),
 ) -> MotionProblem:
-    """Return the least time of a Panda with its hand from ``start`` to ``end`` (7,) in rad, both at rest.
+    """Return the minimum-time motion of a Panda with its hand from ``start`` to ``end`` (7,) in rad, both at rest.
 
-    As ``ur5_time``; torque rates keep the maker's 1000 N m/s unless others are given, or None.
+    As ``ur5_time``; torque rates stay within the manufacturer's 1000 N m/s by default.
 
     Example:
-        >>> panda_time(points=8).subject.names[0]
+        >>> panda_time(points=8).model.names[0]
         'panda_joint1'
     """
     return _point_to_point("panda-time", library.panda(), (start, end), points, torque_rates, _PANDA_BODIES, obstacles)

@@ -1,4 +1,4 @@
-"""What holds of a motion: active constraints, how the optimum changes with their bounds, and violations by name."""
+"""Active constraints, sensitivities of the optimum to their bounds, and violations by name."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -7,19 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.motion.results.violations import violations
 from torsor.motion.transcription.program import Program, Row
+from torsor.optimisation import row_violations
 
 __all__ = ["VARIABLES", "Active", "Group", "active_rows", "groups", "time_of"]
 
 Array = NDArray[np.float64]
 
-VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds that are those of variables
-TOUCHED = 1e-6  # of a row's scale: so near to its bound it is active, whatever its multiplier
+VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds of variables
+TOUCHED = 1e-6  # scaled distance from a bound below which a row is active
 
 
 class Active(NamedTuple):
-    """A row at its bound: its term and label, where, the bound and which side, and dJ/d(bound), in the user's units.
+    """A row at its bound: its term and label, phase and time, the side and the bound, and dJ/d(bound) in user units.
 
     ``phase`` and ``time`` (s, since the motion began) are None for conditions at ends and for bounds of variables.
     """
@@ -35,11 +35,11 @@ class Active(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """All rows of one name: how many, how many of them active, and how far outside their bounds.
+    """All rows of one name: their count, the count of active ones, and their largest violation.
 
-    ``violation`` is the largest in the rows' own units, ``scaled`` in parts of their scale; ``fine`` the same as scaled
-    on a finer grid; ``label`` and ``time`` say where. ``sensitivity`` has {(label, side): dJ/d(bound)} if the bound
-    changes at all moments at once.
+    ``violation`` is in the rows' own units, ``scaled`` is relative to their scales, and ``fine`` is the scaled one on a
+    grid ten times finer; ``label`` and ``time`` say where. ``sensitivity`` has {(label, side): dJ/d(bound)} for a bound
+    that changes at all times at once.
     """
 
     title: str
@@ -54,28 +54,27 @@ class Group:
 
 
 def time_of(program: Program, x: Array, row: Row) -> float | None:
-    """Return when a row holds, in s since the motion began, or None for conditions at ends."""
+    """Return the time of a row in s since the start of the motion, or None for conditions at ends."""
     if row.phase is None or row.s is None:
         return None
-    seconds = [stretch.seconds(x) for stretch in program.layout.stretches]
+    seconds = [phase_layout.seconds(x) for phase_layout in program.layout.phases]
     return sum(seconds[: row.phase]) + row.s * seconds[row.phase]
 
 
 def active_rows(program: Program, x: Array, multipliers: Array, bound_multipliers: Array) -> list[Active]:
     """Return the rows and variables at their bounds.
 
-    With L = f + multipliers . rows, df/d(bound) = -multiplier, here per unit of the row itself. A row is active if it
-    is at its bound, or if its multiplier is larger than the distance that an interior-point method leaves.
+    With L = f + multipliers . rows, df/d(bound) = -multiplier, here per unit of the unscaled row. A row is active if it
+    is at its bound, or if its multiplier exceeds the distance from it, which an interior-point method never closes.
     """
     g, lower, upper, scales = program.value(x)[1], program.row_lower, program.row_upper, program.scales
     found = []
     for k in map(int, np.flatnonzero(_touching(g, lower, upper, multipliers))):
         row = program.rows[k]
         side, bound = _side(g[k], lower[k], upper[k], multipliers[k])
-        jacobian = -float(multipliers[k] / scales[k])
-        found.append(
-            Active(row.title, row.label, row.phase, time_of(program, x, row), side, float(bound * scales[k]), jacobian)
-        )
+        sensitivity = -float(multipliers[k] / scales[k])
+        at = row.phase, time_of(program, x, row)
+        found.append(Active(row.title, row.label, *at, side, float(bound * scales[k]), sensitivity))
     near = _touching(x, program.lower, program.upper, bound_multipliers)
     for k, (title, label) in _variables(program).items():
         if near[k]:
@@ -85,16 +84,16 @@ def active_rows(program: Program, x: Array, multipliers: Array, bound_multiplier
 
 
 def _variables(program: Program) -> dict[int, tuple[str, str]]:
-    """Return what each variable is: a title, and a label."""
+    """Return a title and a label for each variable."""
     found = dict[int, tuple[str, str]]()
-    for phase, stretch in enumerate(program.layout.stretches):
-        for profile, point in np.argwhere(stretch.columns >= 0).tolist():
-            found[int(stretch.columns[profile, point])] = (
+    for phase, phase_layout in enumerate(program.layout.phases):
+        for profile, point in np.argwhere(phase_layout.columns >= 0).tolist():
+            found[int(phase_layout.columns[profile, point])] = (
                 "Control point",
                 f"{point} of profile {profile}, phase {phase}",
             )
-        if stretch.duration >= 0:
-            found[stretch.duration] = VARIABLES[0], f"phase {phase}"
+        if phase_layout.duration >= 0:
+            found[phase_layout.duration] = VARIABLES[0], f"phase {phase}"
     return found | {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
 
 
@@ -117,14 +116,14 @@ def groups(
     active: list[Active],
     fine: tuple[Program, NDArray[np.bool_]],
 ) -> dict[str, Group]:
-    """Return the rows by the names of their terms; a sensitivity is the sum over all moments, of active rows or not."""
+    """Return the rows grouped by the names of their terms; sensitivities are summed over all times."""
     between = defaultdict[str, float](float)
-    for row, each in zip(fine[0].rows, violations(fine[0], x) * fine[1], strict=True):
+    for row, each in zip(fine[0].rows, row_violations(fine[0], x) * fine[1], strict=True):
         between[row.title] = max(between[row.title], float(each))
     places = defaultdict[str, list[int]](list)
     for k, row in enumerate(program.rows):
         places[row.title].append(k)
-    outside, found = violations(program, x), dict[str, Group]()
+    outside, found = row_violations(program, x), dict[str, Group]()
     for title, own in places.items():
         worst = own[int(np.argmax(outside[own]))]
         row, sensitivity = program.rows[worst], defaultdict[tuple[str, str], float](float)

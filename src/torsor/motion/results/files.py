@@ -1,37 +1,38 @@
-"""Results on disk: .npz with the problem in it, and .csv of the motion for other programs."""
+"""Solutions on disk: .npz files that include the problem, and .csv files of the motion."""
 
 import secrets
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.motion.files import load_problem
-from torsor.motion.results.result import MotionResult, Pass
+from torsor.motion.results.replay import trajectory
+from torsor.motion.results.solution import Pass, Solution
+from torsor.motion.statement import ProblemStatement
 from torsor.motion.writing import save_problem
 from torsor.optimisation import SOLVERS
 from torsor.optimisation.outcome import Iteration, Outcome
 from torsor.optimisation.program import largest_violation
 
-if TYPE_CHECKING:
-    from torsor.motion.problem import MotionProblem
-
 __all__ = ["load", "save", "to_csv"]
 
+P = TypeVar("P", bound=ProblemStatement)
+
 VERSION = 1
-LONGEST, MOST = 1000, 10**9  # letters of a status, and iterations
-SAME = 1e-6  # within which the objective of a problem is that in its file
-OUTSIDE = 1e-3  # by which solvers leave a variable outside its bounds at most
-# What reading a file from anywhere may raise.
+LONGEST, MOST = 1000, 10**9  # characters of a status, and iterations
+SAME = 1e-6  # relative difference within which two objectives are equal
+OUTSIDE = 1e-3  # largest violation of a bound of a variable that a solver leaves
+# Exceptions of reading a damaged file.
 _BROKEN = (ValueError, TypeError, ArithmeticError, MemoryError, AttributeError, EOFError, RuntimeError, OSError)
 
 
-def save(result: MotionResult, path: Path) -> None:
-    """Write a result, all at once: a write that fails leaves what was there before."""
+def save(result: Solution, path: Path) -> None:
+    """Write a solution; if writing fails, an earlier file stays as it was."""
     if path.suffix.lower() != ".npz":
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".npz"))
     outcome = result.outcome
@@ -50,14 +51,14 @@ def save(result: MotionResult, path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         try:
             save_problem(result.problem, Path(folder, "problem.toml"))
-        except ModelError:  # a problem with expressions is kept in Python, and given when the result is loaded
+        except ModelError:  # a problem with Python functions: it has to be given to ``load``
             pass
         else:
             for name in ("problem", "problem.robot"):
                 arrays[name.replace(".", "_")] = np.frombuffer(
                     Path(folder, f"{name}.toml").read_bytes(), dtype=np.uint8
                 )
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is then one step
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing it is atomic
     try:
         with part.open("wb") as file:
             np.savez(file, **arrays)
@@ -66,18 +67,18 @@ def save(result: MotionResult, path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def load(path: Path, problem: "MotionProblem | None") -> MotionResult:
-    """Return the result in a .npz file."""
+def load(path: Path, problem: P | None, read_problem: Callable[[Path], P]) -> Solution:
+    """Return the solution in a .npz file; ``read_problem`` reads the problem from a TOML file."""
     try:
         with zipfile.ZipFile(path) as archive:
             if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
-                raise ValueError("its parts are compressed, which Torsor's never are")  # some unpack to terabytes
+                raise ValueError("its parts are compressed, which Torsor's never are")  # some would unpack to terabytes
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
         if int(found["torsor"]) != VERSION:
             raise ValueError(f"version {found['torsor']}; allowed: {VERSION}")
-        problem = _problem(found, path.name) if problem is None else problem
-        return _result(found, problem)
+        problem = _problem(found, path.name, read_problem) if problem is None else problem
+        return _solution(found, problem)
     except KeyError as error:
         raise ModelError(describe(f"there is no {error}", where=path.name, fix="was it written by save?")) from None
     except ModelError:
@@ -86,16 +87,16 @@ def load(path: Path, problem: "MotionProblem | None") -> MotionResult:
         raise ModelError(describe(f"not a result: {error}", where=path.name)) from None
 
 
-def _problem(found: dict[str, NDArray[Any]], where: str) -> "MotionProblem":
+def _problem(found: dict[str, NDArray[Any]], where: str, read_problem: Callable[[Path], P]) -> P:
     if "problem" not in found:
         raise ModelError(describe("the file does not hold its problem", where=where, fix="give problem=..."))
     with tempfile.TemporaryDirectory() as folder:
         for key, name in (("problem", "problem.toml"), ("problem_robot", "problem.robot.toml")):
             Path(folder, name).write_bytes(found[key].astype(np.uint8).tobytes())
-        return load_problem(Path(folder, "problem.toml"))
+        return read_problem(Path(folder, "problem.toml"))
 
 
-def _result(found: dict[str, NDArray[Any]], problem: "MotionProblem") -> MotionResult:
+def _solution(found: dict[str, NDArray[Any]], problem: ProblemStatement) -> Solution:
     program = problem.program
     shapes: dict[str, tuple[int, ...]] = {
         "x": (program.n,),
@@ -111,10 +112,10 @@ def _result(found: dict[str, NDArray[Any]], problem: "MotionProblem") -> MotionR
         if array.shape != shape or array.dtype.kind != "f":
             raise ValueError(f"{name} has shape {array.shape} and type {array.dtype}; allowed: {shape}, real numbers")
     if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"]).all():
-        raise ValueError("numbers that are not finite")
+        raise ValueError("values that are not finite")
     status, solver = str(found["status"]), str(found["solver"])
-    if len(status) > LONGEST or not status.isprintable():  # what a terminal would obey
-        raise ValueError("a status that is too long, or not to be printed")
+    if len(status) > LONGEST or not status.isprintable():  # control characters
+        raise ValueError("a status that is too long or not printable")
     if solver not in SOLVERS:
         raise ValueError(f"solver {solver[:50]!r}; allowed: {', '.join(SOLVERS)}")
     objective, iterations, is_solved, tolerance = found["figures"].tolist()
@@ -128,16 +129,16 @@ def _result(found: dict[str, NDArray[Any]], problem: "MotionProblem") -> MotionR
         raise ValueError("variables outside their bounds")
     value, rows = program.value(found["x"])
     if is_solved and not abs(value - objective) <= SAME * max(1.0, abs(objective)):
-        raise ValueError(f"its objective is {objective:.9g}, and {value:.9g} in this problem, which is another one")
+        raise ValueError(f"its objective is {objective:.9g}, but {value:.9g} in this problem: it is of another problem")
     excess = largest_violation(program, found["x"], rows)
     outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, excess)
     passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
     setup, seconds = found["seconds"].tolist()
-    return MotionResult(problem, outcome, solver, tolerance, setup, seconds, passes)
+    return Solution(problem, outcome, solver, tolerance, setup, seconds, passes)
 
 
-def to_csv(result: MotionResult, path: Path) -> None:
+def to_csv(result: Solution, path: Path) -> None:
     """Write the motion as a table: time, positions, velocities, accelerations, forces, with names and units."""
     if path.suffix.lower() != ".csv":
         raise ModelError(describe(f"the suffix is {path.suffix!r}", where=path.name, allowed=".csv"))
-    result.trajectory().save(path)
+    trajectory(result).save(path)

@@ -1,16 +1,14 @@
-"""Figures of a motion that was found (matplotlib, the extra ``plot``)."""
+"""Figures of a solution (matplotlib, the extra ``plot``)."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.motion.results.solution import Solution
 from torsor.simulation.plot import panels_of
-
-if TYPE_CHECKING:
-    from torsor.motion.results.result import MotionResult
 
 __all__ = ["plot"]
 
@@ -25,11 +23,11 @@ QUANTITIES = {
     "tau_rate": ("Rates of the forces", "N m/s, N/s"),
     "reactions": ("Joint reactions: size of the force", "N"),
 }
-MOST_NAMES = 14  # curves beyond which a legend would hide the picture
+MOST_NAMES = 14  # more curves than this have no legend
 
 
-def plot(result: "MotionResult", path: str | Path | None, what: Sequence[str]) -> Any:
-    """Return a figure with one panel for each quantity over time; what limits forbid is shaded."""
+def plot(result: Solution, path: str | Path | None, what: Sequence[str]) -> Any:
+    """Return a figure with one panel for each quantity over time; values beyond the limits are shaded."""
     figure, panels = panels_of(what, QUANTITIES)
     for name, axes in panels:
         _panel(axes, result, name)
@@ -41,7 +39,7 @@ def plot(result: "MotionResult", path: str | Path | None, what: Sequence[str]) -
     return figure
 
 
-def _panel(axes: Any, result: "MotionResult", name: str) -> None:
+def _panel(axes: Any, result: Solution, name: str) -> None:
     title, unit = QUANTITIES[name]
     curves, labels = _curves(result, name)
     for k, curve in enumerate(curves.T):
@@ -63,7 +61,7 @@ def _panel(axes: Any, result: "MotionResult", name: str) -> None:
         )
 
 
-def _curves(result: "MotionResult", name: str) -> tuple[Array, list[str]]:
+def _curves(result: Solution, name: str) -> tuple[Array, list[str]]:
     robot = result.robot
     if name == "reactions":
         return np.linalg.norm(result.reactions[..., 3:], axis=-1), list(robot.joint_names)
@@ -73,8 +71,8 @@ def _curves(result: "MotionResult", name: str) -> tuple[Array, list[str]]:
     return getattr(result, name), list(labels)
 
 
-def _shade(axes: Any, result: "MotionResult", name: str, labels: list[str]) -> None:
-    """Draw the bounds of each curve while they hold, and shade what is beyond those of all of them."""
+def _shade(axes: Any, result: Solution, name: str, labels: list[str]) -> None:
+    """Draw the bounds of each curve while they hold, and shade the region beyond the bounds of all curves."""
     limits = list(_limits(result, name, labels))
     ends = [bound[np.isfinite(bound)] for _, lower, upper in limits for bound in (lower, upper)]
     if not ends:
@@ -97,12 +95,12 @@ def _shade(axes: Any, result: "MotionResult", name: str, labels: list[str]) -> N
     axes.set_ylim(low, high)
 
 
-def _limits(result: "MotionResult", name: str, labels: list[str]) -> Iterator[tuple[list[float], Array, Array]]:
-    """Give bounds of the curves that a term sets for a quantity of this name, and from when to when they hold."""
+def _limits(result: Solution, name: str, labels: list[str]) -> Iterator[tuple[list[float], Array, Array]]:
+    """Yield the times between which a term bounds this quantity, and its bounds of the curves."""
     begun = np.cumsum(result.durations) - result.durations
     for batch in result.program.batches:
         T, start = result.durations[batch.phase], begun[batch.phase]
-        for term, bound in zip(batch.traced.rows, batch.traced.bounds, strict=True):
+        for term, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True):
             known = [k for k, label in enumerate(bound.labels) if label in labels]
             if getattr(term, "quantity", "") == name and term.at is None and known:
                 lower, upper = np.full(len(labels), -np.inf), np.full(len(labels), np.inf)

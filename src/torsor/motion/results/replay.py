@@ -1,18 +1,16 @@
-"""A motion that was found, as a trajectory, and replayed: its forces over time through direct dynamics."""
+"""The trajectory of a solution, and its replay: forward dynamics with the forces of the solution."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.errors import ModelError, describe
+from torsor.checks import whole_number
 from torsor.motion.results.samples import Moments
+from torsor.motion.results.solution import Solution
 from torsor.motion.terms.limits import Unactuated
 from torsor.simulation import Trajectory, simulate
-
-if TYPE_CHECKING:
-    from torsor.motion.results.result import MotionResult
 
 __all__ = ["Replay", "replay", "trajectory"]
 
@@ -20,15 +18,15 @@ Array = NDArray[np.float64]
 
 
 class Replay(NamedTuple):
-    """A motion as direct dynamics reproduces it, and the largest deviations of positions and velocities from it."""
+    """A motion reproduced by forward dynamics, and its largest deviations of positions and velocities."""
 
     trajectory: Trajectory
     q_error: float
     v_error: float
 
 
-def _forces(result: "MotionResult", tau: Array) -> Array:
-    """Return forces (..., nv) of all coordinates; those that are not active have none."""
+def _forces(result: Solution, tau: Array) -> Array:
+    """Return forces (..., nv) of all coordinates, 0 for those that are not active."""
     robot = result.robot
     if not robot.loops:
         return tau
@@ -37,23 +35,21 @@ def _forces(result: "MotionResult", tau: Array) -> Array:
     return found
 
 
-def trajectory(result: "MotionResult") -> Trajectory:
+def trajectory(result: Solution) -> Trajectory:
     """Return the motion on its grid as a trajectory."""
     at = result.moments
     return Trajectory(result.robot, at.times, at.q, at.v, at.a, _forces(result, at.tau))
 
 
-def replay(result: "MotionResult", steps: int) -> Replay:
-    """Return the motion that the forces make from the start state, phase after phase.
+def replay(result: Solution, steps: int) -> Replay:
+    """Return the motion that the forces produce from the start state, phase by phase.
 
-    Coordinates without a drive have no force, whatever little the splines leave there. Forces are functions of time
-    alone, held during each step at their value in its middle, so that the error is one of second order in the step.
+    Unactuated coordinates get no force, not even the small residual of the splines. Forces are functions of time,
+    constant during each step at their value in its middle, so that the error is of second order in the step.
     """
-    if type(steps) is not int or steps < 1:
-        where = result.problem.name
-        raise ModelError(describe(f"steps is {steps!r}", where=where, allowed="a whole number above 0"))
-    robot, shares = result.robot, np.linspace(0.0, 1.0, steps + 1)
-    wanted = Moments.of_shares(result.problem, result.x, [shares] * len(result.durations))
+    whole_number(steps, result.problem.name, "steps")
+    robot, s = result.robot, np.linspace(0.0, 1.0, steps + 1)
+    wanted = Moments.of_fractions(result.problem, result.x, [s] * len(result.durations))
     q, v, begun, parts = wanted.q[0], wanted.v[0], 0.0, list[Trajectory]()
     for phase, T in enumerate(result.durations):
         h = T / steps
@@ -75,12 +71,12 @@ def replay(result: "MotionResult", steps: int) -> Replay:
     return Replay(found, float(off_q), float(np.abs(found.v - wanted.v).max()))
 
 
-def _unactuated(result: "MotionResult") -> list[int]:
-    """Return the coordinates that a term says to have no drive."""
+def _unactuated(result: Solution) -> list[int]:
+    """Return the coordinates that an ``Unactuated`` term declares."""
     names = {
         label
         for batch in result.program.batches
-        for term, bound in zip(batch.traced.rows, batch.traced.bounds, strict=True)
+        for term, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
         for label in bound.labels
         if isinstance(term, Unactuated)
     }
@@ -88,7 +84,7 @@ def _unactuated(result: "MotionResult") -> list[int]:
 
 
 def _shifted(part: Trajectory, begun: float, later: bool) -> Trajectory:
-    """Return a phase at its place in time; a later one without its first sample, which the earlier one has."""
+    """Return a phase shifted in time; a later one without its first sample, the last one of the phase before."""
     kept = slice(int(later), None)
     return replace(
         part, times=part.times[kept] + begun, q=part.q[kept], v=part.v[kept], a=part.a[kept], tau=part.tau[kept]

@@ -1,7 +1,7 @@
-"""A result in words and numbers: tables for the terminal, and plain values for JSON."""
+"""Reports of a solution: tables for the terminal, and plain values for JSON."""
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console, Group
@@ -9,13 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.motion.results.constraints import VARIABLES
-
-if TYPE_CHECKING:
-    from torsor.motion.results.result import MotionResult
+from torsor.motion.results.solution import Solution
 
 __all__ = ["plain", "tables", "text", "titled_table"]
 
-MOST = 10  # bounds that are shown
+MOST = 10  # sensitivities that are shown
 
 
 def titled_table(title: str, *columns: str) -> Table:
@@ -26,7 +24,7 @@ def titled_table(title: str, *columns: str) -> Table:
     return table
 
 
-def _figures(result: "MotionResult") -> Table:
+def _figures(result: Solution) -> Table:
     table = titled_table(f"Motion {escape(result.problem.name)}", "what", "value")
     counts = result.counts
     rows = {
@@ -37,28 +35,28 @@ def _figures(result: "MotionResult") -> Table:
         **{f"  {escape(part.title)}": f"{part.weight:.4g} x {part.value:.8g}" for part in result.parts},
         **{escape(name): f"{result.numbers[name]:.8g}" for name in result.problem.shared},
         "largest violation at nodes": f"{result.max_violation:.2e}",
-        "largest violation between nodes": f"{result.max_violation_fine:.2e}",
+        "largest violation, grid 10 x finer": f"{result.max_violation_fine:.2e}",
         "variables (known, frozen)": f"{counts['variables']} ({counts['known']}, {counts['frozen']})",
         "constraints (equalities)": f"{counts['constraints']} ({counts['equalities']})",
         "solver, iterations": f"{result.solver}, {result.iterations}",
-        "setup, search (s)": f"{result.setup_seconds:.3f}, {result.solve_seconds:.3f}",
+        "setup, solver (s)": f"{result.setup_seconds:.3f}, {result.solve_seconds:.3f}",
     }
     for name, value in rows.items():
         table.add_row(name, value)
     return table
 
 
-def _constraints(result: "MotionResult") -> Table:
-    table = titled_table("Constraints", "name", "rows", "active", "violation", "scaled", "between")
+def _constraints(result: Solution) -> Table:
+    table = titled_table("Constraints", "name", "rows", "active", "violation", "scaled", "finer grid")
     for title, group in result.constraints.items():
         sizes = (f"{each:.1e}" for each in (group.violation, group.scaled, group.fine))
         table.add_row(escape(title), str(group.count), str(group.active), *sizes)
     return table
 
 
-def _sensitivities(result: "MotionResult") -> Table:
-    """Return the bounds that the objective depends on most."""
-    table = titled_table("What the objective changes by with a bound", "name", "of", "side", "dJ/d(bound)")
+def _sensitivities(result: Solution) -> Table:
+    """Return the bounds to which the objective is most sensitive."""
+    table = titled_table("Sensitivity of the objective to bounds", "name", "of", "side", "dJ/d(bound)")
     felt = [
         (title, label, side, value)
         for title, group in result.constraints.items()
@@ -70,8 +68,8 @@ def _sensitivities(result: "MotionResult") -> Table:
     return table
 
 
-def _passes(result: "MotionResult") -> Table:
-    table = titled_table("Refinement", "round", "nodes", "violation between", "objective", "iterations")
+def _passes(result: Solution) -> Table:
+    table = titled_table("Refinement", "round", "nodes", "violation, finer grid", "objective", "iterations")
     for number, each in enumerate(result.passes):
         table.add_row(
             str(number), str(each.nodes), f"{each.violation:.2e}", f"{each.objective:.8g}", str(each.iterations)
@@ -79,7 +77,7 @@ def _passes(result: "MotionResult") -> Table:
     return table
 
 
-def tables(result: "MotionResult") -> Group:
+def tables(result: Solution) -> Group:
     """Return the tables of a result."""
     found = [_figures(result)]
     if result.constraints:
@@ -91,7 +89,7 @@ def tables(result: "MotionResult") -> Group:
     return Group(*found)
 
 
-def text(result: "MotionResult", width: int) -> str:
+def text(result: Solution, width: int) -> str:
     """Return the tables as text."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     console.print(tables(result))
@@ -100,7 +98,7 @@ def text(result: "MotionResult", width: int) -> str:
     return file.getvalue()
 
 
-def plain(result: "MotionResult") -> dict[str, Any]:
+def plain(result: Solution) -> dict[str, Any]:
     """Return figures, constraints and the trajectory as numbers, lists and strings."""
     robot, at = result.robot, result.moments
     found: dict[str, Any] = {

@@ -1,21 +1,18 @@
-"""What a motion is at given moments: positions and their rates, forces and their rates, reactions."""
+"""A motion sampled at given times: positions and their rates, forces and their rates, joint reactions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.node import Node
-
-if TYPE_CHECKING:
-    from torsor.motion.problem import MotionProblem
 
 __all__ = ["Moments", "Profiled", "sampled"]
 
@@ -24,63 +21,63 @@ Array = NDArray[np.float64]
 MOVED: tuple[str, ...] = ("q", "v", "a", "j", "tau")
 RATES: tuple[str, ...] = ("tau_rate",)
 REACTIONS: tuple[str, ...] = ("reactions",)
-ROUNDING = 1e-9  # of the duration, by which a time may be outside
+ROUNDING = 1e-9  # of the duration: rounding by which a time may be outside of the motion
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Seen(Constraint):
-    """Quantities of a node, one after the other, without bounds."""
+class _Sampled(Constraint):
+    """Quantities of a node as rows without bounds."""
 
     names: tuple[str, ...]
 
     def parts(self, node: Node) -> list[ca.SX]:
-        """Return the quantities, each as a column; of reactions the six numbers of each joint in turn."""
+        """Return each quantity as a column; reactions as six numbers for each joint in turn."""
         return [ca.vec(node.wrenches().T) if name == "reactions" else getattr(node, name) for name in self.names]
 
     def rows(self, node: Node) -> Rows:
-        """Return them as rows, with their places as labels."""
+        """Return the quantities as rows, labelled by their indices."""
         rows = ca.vertcat(*self.parts(node))
         free = np.full(rows.numel(), np.inf)
         return Rows(rows, -free, free, tuple(map(str, range(rows.numel()))))
 
 
 class _Sampler:
-    """Quantities traced as rows of a problem; those that are the same at all moments need not be among the rows."""
+    """Kernels of sampled quantities; constant entries are no rows of the kernels and are filled in here."""
 
-    def __init__(self, problem: "MotionProblem", seen: _Seen):
-        self.traced = problem._trace([seen])
-        parts = seen.parts(self.traced.node)
+    def __init__(self, problem: ProblemStatement, term: _Sampled):
+        self.kernels = problem.kernels_of([term])
+        parts = term.parts(self.kernels.node)
         self.ends = np.cumsum([part.numel() for part in parts])
         rows = ca.densify(ca.vertcat(*parts))
-        self.still = np.array([float(rows[k]) if rows[k].is_constant() else 0.0 for k in range(rows.numel())])
-        self.places = [int(label) for label in self.traced.bounds[0].labels]
+        self.constants = np.array([float(rows[k]) if rows[k].is_constant() else 0.0 for k in range(rows.numel())])
+        self.indices = [int(label) for label in self.kernels.rows[0].labels]
 
-    def __call__(self, problem: "MotionProblem", x: Array, phase: int, s: Array) -> list[Array]:
-        batch = Batch(self.traced, problem.program.layout, phase, s, np.zeros(len(s)))
-        rows = np.tile(self.still, (len(s), 1))
-        rows[:, self.places] = batch.value(x)[0].reshape(len(s), -1)
+    def __call__(self, problem: ProblemStatement, x: Array, phase: int, s: Array) -> list[Array]:
+        batch = Batch(self.kernels, problem.program.layout, phase, s, np.zeros(len(s)))
+        rows = np.tile(self.constants, (len(s), 1))
+        rows[:, self.indices] = batch.value(x)[0].reshape(len(s), -1)
         return np.split(rows, self.ends[:-1], axis=1)
 
 
-# Forces are there for every use; their rates and reactions are traced when they are asked for.
-_GROUPS: dict[tuple[str, ...], _Seen] = {names: _Seen(names=names) for names in (MOVED, RATES, REACTIONS)}
+# Forces are always sampled; their rates and the reactions have kernels of their own, made when they are needed.
+_GROUPS: dict[tuple[str, ...], _Sampled] = {names: _Sampled(names=names) for names in (MOVED, RATES, REACTIONS)}
 
 
-def sampled(problem: "MotionProblem", x: Array, phase: int, s: Array, names: tuple[str, ...]) -> dict[str, Array]:
-    """Return quantities (K, ...) of a phase at rising shares s (K,), for variables x."""
-    samplers = problem._samplers
+def sampled(problem: ProblemStatement, x: Array, phase: int, s: Array, names: tuple[str, ...]) -> dict[str, Array]:
+    """Return quantities (K, ...) of a phase at increasing s (K,) from 0 to 1, for variables x (n,)."""
+    samplers = problem.samplers
     if names not in samplers:
         samplers[names] = _Sampler(problem, _GROUPS[names])
     return dict(zip(names, samplers[names](problem, x, phase, s), strict=True))
 
 
 class Moments:
-    """A motion at times t (K,), or at one: all arrays then have no first axis.
+    """A motion at times t (K,), or at one time: arrays then have no first axis.
 
     ``q`` (K, nq), ``v``, ``a``, ``j`` (K, nv) are positions and their rates, ``tau`` (K, nv) forces and ``tau_rate``
-    their rates (with closed loops, of the active coordinates: (K, N)), ``reactions`` (K, L, 6) what each parent exerts
-    on its link, at the link's origin in its axes. ``phase`` (K,) and ``s`` (K,) say where in the motion they are; where
-    two phases meet, it is the start of the later one.
+    their rates (with closed loops, of the active coordinates: (K, N)), ``reactions`` (K, L, 6) the moment and force
+    that each parent exerts on its link, at the link's origin in its axes. ``phase`` (K,) is the index of the phase and
+    ``s`` (K,) the fraction of it that has passed; where two phases meet, it is the start of the later one.
 
     Example:
         >>> import torsor
@@ -94,13 +91,13 @@ class Moments:
         ((3, 2), (3, 2, 6))
     """
 
-    def __init__(self, problem: "MotionProblem", x: Array, t: ArrayLike):
+    def __init__(self, problem: ProblemStatement, x: Array, t: ArrayLike):
         try:
             self.times = np.asarray(t, dtype=float)
         except (TypeError, ValueError):
             raise ModelError(describe(f"at {t!r}", where=problem.name, allowed="times in s")) from None
         self._problem, self._x = problem, x
-        durations = np.array([stretch.seconds(x) for stretch in problem.program.layout.stretches])
+        durations = np.array([phase_layout.seconds(x) for phase_layout in problem.program.layout.phases])
         ends = np.cumsum(durations)
         T, near = float(ends[-1]), ROUNDING * float(ends[-1])
         if self.times.ndim > 1 or not ((self.times >= -near) & (self.times <= T + near)).all():
@@ -111,13 +108,13 @@ class Moments:
         self.s = np.clip((self.times - begun) / durations[self.phase], 0.0, 1.0)
 
     @classmethod
-    def of_shares(cls, problem: "MotionProblem", x: Array, shares: Sequence[Array]) -> "Moments":
-        """Return the moments at shares of each phase, the start of later phases left out."""
+    def of_fractions(cls, problem: ProblemStatement, x: Array, fractions: Sequence[Array]) -> "Moments":
+        """Return the moments at fractions s of each phase, the start of later phases left out."""
         found, begun, times = cls(problem, x, 0.0), 0.0, []
-        parts = [each if k == 0 else each[each > 0] for k, each in enumerate(shares)]
-        for stretch, part in zip(problem.program.layout.stretches, parts, strict=True):
-            times.append(begun + part * stretch.seconds(x))
-            begun += stretch.seconds(x)
+        parts = [each if k == 0 else each[each > 0] for k, each in enumerate(fractions)]
+        for phase_layout, part in zip(problem.program.layout.phases, parts, strict=True):
+            times.append(begun + part * phase_layout.seconds(x))
+            begun += phase_layout.seconds(x)
         found.times, found.s = np.concatenate(times), np.concatenate(parts)
         found.phase = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         return found
@@ -126,12 +123,12 @@ class Moments:
         return self.times.size
 
     def _found(self, names: tuple[str, ...]) -> dict[str, Array]:
-        phases, shares, parts = np.atleast_1d(self.phase), np.atleast_1d(self.s), list[dict[str, Array]]()
-        order = np.lexsort((shares, phases))
+        phases, s, parts = np.atleast_1d(self.phase), np.atleast_1d(self.s), list[dict[str, Array]]()
+        order = np.lexsort((s, phases))
         for phase in np.unique(phases):
             own = order[phases[order] == phase]
-            parts.append(sampled(self._problem, self._x, int(phase), shares[own], names))
-        if not parts:  # no moments have shapes too
+            parts.append(sampled(self._problem, self._x, int(phase), s[own], names))
+        if not parts:  # an empty array of times: shapes with K = 0
             first = sampled(self._problem, self._x, 0, np.zeros(1), names)
             return {name: values[:0] for name, values in first.items()}
         found = {name: np.concatenate([part[name] for part in parts]) for name in names}
@@ -180,7 +177,7 @@ class Moments:
 
 
 class Profiled:
-    """What has a motion at ``moments``, and its quantities there."""
+    """A mixin with the quantities of a motion at its ``moments``."""
 
     @property
     def moments(self) -> Moments:

@@ -1,8 +1,8 @@
-"""Distances between bodies: spheres, capsules and half-spaces, fixed to links or standing in the world.
+"""Distances between bodies: spheres, capsules and half-spaces, fixed to links or to the world.
 
-Distances are exact. Between segments, the axes of capsules, it is the least of those between their inner lines and of
-their ends from the other segment; squared, it has continuous first derivatives wherever the nearest points are the only
-ones (not along parallel axes that overlap), and second ones but where a nearest point comes to an end.
+Distances are exact. The distance of two segments, the axes of capsules, is the least of that between interior points
+and those of their ends from the other segment. Its square has continuous first derivatives wherever the nearest points
+are unique (not for parallel axes that overlap), and second ones except where a nearest point reaches an end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,33 +12,28 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from torsor.checks import frozen_array, number, several
 from torsor.errors import ModelError, describe
-from torsor.motion.terms.frames import numbers, point_of, unit
+from torsor.motion.terms.frames import direction, point_of
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 
 __all__ = ["Capsule", "Clearance", "HalfSpace", "Sphere", "segment_distance"]
 
-PARALLEL = 1e-9  # sine squared of the angle below which the ends of segments decide
+PARALLEL = 1e-9  # squared sine of the angle below which segments count as parallel
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Body:
-    """Something fixed to a ``link`` or frame, in its axes (m), or to the world: None."""
+    """A body fixed to a ``link`` or frame, in its axes (m), or to the world (None)."""
 
     link: str | None = None
     name: str = ""
 
     @property
     def title(self) -> str:
-        """The name, or what it is on which link."""
+        """The name, by default the kind of body and its link."""
         return self.name or f"{type(self).__name__.lower()} of {self.link or 'the world'}"
-
-
-def _check_radius(body: "Sphere | Capsule") -> None:
-    if not (isinstance(body.radius, (int, float)) and 0 <= body.radius < np.inf):
-        found = f"radius is {body.radius!r}"
-        raise ModelError(describe(found, where=body.title, allowed="a finite number, 0 or more"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,8 +49,8 @@ class Sphere(_Body):
     center: Any = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        _check_radius(self)
-        numbers(self.center, (3,), "center", self.title)
+        number(self.radius, self.title, "radius", least=0.0)
+        frozen_array(self.center, (3,), self.title, "center")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,15 +67,15 @@ class Capsule(_Body):
     radius: float
 
     def __post_init__(self) -> None:
-        _check_radius(self)
-        ends = [numbers(each, (3,), what, self.title) for each, what in ((self.start, "start"), (self.end, "end"))]
+        number(self.radius, self.title, "radius", least=0.0)
+        ends = [frozen_array(each, (3,), self.title, what) for each, what in ((self.start, "start"), (self.end, "end"))]
         if (ends[0] == ends[1]).all():
             raise ModelError(describe("start and end are the same", where=self.title, fix="make it a Sphere"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HalfSpace(_Body):
-    """All points below the plane through ``point`` (3,) across ``normal`` (3,), which points out of it.
+    """All points below the plane through ``point`` (3,) with the outward ``normal`` (3,).
 
     Example:
         >>> HalfSpace(normal=[0, 0, 1]).title
@@ -91,8 +86,8 @@ class HalfSpace(_Body):
     point: Any = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        unit(self.normal, "normal", self.title)
-        numbers(self.point, (3,), "point", self.title)
+        direction(self.normal, self.title, "normal")
+        frozen_array(self.point, (3,), self.title, "point")
 
 
 Body = Sphere | Capsule | HalfSpace
@@ -128,8 +123,8 @@ def _points(body: Sphere | Capsule, node: Node) -> _Points:
 def _from_segment(p: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
     """Return the squared distance of a point from a segment."""
     along = end - start
-    share = ca.fmax(0, ca.fmin(1, ca.dot(p - start, along) / ca.sumsqr(along)))
-    return ca.sumsqr(p - start - share * along)
+    s = ca.fmax(0, ca.fmin(1, ca.dot(p - start, along) / ca.sumsqr(along)))
+    return ca.sumsqr(p - start - s * along)
 
 
 def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
@@ -180,9 +175,7 @@ class Clearance(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the rows of all pairs."""
-        if not (isinstance(self.least, (int, float)) and 0 <= self.least < np.inf):
-            found = f"least is {self.least!r}"
-            raise ModelError(describe(found, where=self.title, allowed="a finite number, 0 or more"))
+        number(self.least, self.title, "least", least=0.0)
         sides = [self._bodies(node, each) for each in (self.first, self.second)]
         rows, lower, labels = list[ca.SX](), list[float](), list[str]()
         for a in sides[0]:
@@ -194,8 +187,7 @@ class Clearance(Constraint):
         return Rows(ca.vertcat(*rows), np.array(lower), np.full(len(rows), np.inf), tuple(labels))
 
     def _bodies(self, node: Node, given: Any) -> list[Body]:
-        several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-        bodies = [_body(each, self.title) for each in several]
+        bodies = [_body(each, self.title) for each in ([given] if isinstance(given, Mapping) else several(given))]
         if not bodies:
             raise ModelError(describe("no body is given", where=self.title, fix="give first and second"))
         for body in bodies:
@@ -213,7 +205,7 @@ class Clearance(Constraint):
         if isinstance(a, HalfSpace):
             ends, radius = _points(b, node)  # type: ignore[arg-type]
             base = point_of(node, a.link, a.point)
-            tip = point_of(node, a.link, np.asarray(a.point, dtype=float) + unit(a.normal, "normal", a.title))
+            tip = point_of(node, a.link, np.asarray(a.point, dtype=float) + direction(a.normal, a.title, "normal"))
             return [(ca.dot(tip - base, p - base), radius + self.least) for p in ends]
         (first, r), (second, s) = _points(a, node), _points(b, node)  # type: ignore[arg-type]
         wide = r + s + self.least

@@ -6,32 +6,29 @@ from typing import Any
 
 import numpy as np
 
+from torsor.checks import by_name, indices_of, table, whole_number
 from torsor.errors import ModelError, describe
 from torsor.motion.transcription.linear_rows import Equation, Part
 from torsor.motion.transcription.motion_model import Profiles
-from torsor.motion.transcription.splines import whole_number
 
-__all__ = ["End", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles", "whole_path"]
+__all__ = ["End", "Ends", "Linked", "Periodic", "Start", "State", "Symmetric", "of_profiles", "whole_path"]
 
 ORDER_NAMES = ("q", "v", "a", "j")
 Given = Any  # None, a number for all, one for each profile, or {name: number}
 
 
 def _order(value: Any, where: str) -> range:
-    """Return the orders of rates up to one."""
-    order = whole_number(value)
-    if order is None or not 0 <= order < len(ORDER_NAMES):
-        raise ModelError(describe(f"order is {value!r}", where=where, allowed="0 to 3"))
-    return range(order + 1)
+    """Return the orders of derivatives from 0 to the given one."""
+    return range(whole_number(value, where, "order", least=0, most=len(ORDER_NAMES) - 1) + 1)
 
 
 def _moving(names: Sequence[str]) -> int:
-    """Return how many profiles move the robot: of the others a condition speaks by name only."""
+    """Return how many profiles move the robot; conditions on the others name them."""
     return names.moving if isinstance(names, Profiles) else len(names)
 
 
 def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, float]:
-    """Return {profile: number} of what is given for profiles.
+    """Return {index of a profile: number} from one number for all, one for each, or {name: number}.
 
     Example:
         >>> of_profiles({"joint2": 0.5}, ["joint1", "joint2"], "start")
@@ -41,24 +38,12 @@ def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, flo
     """
     if value is None:
         return {}
-    if isinstance(value, Mapping):
-        wrong = [name for name in value if name not in names]
-        if wrong:
-            raise ModelError(describe(f"no profile {wrong[0]!r}", where=where, allowed=", ".join(names)))
-        found = {names.index(name): value[name] for name in value}
-    else:
-        array, count = np.asarray(value), _moving(names)
-        if array.dtype.kind not in "biuf" or array.shape not in ((), (count,)):
-            allowed = f"a number, {count} of them, or a table by the names {', '.join(names)}"
-            raise ModelError(describe(f"{value!r}", where=where, allowed=allowed))
-        found = dict(enumerate(np.broadcast_to(array, (count,)).tolist()))
-    try:
-        numbers = {index: float(each) for index, each in found.items()}
-    except (TypeError, ValueError):
-        raise ModelError(describe(f"{value!r}", where=where, allowed="numbers")) from None
-    if not np.isfinite(list(numbers.values())).all():
+    is_table = isinstance(value, Mapping)
+    own = list(value) if is_table else list(names[: _moving(names)])
+    found = by_name(list(value.values()) if is_table else value, own, 0.0, where)
+    if not np.isfinite(found).all():
         raise ModelError(describe(f"{value!r}", where=where, allowed="finite numbers"))
-    return numbers
+    return dict(zip(indices_of(own, names, where), found.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,16 +54,16 @@ class Ends:
 
     @property
     def title(self) -> str:
-        """The name, or what it is."""
+        """The name, by default that of the class."""
         return self.name or type(self).__name__
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Give its equations, for profiles of these names."""
+        """Yield its equations, for profiles with these names."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _State(Ends):
+class State(Ends):
     """Positions, velocities, accelerations and jerks of profiles at one end of a phase; None is free."""
 
     q: Given = None
@@ -87,7 +72,7 @@ class _State(Ends):
     j: Given = None
     phase: int | str | None = None
 
-    _s = 0.0
+    s = 0.0
 
     def values(self, names: Sequence[str]) -> dict[tuple[int, int], float]:
         """Return {(profile, order): value}."""
@@ -98,28 +83,28 @@ class _State(Ends):
         return found
 
     def index(self, phases: int) -> int:
-        """Return the phase that it is about: the first for a start, the last for an end."""
+        """Return the index of its phase: by default the first for a start, the last for an end."""
         if self.phase is None:
-            return 0 if self._s == 0 else phases - 1
-        index = whole_number(self.phase)  # a problem puts it in place of a name
-        if index is None or not 0 <= index < phases:
+            return 0 if self.s == 0 else phases - 1
+        index = self.phase  # a problem has replaced a name by the index
+        if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < phases:
             found = f"phase is {self.phase!r}"
             raise ModelError(describe(found, where=self.title, allowed=f"0 to {phases - 1}, or the name of a phase"))
-        return index
+        return int(index)
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Give an equation for each value."""
+        """Yield an equation for each value."""
         index = self.index(phases)
         for (profile, order), value in self.values(names).items():
-            parts = (Part(index, self._s, order, profile),)
+            parts = (Part(index, self.s, order, profile),)
             yield Equation(self.title, f"{ORDER_NAMES[order]} of {names[profile]}", parts, value, value)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Start(_State):
-    """Where profiles begin: ``q``, ``v``, ``a``, ``j``, each a number, one for each profile, or {name: number}.
+class Start(State):
+    """The start of profiles: ``q``, ``v``, ``a``, ``j``, each one number, one for each profile, or {name: number}.
 
-    It is about the first phase, or the one given by its index or name. What is None is free.
+    It belongs to the first phase, or to the ``phase`` with that index or name. None leaves a quantity free.
 
     Example:
         >>> Start(q=[0.0, 1.0], v=0.0).values(["joint1", "joint2"])
@@ -128,19 +113,19 @@ class Start(_State):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class End(_State):
-    """Where profiles end: as ``Start``, about the last phase, or the one given.
+class End(State):
+    """The end of profiles: as ``Start``, for the last phase, or for the given one.
 
     Example:
         >>> End(q={"joint2": 1.0}).values(["joint1", "joint2"])
         {(1, 0): 1.0}
     """
 
-    _s = 1.0
+    s = 1.0
 
 
 def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
-    """Return conditions with the progress along a path from 0 to 1, where they do not say otherwise.
+    """Return conditions with the progress along a path from 0 to 1, unless they give other values.
 
     Example:
         >>> [each.q for each in whole_path([Start(v=0.0)])]
@@ -158,7 +143,7 @@ def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Linked(Ends):
-    """Profiles go on from each phase to the next, with their rates up to ``order`` (2: accelerations).
+    """Continuity of profiles from each phase to the next, with derivatives up to ``order`` (2: accelerations).
 
     Example:
         >>> [equation.label for equation in Linked(order=0).equations(["joint1"], 2)]
@@ -168,7 +153,7 @@ class Linked(Ends):
     order: int = 2
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Give an equation for each profile, order and pair of phases."""
+        """Yield an equation for each profile, order and pair of phases."""
         orders = _order(self.order, self.title)
         for before in range(phases - 1):
             for profile, name in enumerate(names):
@@ -182,8 +167,8 @@ class Linked(Ends):
 class Symmetric(Ends):
     """The end of the motion is its start mirrored: y_i(end) = sign_i y_k(start) + shift_i, with k = partner of i.
 
-    ``partners`` has {name: name}, ``signs`` {name: -1.0} and ``shifts`` {name: number} where they are not the profile
-    itself, 1 and 0. Rates up to ``order`` are mirrored too, without the shift. ``only`` are the names it is about.
+    ``partners`` has {name: name}, ``signs`` {name: -1.0} and ``shifts`` {name: number}; their defaults are the profile
+    itself, 1 and 0. Derivatives up to ``order`` are mirrored too, without the shift. ``only`` limits it to some names.
 
     Example:
         >>> mirror = Symmetric(partners={"left": "right", "right": "left"}, order=0)
@@ -198,21 +183,17 @@ class Symmetric(Ends):
     only: Sequence[str] | None = None
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Give an equation for each profile and order."""
+        """Yield an equation for each profile and order."""
         for what in ("partners", "signs", "shifts"):
-            if not isinstance(getattr(self, what), Mapping):
-                found = f"{what} is {getattr(self, what)!r}"
-                raise ModelError(describe(found, where=self.title, allowed="a table by names of profiles"))
+            table(getattr(self, what), self.title, what)
         signs, shifts = (of_profiles(each, names, self.title) for each in (self.signs, self.shifts))
-        only = [self.only] if isinstance(self.only, str) else self.only
-        for name in (*self.partners, *self.partners.values(), *(() if only is None else only)):
-            if name not in names:
-                raise ModelError(describe(f"no profile {name!r}", where=self.title, allowed=", ".join(names)))
-        if only is not None and not only:
+        indices_of([*self.partners, *self.partners.values()], names, self.title)
+        own = range(_moving(names)) if self.only is None else indices_of(self.only, names, self.title)
+        if not own:
             raise ModelError(describe("only is empty", where=self.title, allowed=", ".join(names)))
         orders = _order(self.order, self.title)
         for profile, name in enumerate(names):
-            if name not in only if only is not None else profile >= _moving(names):
+            if profile not in own:
                 continue
             other, sign = names.index(self.partners.get(name, name)), signs.get(profile, 1.0)
             for order in orders:
@@ -223,7 +204,7 @@ class Symmetric(Ends):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Periodic(Symmetric):
-    """The end of the motion is its start, but for ``shifts``: rates up to ``order`` (1) are the same.
+    """The end of the motion equals its start, plus ``shifts``; derivatives up to ``order`` (1) are equal.
 
     Example:
         >>> len(list(Periodic(order=1).equations(["joint1", "joint2"], 1)))

@@ -1,4 +1,4 @@
-"""Terms that are written out: any CasADi expression of what a node has, integrated or between bounds."""
+"""Terms of the user's own: any CasADi expression of a node's quantities, integrated or bounded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,16 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from torsor.checks import by_name
 from torsor.errors import ModelError, describe
-from torsor.motion.terms.term import Constraint, Cost, Rows, spread
+from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.node import Node
 
 __all__ = ["ExpressionConstraint", "ExpressionCost"]
 
 
 def _called(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
-    """Return the column that a function gives for a node, made of the node's own symbols."""
+    """Return the column that a function gives for a node, checked to depend on the node's symbols only."""
     if not callable(function):
         raise ModelError(describe(f"function is {function!r}", where=where, allowed="a function of a node"))
     found = function(node)
@@ -34,7 +35,7 @@ def _called(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExpressionCost(Cost):
-    """The integral of what ``function(node)`` gives, a CasADi SX scalar; or its sum over the moments ``at``.
+    """The integral of ``function(node)``, a CasADi SX scalar; or its sum over the moments ``at``.
 
     A node has q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place), wrenches() and more: see ``Node``.
 
@@ -46,7 +47,7 @@ class ExpressionCost(Cost):
     function: Callable[[Node], Any]
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return what the function gives."""
+        """Return the value of the function."""
         found = _called(self.function, node, self.title)
         if found.numel() != 1:
             raise ModelError(describe(f"the function gives {found.numel()} numbers", where=self.title, allowed="one"))
@@ -55,9 +56,9 @@ class ExpressionCost(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExpressionConstraint(Constraint):
-    """What ``function(node)`` gives, a CasADi SX column, stays between ``lower`` and ``upper``, (m,) or one for all.
+    """``function(node)``, a CasADi SX column (m), stays between ``lower`` and ``upper``.
 
-    ``labels`` (m) name the rows in reports.
+    Bounds are one number for all, one for each row (m,), or {label: number}; ``labels`` (m) name the rows in reports.
 
     Example:
         >>> rows = ExpressionConstraint(function=lambda node: node.v[0] * node.v[1], upper=1.0, labels=["product"])
@@ -74,10 +75,11 @@ class ExpressionConstraint(Constraint):
         """Return the rows that have a finite bound."""
         found = _called(self.function, node, self.title)
         m = found.numel()
-        lower, upper = (spread(each, m, self.title) for each in (self.lower, self.upper))
         labels = tuple(self.labels) or tuple(f"row {k}" for k in range(m))
         if len(labels) != m:
             raise ModelError(describe(f"{len(labels)} labels", where=self.title, allowed=f"{m}, one for each row"))
+        lower = by_name(self.lower, labels, -np.inf, f"{self.title}: lower")
+        upper = by_name(self.upper, labels, np.inf, f"{self.title}: upper")
         if not (lower <= upper).all():
             raise ModelError(describe("a lower bound is above the upper", where=self.title))
         kept = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))

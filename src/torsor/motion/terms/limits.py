@@ -1,4 +1,4 @@
-"""Limits of the joints: positions, velocities, forces and their like stay between bounds; joints without a drive."""
+"""Bounds of positions, velocities, forces and their rates of all coordinates; unactuated coordinates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import by_name, indices_of
 from torsor.errors import ModelError, describe
-from torsor.motion.terms.term import Constraint, Rows, chosen, named
+from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase
@@ -34,9 +35,9 @@ Array = NDArray[np.float64]
 class _Limits(Constraint):
     """A quantity of every coordinate between ``lower`` and ``upper``.
 
-    Bounds are a number for all, one for each, or {coordinate: number}, what is not named being free. Where both are
-    None the robot's own hold; otherwise a lower bound of None is the upper one with the other sign. ``only`` are the
-    names of the coordinates that it is about.
+    Bounds are one number for all, one for each, or {coordinate: number}, where coordinates that are not named are free.
+    If both are None, the robot's own limits hold; otherwise a lower bound of None is minus the upper one. ``only`` are
+    the names of the coordinates that are bounded.
     """
 
     lower: Any = None
@@ -65,10 +66,10 @@ class _Limits(Constraint):
         else:
             most = np.full(len(names), np.inf)
             if self.upper is not None:
-                most = named(self.upper, names, np.inf, f"{self.title}: upper")
+                most = by_name(self.upper, names, np.inf, f"{self.title}: upper")
             least = -most
             if self.lower is not None:
-                least = named(self.lower, names, -np.inf, f"{self.title}: lower")
+                least = by_name(self.lower, names, -np.inf, f"{self.title}: lower")
         if not (least <= most).all():
             wrong = names[int(np.flatnonzero(~(least <= most))[0])]
             raise ModelError(describe(f"the lower bound of {wrong} is above the upper", where=self.title))
@@ -79,7 +80,7 @@ class _Limits(Constraint):
         values, names = self._values(node)
         least, most = self._bounds(node.robot, names)
         wanted = np.zeros(len(names), dtype=bool)
-        wanted[chosen(self.only, names, self.title)] = True
+        wanted[indices_of(self.only, names, self.title)] = True
         kept = np.flatnonzero(wanted & (np.isfinite(most) | np.isfinite(least)))
         if not kept.size:
             fix = f"give {self.title} bounds, or the robot limits"
@@ -91,9 +92,9 @@ class _Limits(Constraint):
 class Positions(_Limits):
     """Positions of the coordinates (rad, m) between bounds, by default the robot's ``lower`` and ``upper``.
 
-    A bound of None is the robot's own. ``hull`` bounds control points in place of the curve at nodes: the curve stays
-    within their hull, so that the bounds hold at every moment and cost no rows; but the motion may keep farther from a
-    bound than it would have to.
+    A bound of None is the robot's own. ``hull`` bounds control points instead of the curve at nodes: the curve stays
+    within their convex hull, so that the bounds are proven to hold at every moment and cost no rows; but the motion may
+    stay farther from a bound than necessary.
 
     Example:
         >>> Positions(upper={"joint2": 1.5}, hull=True).hull
@@ -105,7 +106,7 @@ class Positions(_Limits):
 
     @property
     def has_rows(self) -> bool:
-        """Whether it is looked at in moments."""
+        """Whether the term is evaluated at moments."""
         return not self.hull
 
     def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
@@ -117,28 +118,28 @@ class Positions(_Limits):
             given = getattr(self, side)
             if given is None:
                 given = getattr(robot, side)
-            sides.append(named(given, names, missing, f"{self.title}: {side}"))
+            sides.append(by_name(given, names, missing, f"{self.title}: {side}"))
         if not (sides[0] <= sides[1]).all():
             wrong = names[int(np.flatnonzero(~(sides[0] <= sides[1]))[0])]
             raise ModelError(describe(f"the lower bound of {wrong} is above the upper", where=self.title))
         return sides[0], sides[1]
 
-    def point_bounds(self, subject: MotionModel) -> Mapping[int, tuple[float, float]]:
-        """Return bounds of control points by profile, where ``hull`` is asked for."""
+    def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
+        """Return bounds of control points by profile, if ``hull`` is set."""
         if not self.hull:
             return {}
-        if subject.path is not None or self.at is not None:
-            found = "hull along a path" if subject.path is not None else "hull at moments"
-            raise ModelError(describe(found, where=self.title, fix="leave hull out, so that nodes are looked at"))
-        names = subject.robot.position_names
-        least, most = self._bounds(subject.robot, names)
-        moving = dict(zip(subject.places, range(subject.names.moving), strict=True))
-        wanted = chosen(self.only, names, self.title)
+        if model.path is not None or self.at is not None:
+            found = "hull along a path" if model.path is not None else "hull at moments"
+            raise ModelError(describe(found, where=self.title, fix="leave hull out, so that nodes are bounded"))
+        names = model.robot.position_names
+        least, most = self._bounds(model.robot, names)
+        moving = dict(zip(model.places, range(model.names.moving), strict=True))
+        wanted = indices_of(self.only, names, self.title)
         still = [names[k] for k in wanted if k not in moving and (np.isfinite(least[k]) or np.isfinite(most[k]))]
-        if still and subject.is_closed:
+        if still and model.is_closed:
             found = f"hull of {', '.join(still)}, which follow by closed loops"
             fix = "name the active coordinates in only, and the others in another Positions without hull"
-            raise ModelError(describe(found, where=self.title, allowed=", ".join(subject.names), fix=fix))
+            raise ModelError(describe(found, where=self.title, allowed=", ".join(model.names), fix=fix))
         return {moving[k]: (float(least[k]), float(most[k])) for k in wanted if k in moving}
 
 
@@ -183,8 +184,8 @@ class Jerks(_Limits):
 class Torques(_Limits):
     """Forces of the coordinates (N m, N) between bounds, by default the robot's ``effort_limit``.
 
-    Of a robot with closed loops these are the forces of its active coordinates. What nobody drives, such as the link of
-    an elastic joint, whose limit is 0, has no row by default: ``Unactuated`` is for that.
+    Of a robot with closed loops these are the forces of its active coordinates. Unactuated coordinates, such as the
+    link of an elastic joint, whose limit is 0, have no row by default: ``Unactuated`` is for these.
 
     Example:
         >>> Torques(upper=10.0).title
@@ -233,13 +234,13 @@ class Powers(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Unactuated(Constraint):
-    """Coordinates that nobody drives: their forces are zero.
+    """Unactuated coordinates: their forces are zero.
 
-    ``names`` are the coordinates; None means the links of all elastic joints. It is asked for at the Greville places of
-    the acceleration, a spline of degree - 2: for profiles with M control points these are M - 2 moments, as many as
-    accelerations have control points, so that as many equations hold as there are freedoms to meet them. Between them
-    forces are small, and smaller with more control points; far smaller where ``Phase.own`` gives the motors of elastic
-    joints splines with the same knots, two degrees below those of the links. ``at`` gives other moments.
+    ``names`` are the coordinates; None means the links of all elastic joints. Forces are zero at the Greville abscissae
+    of the acceleration, a spline of degree - 2: for profiles with M control points these are M - 2 moments, as many as
+    accelerations have control points, so that there are as many equations as degrees of freedom. Between them forces
+    are small, and smaller with more control points; far smaller if ``Phase.own`` gives the motors of elastic joints
+    splines with the same knots, two degrees below those of the links. ``at`` gives other moments.
 
     Example:
         >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # of a linear spline: its knots
@@ -249,7 +250,7 @@ class Unactuated(Constraint):
     names: Sequence[str] | None = None
 
     def moments(self, phase: Phase) -> Array:
-        """Return the places of collocation, those within ``during``."""
+        """Return the collocation points within ``during``."""
         if self.at is not None:
             return super().moments(phase)
         first, last = self.during
@@ -257,7 +258,7 @@ class Unactuated(Constraint):
         kept = found[(found >= first) & (found <= last)]
         if not kept.size:
             fix = "give a longer during, more control points, or at"
-            raise ModelError(describe(f"no place of collocation during {self.during!r}", where=self.title, fix=fix))
+            raise ModelError(describe(f"no collocation point during {self.during!r}", where=self.title, fix=fix))
         return kept
 
     def rows(self, node: Node) -> Rows:
@@ -268,7 +269,7 @@ class Unactuated(Constraint):
             if not names:
                 fix = "name the coordinates"
                 raise ModelError(describe("no joint is elastic", where=f"{node.robot.name}: {self.title}", fix=fix))
-        kept = chosen(names, node.force_names, self.title)
+        kept = indices_of(names, node.force_names, self.title)
         if not kept:
             raise ModelError(describe("names is empty", where=self.title, allowed=", ".join(node.force_names)))
         zero = np.zeros(len(kept))
@@ -276,7 +277,7 @@ class Unactuated(Constraint):
 
 
 def collocation(spline: Spline) -> Array:
-    """Return the Greville places (count - 2,) of accelerations.
+    """Return the Greville abscissae (count - 2,) of accelerations.
 
     Example:
         >>> collocation(Spline.uniform(5, degree=4)).tolist()

@@ -1,4 +1,4 @@
-"""Parts of an objective that joints have: time, forces and their rates, energy, jerk."""
+"""Terms of the objective: time, forces and their rates, energy, jerk."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from torsor.checks import by_name, one_of, positive
 from torsor.errors import ModelError, describe
-from torsor.motion.terms.term import Cost, named, one_of, positive
+from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.node import Node
 
 __all__ = ["Effort", "ElectricalEnergy", "Jerk", "MechanicalEnergy", "Time", "TorqueRate"]
@@ -31,8 +32,8 @@ class Time(Cost):
 
 
 def _scaled(values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.SX:
-    """Return values divided by their scales, without those whose scale is infinite."""
-    sizes = named(scale, names, np.inf, where)
+    """Return values divided by their scales, leaving out those with infinite scales."""
+    sizes = by_name(scale, names, np.inf, where)
     if not (sizes > 0).all() or not np.isfinite(sizes).any():
         raise ModelError(describe(f"scale is {scale!r}", where=where, allowed="above 0, not all infinite"))
     kept = np.flatnonzero(np.isfinite(sizes))
@@ -40,7 +41,7 @@ def _scaled(values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.S
 
 
 def _magnitude(x: ca.SX, width: float) -> ca.SX:
-    """Return |x| rounded off near 0: sqrt(x^2 + width^2) - width, which is at most ``width`` below it."""
+    """Return |x| smoothed near 0: sqrt(x^2 + width^2) - width, which is at most ``width`` below |x|."""
     return ca.sqrt(x * x + width**2) - width
 
 
@@ -49,8 +50,8 @@ class Effort(Cost):
     """The integral of forces, each divided by its entry of ``scale`` (a number, one for each, or {coordinate: number}).
 
     ``kind`` is "squared"; "normalised", squared with the robot's ``effort_limit`` as scale; or "absolute", their
-    magnitudes sqrt(x^2 + width^2) - width, which differ from |x| by ``width`` at most (in parts of the scale).
-    Coordinates whose scale is infinite, or that a table leaves out, do not count.
+    magnitudes sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width`` (relative to the scale).
+    Coordinates with an infinite scale, or that a table leaves out, do not count.
 
     Example:
         >>> Effort(scale=10.0, kind="absolute").width
@@ -63,20 +64,20 @@ class Effort(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum over forces."""
-        one_of(self.kind, ("squared", "normalised", "absolute"), "kind", self.title)
+        one_of(self.kind, ("squared", "normalised", "absolute"), self.title, "kind")
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
                 fix = "leave scale out, or use kind='squared'"
                 raise ModelError(describe(f"scale is {scale!r} beside the robot's limits", where=self.title, fix=fix))
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
-            scale = [limits[name] or np.inf for name in names]  # 0 is the limit of what nobody drives
+            scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have the limit 0
             if not np.isfinite(scale).any():
                 fix = "give the robot effort limits, or kind='squared' with a scale"
                 raise ModelError(describe("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix))
         x = _scaled(tau, scale, names, self.title)
         if self.kind == "absolute":
-            return ca.sum1(_magnitude(x, positive(self.width, "width", self.title)))
+            return ca.sum1(_magnitude(x, positive(self.width, self.title, "width")))
         return ca.sumsqr(x)
 
 
@@ -98,10 +99,10 @@ class TorqueRate(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MechanicalEnergy(Cost):
-    """The work of the forces (J): the integral of the magnitude of each one's power tau v, or of what is positive.
+    """The work of the forces (J): the integral of the magnitude of each power P = tau v, or of its positive part.
 
-    ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2: nothing
-    is won back. Both are at most ``width`` (W) below the exact ones, and smooth.
+    ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2: no energy
+    is recovered. Both are smooth and at most ``width`` (W) below the exact values.
 
     Example:
         >>> MechanicalEnergy(kind="positive").width
@@ -113,20 +114,20 @@ class MechanicalEnergy(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum over coordinates (W)."""
-        one_of(self.kind, ("absolute", "positive"), "kind", self.title)
-        power, width = node.tau * node.force_velocities, positive(self.width, "width", self.title)
+        one_of(self.kind, ("absolute", "positive"), self.title, "kind")
+        power, width = node.tau * node.force_velocities, positive(self.width, self.title, "width")
         size = _magnitude(power, width)
         return ca.sum1(size if self.kind == "absolute" else (power + size) / 2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ElectricalEnergy(Cost):
-    """What electric motors take (J): the integral of tau^2 / k^2 + tau v, losses in copper and mechanical power.
+    """The electrical energy of the motors (J): the integral of tau^2 / k^2 + tau v, copper loss and mechanical power.
 
     ``motor_constant`` k (N m / sqrt(W), seen from the joint; a number, one for each, or {coordinate: number}) is the
-    force for the square root of a lost watt: gear ratio times torque constant by the root of the resistance. Of a
-    coordinate that a table leaves out the mechanical power alone counts. Power below zero is won back, unless
-    ``recovers`` is false: then only what is positive counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
+    force per square root of copper loss: gear ratio times torque constant divided by the root of the resistance. For a
+    coordinate that a table leaves out only the mechanical power counts. Negative power is recovered, unless
+    ``recovers`` is false: then only the positive part counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
 
     Example:
         >>> ElectricalEnergy(motor_constant=2.0).recovers
@@ -139,14 +140,14 @@ class ElectricalEnergy(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the electrical power (W)."""
-        k = named(self.motor_constant, node.force_names, np.inf, self.title)
+        k = by_name(self.motor_constant, node.force_names, np.inf, self.title)
         if not (k > 0).all():
             found = f"motor_constant is {self.motor_constant!r}"
             raise ModelError(describe(found, where=self.title, allowed="above 0"))
         power = (node.tau / ca.SX(k)) ** 2 + node.tau * node.force_velocities
         if self.recovers:
             return ca.sum1(power)
-        return ca.sum1(power + _magnitude(power, positive(self.width, "width", self.title))) / 2
+        return ca.sum1(power + _magnitude(power, positive(self.width, self.title, "width"))) / 2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -167,5 +168,5 @@ class Jerk(Cost):
         """Return the sum of squares."""
         if self.frame is not None:
             node.robot.place(self.frame)
-            return ca.sumsqr(node.jerk(self.frame)[3:] / positive(self.scale, "scale", self.title))
+            return ca.sumsqr(node.jerk(self.frame)[3:] / positive(self.scale, self.title, "scale"))
         return ca.sumsqr(_scaled(node.j, self.scale, node.robot.coordinate_names, self.title))

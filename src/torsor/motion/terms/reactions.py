@@ -1,4 +1,4 @@
-"""Joint reactions: what the parent exerts on a link, bounded or made small, as a mean or at its largest."""
+"""Joint reactions, the wrenches that parents exert on their links: bounded, or minimised as a mean or as a peak."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -7,8 +7,9 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from torsor.checks import indices_of, one_of, positive
 from torsor.errors import ModelError, describe
-from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term, chosen, one_of, positive
+from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase
 
@@ -16,15 +17,15 @@ __all__ = ["Reaction", "Reactions"]
 
 
 class _Load(NamedTuple):
-    """The squared share of a limit that a reaction takes."""
+    """The squared ratio of a reaction to its limit."""
 
     label: str
-    share: ca.SX
+    ratio: ca.SX
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Reacting(Term):
-    """Reactions of ``joints`` (names; None: all), measured by a ``force`` (N) and a ``moment`` (N m); None: not at all.
+    """Reactions of ``joints`` (names; None: all), relative to a ``force`` (N) and a ``moment`` (N m); None: not used.
 
     Moments are about the origin of the link that the joint moves.
     """
@@ -40,7 +41,7 @@ class _Reacting(Term):
         moving = [joint for joint in robot.joints if joint.child in robot.link_names]
         names = [joint.name for joint in moving]
         wrenches = node.wrenches()
-        wanted = chosen(self.joints, names, self.title)
+        wanted = indices_of(self.joints, names, self.title)
         if not wanted:
             raise ModelError(describe("joints is empty", where=self.title, allowed=", ".join(names)))
         for k in wanted:
@@ -48,7 +49,7 @@ class _Reacting(Term):
             for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
                 if size is not None:
                     found.append(
-                        _Load(f"{kind} of {names[k]}", ca.sumsqr(part) / positive(size, kind, self.title) ** 2)
+                        _Load(f"{kind} of {names[k]}", ca.sumsqr(part) / positive(size, self.title, kind) ** 2)
                     )
         return found
 
@@ -65,22 +66,22 @@ class Reactions(_Reacting, Constraint):
     """
 
     def rows(self, node: Node) -> Rows:
-        """Return the squared shares of the limits."""
+        """Return the squared ratios to the limits."""
         loads = self._loads(node)
         labels = tuple(load.label for load in loads)
         return Rows(
-            ca.vertcat(*(load.share for load in loads)), np.full(len(loads), -np.inf), np.ones(len(loads)), labels
+            ca.vertcat(*(load.ratio for load in loads)), np.full(len(loads), -np.inf), np.ones(len(loads)), labels
         )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reaction(_Reacting, Cost):
-    """Reactions of joints, measured by ``force`` (N) and ``moment`` (N m): x = |f| / force, |n| / moment.
+    """Reactions of joints, relative to ``force`` (N) and ``moment`` (N m): x = |f| / force, |n| / moment.
 
-    ``kind`` is "squared", the integral of the sum of x^2; "mean", the same divided by the time it is over;
-    "power", the integral of the sum of x^power, which the largest x rule (``power`` is even, 8 by default: of a
-    reaction at 0.8 of the scale it counts a sixth of one at the scale); or "peak", the largest x of all nodes,
-    exactly: a shared number that no x exceeds.
+    ``kind`` is "squared", the integral of the sum of x^2; "mean", the same divided by the duration; "power", the
+    integral of the sum of x^power, dominated by the largest x (``power`` is even, 8 by default: a reaction of 0.8 of
+    the scale counts a sixth of one at the scale); or "peak", the exact largest x of all nodes: a shared number that no
+    x exceeds.
 
     Example:
         >>> sorted(Reaction(kind="peak", force=100.0).numbers())
@@ -92,20 +93,20 @@ class Reaction(_Reacting, Cost):
 
     @property
     def _is_peak(self) -> bool:
-        one_of(self.kind, ("squared", "mean", "power", "peak"), "kind", self.title)
+        one_of(self.kind, ("squared", "mean", "power", "peak"), self.title, "kind")
         return self.kind == "peak"
 
     @property
     def is_sum(self) -> bool:
-        """Whether it is a sum over moments, and no integral."""
+        """Whether the term is a sum over moments instead of an integral."""
         return self._is_peak or self.at is not None
 
     def numbers(self) -> Mapping[str, Number]:
-        """Return the largest share, for a peak."""
+        """Return the largest ratio, for a peak."""
         return {self.title: Number(1.0, 0.0)} if self._is_peak else {}
 
     def companions(self) -> Sequence[Term]:
-        """Return the rows that hold a peak above all nodes."""
+        """Return the rows that bound all nodes by the peak."""
         if not self._is_peak:
             return ()
         own = {each.name: getattr(self, each.name) for each in fields(_Below)}
@@ -120,16 +121,16 @@ class Reaction(_Reacting, Cost):
         return index == 0 if self._is_peak and self.phase is None else super().holds_in(index, phase)
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return what is integrated, or the peak."""
+        """Return the integrand, or the peak."""
         if self._is_peak:
             return node.shared[self.title]
-        shares = [load.share for load in self._loads(node)]
+        ratios = [load.ratio for load in self._loads(node)]
         if self.kind == "power":
             if type(self.power) is not int or self.power < 2 or self.power % 2:
                 found = f"power is {self.power!r}"
                 raise ModelError(describe(found, where=self.title, allowed="an even whole number"))
-            return sum((share ** (self.power // 2) for share in shares), start=ca.SX(0))
-        total: ca.SX = sum(shares, start=ca.SX(0))
+            return sum((ratio ** (self.power // 2) for ratio in ratios), start=ca.SX(0))
+        total: ca.SX = sum(ratios, start=ca.SX(0))
         if self.kind != "mean":
             return total
         return total / (node.T * (self.during[1] - self.during[0]) if self.at is None else np.unique(self.at).size)
@@ -137,11 +138,11 @@ class Reaction(_Reacting, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Below(_Reacting, Constraint):
-    """Rows x^2 - peak^2 <= 0 of a peak that has the same name."""
+    """Rows x^2 - peak^2 <= 0 of the peak with the same name."""
 
     def rows(self, node: Node) -> Rows:
         """Return a row for each reaction."""
         loads, peak = self._loads(node), node.shared[self.title]
-        rows = ca.vertcat(*(load.share - peak**2 for load in loads))
+        rows = ca.vertcat(*(load.ratio - peak**2 for load in loads))
         labels = tuple(load.label for load in loads)
         return Rows(rows, np.full(len(loads), -np.inf), np.zeros(len(loads)), labels)

@@ -1,4 +1,4 @@
-"""Terms by name, and whether plain values fit their fields: what files of problems are made of."""
+"""The registry of terms by their names in files, and the conversion of plain values to their fields."""
 
 import re
 import types
@@ -11,13 +11,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from torsor.formats.toml_schema import error, one_of
-from torsor.motion.terms.ends import Ends
+from torsor.motion.terms.ends import Ends, State
+from torsor.motion.terms.references import OnPath
 from torsor.motion.terms.term import Constraint, Cost
 
-__all__ = ["FORM", "KEY", "filled", "fitted", "kind_of", "kinds", "made"]
+__all__ = ["FORM", "KEY", "filled", "fitted", "kind_of", "made", "term_registry"]
 
-KEY = "kind"  # of a table: which term it is
-FORM = "form"  # of a table: the field of a term that is itself called kind
+KEY = "kind"  # key of a table: the class of the term
+FORM = "form"  # key of a table for a field of a term that is itself called kind
 
 
 def kind_of(cls: type) -> str:
@@ -31,12 +32,12 @@ def kind_of(cls: type) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
 
-def kinds(*bases: type) -> dict[str, type]:
-    """Return the classes of terms of Torsor that come from some of the bases, by their names in files.
+def term_registry(*bases: type) -> dict[str, type]:
+    """Return the public classes of terms that derive from one of the bases, by their names in files.
 
     Example:
         >>> from torsor.motion.terms.term import Cost
-        >>> kinds(Cost)["time"].__name__
+        >>> term_registry(Cost)["time"].__name__
         'Time'
     """
     found, left = dict[str, type](), list(bases)
@@ -44,7 +45,7 @@ def kinds(*bases: type) -> dict[str, type]:
         cls = left.pop()
         left += cls.__subclasses__()
         plain = not cls.__name__.startswith("_") and cls.__module__.startswith("torsor.motion.")
-        if plain and cls not in (Cost, Constraint, Ends):
+        if plain and cls not in (Cost, Constraint, Ends, State, OnPath):
             found[kind_of(cls)] = cls
     return dict(sorted(found.items()))
 
@@ -55,7 +56,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def made(known: Mapping[str, type], table: Mapping[str, Any], where: str) -> Any:
-    """Return the term that a table says: its kind, and its fields by name."""
+    """Return the term of a table: its kind, and its fields by name."""
     if KEY not in table:
         raise error(where, f"no {KEY}", ", ".join(known), f"add {KEY} = ...")
     name = one_of(known, table[KEY], KEY, where)
@@ -64,7 +65,7 @@ def made(known: Mapping[str, type], table: Mapping[str, Any], where: str) -> Any
 
 
 def filled(cls: type, table: Mapping[str, Any], where: str, **more: Any) -> Any:
-    """Return an object of a dataclass whose fields are the entries of a table, and ``more`` that is known already."""
+    """Return an object of a dataclass from the entries of a table and further fields ``more``."""
     own = [each for each in fields(cls) if each.init and each.name not in more]
     for key in table:
         one_of([FORM if each.name == KEY else each.name for each in own], key, "key", where)
@@ -80,7 +81,7 @@ def filled(cls: type, table: Mapping[str, Any], where: str, **more: Any) -> Any:
 
 
 def fitted(value: Any, hint: Any, where: str) -> Any:
-    """Return a value of a file as the type that a field asks for, or raise an error.
+    """Return a value of a file converted to the type of a field, or raise ModelError.
 
     Example:
         >>> fitted([0, 1], tuple[float, float], "during")
@@ -130,7 +131,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is a number, a string, or lists and tables of these."""
+    """Whether a value is a number, a string, or lists and tables of these."""
     if type(value) is list:
         return all(map(_is_plain, value))
     if type(value) is dict:
@@ -139,7 +140,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _words(hint: Any) -> str:
-    """Return what a type allows, in words."""
+    """Return the allowed values of a type in words."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return ", or ".join(dict.fromkeys(_words(each) for each in inner if each is not type(None)))

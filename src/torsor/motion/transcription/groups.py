@@ -1,4 +1,4 @@
-"""Which terms are looked at in the same moments: what they all need of the robot is then computed once."""
+"""Groups of terms that are evaluated at the same moments, so that shared quantities of the robot are computed once."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ Array = NDArray[np.float64]
 Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, weights of the integral, `together`
 
 
-def grouped(phases: Sequence[Phase], terms: Sequence[Term], subject: MotionModel) -> dict[Key, list[Term]]:
-    """Return terms that are looked at in the same moments, by phase, moments, weights of the integral and ``together``.
+def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) -> dict[Key, list[Term]]:
+    """Return groups of terms by phase, moments, weights of the integral, and ``together``.
 
     Example:
         >>> import torsor
         >>> from torsor.motion import Effort, Time, Torques
-        >>> subject = MotionModel(torsor.library.two_link())
-        >>> groups = grouped([Phase(1.0, nodes=11)], [Time(), Effort(), Torques(upper=1.0)], subject)
+        >>> model = MotionModel(torsor.library.two_link())
+        >>> groups = grouped([Phase(1.0, nodes=11)], [Time(), Effort(), Torques(upper=1.0)], model)
         >>> [(len(moments), [term.title for term in group]) for (_, moments, *_), group in groups.items()]
         [(36, ['Time', 'Effort']), (11, ['Torques'])]
     """
@@ -30,22 +30,22 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], subject: MotionModel
     for index, phase in enumerate(phases):
         for term in terms:
             if term.has_rows and term.holds_in(index, phase):
-                moments, weights = moments_of(term, phase, subject)
+                moments, weights = moments_of(term, phase, model)
                 key = index, tuple(moments.tolist()), tuple(weights.tolist()), term.together
                 found.setdefault(key, []).append(term)
-    return _timed(_merged(found))
+    return _with_constants(_merged(found))
 
 
-def moments_of(term: Term, phase: Phase, subject: MotionModel) -> tuple[Array, Array]:
-    """Return where a term is looked at (K,), and the weights (K,) of its integral or sum; 0 for constraints."""
+def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Array]:
+    """Return the moments (K,) of a term, and the weights (K,) of its integral or sum; 0 for constraints."""
     if isinstance(term, Cost) and not term.is_sum:
-        return phase.integral(*term.during, term.fewest(subject))
+        return phase.integral(*term.during, term.fewest(model))
     moments = term.moments(phase)
     return moments, np.full(len(moments), float(isinstance(term, Cost)))
 
 
 def _merged(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
-    """Return groups with rows beside integrals over the same moments."""
+    """Return groups with constraints merged into integrals over the same moments."""
     integrals = {(phase, moments, word): weights for phase, moments, weights, word in groups if any(weights)}
     merged: dict[Key, list[Term]] = {}
     for (phase, moments, weights, word), terms in groups.items():
@@ -54,8 +54,8 @@ def _merged(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
     return merged
 
 
-def _timed(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
-    """Return groups with the duration, where only that is integrated, at moments of rows: any moments do."""
+def _with_constants(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
+    """Return groups with constant integrands, such as the duration, moved to the moments of constraints."""
     found = dict(groups)
     for (phase, moments, weights, word), terms in groups.items():
         if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in terms):

@@ -1,10 +1,10 @@
-"""What is known before the search: control points that the ends of phases say, and the equations that are left."""
+"""Control points that are known from given states at the ends of phases, and the equations that remain."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from torsor.motion.terms.ends import Ends, _State
+from torsor.motion.terms.ends import Ends, State
 from torsor.motion.transcription.linear_rows import Equation
 from torsor.motion.transcription.motion_model import Profiles
 from torsor.motion.transcription.phase import Phase
@@ -16,11 +16,11 @@ Known = dict[tuple[int, int], float]  # (profile, control point)
 
 
 class KnownPoints:
-    """The ends of all phases.
+    """The conditions at the ends of all phases, solved for control points where possible.
 
-    ``extras`` are profiles that terms add, behind those that move the robot, with what they begin and end at, and
-    ``lives`` the phases in which each is looked at. ``known`` has, of each phase, the control points that are no
-    variables, and ``equations`` what is left to hold.
+    ``extras`` are profiles that terms add, after those that move the robot, with their first and last values;
+    ``extra_phases`` are the indices of the phases in which each is used. ``known`` has for each phase the control
+    points that are not variables, and ``equations`` the conditions that remain.
     """
 
     def __init__(
@@ -29,55 +29,69 @@ class KnownPoints:
         names: Profiles,
         conditions: Sequence[Any],
         extras: Mapping[str, tuple[float, float]],
-        lives: Sequence[Sequence[int]],
+        extra_phases: Sequence[Sequence[int]],
     ):
-        self._phases, self._names, self._extras, self._lives = phases, names, extras, lives
+        self._phases, self._names, self._extras, self._extra_phases = phases, names, extras, extra_phases
+        self._states = [each for each in conditions if isinstance(each, State)]
         self.known: list[Known] = [{} for _ in phases]
         self.equations = list[Equation]()
         for each in conditions:
-            if isinstance(each, _State):
-                index = each.index(len(phases))
-                solved = self._solved(each, index)
+            if isinstance(each, State):
+                solved = self._solve(each, each.index(len(phases)))
                 own = each.equations(names, len(phases))
                 self.equations += [one for one in own if (one.parts[0].profile, one.parts[0].order) not in solved]
             elif isinstance(each, Ends):
-                self.equations += [one for one in each.equations(names, len(phases)) if self._is_live(one)]
-        self._settle_extras()
+                self.equations += [one for one in each.equations(names, len(phases)) if self._is_used(one)]
+        self._fix_extras()
 
-    def _is_live(self, equation: Equation) -> bool:
-        """Whether all profiles of an equation are looked at in the phases that it is about."""
-        own = self._names.moving
-        return all(part.profile < own or part.phase in self._lives[part.profile - own] for part in equation.parts)
+    def positions(self, ends: Sequence[float]) -> list[dict[float, float]]:
+        """Return {time: position} of each profile as far as it is given; phase k lasts from ends[k] to ends[k + 1]."""
+        found: list[dict[float, float]] = [{} for _ in self._names]
+        for each in self._states:
+            time = float(ends[each.index(len(self._phases)) + (each.s == 1)])
+            for (profile, order), value in each.values(self._names).items():
+                if order == 0:
+                    found[profile][time] = value
+        for k, ((first, last), used) in enumerate(zip(self._extras.values(), self._extra_phases, strict=True)):
+            found[self._names.moving + k] = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
+        return found
 
-    def _settle_extras(self) -> None:
-        """Put what profiles of terms begin and end at into ``known``, and all of them in phases without the term."""
+    def _is_used(self, equation: Equation) -> bool:
+        """Whether all profiles of an equation are used in the phases that it is about."""
         own = self._names.moving
-        for k, (ends, live) in enumerate(zip(self._extras.values(), self._lives, strict=True)):
+        return all(
+            part.profile < own or part.phase in self._extra_phases[part.profile - own] for part in equation.parts
+        )
+
+    def _fix_extras(self) -> None:
+        """Add to ``known`` the first and last values of extra profiles, and all points where they are not used."""
+        own = self._names.moving
+        for k, (ends, used) in enumerate(zip(self._extras.values(), self._extra_phases, strict=True)):
             for index, known in enumerate(self.known):
-                if index not in live:
-                    value = ends[0] if index < live[0] else ends[1]
+                if index not in used:
+                    value = ends[0] if index < used[0] else ends[1]
                     known |= {(own + k, point): value for point in range(self._splines[index][own + k].count)}
-            self.known[live[0]][own + k, 0] = ends[0]
-            self.known[live[-1]][own + k, self._splines[live[-1]][own + k].count - 1] = ends[1]
+            self.known[used[0]][own + k, 0] = ends[0]
+            self.known[used[-1]][own + k, self._splines[used[-1]][own + k].count - 1] = ends[1]
 
     @cached_property
     def _splines(self) -> list[list[Spline]]:
         return [[(phase.own or {}).get(name, phase.spline) for name in self._names] for phase in self._phases]
 
-    def _solved(self, state: _State, index: int) -> set[tuple[int, int]]:
-        """Put control points that a state at an end says into ``known``, and return which (profile, order) these say.
+    def _solve(self, state: State, index: int) -> set[tuple[int, int]]:
+        """Add to ``known`` the control points that a state at an end determines; return its solved (profile, order).
 
-        Rates that are not zero are in seconds, and say control points only where the duration is known.
+        Rates other than zero are per second: they determine control points only if the duration is known.
         """
         values, solved, known = state.values(self._names), set[tuple[int, int]](), self.known[index]
         least, most = self._phases[index].bounds
         for profile, spline in enumerate(self._splines[index]):
-            at = range(spline.count) if state._s == 0 else range(spline.count - 1, -1, -1)
+            at = range(spline.count) if state.s == 0 else range(spline.count - 1, -1, -1)
             for order in range(4):
                 value = values.get((profile, order))
                 if value is None or (order and value and least < most) or (profile, at[order]) in known:
                     break
-                row = spline.matrix([state._s], order)[0]
+                row = spline.matrix([state.s], order)[0]
                 before = sum(row[at[k]] * known[profile, at[k]] for k in range(order))
                 known[profile, at[order]] = (value * least**order - before) / row[at[order]]
                 solved.add((profile, order))

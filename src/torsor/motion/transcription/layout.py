@@ -1,7 +1,7 @@
-"""Where the variables of a motion problem are: control points, durations and shared numbers in one column x.
+"""The layout of the variables x of a motion problem: control points, durations and shared numbers.
 
-What is known beforehand is no variable: the first control points where the start is given and at rest, the last ones
-likewise, and durations that are given.
+Known quantities are not variables: the first control points where the start is given and at rest, the last ones
+likewise, and given durations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class PhaseLayout:
-    """A phase laid out: of each profile its spline, where its control points are in x (-1: known), and what they are.
+    """The layout of a phase: the spline of each profile, and the indices of its control points in x (-1: known).
 
-    ``columns`` and ``known`` are (N, most control points of a profile); ``duration`` is the index of T or -1.
+    ``columns`` and the ``known`` values are (N, largest count of control points); ``duration`` is the index of T or -1.
     """
 
     phase: Phase
@@ -34,16 +34,15 @@ class PhaseLayout:
 
     def points(self, x: Array) -> Array:
         """Return the control points (N, most)."""
-        return np.where(
-            self.columns >= 0, np.append(x, 0.0)[self.columns], self.known
-        )  # -1 is behind all, even of none
+        padded = np.append(x, 0.0)  # so that the index -1 exists even without variables
+        return np.where(self.columns >= 0, padded[self.columns], self.known)
 
     def seconds(self, x: Array) -> float:
         """Return the duration."""
         return float(x[self.duration]) if self.duration >= 0 else self.phase.bounds[0]
 
     def profiles(self, x: Array, s: Array, orders: int) -> Array:
-        """Return profiles and their rates in time (orders, K, N) at shares s."""
+        """Return profiles and their time derivatives (orders, K, N) at s (K,)."""
         C, T = self.points(x), self.seconds(x)
         found = np.empty((orders, len(s), len(self.splines)))
         for i, spline in enumerate(self.splines):
@@ -54,9 +53,9 @@ class PhaseLayout:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All variables: those of the phases, then the shared ``numbers`` by name; ``size`` counts them."""
+    """All variables: those of the phases, then the shared ``numbers`` by name; ``size`` is their count."""
 
-    stretches: tuple[PhaseLayout, ...]
+    phases: tuple[PhaseLayout, ...]
     numbers: Mapping[str, int] = field(default_factory=dict)
     size: int = 0
 
@@ -68,8 +67,8 @@ class Layout:
         known: Sequence[Mapping[tuple[int, int], float]],
         numbers: Sequence[str],
     ) -> "Layout":
-        """Return the layout of phases; ``known`` of each has {(profile, control point): value}."""
-        stretches, size = list[PhaseLayout](), 0
+        """Return the layout of phases; ``known`` has {(profile, control point): value} for each."""
+        layouts, size = list[PhaseLayout](), 0
         for phase, fixed in zip(phases, known, strict=True):
             splines = tuple((phase.own or {}).get(name, phase.spline) for name in names)
             shape = len(splines), max(spline.count for spline in splines)
@@ -83,5 +82,5 @@ class Layout:
             least, most = phase.bounds
             duration = -1 if least == most else size
             size += duration >= 0
-            stretches.append(PhaseLayout(phase, splines, columns, values, duration))
-        return cls(tuple(stretches), {name: size + k for k, name in enumerate(numbers)}, size + len(numbers))
+            layouts.append(PhaseLayout(phase, splines, columns, values, duration))
+        return cls(tuple(layouts), {name: size + k for k, name in enumerate(numbers)}, size + len(numbers))

@@ -1,6 +1,6 @@
-"""Rows that are linear in control points and their rates: ends, continuity of phases, periodicity, symmetry.
+"""Rows that are linear in control points: states at ends, continuity of phases, periodicity, symmetry.
 
-Each is a sum of parts T^-d (A x + b), one for each phase and order of rates that occurs in it.
+Each row is a sum of parts T^-d (A x + b), one for each phase and order d of derivatives that occurs in it.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ Array = NDArray[np.float64]
 
 
 class Part(NamedTuple):
-    """``share`` times a rate of that ``order`` of a profile (by its index) at a share s of a phase."""
+    """``coefficient`` times the derivative of that ``order`` of a profile (by its index) at s of a phase."""
 
     phase: int
     s: float
     order: int
     profile: int
-    share: float = 1.0
+    coefficient: float = 1.0
 
 
 class Equation(NamedTuple):
-    """A sum of parts that stays between two bounds."""
+    """A sum of parts between two bounds."""
 
     title: str
     label: str
@@ -40,7 +40,7 @@ class Equation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """Equations over the variables of a layout."""
+    """Linear rows over the variables of a layout."""
 
     equations: Sequence[Equation]
     layout: Layout
@@ -52,7 +52,7 @@ class Linear:
 
     @cached_property
     def _parts(self) -> dict[tuple[int, int], tuple[Array, Array]]:
-        """For each (phase, order) the matrix A (m, x) and the column b (m,)."""
+        """The matrix A (m, n) and the column b (m,) for each (phase, order)."""
         found: dict[tuple[int, int], tuple[Array, Array]] = {}
         for row, equation in enumerate(self.equations):
             for part in equation.parts:
@@ -60,39 +60,39 @@ class Linear:
                 if key not in found:
                     found[key] = np.zeros((self.m, self.layout.size)), np.zeros(self.m)
                 A, b = found[key]
-                stretch = self.layout.stretches[part.phase]
-                spline = stretch.splines[part.profile]
-                values = part.share * spline.matrix([part.s], part.order)[0]
-                columns = stretch.columns[part.profile, : spline.count]
+                phase_layout = self.layout.phases[part.phase]
+                spline = phase_layout.splines[part.profile]
+                values = part.coefficient * spline.matrix([part.s], part.order)[0]
+                columns = phase_layout.columns[part.profile, : spline.count]
                 known = columns < 0
                 A[row, columns[~known]] += values[~known]
-                b[row] += values[known] @ stretch.known[part.profile, : spline.count][known]
+                b[row] += values[known] @ phase_layout.known[part.profile, : spline.count][known]
         return found
 
     def value(self, x: Array) -> Array:
         """Return the rows (m,)."""
         total = np.zeros(self.m)
         for (phase, order), (A, b) in self._parts.items():
-            total += (A @ x + b) / self.layout.stretches[phase].seconds(x) ** order
+            total += (A @ x + b) / self.layout.phases[phase].seconds(x) ** order
         return total
 
     def jacobian(self, x: Array) -> Array:
-        """Return their derivatives (m, x)."""
+        """Return the Jacobian (m, n)."""
         total = np.zeros((self.m, self.layout.size))
         for (phase, order), (A, b) in self._parts.items():
-            stretch = self.layout.stretches[phase]
-            T = stretch.seconds(x)
+            phase_layout = self.layout.phases[phase]
+            T = phase_layout.seconds(x)
             total += A / T**order
-            if stretch.duration >= 0:
-                total[:, stretch.duration] -= order * (A @ x + b) / T ** (order + 1)
+            if phase_layout.duration >= 0:
+                total[:, phase_layout.duration] -= order * (A @ x + b) / T ** (order + 1)
         return total
 
     def hessian(self, x: Array, multipliers: Array) -> Array:
-        """Return the Hessian (x, x) of multipliers . rows."""
+        """Return the Hessian (n, n) of multipliers . rows."""
         total = np.zeros((self.layout.size, self.layout.size))
         for (phase, order), (A, b) in self._parts.items():
-            stretch = self.layout.stretches[phase]
-            T, at = stretch.seconds(x), stretch.duration
+            phase_layout = self.layout.phases[phase]
+            T, at = phase_layout.seconds(x), phase_layout.duration
             if at >= 0 and order:
                 column = -order * (multipliers @ A) / T ** (order + 1)
                 total[at] += column
@@ -101,11 +101,11 @@ class Linear:
         return total
 
     @cached_property
-    def touched(self) -> NDArray[np.bool_]:
-        """Where the Hessian may be other than zero (x, x)."""
+    def hessian_pattern(self) -> NDArray[np.bool_]:
+        """The sparsity pattern (n, n) of the Hessian."""
         found = np.zeros((self.layout.size, self.layout.size), dtype=bool)
         for (phase, order), (A, _) in self._parts.items():
-            at = self.layout.stretches[phase].duration
+            at = self.layout.phases[phase].duration
             if at >= 0 and order:
                 seen = A.any(axis=0)
                 found[at, seen] = found[seen, at] = found[at, at] = True

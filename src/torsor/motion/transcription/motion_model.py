@@ -1,7 +1,7 @@
-"""What moves in a motion problem: a robot, and how profiles over time move its coordinates.
+"""The model of a motion problem: a robot, and how profiles over time move its coordinates.
 
-Profiles y(t) may be the robot's own coordinates, some of which are frozen; those that drive a robot with closed loops,
-whose other coordinates follow; or one, the progress along a path q = f(y), with
+Profiles y(t) are the robot's own coordinates without those that are frozen; or the active coordinates of a robot with
+closed loops, whose other coordinates follow; or one profile, the progress along a path q = f(y), with
 
     v = f' y'      a = f' y'' + f'' y'^2      j = f' y''' + 3 f'' y' y'' + f''' y'^3
 
@@ -17,11 +17,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import finite_vector, indices_of
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import steps
 from torsor.errors import ModelError, describe
 from torsor.motion.transcription.paths import Path
-from torsor.motion.transcription.splines import finite_numbers
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
@@ -33,13 +33,13 @@ ORDERS = 4  # of profiles: positions, velocities, accelerations, jerks
 
 
 class Profiles(tuple[str, ...]):
-    """Names of profiles; those behind the first ``moving`` move no coordinate."""
+    """Names of profiles; those after the first ``moving`` ones move no coordinate."""
 
     moving: int
 
     @classmethod
     def of(cls, own: Iterable[str], extras: Iterable[str] = ()) -> "Profiles":
-        """Return the names of those that move the robot, then of the others."""
+        """Return the names of profiles that move the robot, then of the others."""
         first = tuple(own)
         made = cls((*first, *extras))
         made.moving = len(first)
@@ -48,13 +48,13 @@ class Profiles(tuple[str, ...]):
 
 @dataclass(frozen=True, eq=False)
 class MotionModel:
-    """A robot, or a parametric one, with the coordinates that are ``frozen``, or the ``path`` that it follows.
+    """A robot, or a parametric one (``source``), with its ``frozen`` coordinates, or the ``path`` that it follows.
 
-    ``extras`` are the names of profiles that move no coordinate. ``assembly`` (nq,) is near the way in which closed
-    loops are put together, by default the one that ``Robot.assemble`` finds by itself.
+    ``extras`` are the names of profiles that move no coordinate. ``assembly`` (nq,) are positions near the assembly
+    mode of closed loops, by default the one that ``Robot.assemble`` finds.
     """
 
-    model: Robot | Parametric[Robot]
+    source: Robot | Parametric[Robot]
     frozen: Mapping[str, float] = field(default_factory=dict)
     path: Path | None = None
     extras: tuple[str, ...] = ()
@@ -65,17 +65,14 @@ class MotionModel:
         if robot.nq != robot.nv and not robot.loops:
             turning = [joint.name for joint in robot.joints if joint.kind.nq != joint.kind.nv]
             fix = "describe it by hinges and slides, one after the other"
-            found = f"{', '.join(turning)}: positions are quaternions, which no spline can blend"
+            found = f"{', '.join(turning)}: positions are quaternions, which splines cannot interpolate"
             raise ModelError(
                 describe(found, where=robot.name, allowed="joints with as many positions as freedoms", fix=fix)
             )
-        if not isinstance(self.frozen, Mapping) or finite_numbers(list(self.frozen.values()) or 0.0) is None:
+        if not isinstance(self.frozen, Mapping) or finite_vector(list(self.frozen.values()) or 0.0) is None:
             found = f"frozen is {self.frozen!r}"
             raise ModelError(describe(found, where=robot.name, allowed="{coordinate: a finite number}"))
-        for name in self.frozen:
-            if name not in robot.coordinate_names:
-                allowed = ", ".join(robot.coordinate_names)
-                raise ModelError(describe(f"frozen names {name!r}", where=robot.name, allowed=allowed))
+        indices_of(list(self.frozen), robot.coordinate_names, f"{robot.name}: frozen")
         if robot.loops and (self.frozen or self.path is not None):
             fix = "hold it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
             raise ModelError(describe("frozen coordinates or a path of a robot with loops", where=robot.name, fix=fix))
@@ -85,12 +82,12 @@ class MotionModel:
         if self.path is not None and (self.path.points.shape[1] != robot.nv or self.frozen):
             found = f"a path of {self.path.points.shape[1]} coordinates, with {len(self.frozen)} frozen"
             raise ModelError(describe(found, where=robot.name, allowed=f"a path of all {robot.nv}, none frozen"))
-        given = None if self.assembly is None else finite_numbers(self.assembly)
+        given = None if self.assembly is None else finite_vector(self.assembly)
         if self.assembly is not None and (not robot.loops or given is None or len(given) != robot.nq):
             found, allowed = f"assembly is {self.assembly!r}", f"{robot.nq} positions, for a robot with loops"
             raise ModelError(describe(found, where=robot.name, allowed=allowed))
         if not self.names:
-            raise ModelError(describe("nothing moves", where=robot.name, fix="freeze fewer coordinates"))
+            raise ModelError(describe("no coordinate moves", where=robot.name, fix="freeze fewer coordinates"))
         twice = [name for name in self.extras if name in self.names[: self.names.moving]]
         if twice:
             found = f"a profile {twice[0]!r} beside the coordinate of that name"
@@ -98,13 +95,13 @@ class MotionModel:
 
     @property
     def robot(self) -> Robot:
-        """The robot itself."""
-        return self.model if isinstance(self.model, Robot) else self.model.robot
+        """The robot, without free parameters."""
+        return self.source if isinstance(self.source, Robot) else self.source.robot
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the numbers of the robot that are variables."""
-        return () if isinstance(self.model, Robot) else self.model.names
+        """Names of the free parameters of the robot."""
+        return () if isinstance(self.source, Robot) else self.source.names
 
     @cached_property
     def names(self) -> Profiles:
@@ -117,18 +114,18 @@ class MotionModel:
 
     @cached_property
     def places(self) -> list[int]:
-        """Where the profiles are among the robot's positions, or velocities."""
+        """Indices of the profiles among the robot's positions (with loops) or coordinates."""
         names = self.robot.position_names if self.robot.loops else self.robot.coordinate_names
         return [names.index(name) for name in self.names[: self.names.moving]]
 
     @property
     def is_closed(self) -> bool:
-        """Whether the robot's other coordinates follow by closed loops."""
+        """Whether the robot has closed loops."""
         return bool(self.robot.loops)
 
     def call(self, name: str, *values: ca.SX, p: ca.SX, **options: Any) -> Any:
-        """Return what an algorithm of the robot gives for symbols; ``p`` are its free numbers."""
-        function = self.model.function(name, **options)
+        """Return an algorithm of the robot applied to symbols; ``p`` are its free parameters."""
+        function = self.source.function(name, **options)
         given = [*values, p] if self.parameters else [*values]
         return function(*given)
 
@@ -140,23 +137,23 @@ class MotionModel:
         if self.path is not None:
             return self.path.motion(y)
         robot = self.robot
-        still = np.zeros(robot.nv)
+        constant = np.zeros(robot.nv)
         for name, value in self.frozen.items():
-            still[robot.coordinate_names.index(name)] = value
+            constant[robot.coordinate_names.index(name)] = value
         spread = ca.SX(robot.nv, self.names.moving)
         for column, row in enumerate(self.places):
             spread[row, column] = 1
-        return [ca.SX(still) + spread @ y[0], *(spread @ each for each in y[1:])]
+        return [ca.SX(constant) + spread @ y[0], *(spread @ each for each in y[1:])]
 
     def _closed(self, y: list[ca.SX], Q: ca.SX) -> list[ca.SX]:
-        """Return the same where the positions Q are known; the jerk by the rate of the acceleration."""
+        """Return the same for known positions Q; the jerk is the time derivative of the acceleration."""
         v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
         rates = steps(Tree.of(self.robot), Q) @ v
         j = ca.jtimes(a, Q, rates) + ca.jtimes(a, y[1], y[2]) + ca.jtimes(a, y[2], y[3])
         return [Q, v, a, j]
 
     def follow(self, Q: ca.SX, y_1: ca.SX) -> ca.SX:
-        """Return how the positions of closed loops (nq x N) move with the profiles."""
+        """Return the derivative (nq x N) of the positions of closed loops by the profiles."""
         v = self.robot.function("constrained_velocities")(Q, y_1[: self.names.moving])
         return steps(Tree.of(self.robot), Q) @ ca.jacobian(v, y_1)
 

@@ -1,8 +1,8 @@
-"""One moment of a phase over symbols: what terms of a motion problem are written in, and how it is differentiated.
+"""The symbolic quantities of one node, from which terms make their expressions, and their derivatives.
 
-The inputs of a node are u = (y, y', y'', y''', T, numbers): profiles and their rates in time, the phase's duration, and
-numbers that the whole problem shares. Forces are quantities with derivatives of their own, by the recursions of
-``dynamics``: with f(u, tau) the terms and J = d tau/du,
+The inputs of a node are u = (y, y', y'', y''', T, numbers): profiles and their time derivatives, the duration of the
+phase, and the shared numbers. Forces are symbols of their own, with derivatives by the recursions of ``dynamics``: with
+f(u, tau) the terms and J = d tau/du,
 
     df  = f_u + f_tau J
     d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
@@ -25,7 +25,7 @@ from torsor.spatial import cross
 __all__ = ["Node"]
 
 
-class _Made(NamedTuple):
+class _Derivatives(NamedTuple):
     """Derivatives of values (m x 1) by u (m x u), and the Hessian (u x u) of weights . values."""
 
     jacobian: ca.SX
@@ -34,35 +34,35 @@ class _Made(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Quantity:
-    """What terms know by a symbol (m x 1), of so many orders of profiles; it is traced when it is first needed."""
+    """A quantity with a symbol (m x 1) of its own, of ``orders`` of profiles; its expression is made when needed."""
 
     symbol: ca.SX
     orders: int
     compute: Callable[[], ca.SX]
-    make: Callable[[], _Made]
+    differentiate: Callable[[], _Derivatives]
 
     @cached_property
     def value(self) -> ca.SX:
-        """Its values: who wants these alone does not wait for derivatives."""
+        """The expression of its values, without derivatives."""
         return self.compute()
 
     @cached_property
-    def made(self) -> _Made:
-        """Derivatives of its values."""
-        return self.make()
+    def derivatives(self) -> _Derivatives:
+        """The derivatives of its values."""
+        return self.differentiate()
 
 
 class Node:
-    """A moment of a phase.
+    """The symbolic quantities at one moment of a phase, all CasADi SX columns.
 
-    ``q``, ``v``, ``a``, ``j`` are positions, velocities, accelerations and jerks of all of the robot's coordinates,
-    ``y`` the profiles with their rates (``profile`` has them by name), ``s`` the share of the phase that has passed,
-    ``T`` its duration (s), ``t`` the time since it began (s), ``shared`` the numbers of the whole problem by name, of
-    which ``held`` have values; ``data`` are numbers that terms have for each moment.
-    ``tau`` are the forces, ``tau_rate`` their rates, of the coordinates ``force_names``, whose velocities are
-    ``force_velocities``. All are CasADi SX columns. Of a link or frame there are ``pose(place)`` (4 x 4),
-    ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)`` and ``jacobian(place)``; and
-    of all joints the reactions ``wrenches()``. ``call`` gives any algorithm of the robot, and ``rate`` rates in time.
+    ``q``, ``v``, ``a``, ``j`` are positions, velocities, accelerations and jerks of all coordinates, ``y`` the profiles
+    with their time derivatives (``profile`` gives them by name), ``s`` the fraction of the phase that has passed, ``T``
+    its duration (s), ``t`` the time since its start (s), ``shared`` the numbers of the whole problem by name, of which
+    ``held`` have given values; ``data`` are values that terms have for each moment. ``tau`` are the forces and
+    ``tau_rate`` their rates, of the coordinates ``force_names`` with velocities ``force_velocities``. Links and frames
+    have ``pose(place)`` (4 x 4), ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)``
+    and ``jacobian(place)``; joints have the reactions ``wrenches()``. ``call`` applies any algorithm of the robot, and
+    ``rate`` gives time derivatives.
 
     Example:
         >>> import torsor
@@ -71,44 +71,44 @@ class Node:
         ((2, 1), (3, 1), ('joint1', 'joint2'))
     """
 
-    def __init__(self, subject: MotionModel, shared: Sequence[str] = (), held: Mapping[str, float] | None = None):
-        self.subject, count = subject, len(subject.names)
+    def __init__(self, model: MotionModel, shared: Sequence[str] = (), held: Mapping[str, float] | None = None):
+        self.model, count = model, len(model.names)
         self.y = [ca.SX.sym(f"y_{order}", count) for order in range(ORDERS)]
         self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
-        self.shared = {name: ca.SX.sym(name) for name in (*subject.parameters, *shared)}
+        self.shared = {name: ca.SX.sym(name) for name in (*model.parameters, *shared)}
         self.held = dict(held or {})
         self._data: dict[str, ca.SX] = {}
-        self.Q = ca.SX.sym("Q", subject.robot.nq) if subject.is_closed else None
-        self.q, self.v, self.a, self.j = subject.motion(self.y, self.Q)
+        self.Q = ca.SX.sym("Q", model.robot.nq) if model.is_closed else None
+        self.q, self.v, self.a, self.j = model.motion(self.y, self.Q)
         self._quantities: dict[str, _Quantity] = {}
         self._known: dict[Any, Any] = {}
 
     @property
     def robot(self) -> Robot:
         """The robot."""
-        return self.subject.robot
+        return self.model.robot
 
     @property
     def t(self) -> ca.SX:
-        """Time since the phase began (s)."""
+        """Time since the start of the phase (s)."""
         return self.s * self.T
 
     @property
     def numbers(self) -> ca.SX:
-        """The shared numbers that are variables, one column: free parameters of the robot first."""
+        """The shared numbers that are variables, one column, free parameters of the robot first."""
         return ca.vertcat(ca.SX(0, 1), *(each for name, each in self.shared.items() if name not in self.held))
 
     @property
     def held_numbers(self) -> ca.SX:
-        """The shared numbers whose values are given, one column: nothing is differentiated by them."""
+        """The shared numbers with given values, one column; there are no derivatives by them."""
         return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.held))
 
     @property
     def _p(self) -> ca.SX:
-        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.subject.parameters))
+        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.model.parameters))
 
     def data(self, name: str, count: int) -> ca.SX:
-        """Return numbers (count x 1) that a term has for each moment (``Term.data``): no kernel depends on them."""
+        """Return values (count x 1) of a term at each moment (``Term.data``); other values need no compilation."""
         if name not in self._data:
             self._data[name] = ca.SX.sym(name, count)
         elif self._data[name].numel() != count:
@@ -117,32 +117,32 @@ class Node:
         return self._data[name]
 
     def data_of(self, expression: ca.SX) -> dict[str, ca.SX]:
-        """Return the data that an expression depends on, by name."""
+        """Return the data on which an expression depends, by name."""
         return {name: each for name, each in self._data.items() if ca.depends_on(expression, each)}
 
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
-        """Return what an algorithm of the robot (see ``Robot.function``) gives for symbols."""
-        return self.subject.call(name, *values, p=self._p, **options)
+        """Return an algorithm of the robot (see ``Robot.function``) applied to symbols."""
+        return self.model.call(name, *values, p=self._p, **options)
 
     def profile(self, name: str, order: int = 0) -> ca.SX:
-        """Return a profile by its name, or its rate in time."""
-        return self.y[order][self.subject.names.index(name)]
+        """Return a profile by its name, or its time derivative of an order."""
+        return self.y[order][self.model.names.index(name)]
 
     @property
     def force_names(self) -> tuple[str, ...]:
-        """Names of the coordinates that ``tau`` moves: all, or with closed loops the active ones."""
-        return self.robot.active if self.subject.is_closed else self.robot.coordinate_names
+        """Names of the coordinates of ``tau``: all, or with closed loops the active ones."""
+        return self.robot.active if self.model.is_closed else self.robot.coordinate_names
 
     @property
     def force_velocities(self) -> ca.SX:
-        """Velocities of these: tau . v is power."""
-        if not self.subject.is_closed:
+        """Velocities of these coordinates: tau . v is power."""
+        if not self.model.is_closed:
             return self.v
         return self.v[[self.robot.coordinate_names.index(name) for name in self.robot.active]]
 
     @property
     def symbols(self) -> ca.SX:
-        """All symbols that expressions of a node may be made of."""
+        """All symbols on which expressions of a node may depend."""
         own = [each.symbol for each in self._quantities.values()]
         given = [self.held_numbers, *self._data.values()]
         return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *given, *own)
@@ -153,35 +153,35 @@ class Node:
     def tau(self) -> ca.SX:
         """Forces (nv x 1) of all coordinates (N m, N); with closed loops, those of the active ones (N x 1)."""
         if self.Q is not None:
-            return self._given("constrained_inverse_dynamics", *self._driving(self.Q))
+            return self._computed("constrained_inverse_dynamics", *self._driving(self.Q))
         if self._is_free:
-            return self._given("inverse_dynamics", self.q, self.v, self.a)
-        return self._kept("tau", 3, lambda: self.call("inverse_dynamics", self.q, self.v, self.a), self._forces)
+            return self._computed("inverse_dynamics", self.q, self.v, self.a)
+        return self._quantity("tau", 3, lambda: self.call("inverse_dynamics", self.q, self.v, self.a), self._forces)
 
     @property
     def tau_rate(self) -> ca.SX:
         """Rates of the forces (N m/s, N/s)."""
         if self.Q is not None:
             J = self.call("constrained_inverse_dynamics_derivatives", *self._driving(self.Q))
-            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.subject.names.moving] for each in self.y[1:]))
+            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.model.names.moving] for each in self.y[1:]))
             return closed
         if self._is_free:
             rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
             return rates
         state = self.q, self.v, self.a, self.j
-        return self._kept("tau_rate", 4, lambda: self.call("force_rate", *state)[1], self._force_rates)
+        return self._quantity("tau_rate", 4, lambda: self.call("force_rate", *state)[1], self._force_rates)
 
     @property
     def _is_free(self) -> bool:
-        """Whether numbers of the robot are variables: forces then depend on more than the motion."""
-        return any(name not in self.held for name in self.subject.parameters)
+        """Whether parameters of the robot are variables, on which forces depend too."""
+        return any(name not in self.held for name in self.model.parameters)
 
     def rate(self, expression: ca.SX) -> ca.SX:
-        """Return the rate in time of an expression of profiles up to accelerations."""
-        before = self._plain(expression)
+        """Return the time derivative of an expression of profiles up to accelerations."""
+        before = self._substituted(expression)
         found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
         if self.Q is not None:
-            found += ca.jtimes(before, self.Q, self._follow @ self.y[1])
+            found += ca.jtimes(before, self.Q, self._loop_jacobian @ self.y[1])
         return found
 
     def pose(self, place: str) -> ca.SX:
@@ -189,11 +189,11 @@ class Node:
         link, within = self.robot.place(place)
         if link < 0:
             return sx(within)
-        own = self._given("poses", self.q)[4 * link : 4 * link + 4, :]  # all links at once: terms look at many
+        own = self._computed("poses", self.q)[4 * link : 4 * link + 4, :]  # all links at once: terms use many
         return own if np.array_equal(within, np.eye(4)) else own @ sx(within)
 
     def position(self, place: str) -> ca.SX:
-        """Return where the origin of a link or frame is (3 x 1), in base axes."""
+        """Return the position (3 x 1) of the origin of a link or frame, in base axes."""
         return self.pose(place)[:3, 3]
 
     def velocity(self, place: str) -> ca.SX:
@@ -201,32 +201,32 @@ class Node:
         link, within = self.robot.place(place)
         if link < 0:
             return ca.SX.zeros(6, 1)
-        V = self._given("velocities", self.q, self.v)[link, :].T
+        V = self._computed("velocities", self.q, self.v)[link, :].T
         R, p = sx(within[:3, :3]), sx(within[:3, 3])
         same = np.array_equal(within, np.eye(4))
         return V if same else ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
 
     def jerk(self, place: str) -> ca.SX:
         """Return the rate of acceleration (6 x 1) of a link or frame (see ``Robot.jerk``)."""
-        return self._given("jerk", self.q, self.v, self.a, self.j, place=place)
+        return self._computed("jerk", self.q, self.v, self.a, self.j, place=place)
 
     def jacobian(self, place: str) -> ca.SX:
         """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the profiles that move."""
-        R, rates = self.pose(place)[:3, :3], self.y[1][: self.subject.names.moving]
+        R, rates = self.pose(place)[:3, :3], self.y[1][: self.model.names.moving]
         return ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
 
     def wrenches(self) -> ca.SX:
-        """Return the joint reactions (L x 6): what each parent exerts on its link, at its origin in its axes."""
+        """Return the joint reactions (L x 6): the wrench of each parent on its link, at its origin in its axes."""
         if self.Q is not None:
-            return self._given("constrained_joint_wrenches", *self._driving(self.Q))
-        return self._given("joint_wrenches", self.q, self.v, self.a)
+            return self._computed("constrained_joint_wrenches", *self._driving(self.Q))
+        return self._computed("joint_wrenches", self.q, self.v, self.a)
 
     def _driving(self, Q: ca.SX) -> tuple[ca.SX, ...]:
-        moving = self.subject.names.moving
+        moving = self.model.names.moving
         return Q, self.y[1][:moving], self.y[2][:moving], ca.SX.ones(moving, 1)
 
-    def _given(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
-        """Return what an algorithm gives for this node's motion: several terms share it."""
+    def _computed(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
+        """Return an algorithm applied to this node's motion, computed once for all terms."""
         key = name, *options.values()
         if key not in self._known:
             self._known[key] = self.call(name, *values, **options)
@@ -235,43 +235,45 @@ class Node:
 
     # Derivatives
 
-    def _kept(self, name: str, orders: int, compute: Callable[[], ca.SX], make: Callable[[], _Made]) -> ca.SX:
+    def _quantity(
+        self, name: str, orders: int, compute: Callable[[], ca.SX], differentiate: Callable[[], _Derivatives]
+    ) -> ca.SX:
         if name not in self._quantities:
-            self._quantities[name] = _Quantity(ca.SX.sym(name, self.robot.nv), orders, compute, make)
+            self._quantities[name] = _Quantity(ca.SX.sym(name, self.robot.nv), orders, compute, differentiate)
         return self._quantities[name].symbol
 
     @property
     def quantities(self) -> tuple[ca.SX, ...]:
-        """The symbols of quantities that terms have used so far."""
+        """The symbols of the quantities that terms have used so far."""
         return tuple(each.symbol for each in self._quantities.values())
 
     def orders(self, expression: ca.SX) -> int:
-        """Return how many orders of profiles an expression of terms needs: 1 for positions alone."""
+        """Return the number of orders of profiles in an expression: 1 for positions alone."""
         own = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
-        # With closed loops positions follow, and their second derivatives have accelerations in them.
+        # With closed loops, second derivatives of positions contain accelerations.
         return max([1 if self.Q is None else 3, *own, *(each.orders for each in self._used(expression))])
 
     @cached_property
     def u(self) -> ca.SX:
-        """The inputs that terms are differentiated by."""
+        """The inputs by which terms are differentiated."""
         return ca.vertcat(*self.y, self.T, self.numbers)
 
     @cached_property
-    def _follow(self) -> ca.SX:
-        return ca.SX(0, 0) if self.Q is None else self.subject.follow(self.Q, self.y[1])
+    def _loop_jacobian(self) -> ca.SX:
+        return ca.SX(0, 0) if self.Q is None else self.model.follow(self.Q, self.y[1])
 
     def _by_u(self, expression: ca.SX) -> ca.SX:
-        """Return the derivatives of a column by u; with closed loops positions follow the profiles."""
+        """Return the Jacobian of a column by u, including the dependence of closed loops on the profiles."""
         if self.Q is None:
             return ca.jacobian(expression, self.u)
         n, count = self.y[0].numel(), self.u.numel()
-        follow = ca.horzcat(self._follow, ca.SX(self.Q.numel(), count - n))
+        follow = ca.horzcat(self._loop_jacobian, ca.SX(self.Q.numel(), count - n))
         both, along = ca.vertcat(self.u, self.Q), ca.vertcat(ca.SX.eye(count), follow)
-        if expression.numel() < count:  # few rows: backwards, by both
+        if expression.numel() < count:  # few rows: reverse mode
             return ca.jacobian(expression, both) @ along
         return ca.jtimes(expression, both, along)
 
-    def _forces(self) -> _Made:
+    def _forces(self) -> _Derivatives:
         state = self.q, self.v, self.a
         w = ca.vertcat(*state)
         W = self._by_u(w)
@@ -279,11 +281,11 @@ class Node:
 
         def hessian(weights: ca.SX) -> ca.SX:
             H: ca.SX = self.call("inverse_dynamics_hessian", *state, weights)
-            return W.T @ H @ W + self._curved(w, J.T @ weights)
+            return W.T @ H @ W + self._curvature(w, J.T @ weights)
 
-        return _Made(J @ W, hessian)
+        return _Derivatives(J @ W, hessian)
 
-    def _force_rates(self) -> _Made:
+    def _force_rates(self) -> _Derivatives:
         """Return the rates of forces: with w = (q, v, a) and w' = (v, a, j), d(J w') = (dJ/dw w') dw + J dw'."""
         n, state = self.robot.nv, (self.q, self.v, self.a)
         names = [ca.SX.sym(name, n) for name in "qvaj"]
@@ -302,55 +304,58 @@ class Node:
         jacobian: ca.SX = made(*values, ca.SX.zeros(n, 1))[0]
 
         def hessian(weights: ca.SX) -> ca.SX:
-            return W.T @ made(*values, weights)[1] @ W + self._curved(all_, jacobian.T @ weights)
+            return W.T @ made(*values, weights)[1] @ W + self._curvature(all_, jacobian.T @ weights)
 
-        return _Made(jacobian @ W, hessian)
+        return _Derivatives(jacobian @ W, hessian)
 
-    def _curved(self, w: ca.SX, weights: ca.SX) -> ca.SX:
-        """Return the Hessian by u of weights . w, the weights held: zero where w is linear, as without a path."""
+    def _curvature(self, w: ca.SX, weights: ca.SX) -> ca.SX:
+        """Return the Hessian by u of weights . w with constant weights; zero without a path, where w is linear."""
         held = ca.SX.sym("held", weights.numel())
         jacobian = ca.jacobian(held.T @ w, self.u)
         return ca.substitute(ca.jacobian(jacobian.T, self.u), held, ca.densify(weights))
 
-    def _plain(self, expression: ca.SX) -> ca.SX:
-        """Return an expression with the values of all quantities in place of their symbols."""
+    def _substituted(self, expression: ca.SX) -> ca.SX:
+        """Return an expression with the symbols of all quantities replaced by their values."""
         for each in self._used(expression):
             expression = ca.substitute(expression, each.symbol, each.value)
         return expression
 
     def value(self, expression: ca.SX) -> ca.SX:
-        """Return an expression of terms in the node's own inputs."""
-        return self._plain(expression)
+        """Return an expression of terms as a function of the node's inputs."""
+        return self._substituted(expression)
 
     def derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
-        """Return the derivatives (rows x u) of a column of terms; ``direct``: by CasADi's own rules alone."""
+        """Return the Jacobian (rows x u) of a column of terms; with ``direct`` by CasADi's rules alone."""
         if direct:
-            return self._by_u(self._plain(expression))
+            return self._by_u(self._substituted(expression))
         total = self._by_u(expression)
         for each in self._used(expression):
-            total += ca.jacobian(expression, each.symbol) @ each.made.jacobian
-        return self._plain(total)
+            total += ca.jacobian(expression, each.symbol) @ each.derivatives.jacobian
+        return self._substituted(total)
 
     def second_derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
-        """Return the Hessian (u x u) of a scalar of terms; ``direct``: by CasADi's own rules alone."""
+        """Return the Hessian (u x u) of a scalar of terms; with ``direct`` by CasADi's rules alone."""
         if direct:
-            return self._by_u(self._by_u(self._plain(expression)).T)
+            return self._by_u(self._by_u(self._substituted(expression)).T)
         used = self._used(expression)
         total = self._by_u(self._by_u(expression).T)
         if used:
-            Y, J = ca.vertcat(*(each.symbol for each in used)), ca.vertcat(*(each.made.jacobian for each in used))
+            Y, J = (
+                ca.vertcat(*(each.symbol for each in used)),
+                ca.vertcat(*(each.derivatives.jacobian for each in used)),
+            )
             by_Y = ca.jacobian(expression, Y).T
             cross = self._by_u(by_Y).T @ J
             total += cross + cross.T + J.T @ ca.jacobian(by_Y, Y) @ J
             first = 0
             for each in used:
                 last = first + each.symbol.numel()
-                total += each.made.hessian(by_Y[first:last])
+                total += each.derivatives.hessian(by_Y[first:last])
                 first = last
-        return self._plain(total)
+        return self._substituted(total)
 
     def has_recursions(self, expression: ca.SX) -> bool:
-        """Whether terms are of quantities whose derivatives have recursions of their own."""
+        """Whether an expression depends on quantities whose derivatives are computed by recursions."""
         return bool(self._used(expression))
 
     def _used(self, expression: ca.SX) -> list[_Quantity]:

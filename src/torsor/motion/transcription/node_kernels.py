@@ -1,4 +1,4 @@
-"""The function of a node, traced and compiled: values, first and second derivatives of all terms of a kind of node."""
+"""The compiled kernels of a node: values, Jacobian and Hessian of all terms that are evaluated at the same moments."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
@@ -18,7 +18,7 @@ from torsor.motion.transcription.node import Node
 from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
 
-__all__ = ["Bend", "Slope", "Traced"]
+__all__ = ["NodeHessian", "NodeJacobian", "NodeKernels"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -29,7 +29,7 @@ SAME = 1e-9  # what numbers may differ by from bounds that they only just keep
 _SINGLE = ("T", "s", "weight")
 
 
-class Slope(NamedTuple):
+class NodeJacobian(NamedTuple):
     """First derivatives of a node: which entries there are, and the kernel that gives them.
 
     Derivatives are by B_d c = T^d w_d, the rates by the share s, by T with control points held, and by the numbers.
@@ -44,8 +44,8 @@ class Slope(NamedTuple):
     call: Call
 
 
-class Bend(NamedTuple):
-    """Second derivatives of a node, as those of ``Slope``.
+class NodeHessian(NamedTuple):
+    """Second derivatives of a node, as those of ``NodeJacobian``.
 
     ``blocks`` (2, blocks) are the pairs of profiles i >= j that have any. The kernel gives "blocks" (orders of i x
     orders of j x blocks), "mixed" (orders x N x specials) by a profile and by a special, which are T, unless it is
@@ -70,17 +70,17 @@ def _moving(term: Constraint, bound: Rows) -> Rows:
     return Rows(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
 
 
-class Traced:
+class NodeKernels:
     """Terms at one kind of node: their rows (m), and their integrand.
 
     Inputs are the profiles and their rates up to the highest order that occurs (``orders`` of them), T, the shared
     numbers, s, and with closed loops the positions Q; u has the first ``orders`` x N, then T, then the numbers.
     """
 
-    def __init__(self, node: Node, rows: Sequence[Constraint], costs: Sequence[Cost]):
-        self.node, self.rows, self.costs = node, tuple(rows), tuple(costs)
-        self.bounds: list[Rows] = [_moving(each, each.rows(node)) for each in rows]
-        expression = ca.vertcat(ca.SX(0, 1), *(bound.expression for bound in self.bounds))
+    def __init__(self, node: Node, constraints: Sequence[Constraint], costs: Sequence[Cost]):
+        self.node, self.constraints, self.costs = node, tuple(constraints), tuple(costs)
+        self.rows: list[Rows] = [_moving(each, each.rows(node)) for each in constraints]
+        expression = ca.vertcat(ca.SX(0, 1), *(each.expression for each in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
         for each in costs:
             weight = (1 if each.is_sum else node.T) * each.weight
@@ -116,12 +116,12 @@ class Traced:
         inputs += [] if node.Q is None else [node.Q]
         outputs = [self._rows, self._cost, node.q, node.v, node.a, node.j]
         terms = ca.Function("terms", inputs, outputs).serialize()
-        model = node.subject.model
+        model = node.model.source
         free = () if isinstance(model, Robot) else model.paths
         return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
-        """Return the patterns and the kernel of outputs by name."""
+        """Return the sparsity patterns and the kernel of outputs by name."""
         made = cache(make)
 
         def trace() -> ca.Function:
@@ -181,7 +181,7 @@ class Traced:
         return both[sizes[1] < sizes[0]]
 
     @cached_property
-    def _slopes(self) -> tuple[ca.SX, ca.SX]:
+    def _jacobians(self) -> tuple[ca.SX, ca.SX]:
         def made(direct: bool) -> list[ca.SX]:
             return [ca.sparsify(self._u(self.node.derivatives(each, direct))) for each in (self._rows, self._cost)]
 
@@ -192,17 +192,17 @@ class Traced:
     def _found(self) -> dict[tuple[str, bool], Any]:
         return {}
 
-    def jacobian(self, by_T: bool) -> Slope:
+    def jacobian(self, by_T: bool) -> NodeJacobian:
         """Return derivatives by (B c, T, numbers); T is left out where it is given."""
         if ("jacobian", by_T) not in self._found:
-            name = "jacobian" if by_T else "slope_given_T"
-            (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_slope(by_T))
-            self._found["jacobian", by_T] = Slope(pairs, timed, entries, call)
-        jacobian: Slope = self._found["jacobian", by_T]
+            name = "jacobian" if by_T else "jacobian_given_T"
+            (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
+            self._found["jacobian", by_T] = NodeJacobian(pairs, timed, entries, call)
+        jacobian: NodeJacobian = self._found["jacobian", by_T]
         return jacobian
 
-    def _make_slope(self, by_T: bool) -> Made:
-        rows, cost = self._slopes
+    def _make_jacobian(self, by_T: bool) -> Made:
+        rows, cost = self._jacobians
         N, D, T = self.count, self.orders, self.node.T
         i, j = _triplet(rows)
         own = j < self.profiles
@@ -233,7 +233,7 @@ class Traced:
         return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 
     @cached_property
-    def _bend(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
+    def _hessian_parts(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
         weights, here = self._weights, ca.SX.sym("here", self._squares.numel())
         cost = self._plain_cost + 2 * ca.dot(here, self._squares)
         total = weights["weight"] * cost + ca.dot(weights["multipliers"], self._rows)
@@ -247,17 +247,17 @@ class Traced:
         lower, jacobian = (ca.substitute(each, here, at) for each in self._cheaper(made, total))
         return weights, lower, jacobian
 
-    def hessian(self, by_T: bool) -> Bend:
+    def hessian(self, by_T: bool) -> NodeHessian:
         """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
         if ("hessian", by_T) not in self._found:
-            name = "hessian" if by_T else "bend_given_T"
-            (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_bend(by_T))
-            self._found["hessian", by_T] = Bend(blocks, call)
-        hessian: Bend = self._found["hessian", by_T]
+            name = "hessian" if by_T else "hessian_given_T"
+            (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
+            self._found["hessian", by_T] = NodeHessian(blocks, call)
+        hessian: NodeHessian = self._found["hessian", by_T]
         return hessian
 
-    def _make_bend(self, by_T: bool) -> Made:
-        _, lower, jacobian = self._bend
+    def _make_hessian(self, by_T: bool) -> Made:
+        _, lower, jacobian = self._hessian_parts
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
         own = i < U  # and so is j
@@ -306,7 +306,7 @@ class Traced:
     def data(self, s: Array) -> Array:
         """Return the numbers (K, count) that the terms give for moments at shares s (K,)."""
         found: dict[str, Array] = {}
-        for term in (*self.rows, *self.costs):
+        for term in (*self.constraints, *self.costs):
             for name, given in term.data(s).items():
                 if name in self._data:
                     values = self._checked(given, len(s), f"{term.title}: data {name!r}", name)
@@ -315,7 +315,7 @@ class Traced:
                         raise ModelError(describe(what, where=term.title, fix=fix))
         missing = next((name for name in self._data if name not in found), None)
         if missing is not None:
-            titles = ", ".join(each.title for each in (*self.rows, *self.costs))
+            titles = ", ".join(each.title for each in (*self.constraints, *self.costs))
             what, fix = f"node.data asks for {missing!r}, which no term gives", "give it in Term.data"
             raise ModelError(describe(what, where=titles, fix=fix))
         return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])

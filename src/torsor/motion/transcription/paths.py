@@ -8,36 +8,33 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import finite_vector, real_array
 from torsor.errors import ModelError, describe
-from torsor.motion.transcription.splines import Spline, finite_numbers
+from torsor.motion.transcription.splines import Spline
 
 __all__ = ["Path"]
 
 Array = NDArray[np.float64]
 
-MOST_ROWS = 2000  # of points: each is a piece of the expression of a path
+MOST_ROWS = 2000  # of points: each adds a piece to the expression of a path
 
 
 def _rows(value: object, where: str) -> Array:
     """Return points (K, coordinates), all finite."""
-    try:
-        array = np.array(value)
-    except ValueError:  # rows of several lengths
-        array = np.array("")
-    if array.dtype.kind not in "iuf" or array.ndim != 2 or not np.isfinite(array).all():
-        found = f"points of shape {array.shape}" if array.dtype.kind in "iuf" else f"points are {value!r}"
+    array = real_array(value, where, "points")  # type: ignore[arg-type]
+    if array.ndim != 2 or not np.isfinite(array).all():
         allowed = "rows of finite numbers, one for each coordinate"
-        raise ModelError(describe(found, where=where, allowed=allowed))
+        raise ModelError(describe(f"points of shape {array.shape}", where=where, allowed=allowed))
     if len(array) > MOST_ROWS:
         raise ModelError(describe(f"{len(array)} points", where=where, allowed=f"{MOST_ROWS} or fewer"))
-    return array.astype(float)
+    return array
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
     """Positions q = f(x) for x from 0 to 1: a clamped spline with control points (count, nq).
 
-    ``Path.through`` makes one that passes given points.
+    ``Path.through`` returns the path through given points.
 
     Example:
         >>> path = Path.through([[0.0, 0.0], [0.5, 1.0], [1.0, 0.0], [1.5, 0.5], [2.0, 0.0], [2.5, 1.0]])
@@ -60,7 +57,7 @@ class Path:
 
     @classmethod
     def of(cls, given: object, degree: int = 5, at: object = None, where: str = "path") -> "Path":
-        """Return a path that is one already, a table of its ``degree``, ``knots`` and ``points``, or points it passes.
+        """Return a path from a path, a table of its ``degree``, ``knots`` and ``points``, or points on it.
 
         Example:
             >>> Path.of({"degree": 3, "knots": [], "points": [[0.0], [1.0], [2.0], [3.0]]}).positions(np.array([0.5]))
@@ -77,8 +74,8 @@ class Path:
 
     @classmethod
     def through(cls, points: object, degree: int = 5, at: object = None, where: str = "path") -> "Path":
-        """Return the spline through points (K, nq), at a progress in parts of the way between them, or ``at`` (K,)."""
-        given, _ = _rows(points, where), Spline(degree, np.zeros(0))  # which refuses other degrees
+        """Return the spline through points (K, nq), at a progress ``at`` (K,), by default that of the length."""
+        given, _ = _rows(points, where), Spline(degree, np.zeros(0))  # checks the degree
         if len(given) <= degree:
             allowed = f"({degree + 1} or more, coordinates)"
             raise ModelError(describe(f"points of shape {given.shape}", where=where, allowed=allowed))
@@ -86,28 +83,28 @@ class Path:
             ways = np.linalg.norm(np.diff(given, axis=0), axis=1)
             if not (ways > 0).all():
                 fix = "leave one out"
-                raise ModelError(describe("two points after each other are the same", where=where, fix=fix))
+                raise ModelError(describe("two successive points are equal", where=where, fix=fix))
             places = np.concatenate([[0.0], np.cumsum(ways) / ways.sum()])
             places[-1] = 1.0
         else:
-            read = finite_numbers(at)
+            read = finite_vector(at)
             places = np.zeros(0) if read is None else read
             if len(places) != len(given) or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
-                allowed = f"{len(given)} numbers that rise from 0 to 1"
+                allowed = f"{len(given)} increasing numbers from 0 to 1"
                 raise ModelError(describe(f"at is {at!r}", where=where, allowed=allowed))
         inner = [places[k + 1 : k + 1 + degree].mean() for k in range(len(places) - degree - 1)]  # so that one exists
         spline = Spline(degree, np.array(inner))  # (Schoenberg and Whitney)
         return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), given), dtype=float))
 
     def positions(self, x: Array, order: int = 0) -> Array:
-        """Return positions (..., nq), or their rates by the progress, at a progress (...)."""
+        """Return positions (..., nq), or their derivatives by the progress, at a progress (...)."""
         at = np.asarray(x, dtype=float)
         found = self.spline.matrix(np.clip(at.ravel(), 0.0, 1.0), order) @ self.points
         return np.asarray(found.reshape(*at.shape, self.points.shape[1]))
 
     @cached_property
     def _pieces(self) -> Array:
-        """Coefficients (spans, degree + 1, nq) of powers of x - the span's start."""
+        """Coefficients (spans, degree + 1, nq) of the powers of x minus the start of the span."""
         starts, p = np.concatenate([[0.0], self.spline.inner]), self.spline.degree
         taylor, factor = [], 1.0
         for order in range(p + 1):
@@ -116,23 +113,23 @@ class Path:
         return np.stack(taylor, axis=1)
 
     def over(self, x: ca.SX, orders: int = 1) -> list[ca.SX]:
-        """Return positions (nq x 1) over a symbol, and their rates by it: ``orders`` of them in all."""
+        """Return positions (nq x 1) at a symbolic progress, and their derivatives by it: ``orders`` columns in all."""
         starts = np.concatenate([[0.0], self.spline.inner])
         pieces, begin = ca.SX(self._pieces[0]), ca.SX(0)
         for start, piece in zip(starts[1:], self._pieces[1:], strict=True):
             pieces, begin = ca.if_else(x >= start, ca.SX(piece), pieces), ca.if_else(x >= start, start, begin)
         far, p = x - begin, self.spline.degree
-        jacobians = []
+        columns = []
         for order in range(orders):
             value = ca.SX.zeros(self.points.shape[1], 1)
             for power in reversed(range(order, p + 1)):
                 factor = float(np.prod(np.arange(power - order + 1, power + 1)))
                 value = value * far + factor * pieces[power, :].T
-            jacobians.append(value)
-        return jacobians
+            columns.append(value)
+        return columns
 
     def motion(self, y: list[ca.SX]) -> list[ca.SX]:
-        """Return positions, velocities, accelerations and jerks over symbols, from the progress and its rates."""
+        """Return symbolic positions, velocities, accelerations and jerks, from the progress and its derivatives."""
         f, f1, f2, f3 = self.over(y[0], 4)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]

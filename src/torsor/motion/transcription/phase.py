@@ -1,4 +1,4 @@
-"""A phase of a motion: how long it lasts, how its profiles are shaped, and where terms are looked at."""
+"""A phase of a motion: its duration, the splines of its profiles, and the nodes at which terms are evaluated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,28 +7,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import finite_vector, one_of
 from torsor.errors import ModelError, describe
-from torsor.motion.transcription.splines import Spline, finite_numbers, whole_number
+from torsor.motion.transcription.splines import Spline
 
 __all__ = ["POINTS", "Phase", "is_phase"]
 
 Array = NDArray[np.float64]
 
-POINTS = 12  # control points, where it is not said how many
-FEWEST = 20  # Gauss points of an integral: with fewer, motions are found that are fast between them
+POINTS = 12  # control points by default
+FEWEST = 20  # Gauss points of an integral: with fewer, solvers find motions that are fast between them
 
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A stretch of time with profiles of its own.
+    """A part of a motion with profiles of its own.
 
     ``duration`` (s) is a number, or bounds (least, most) within which it is a variable. ``points`` is the number of
     control points of each profile and ``degree`` that of the splines; ``knots`` between 0 and 1 may be given in place
-    of ``points``, for knots that are not at equal distances. ``own`` has {coordinate: Spline} for those that are shaped
-    otherwise. ``nodes`` is the number of moments, at equal distances from start to end, at which terms are looked at
-    (by default ten a control point), or these moments themselves, as shares of the phase from 0 to 1. Integrals are
-    taken with 2 degree - 2 Gauss points between knots, and 20 or more in all (12 for each control point of a path that
-    is followed, 8 for each row of a reference), or with ``quadrature="trapezoid"`` over the nodes.
+    of ``points``, for knots that are not equidistant. ``own`` has {coordinate: Spline} for coordinates with other
+    splines. ``nodes`` is the number of equidistant moments from start to end at which terms are evaluated (by default
+    ten per control point), or these moments themselves, as fractions of the phase from 0 to 1. Integrals have
+    2 degree - 2 Gauss points between knots, and 20 or more in all (12 for each control point of a path that is
+    followed, 8 for each row of a reference), or the nodes with ``quadrature="trapezoid"``.
 
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
@@ -46,15 +47,13 @@ class Phase:
 
     def __post_init__(self) -> None:
         where = f"phase {self.name!r}" if self.name else "phase"
-        bounds = finite_numbers(self.duration)
+        bounds = finite_vector(self.duration)
         if bounds is None or bounds.size not in (1, 2) or not (0 < bounds[0] <= bounds[-1] < np.inf):
             found = f"duration is {self.duration!r}"
             raise ModelError(describe(found, where=where, allowed="seconds above 0, or (least, most) of them"))
         if not isinstance(self.name, str):
             raise ModelError(describe(f"name is {self.name!r}", where=where, allowed="a string"))
-        if self.quadrature not in ("gauss", "trapezoid"):
-            found = f"quadrature is {self.quadrature!r}"
-            raise ModelError(describe(found, where=where, allowed="'gauss' or 'trapezoid'"))
+        one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
             found = f"{self.points!r} points, and knots of {self.spline.count}"
             raise ModelError(describe(found, where=where, fix="leave points out"))
@@ -62,11 +61,10 @@ class Phase:
         if not isinstance(own, Mapping) or not all(isinstance(each, Spline) for each in own.values()):
             raise ModelError(describe(f"own is {self.own!r}", where=where, allowed="{coordinate: Spline}"))
         given = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
-        count = whole_number(given)
-        nodes = finite_numbers(given) if count is None else np.linspace(0.0, 1.0, max(count, 0))
+        nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if _is_whole(given) else finite_vector(given)
         nodes = np.zeros(0) if nodes is None else np.unique(nodes)
         if nodes.size < 2 or not (nodes[0] >= 0 and nodes[-1] <= 1):
-            allowed = "2 or more, or shares of the phase from 0 to 1"
+            allowed = "2 or more, or fractions of the phase from 0 to 1"
             raise ModelError(describe(f"nodes are {self.nodes!r}", where=where, allowed=allowed))
         nodes.setflags(write=False)
         object.__setattr__(self, "nodes", nodes)
@@ -74,7 +72,7 @@ class Phase:
 
     @property
     def spline(self) -> Spline:
-        """The splines of profiles that have none of their own."""
+        """The spline of profiles that are not in ``own``."""
         if self.knots is not None:
             return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # it makes an array of them
         return Spline.uniform(self.points, self.degree)
@@ -85,7 +83,7 @@ class Phase:
         return self.duration if isinstance(self.duration, tuple) else (self.duration, self.duration)
 
     def integral(self, first: float, last: float, fewest: int = FEWEST) -> tuple[Array, Array]:
-        """Return moments (K,) and weights (K,) of the integral over shares from the first to the last.
+        """Return moments s (K,) and weights (K,) of the integral from the first to the last s.
 
         There are ``fewest`` Gauss points or more.
         """
@@ -105,11 +103,16 @@ class Phase:
 
 
 def is_phase(wanted: object, index: int, phase: Phase) -> bool:
-    """Whether the index or the name that is wanted is that of a phase.
+    """Whether ``wanted`` is the index or the name of a phase.
 
     Example:
         >>> phase = Phase(1.0, name="swing")
         >>> is_phase("swing", 0, phase), is_phase(0, 0, phase), is_phase(False, 0, phase)
         (True, True, False)
     """
-    return whole_number(wanted) == index or (isinstance(wanted, str) and wanted != "" and wanted == phase.name)
+    is_name = isinstance(wanted, str) and wanted != "" and wanted == phase.name
+    return is_name or (_is_whole(wanted) and wanted == index)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

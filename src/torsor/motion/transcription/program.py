@@ -1,4 +1,4 @@
-"""A motion problem as a nonlinear program: f(x) least, with bounds on x and on rows g(x)."""
+"""The nonlinear program of a motion problem: minimise f(x) subject to bounds on x and on rows g(x)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Indices = NDArray[np.intp]
 
 
 class Row(NamedTuple):
-    """What a row is: the title of its term, a label, and the phase and share of it at which it holds (None: ends)."""
+    """The description of a row: the title of its term, a label, and its phase and moment s (None at ends)."""
 
     title: str
     label: str
@@ -31,9 +31,9 @@ class Row(NamedTuple):
 class Program:
     """Batches of nodes and linear rows over the variables of a layout.
 
-    ``lower`` and ``upper`` (x,) are bounds of the variables. Rows are those of the batches, then the linear ones; each
-    is divided by its entry of ``scales``, so that numbers near 1 are asked for. ``factor`` is that of f: with 0, any
-    motion that keeps the bounds is a solution.
+    ``lower`` and ``upper`` (n,) are bounds of the variables. Rows are those of the batches, then the linear ones; each
+    is divided by its entry of ``scales``, so that bounds are near 1. ``factor`` multiplies f: with 0, every feasible
+    motion is a solution.
     """
 
     layout: Layout
@@ -55,12 +55,12 @@ class Program:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """What each row is."""
+        """The descriptions of the rows."""
         found = list[Row]()
         for batch in self.batches:
             names = [
                 (rows.title, label)
-                for rows, bound in zip(batch.traced.rows, batch.traced.bounds, strict=True)
+                for rows, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
                 for label in bound.labels
             ]
             found += [Row(title, label, batch.phase, float(s)) for s in batch.s for title, label in names]
@@ -72,7 +72,7 @@ class Program:
         for side in ("lower", "upper"):
             parts = [
                 np.tile(
-                    np.concatenate([np.zeros(0), *(getattr(each, side) for each in batch.traced.bounds)]), len(batch.s)
+                    np.concatenate([np.zeros(0), *(getattr(each, side) for each in batch.kernels.rows)]), len(batch.s)
                 )
                 for batch in self.batches
             ]
@@ -81,9 +81,9 @@ class Program:
 
     @cached_property
     def scales(self) -> Array:
-        """What rows are divided by: half the distance of their bounds, or the size of the one that there is.
+        """Divisors of the rows: half the distance of their bounds, or the size of the only bound.
 
-        Of an equation it is at least 1: that it is small does not mean that it must hold the better.
+        For an equation it is at least 1: a small right-hand side does not need a smaller tolerance.
         """
         lower, upper = self._raw_bounds
         same = lower == upper
@@ -95,17 +95,17 @@ class Program:
 
     @cached_property
     def row_lower(self) -> Array:
-        """Lower bounds of the rows, as scaled."""
+        """Lower bounds of the scaled rows."""
         return self._raw_bounds[0] / self.scales
 
     @cached_property
     def row_upper(self) -> Array:
-        """Upper bounds of the rows, as scaled."""
+        """Upper bounds of the scaled rows."""
         return self._raw_bounds[1] / self.scales
 
     @cached_property
     def _last(self) -> dict[str, tuple[bytes, Any]]:
-        """What was found last, by what it is, with the x that it was found at: solvers ask for f and g one by one."""
+        """The last values and derivatives with their x: solvers ask for f and g one by one."""
         return {}
 
     def _at(self, what: str, x: Array, find: Callable[[Array], Any]) -> Any:
@@ -115,7 +115,7 @@ class Program:
         return self._last[what][1]
 
     def value(self, x: Array) -> tuple[float, Array]:
-        """Return f, and the rows (m,), which are not to be written to."""
+        """Return f and the rows (m,), read-only."""
         found: tuple[float, Array] = self._at("value", x, self._value)
         return found
 
@@ -128,13 +128,13 @@ class Program:
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the rows' derivatives, column after column."""
+        """Rows and columns of the entries of the rows' Jacobian, in column-major order."""
         order, rows, columns = self._order
         return rows[order], columns[order]
 
     @cached_property
     def _order(self) -> tuple[Indices, Indices, Indices]:
-        """Which of the entries of batches and linear rows are kept, in order; and where all of them are."""
+        """The order of the entries of batches and linear rows (known variables left out), and all rows and columns."""
         rows, columns, first = [], [], 0
         for batch in self.batches:
             i, j = batch.structure
@@ -153,7 +153,7 @@ class Program:
         found = np.zeros((self.linear.m, self.n), dtype=bool)
         for (phase, order), (A, b) in self.linear._parts.items():
             found |= A != 0
-            at = self.layout.stretches[phase].duration
+            at = self.layout.phases[phase].duration
             if at >= 0 and order:
                 found[:, at] |= (A != 0).any(axis=1) | (b != 0)
         return found
@@ -163,14 +163,11 @@ class Program:
         return self.scales[self.structure[0]]
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (x,) of f, and the entries of the rows' derivatives (see ``structure``).
-
-        They are not to be written to.
-        """
-        found: tuple[Array, Array] = self._at("jacobian", x, self._slope)
+        """Return the gradient (n,) of f and the entries of the rows' Jacobian (see ``structure``), read-only."""
+        found: tuple[Array, Array] = self._at("jacobian", x, self._jacobian)
         return found
 
-    def _slope(self, x: Array) -> tuple[Array, Array]:
+    def _jacobian(self, x: Array) -> tuple[Array, Array]:
         gradient, entries = np.zeros(self.n), list[Array]()
         for batch in self.batches:
             values, own = batch.jacobian(x)
@@ -185,16 +182,16 @@ class Program:
         return gradient, values
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian (x, x) of weight f + multipliers . rows."""
-        total, first, felt = np.zeros((self.n, self.n)), 0, multipliers / self.scales
+        """Return the Hessian (n, n) of weight f + multipliers . rows."""
+        total, first, unscaled = np.zeros((self.n, self.n)), 0, multipliers / self.scales
         for batch in self.batches:
-            total += batch.hessian(x, felt[first : first + batch.m], self.factor * weight)
+            total += batch.hessian(x, unscaled[first : first + batch.m], self.factor * weight)
             first += batch.m
-        return total + self.linear.hessian(x, felt[first:]) if self.linear.m else total
+        return total + self.linear.hessian(x, unscaled[first:]) if self.linear.m else total
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the Hessian's upper triangle, column after column."""
-        touched = np.logical_or.reduce([self.linear.touched, *(batch.touched for batch in self.batches)])
-        columns, rows = np.nonzero(np.tril(touched))
+        """Rows and columns of the entries of the Hessian's upper triangle, in column-major order."""
+        patterns = [self.linear.hessian_pattern, *(batch.hessian_pattern for batch in self.batches)]
+        columns, rows = np.nonzero(np.tril(np.logical_or.reduce(patterns)))
         return rows, columns

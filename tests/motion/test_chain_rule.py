@@ -1,4 +1,4 @@
-"""Derivatives carried from nodes to variables, whatever the splines; and kernels that are kept."""
+"""The chain rule from nodes to variables for several kinds of splines, and kernels from the cache."""
 
 import numpy as np
 import pytest
@@ -78,9 +78,9 @@ def test_kernels_that_are_kept_give_the_same_bits_and_trace_nothing(tmp_path, mo
 
     first, problem = found(torsor.library.two_link())
     assert cache.info().kernels == 12  # three kernels with their patterns, of rows and of integrals
-    assert "made" in vars(problem._node._quantities["tau"])
+    assert "derivatives" in vars(problem.node._quantities["tau"])
     again, problem = found(torsor.library.two_link())
-    assert "made" not in vars(problem._node._quantities["tau"])
+    assert "derivatives" not in vars(problem.node._quantities["tau"])
     for one, two in zip(first, again, strict=True):
         np.testing.assert_array_equal(one, two)
     other, _ = found(torsor.library.slide_link())  # the same terms of another robot

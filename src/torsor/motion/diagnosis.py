@@ -1,0 +1,127 @@
+"""Diagnosis of infeasible problems: which constraints conflict, and by how much they have to be relaxed at least."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.errors import describe
+from torsor.motion.results.constraints import active_rows, time_of
+from torsor.motion.starts import random_start
+from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms.ends import State
+from torsor.motion.transcription.program import Program
+from torsor.optimisation import Outcome, row_violations
+
+__all__ = ["Diagnosis", "constant_violation", "diagnose_conflict", "diagnose_group"]
+
+Array = NDArray[np.float64]
+
+NAMED = 3  # violated rows that a message names at most
+FELT = 1e-3  # multiplier (1: the row is violated) from which a row takes part in a conflict
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why no feasible motion was found.
+
+    ``text`` is the message, ``conflict`` the names of the constraints that contradict each other, and ``violation`` the
+    least amount by which all scaled bounds would have to be relaxed.
+    """
+
+    text: str
+    conflict: tuple[str, ...] = ()
+    violation: float = np.nan
+
+
+def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Array, tolerance: float) -> Diagnosis:
+    """Return the diagnosis of a problem whose sum of scaled violations is least at ``nearest``.
+
+    The multipliers of ``nearest`` belong to that sum: violated rows have 1, rows that conflict with them another number
+    than 0, so that few rows are named. At the variables ``relaxed`` (n,) the largest violation is least: the amounts in
+    the message are taken there.
+    """
+    program = problem.program
+    few, outside = row_violations(program, nearest.x), row_violations(program, relaxed)
+    missed = dict[str, str]()
+    for k in map(int, np.argsort(-few)):
+        title = program.rows[k].title
+        if few[k] > tolerance and title not in missed:
+            own = np.array([row.title == title for row in program.rows])
+            worst = int(np.argmax(np.where(own, outside, -1.0)))
+            amount = f" ({_missed(program, relaxed, worst)})" if outside[worst] > tolerance else ""
+            missed[title] = title + amount
+    against = dict[str, str]()
+    for each in active_rows(program, nearest.x, nearest.multipliers, nearest.bound_multipliers):
+        if each.title not in missed and abs(each.sensitivity) > FELT:
+            of_variable = f"{each.title} of {each.label} ({each.side} {each.bound:.6g})"
+            against.setdefault(each.title, of_variable if each.time is None else each.title)
+    what = f"no motion near the start satisfies {', '.join(missed.values())}"
+    if against:
+        what += f" together with {', '.join(against.values())}"
+    given = _given(problem)
+    if given:
+        what += f" (given: {', '.join(given)})"
+    largest = float(outside.max(initial=0.0))
+    what += f"; least violation reachable: all bounds would have to be relaxed by {largest:.3g} of their sizes"
+    fix = "widen one of these, or start elsewhere (start=, multistart)"
+    equations = int((program.row_lower == program.row_upper).sum())
+    if equations > program.n:
+        fix = f"give phases more control points: there are {equations} equations for {program.n} variables"
+    return Diagnosis(describe(what, where=problem.name, fix=fix), (*missed, *against), largest)
+
+
+def diagnose_group(
+    problem: ProblemStatement, x: Array, soft: NDArray[np.bool_], without: Sequence[str], tolerance: float
+) -> Diagnosis:
+    """Return the diagnosis of a problem that is feasible if ``soft`` rows (m,) are violated as at variables x (n,).
+
+    ``without`` are the names of constraints that were left out.
+    """
+    program, named = problem.program, dict[tuple[str, str], str]()
+    outside = np.where(soft, row_violations(program, x), 0.0)
+    for k in map(int, np.argsort(-outside)):
+        row = program.rows[k]
+        if outside[k] > tolerance and len(named) < NAMED:
+            named.setdefault((row.title, row.label), f"{row.title} ({_missed(program, x, k)})")
+    largest = float(outside.max(initial=0.0))
+    rest = f"even without {', '.join(without)}" if without else "while all other constraints hold"
+    what = f"no motion near the start satisfies {', '.join(named.values())}, {rest}"
+    what += f"; in the nearest motion that was found these are violated by {largest:.3g} of their sizes"
+    text = describe(what, where=problem.name, fix="ask for less, or start elsewhere (start=, multistart)")
+    return Diagnosis(text, tuple(dict.fromkeys(title for title, _ in named)), largest)
+
+
+def constant_violation(problem: ProblemStatement, tolerance: float) -> Diagnosis | None:
+    """Return the diagnosis of a violated row that depends on no variable, as at given end positions; None if none is.
+
+    A Jacobian that is zero at two points, one of them random, counts as zero.
+    """
+    program, x = problem.program, problem.guess()
+    outside = row_violations(program, x)
+    for at in (x, random_start(problem, 0)):
+        outside[program.structure[0][program.jacobian(at)[1] != 0.0]] = 0.0
+    if not outside.max(initial=0.0) > tolerance:
+        return None
+    worst = int(np.argmax(outside))
+    title, given = program.rows[worst].title, _given(problem)
+    what = f"{title} cannot hold: {_missed(program, x, worst)}, whatever the motion is (given: {', '.join(given)})"
+    text = describe(what, where=problem.name, fix="change the bound, or the given values")
+    return Diagnosis(text, (title, *given), float(outside[worst]))
+
+
+def _missed(program: Program, x: Array, k: int) -> str:
+    """Return which bound row k violates, by how much, and when."""
+    row, value, scale = program.rows[k], program.value(x)[1][k], float(program.scales[k])
+    bound = float(program.row_upper[k] if value > program.row_upper[k] else program.row_lower[k])
+    words = f"{row.label} misses {bound * scale:.6g} by {abs(value - bound) * scale:.4g}"
+    time = time_of(program, x, row)
+    return words if time is None else f"{words} at {time:.4g} s"
+
+
+def _given(problem: ProblemStatement) -> list[str]:
+    """Return the conditions that are neither rows nor variables: given states at ends, and given durations."""
+    ends = [each.title for each in problem.conditions if isinstance(each, State)]
+    fixed = [(k, phase.bounds) for k, phase in enumerate(problem.stages) if phase.bounds[0] == phase.bounds[1]]
+    return [*dict.fromkeys(ends), *(f"{T:.6g} s of phase {k}" for k, (T, _) in fixed)]

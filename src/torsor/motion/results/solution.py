@@ -1,0 +1,216 @@
+"""The solution of a motion problem: the motion with its forces, and figures about it."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from torsor.motion.results.constraints import Active, Group, active_rows, groups
+from torsor.motion.results.samples import Moments, Profiled
+from torsor.motion.results.violations import FINER, on_finer_grid
+from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms.term import Cost
+from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.groups import moments_of
+from torsor.motion.transcription.program import Program
+from torsor.optimisation import Iteration, Outcome, row_violations
+from torsor.robot.robot import Robot
+
+__all__ = ["HELD", "Part", "Pass", "Solution"]
+
+Array = NDArray[np.float64]
+
+GRID = 200  # steps of the profiles in each phase
+HELD = 1e-8  # scaled violation that counts as 0, whatever the tolerance
+
+
+class Part(NamedTuple):
+    """A term of the objective: its name, its weight, and its value before weighting.
+
+    Example:
+        >>> Part("Time", 0.5, 0.4).weighted
+        0.2
+    """
+
+    title: str
+    weight: float
+    value: float
+
+    @property
+    def weighted(self) -> float:
+        """Its contribution to the objective."""
+        return self.weight * self.value
+
+
+class Pass(NamedTuple):
+    """A round of refinement: nodes of all phases, the largest scaled violation between them, objective, iterations."""
+
+    nodes: int
+    violation: float
+    objective: float
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Solution(Profiled):
+    """A problem with the outcome of its solver: the data of a ``MotionResult``.
+
+    ``problem`` is the one that was solved (with the nodes that refinement added). Profiles ``q``, ``v``, ``a``, ``j``,
+    ``tau``, ``tau_rate`` and ``reactions`` are at ``times`` (200 steps per phase; where phases meet, at the end of the
+    earlier one); ``at(t)`` gives them at any time. Shapes are those of ``Moments``.
+    """
+
+    problem: ProblemStatement
+    outcome: Outcome
+    solver: str
+    tolerance: float = 1e-6
+    setup_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    passes: tuple[Pass, ...] = ()
+
+    def __repr__(self) -> str:
+        found = f"T = {self.T:.6g} s, objective {self.objective:.6g}, {self.iterations} iterations"
+        return f"<{type(self).__name__} of {self.problem.name!r}: {self.status}, {found}>"
+
+    @property
+    def x(self) -> Array:
+        """The variables (x,)."""
+        return self.outcome.x
+
+    @property
+    def program(self) -> Program:
+        """The nonlinear program that was solved."""
+        return self.problem.program
+
+    @property
+    def status(self) -> str:
+        """How the solver ended, in words."""
+        return self.outcome.status
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the solver reached a local optimum to its tolerance."""
+        return self.outcome.is_solved
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether Ctrl-C or the time limit stopped the solver."""
+        return self.status.startswith("stopped by") or "time limit" in self.status
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the solver, summed over all rounds of refinement."""
+        return sum(each.iterations for each in self.passes) if self.passes else self.outcome.iterations
+
+    @property
+    def log(self) -> list[Iteration]:
+        """The iterations: number, objective, violation, step."""
+        return self.outcome.log
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot, with the free parameters of the solution."""
+        model = self.problem.robot
+        return model if isinstance(model, Robot) else model.at([self.numbers[name] for name in model.names])
+
+    # Time and objective
+
+    @cached_property
+    def durations(self) -> Array:
+        """Duration of each phase (s)."""
+        return np.array([phase_layout.seconds(self.x) for phase_layout in self.program.layout.phases])
+
+    @property
+    def T(self) -> float:
+        """Duration of the whole motion (s)."""
+        return float(self.durations.sum())
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The shared numbers: free parameters of the robot, and those of terms."""
+        found = {name: float(self.x[column]) for name, column in self.program.layout.numbers.items()}
+        return self.problem.held | found
+
+    @cached_property
+    def objective(self) -> float:
+        """The value of the objective."""
+        return float(self.program.value(self.x)[0])
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The terms of the objective."""
+        return tuple(self._part(term) for term in self.problem.terms if isinstance(term, Cost))
+
+    def _part(self, term: Cost) -> Part:
+        problem, total = self.problem, 0.0
+        kernels = problem.kernels_of([term if term.weight == 1.0 else replace(term, weight=1.0)])
+        for index, phase in enumerate(problem.stages):
+            if term.holds_in(index, phase):
+                batch = Batch(kernels, self.program.layout, index, *moments_of(term, phase, problem.model))
+                total += batch.value(self.x)[1]
+        return Part(term.title, float(term.weight), total)
+
+    # Profiles
+
+    def at(self, t: ArrayLike) -> Moments:
+        """Return the motion at times t (K,) in s, or at one."""
+        return Moments(self.problem, self.x, t)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The motion on the grid of ``times``."""
+        grid = np.linspace(0.0, 1.0, GRID + 1)
+        return Moments.of_fractions(self.problem, self.x, [grid] * len(self.durations))
+
+    @property
+    def force_names(self) -> tuple[str, ...]:
+        """Names of the columns of ``tau``."""
+        robot = self.problem.model.robot
+        return tuple(robot.active if robot.loops else robot.coordinate_names)
+
+    # Constraints
+
+    @cached_property
+    def max_violation(self) -> float:
+        """The largest violation of a scaled row at the nodes, or of a bound of a variable."""
+        program, x = self.program, self.x
+        outside = np.maximum(program.lower - x, x - program.upper).max(initial=0.0)
+        return float(max(outside, row_violations(program, x).max(initial=0.0)))
+
+    @cached_property
+    def _fine(self) -> tuple[Program, NDArray[np.bool_]]:
+        """The program on a grid ten times finer, and which of its rows have to hold there."""
+        return on_finer_grid(self.program, FINER)
+
+    @cached_property
+    def max_violation_fine(self) -> float:
+        """The largest violation on a grid ten times finer: a check by sampling, not a proof."""
+        program, asked = self._fine
+        return max(self.max_violation, float((row_violations(program, self.x) * asked).max(initial=0.0)))
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether all rows hold at the nodes, to ten times the tolerance or to 1e-8, whichever is larger."""
+        return self.max_violation <= max(10 * self.tolerance, HELD)
+
+    @cached_property
+    def active(self) -> list[Active]:
+        """Active constraints: rows and variables at their bounds, with dJ/d(bound) in the user's units."""
+        return active_rows(self.program, self.x, self.outcome.multipliers, self.outcome.bound_multipliers)
+
+    @cached_property
+    def constraints(self) -> dict[str, Group]:
+        """The rows grouped by the names of their terms: violations, active rows, sensitivities."""
+        return groups(self.program, self.x, self.outcome.multipliers, self.active, self._fine)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts of variables, constraints, equalities, known control points and frozen coordinates."""
+        program, layout = self.program, self.program.layout
+        points = sum(spline.count for phase_layout in layout.phases for spline in phase_layout.splines)
+        free = sum(int((phase_layout.columns >= 0).sum()) for phase_layout in layout.phases)
+        equal = int((program.row_lower == program.row_upper).sum())
+        found = {"variables": program.n, "constraints": program.m, "equalities": equal, "known": points - free}
+        return found | {"frozen": len(self.problem.frozen)}

@@ -1,0 +1,70 @@
+"""Settings of ``MotionProblem.solve``: their defaults and their validation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torsor.checks import number, one_of, whole_number
+from torsor.errors import ModelError, describe
+from torsor.optimisation import SOLVERS
+
+__all__ = ["DEFAULTS", "SolveSettings"]
+
+REFINED = 1e-4  # scaled violation at which refinement ends by default
+DEFAULTS: dict[str, Any] = {
+    "solver": "ipopt",
+    "tolerance": 1e-6,
+    "iterations": 500,
+    "seconds": np.inf,
+    "refine": False,
+    "progress": False,
+    "check": True,
+    "feasible_first": False,
+}
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """The settings of a solve; ``MotionProblem.solve`` describes them."""
+
+    solver: str
+    tolerance: float
+    iterations: int
+    seconds: float
+    refine: bool | float
+    progress: bool
+    check: bool
+    feasible_first: bool
+
+    @classmethod
+    def of(cls, where: str, **given: Any) -> "SolveSettings":
+        """Return validated settings; those that are None or not given have their defaults.
+
+        Example:
+            >>> SolveSettings.of("reach", tolerance=1e-8).solver
+            'ipopt'
+        """
+        for key in given:
+            if key not in DEFAULTS:
+                raise ModelError(describe(f"unknown setting {key!r}", where=where, allowed=", ".join(DEFAULTS)))
+        values = DEFAULTS | {key: value for key, value in given.items() if value is not None}
+        one_of(values["solver"], list(SOLVERS), where, "solver")
+        number(values["tolerance"], where, "tolerance", least=1e-12, most=0.1)
+        whole_number(values["iterations"], where, "iterations", most=10**9)
+        number(values["seconds"], where, "seconds", least=1e-9, finite=False)
+        for key in ("progress", "check", "feasible_first"):
+            if not isinstance(values[key], bool):
+                raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
+        refine = values["refine"]
+        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine < np.inf):
+            allowed = "True, False, or a tolerance above 0 of the scaled rows"
+            raise ModelError(describe(f"refine is {refine!r}", where=where, allowed=allowed))
+        return cls(**values)
+
+    @property
+    def refine_tolerance(self) -> float | None:
+        """The scaled violation at which refinement ends; None without refinement."""
+        if self.refine is False:
+            return None
+        return REFINED if self.refine is True else float(self.refine)

@@ -1,0 +1,261 @@
+"""The statement of a motion problem as data: robot, phases, objective and constraints, and their nonlinear program."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from types import NoneType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.checks import several
+from torsor.errors import ModelError, describe
+from torsor.motion.checks import check_number, check_phases, check_robot, check_splines, check_types, with_phase_index
+from torsor.motion.terms.ends import Ends, Linked, whole_path
+from torsor.motion.terms.references import OnPath
+from torsor.motion.terms.term import Constraint, Cost, Number, Term
+from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.groups import grouped
+from torsor.motion.transcription.hull import bound_control_points
+from torsor.motion.transcription.known_points import KnownPoints
+from torsor.motion.transcription.layout import Layout
+from torsor.motion.transcription.linear_rows import Linear
+from torsor.motion.transcription.motion_model import MotionModel
+from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.node_kernels import NodeKernels
+from torsor.motion.transcription.paths import Path
+from torsor.motion.transcription.phase import Phase
+from torsor.motion.transcription.program import Program
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot
+
+__all__ = ["ProblemStatement"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProblemStatement:
+    """The data of a motion problem and its nonlinear program; ``MotionProblem`` adds the methods that solve it.
+
+    Example:
+        >>> import torsor
+        >>> from torsor import motion
+        >>> ends = motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)
+        >>> reach = ProblemStatement(torsor.library.two_link(), motion.Phase(1.0, points=6), motion.Effort(), ends)
+        >>> reach.program.n, reach.guess().round(3).tolist()  # two free control points of each joint
+        (4, [0.333, 0.667, 0.333, 0.667])
+    """
+
+    robot: Robot | Parametric[Robot]
+    phases: Phase | Sequence[Phase]
+    objective: Cost | Sequence[Cost]
+    constraints: Sequence[Constraint | Ends] = ()
+    frozen: Mapping[str, float] = field(default_factory=dict)
+    path: Path | None = None
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    name: str = "motion"
+    assembly: Sequence[float] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    relaxation_order: Sequence[Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        where = str(self.name)
+        check_robot(self.robot, where)
+        check_types(where, "phases", self.stages, (Phase,), "a Phase, or several")
+        check_phases(self.stages, where)
+        check_types(where, "name", [self.name], (str,), "a string")
+        check_types(where, "objective", self.costs, (Cost,), "terms with a weight, as motion.Time()")
+        allowed = "terms with bounds, as motion.Torques(), or conditions at the ends of phases"
+        check_types(where, "constraints", self.conditions, (Constraint, Ends), allowed)
+        check_types(where, "path", [self.path], (Path, NoneType), "a Path")
+        check_types(where, "numbers", [self.numbers], (Mapping,), "{name: motion.Number(start, lower, upper)}")
+        check_types(where, "settings", [self.settings], (Mapping,), "{setting of solve: value}")
+        groups = [self.relaxation_order, *several(self.relaxation_order)]
+        check_types(where, "relaxation_order", groups, (list, tuple), "groups of names of constraints")
+        titles = [each.title for each in self.conditions]
+        for name in (name for group in self.relaxation_order for name in group):
+            if name not in titles:
+                raise ModelError(describe(f"relaxation_order names {name!r}", where=where, allowed=", ".join(titles)))
+        for term in self.terms:
+            term.check()
+            if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
+                allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
+                raise ModelError(describe(f"{term.title}: no phase {term.phase!r}", where=where, allowed=allowed))
+
+    def __repr__(self) -> str:
+        costs = " + ".join(each.title for each in self.costs)
+        conditions = ", ".join(each.title for each in self.conditions)
+        kind = type(self).__name__
+        return f"<{kind} {self.name!r} of {self.model.robot.name!r}: minimise {costs} subject to {conditions}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the fields alone: cached CasADi expressions and compiled kernels cannot be pickled."""
+        return {each.name: self.__dict__[each.name] for each in fields(self)}
+
+    # Parts
+
+    @cached_property
+    def stages(self) -> tuple[Phase, ...]:
+        """The phases as a tuple."""
+        return several(self.phases)
+
+    @cached_property
+    def costs(self) -> tuple[Cost, ...]:
+        """The terms of the objective."""
+        return several(self.objective)
+
+    @cached_property
+    def conditions(self) -> tuple[Constraint | Ends, ...]:
+        """All constraints; with several phases and no ``Linked``, continuity up to accelerations is added."""
+        given = tuple(with_phase_index(each, self.stages) for each in several(self.constraints))
+        if self.path is not None:
+            given = whole_path(given)
+        is_linked = len(self.stages) < 2 or any(isinstance(each, Linked) for each in given)
+        return given if is_linked else (*given, Linked())
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Terms that are evaluated at nodes, including their companions."""
+        own = [each for each in (*self.costs, *self.conditions) if isinstance(each, Term)]
+        return (*own, *(other for each in own for other in each.companions()))
+
+    @cached_property
+    def model(self) -> MotionModel:
+        """The robot and how profiles over time move its coordinates."""
+        return MotionModel(self.robot, self.frozen, self.path, tuple(self.extra_profiles), self.assembly)
+
+    @cached_property
+    def extra_profiles(self) -> dict[str, tuple[float, float]]:
+        """Profiles that terms add, with their first and last values."""
+        found: dict[str, tuple[float, float]] = {}
+        for term in self.terms:
+            for name, ends in term.profiles().items():
+                if found.setdefault(name, ends) != ends:
+                    where = f"{self.name}: {term.title}"
+                    raise ModelError(describe(f"profile {name!r} has other end values in another term", where=where))
+        return found
+
+    @property
+    def _extra_phases(self) -> list[list[int]]:
+        """The indices of the phases in which each extra profile is used."""
+        stages = list(enumerate(self.stages))
+        users = [[term for term in self.terms if name in term.profiles()] for name in self.extra_profiles]
+        return [[index for index, phase in stages if any(term.holds_in(index, phase) for term in own)] for own in users]
+
+    # Shared numbers
+
+    @property
+    def shared(self) -> dict[str, Number]:
+        """Numbers that are variables of all phases: free parameters of the robot, and numbers of terms."""
+        return {name: each for name, each in self._all_shared.items() if name not in self.held}
+
+    @cached_property
+    def held(self) -> dict[str, float]:
+        """Shared numbers with equal bounds: not variables, but inputs of the compiled kernels."""
+        return {name: each.lower for name, each in self._all_shared.items() if each.lower == each.upper}
+
+    @cached_property
+    def _all_shared(self) -> dict[str, Number]:
+        found = {}
+        values = () if isinstance(self.robot, Robot) else self.robot.values
+        for name, value in zip(self.model.parameters, values, strict=True):
+            found[name] = self._number(name, Number(float(value)))
+        for term in self.terms:
+            for name, number in term.numbers().items():
+                if name in found:
+                    fix = "give one of them another name"
+                    raise ModelError(describe(f"two terms have a number {name!r}", where=self.name, fix=fix))
+                found[name] = self._number(name, number)
+        wrong = [name for name in self.numbers if name not in found]
+        if wrong:
+            allowed = ", ".join(found) or "none: the robot has no free numbers"
+            raise ModelError(describe(f"numbers names {wrong[0]!r}", where=self.name, allowed=allowed))
+        return found
+
+    def _number(self, name: str, default: Number) -> Number:
+        number = self.numbers.get(name, default)
+        check_number(number, f"{self.name}: numbers: {name}")
+        return number
+
+    # Kernels
+
+    @cached_property
+    def node(self) -> Node:
+        """The symbols of one node, from which terms make their expressions."""
+        return Node(self.model, [each for each in self._all_shared if each not in self.model.parameters], self.held)
+
+    @cached_property
+    def _kernels(self) -> dict[tuple[int, ...], NodeKernels]:
+        return {}
+
+    @cached_property
+    def samplers(self) -> dict[tuple[str, ...], Any]:
+        """Kernels of sampled quantities by their names, filled by those who sample."""
+        return {}
+
+    def kernels_of(self, terms: Sequence[Term]) -> NodeKernels:
+        """Return the kernels of some terms at one node."""
+        key = tuple(map(id, terms))
+        if key not in self._kernels:
+            constraints = [each for each in terms if isinstance(each, Constraint)]
+            costs = [each for each in terms if isinstance(each, Cost)]
+            self._kernels[key] = NodeKernels(self.node, constraints, costs)
+        return self._kernels[key]
+
+    # The nonlinear program
+
+    @cached_property
+    def _known(self) -> KnownPoints:
+        check_splines(self.name, self.stages, self.model.names)
+        return KnownPoints(self.stages, self.model.names, self.conditions, self.extra_profiles, self._extra_phases)
+
+    @cached_property
+    def program(self) -> Program:
+        """The nonlinear program."""
+        known = self._known
+        layout = Layout.of(self.stages, self.model.names, known.known, list(self.shared))
+        batches = [
+            Batch(self.kernels_of(terms), layout, phase, np.array(moments), np.array(weights))
+            for (phase, moments, weights, _), terms in grouped(self.stages, self.terms, self.model).items()
+        ]
+        lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
+        for phase_layout in layout.phases:
+            if phase_layout.duration >= 0:
+                lower[phase_layout.duration], upper[phase_layout.duration] = phase_layout.phase.bounds
+        for name, number in self.shared.items():
+            lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
+        for term in (*self.terms, *([] if self.path is None else [OnPath()])):
+            bound_control_points(term, self.model, layout, lower, upper, self.name)
+        return Program(layout, tuple(batches), Linear(known.equations, layout), lower, upper)
+
+    def guess(self) -> Array:
+        """Return the initial guess (n,): straight lines between the positions given at ends of phases.
+
+        A profile without a given position is 0, or the position in ``assembly``.
+        """
+        program = self.program
+        x, ends = np.zeros(program.n), np.cumsum([0.0, *(sum(phase.bounds) / 2 for phase in self.stages)])
+        known = self._known.positions(ends.tolist())
+        for profile, own in enumerate(known):
+            if not own:
+                own[0.0] = 0.0 if self.assembly is None else float(self.assembly[self.model.places[profile]])
+        for index, phase_layout in enumerate(program.layout.phases):
+            for profile, spline in enumerate(phase_layout.splines):
+                times = ends[index] + spline.greville * (ends[index + 1] - ends[index])
+                columns, at = phase_layout.columns[profile, : spline.count], sorted(known[profile])
+                line = np.interp(times, at, [known[profile][time] for time in at])
+                x[columns[columns >= 0]] = line[columns >= 0]
+            if phase_layout.duration >= 0:
+                x[phase_layout.duration] = sum(phase_layout.phase.bounds) / 2
+        for name, number in self.shared.items():
+            x[program.layout.numbers[name]] = number.start
+        return np.clip(x, program.lower, program.upper)
+
+    def with_phases(self, *phases: Phase) -> Self:
+        """Return the problem with other phases, using the same compiled kernels."""
+        other = replace(self, phases=phases)
+        for name in ("model", "terms", "_all_shared", "node", "_kernels", "samplers"):
+            other.__dict__[name] = getattr(self, name)
+        return other
