@@ -103,9 +103,9 @@ def evaluations(problem: MotionProblem, x: Any) -> None:
 def peer(problem: MotionProblem) -> None:
     """Print the times of IPOPT for the same program with CasADi's derivatives."""
     program = problem.program
-    (stretch,) = program.layout.phases
-    x, T = ca.MX.sym("x", program.n), stretch.seconds(np.zeros(0))
-    points = ca.horzcat(*(ca.vertcat(*(x[int(k)] for k in columns)) for columns in stretch.columns))
+    (phase,) = program.layout.phases
+    x, T = ca.MX.sym("x", program.n), phase.seconds(np.zeros(0))
+    points = ca.horzcat(*(ca.vertcat(*(x[int(k)] for k in columns)) for columns in phase.columns))
     rows, f = list[Any](), ca.MX(0)
     for batch in program.batches:
         traced, node = batch.kernels, batch.kernels.node
@@ -113,7 +113,7 @@ def peer(problem: MotionProblem) -> None:
         inputs = [*node.y[:3], node.T, node.s, node.held_numbers, data]
         held = ca.DM(list(node.held.values()))
         values = ca.Function("node", inputs, [node.value(traced._rows), node.value(traced._cost)])
-        motion = [(ca.DM(stretch.splines[0].matrix(batch.s, d)) @ points).T / T**d for d in range(3)]
+        motion = [(ca.DM(phase.splines[0].matrix(batch.s, d)) @ points).T / T**d for d in range(3)]
         count = len(batch.s)
         given = [*motion, T, ca.DM(batch.s).T, ca.repmat(held, 1, count), ca.DM(traced.data(batch.s)).T]
         found, cost = values.map(count)(*given)
@@ -122,7 +122,7 @@ def peer(problem: MotionProblem) -> None:
     for equation in program.linear.equations:
         row = ca.MX(0)
         for part in equation.parts:
-            basis = stretch.splines[part.profile].matrix([part.s], part.order) / T**part.order
+            basis = phase.splines[part.profile].matrix([part.s], part.order) / T**part.order
             row += part.share * (ca.DM(basis) @ points[:, part.profile])
         rows.append(row)
     begin = time.perf_counter()

@@ -41,7 +41,7 @@ def _vertical_impulse(result: MotionResult) -> float:
 
 def test_a_small_walk_is_solved() -> None:
     problem = walking(planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5)
-    assert len(problem.subject.names) == 11
+    assert len(problem.model.names) == 11
     result = problem.solve(tolerance=TOLERANCE)
     _check_constraints(result)
     assert problem.solve("ipopt", tolerance=TOLERANCE).objective == pytest.approx(result.objective, rel=1e-4)
@@ -58,7 +58,7 @@ def test_a_small_walk_is_solved() -> None:
 
 def test_a_small_task_is_solved() -> None:
     problem = standing_up(frozen=_stiff("toe"), nodes=13)
-    assert len(problem.subject.names) == 9
+    assert len(problem.model.names) == 9
     result = problem.solve(tolerance=TOLERANCE)
     _check_constraints(result)
     assert problem.solve("ipopt", tolerance=TOLERANCE).objective == pytest.approx(result.objective, rel=1e-4)

@@ -88,11 +88,11 @@ def joint_of(name: str) -> str:
 def energy(result: MotionResult) -> Energy:
     """Return the energy over all steps of a walk."""
     term, walk = walk_of(result.problem)
-    stretch = result.program.layout.phases[0]
-    step, T = walk.step, stretch.seconds(result.x)
+    phase_layout = result.program.layout.phases[0]
+    step, T = walk.step, phase_layout.seconds(result.x)
     changes = (0.0, step.ball_off, step.flat, step.toe_off, step.heel_off)
     contacts = [walk.whole_s(k, each) for k in range(walk.steps) for each in changes]
-    knots = np.concatenate([spline.inner for spline in stretch.splines])
+    knots = np.concatenate([spline.inner for spline in phase_layout.splines])
     ends = np.unique(np.concatenate([contacts, knots, [1.0]]).round(12))
     x, w = np.polynomial.legendre.leggauss(ORDER)
     grid = np.concatenate([np.linspace(a, b, PARTS + 1)[:-1] for a, b in pairwise(ends)] + [[1.0]])
