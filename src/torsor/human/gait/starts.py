@@ -26,7 +26,7 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
         (True, True)
     """
     seed = whole_number(seed, problem.name, "seed", least=0)
-    offset = number(offset, problem.name, "offset (rad)", least=0.0)
+    offset = number(offset, problem.name, "offset", least=0.0)
     rng, x, program = np.random.default_rng(seed), problem.guess(), problem.program
     for stretch in program.layout.stretches:
         for name, columns in zip(problem.subject.names, stretch.columns, strict=True):
