@@ -219,7 +219,7 @@ def test_repetitions_converge_to_the_fixed_point_of_work_and_rest() -> None:
         (lambda: Fatigue(recovery=0.0), "recovery is 0.0; allowed: a finite number, above 0"),
         (lambda: Fatigue().after([-0.1], 1.0), r"load is \[-0.1\]; allowed"),
         (lambda: Fatigue().after([0.1], 1.0, 1.2), "capacity is 1.2; allowed: a finite number, above 0 and 1 or less"),
-        (lambda: Fatigue().rested(-1.0, 0.5), r"rest \(s\) is -1.0; allowed: a number, 0 or more"),
+        (lambda: Fatigue().rested(-1.0, 0.5), r"rest is -1.0; allowed: a number, 0 or more"),
         (lambda: fatigued(JointLoads(1.0, {}), 0), "repetitions is 0; allowed: a whole number from 1"),
     ],
 )

@@ -86,7 +86,7 @@ def test_the_initial_guess_connects_the_postures() -> None:
     [
         ("lift", {"box": 10.0}, "lift: box is 10.0; allowed: a torsor.human.Box"),
         ("lift", {"from_": 0.3}, "from_ has shape \\(\\); allowed: an array of shape \\(2,\\)"),
-        ("lift", {"lean": 120.0}, "is 120.0; allowed: a finite number, above 0 and 90 or less"),
+        ("lift", {"lean": 120.0}, "lean is 120.0; allowed: a finite number, above 0 and 90 or less"),
         ("lift", {"depth": 0.0}, "depth is 0.0; allowed: a finite number, above 0"),
         ("stand-up", {"seat": 1.2}, "stand-up: seat is 1.2; allowed: from 0.20 to 0.79 m"),
         ("stand-up", {"off": 1.5}, "off is 1.5; allowed: a finite number, above 0 and below 1"),

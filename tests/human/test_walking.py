@@ -85,7 +85,7 @@ def test_the_problem_is_at_least_as_large_as_in_the_thesis() -> None:
     ("options", "message"),
     [
         ({"version": "dirty"}, "version is 'dirty'; allowed: 'thesis', 'clean'"),
-        ({"slope": 2.0}, "is 2.0; allowed: a finite number, above -0.785398 and below 0.785398"),
+        ({"slope": 2.0}, "slope is 2.0; allowed: a finite number, above -0.785398 and below 0.785398"),
         ({"load": 15.0}, "load is 15.0; allowed: a Backpack or a Box"),
         ({"steps": 3}, "steps is 3; allowed: a whole number from 1 to 2"),
         ({"slack": -1.0}, "slack is -1.0; allowed: a finite number, above 0"),
@@ -95,7 +95,7 @@ def test_the_problem_is_at_least_as_large_as_in_the_thesis() -> None:
         ({"strength": {"right_knee_flexion": 0.5}}, "strength: right_knee_flexion differs from left"),
         (
             {"strength": {"right_knee_flexion": 0.0}},
-            "strength of right_knee_flexion .* is 0.0; allowed: a finite number, above 0",
+            "strength of right_knee_flexion is 0.0; allowed: a finite number, above 0",
         ),
         ({"objective": {"comfort": 1.0}}, "objective is 'comfort'; allowed: 'effort', 'balance', 'reaction'"),
         ({"objective": {"effort": 0.0}}, "no weight is above 0"),

@@ -101,8 +101,8 @@ class Body:
 
     def __init__(self, height: float, mass: float, sex: str):
         one_of(sex, tuple(SEXES), "human", "sex")
-        height = number(height, "human", "height (m)", least=HEIGHTS[0], most=HEIGHTS[1])
-        self.mass = number(mass, "human", "mass (kg)", least=MASSES[0], most=MASSES[1])
+        height = number(height, "human", "height", least=HEIGHTS[0], most=HEIGHTS[1])
+        self.mass = number(mass, "human", "mass", least=MASSES[0], most=MASSES[1])
         self.scale = 1000.0 * height / SEXES[sex].stature
         self._rows = SEXES[sex].rows
         self._whole = sum(row.mass * (1 if name in _ONCE else 2) for name, row in self._rows.items())

@@ -63,5 +63,5 @@ def frozen_joints(body: Robot, frozen: Mapping[str, float] | None, where: str) -
     for k, name in enumerate(body.coordinate_names):
         if name in given:
             low, high = float(body.lower[k]), float(body.upper[k])
-            given[name] = number(given[name], where, f"frozen {name} (rad)", least=low, most=high)
+            given[name] = number(given[name], where, f"frozen {name}", least=low, most=high)
     return {name: 0.0 for name in body.coordinate_names if any(part in name for part in FROZEN)} | given

@@ -99,7 +99,7 @@ class Fatigue:
 
     def rested(self, seconds: float, capacity: float) -> float:
         """Return the fraction of strength after a rest (s) that begins with a fraction ``capacity``."""
-        seconds = number(seconds, "fatigue", "rest (s)", least=0.0, finite=False)
+        seconds = number(seconds, "fatigue", "rest", least=0.0, finite=False)
         return 1 - (1 - _capacity(capacity)) * math.exp(-self.rest * self.recovery * seconds)
 
     def endurance(self, load: float) -> float:

@@ -229,10 +229,10 @@ def joint_strength(
         (array(-60.), array(60.))
     """
     (index,) = indices_of(name, body.coordinate_names, f"robot {body.name!r}")
-    angle, velocity = real_array(q, name, "q (rad)"), real_array(v, name, "v (rad/s)")
+    angle, velocity = real_array(q, name, "q"), real_array(v, name, "v")
     common_shape(name, q=angle.shape, v=velocity.shape)
     angle, velocity = np.broadcast_arrays(angle, velocity)
-    for value, what in ((angle, "q (rad)"), (velocity, "v (rad/s)")):
+    for value, what in ((angle, "q"), (velocity, "v")):
         if not np.isfinite(value).all():
             raise ModelError(describe(f"{what} is not finite", where=name, allowed="finite numbers"))
     if name.endswith(JOINTS):

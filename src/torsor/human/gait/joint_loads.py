@@ -82,7 +82,7 @@ def fatigued(
         (0.983, 0.813)
     """
     repetitions = whole_number(repetitions, "fatigue", "repetitions")
-    rest = number(rest, "fatigue", "rest (s)", least=0.0, finite=False)
+    rest = number(rest, "fatigue", "rest", least=0.0, finite=False)
     loads = joint_loads(loads) if isinstance(loads, MotionResult) else loads
     loads = instance_of(loads, JointLoads, "fatigue", "loads", allowed="a result of a walk, or JointLoads")
     laws = table(laws, "fatigue", "laws")

@@ -49,7 +49,7 @@ class Version:
         whole_number(self.points, "walk", "points")
         whole_number(self.order, "walk", "order", least=0)
         if not isinstance(self.nodes, (list, tuple, np.ndarray)):
-            whole_number(self.nodes, "walk", "nodes (or their times, 0 to 1)", least=2)
+            whole_number(self.nodes, "walk", "nodes", least=2)
 
     def phase(self, walk: Walk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""
@@ -112,7 +112,7 @@ class WalkSettings:
             instance_of(self.curves, StrengthCurves, "walk", "curves", allowed="a torsor.human.StrengthCurves")
         if self.load is not None and not isinstance(self.load, Backpack | Box):
             raise ModelError(describe(f"load is {self.load!r}", where="walk", allowed="a Backpack or a Box"))
-        number(self.slope, "walk", "slope (rad)", above=-math.pi / 4, below=math.pi / 4)
+        number(self.slope, "walk", "slope", above=-math.pi / 4, below=math.pi / 4)
         positive(self.friction, "walk", "friction")
         if self.body.gravity[0] or self.body.gravity[2] or not self.body.gravity[1] < 0:
             found, allowed = f"gravity is {self.body.gravity.tolist()}", "(0, -g, 0): y points up"
@@ -121,7 +121,7 @@ class WalkSettings:
         factors = table(self.strength, "walk", "strength")
         indices_of(list(factors), joints, "walk: strength")
         for name, factor in factors.items():
-            positive(factor, "walk", f"strength of {name} (a factor)")
+            positive(factor, "walk", f"strength of {name}")
         for name, weight in self.weights.items():
             one_of(name, objectives, "walk", "objective")
             number(weight, "walk", f"weight of {name!r}", least=0.0)

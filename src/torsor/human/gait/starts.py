@@ -26,7 +26,7 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
         (True, True)
     """
     seed = whole_number(seed, problem.name, "seed", least=0)
-    offset = number(offset, problem.name, "offset (rad)", least=0.0)
+    offset = number(offset, problem.name, "offset", least=0.0)
     rng, x, program = np.random.default_rng(seed), problem.guess(), problem.program
     for phase_layout in program.layout.phases:
         for name, columns in zip(problem.model.names, phase_layout.columns, strict=True):

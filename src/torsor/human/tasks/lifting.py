@@ -60,7 +60,7 @@ def lifting(
     )
     box = instance_of(Box(10.0) if box is None else box, Box, "lift", "box", allowed="a torsor.human.Box")
     places = [frozen_array(each, (2,), "lift", what).tolist() for each, what in ((from_, "from_"), (to, "to"))]
-    lean = math.radians(number(lean, "lift", "lean (degrees)", above=0.0, most=90.0))
+    lean = math.radians(number(lean, "lift", "lean", above=0.0, most=90.0))
     loaded = box.on(task.body)
     held: dict[str, Any] = {"body": loaded, "box": box}
     (low, near), (high, far) = places
