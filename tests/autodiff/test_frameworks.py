@@ -1,4 +1,4 @@
-"""What JAX and PyTorch differentiate are Torsor's own derivatives. Skipped where a framework is not installed."""
+"""JAX and PyTorch use the derivatives of Torsor. Skipped where a framework is not installed."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.Mon
             convert(ROBOT, "mass_matrix")
 
 
-def test_jax_gets_values_and_both_directions(jax) -> None:
+def test_jax_values_and_forward_and_reverse_derivatives(jax) -> None:
     tau = to_jax(ROBOT, "inverse_dynamics")
     q, v, a = state(ROBOT)
     close(tau(q, v, a), ROBOT.inverse_dynamics(q, v, a))
@@ -75,14 +75,14 @@ def test_jax_maps_batches_and_broadcasts(jax) -> None:
     close(gradient, each.sum(axis=0))
 
 
-def test_jax_gets_second_derivatives(jax) -> None:
+def test_jax_second_derivatives(jax) -> None:
     energy = to_jax(ROBOT, "kinetic_energy")
     q, v, _ = state(ROBOT)
     close(jax.hessian(energy, argnums=1)(q, v), ROBOT.mass_matrix(q))
     close(jax.jacrev(jax.grad(energy, argnums=1), argnums=1)(q, v), ROBOT.mass_matrix(q))
 
 
-def test_jax_gets_floating_bases_places_and_several_results(jax) -> None:
+def test_jax_with_floating_bases_places_and_several_results(jax) -> None:
     q, v, a = state(FLOATING)
     close(to_jax(FLOATING, "pose", place=FLOATING.link_names[-1])(q), FLOATING.pose(q, FLOATING.link_names[-1]))
     for found, expected in zip(
@@ -91,7 +91,7 @@ def test_jax_gets_floating_bases_places_and_several_results(jax) -> None:
         close(found, expected)
 
 
-def test_jax_in_single_precision_stays_there() -> None:
+def test_jax_keeps_single_precision() -> None:
     jax = pytest.importorskip("jax", reason="JAX is not installed (extra: jax)")
     q, v, a = (each.astype(np.float32) for each in state(ROBOT))
     found = to_jax(ROBOT, "inverse_dynamics")(q, v, a)
@@ -99,7 +99,7 @@ def test_jax_in_single_precision_stays_there() -> None:
     close(found, ROBOT.inverse_dynamics(q, v, a), 1e-6)
 
 
-def test_torch_gets_values_and_gradients(torch) -> None:
+def test_torch_values_and_gradients(torch) -> None:
     tau = to_torch(ROBOT, "inverse_dynamics")
     tensors = [torch.tensor(each, requires_grad=True) for each in state(ROBOT, (3,))]
     q, v, a = (each.detach().numpy() for each in tensors)
@@ -112,7 +112,7 @@ def test_torch_gets_values_and_gradients(torch) -> None:
         close(tensor.grad, expected)
 
 
-def test_torch_checks_its_own_gradients(torch) -> None:
+def test_torch_gradcheck(torch) -> None:
     for name in ("inverse_dynamics", "forward_dynamics"):
         function = to_torch(torsor.library.two_link(), name)
         tensors = [torch.tensor(RNG.normal(size=2), requires_grad=True) for _ in range(3)]
@@ -120,7 +120,7 @@ def test_torch_checks_its_own_gradients(torch) -> None:
         assert torch.autograd.gradgradcheck(function, tensors)
 
 
-def test_torch_sums_over_what_was_broadcast_and_maps(torch) -> None:
+def test_torch_gradients_of_broadcast_inputs_and_vmap(torch) -> None:
     tau = to_torch(ROBOT, "inverse_dynamics")
     q, v, a = (torch.tensor(each) for each in state(ROBOT, (4,)))
     a = a[0].requires_grad_(True)
@@ -132,7 +132,7 @@ def test_torch_sums_over_what_was_broadcast_and_maps(torch) -> None:
     close(torch.func.hessian(energy, argnums=1)(q[0], v[0]), ROBOT.mass_matrix(q[0].numpy()))
 
 
-def test_torch_computes_in_the_widest_type_that_is_given(torch) -> None:
+def test_torch_promotes_to_the_widest_type(torch) -> None:
     robot = torsor.library.two_link()
     energy, v = to_torch(robot, "kinetic_energy"), torch.tensor([0.1, 0.2], dtype=torch.float64)
     for q in (torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.float32)):
@@ -145,7 +145,7 @@ def test_torch_computes_in_the_widest_type_that_is_given(torch) -> None:
 
 
 @pytest.mark.parametrize("convert", ["jax", "torch"])
-def test_wrong_shapes_and_names_are_refused(convert: str, request: pytest.FixtureRequest) -> None:
+def test_wrong_shapes_and_names_raise_errors(convert: str, request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(convert)
     make = {"jax": to_jax, "torch": to_torch}[convert]
     with pytest.raises(torsor.ModelError, match=r"has shape \(3,\); allowed: \(..., 2\)"):

@@ -112,7 +112,7 @@ def test_a_broken_file_is_the_users_mistake(
         (["simulate", "two_link", "--plot", "arm.gif2"], "the suffix is '.gif2'"),
         (["simulate", "two_link", "--output", "arm.txt"], "the suffix is '.txt'; allowed: .npz, .csv"),
         (["bench", "--json", "no/such/folder.json"], "its folder does not exist"),
-        (["export", "two_link", "c", "--name", "a b"], "name is 'a b'; allowed: letters"),
+        (["export", "two_link", "c", "--name", "a b"], "--name is a b; allowed: letters"),
     ],
 )
 def test_values_of_options_are_the_users_mistakes(

@@ -1,4 +1,4 @@
-"""A robot under a controller, continuously: its flow as symbols, and Runge-Kutta of fourth order over arrays."""
+"""A robot under a continuous controller: its vector field as symbols, and Runge-Kutta of order 4 over arrays."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Feedback linearisation of elastic joints: errors are chains of four integrators with the poles asked for."""
+"""Feedback linearisation of elastic joints: errors are chains of four integrators with the given poles."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_the_error_follows_the_linear_equation(poles: float | tuple[float, ...])
         np.testing.assert_allclose(law.reference(t)[0] - at[:2], expected[0], atol=1e-7)
 
 
-def test_the_fourth_rate_is_the_one_asked_for() -> None:
+def test_the_fourth_derivative_is_the_commanded_one() -> None:
     robot = elastic(torsor.library.six_axis_arm().without_friction())
     law = control.feedback_linearization(robot, sines(6), 10.0)
     flow = Flow(law)

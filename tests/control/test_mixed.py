@@ -17,7 +17,7 @@ from torsor.control.drives import Drives
 ROOT = Path(__file__).parents[2]
 
 
-def document_arm() -> torsor.Robot:
+def paper_arm() -> torsor.Robot:
     return torsor.library.elastic_arm()
 
 
@@ -93,7 +93,7 @@ class Errors:
         self.e, self.flow = e, flow
 
 
-@pytest.mark.parametrize("make", [document_arm, frictional_arm, coupled_arm, elastic_arm_of_six])
+@pytest.mark.parametrize("make", [paper_arm, frictional_arm, coupled_arm, elastic_arm_of_six])
 def test_the_error_equations_hold_in_closed_loop(make) -> None:
     robot = make()
     law = control.mixed(robot, sines(robot.nv - len(robot.elastic)), **gains(robot))
@@ -106,14 +106,14 @@ def test_the_error_equations_hold_in_closed_loop(make) -> None:
         assert float(ca.norm_inf(motor)) < 1e-9 * max(1, float(ca.norm_inf(size)))
 
 
-def test_the_coupling_is_there_and_was_not_left_out() -> None:
+def test_the_rotor_coupling_is_not_zero() -> None:
     robot = coupled_arm()
     assert np.abs(robot.mass_matrix(robot.neutral())[:2, 3]).max() > 1e-3
     assert Drives.of(robot, "mixed").coupled(range(3)) == ["joint3"]
-    assert Drives.of(document_arm(), "mixed").coupled(range(3)) == []
+    assert Drives.of(paper_arm(), "mixed").coupled(range(3)) == []
 
 
-def test_what_is_left_out_is_said_and_is_small() -> None:
+def test_neglected_coupling_is_warned_of_and_small() -> None:
     robot = torsor.library.planar_chain(2, length=0.5)
     for name in robot.joint_names:
         robot = robot.with_motor(name, 1e-4, ratio=100.0, stiffness=300.0)
@@ -123,8 +123,8 @@ def test_what_is_left_out_is_said_and_is_small() -> None:
     assert np.abs(law.reference(t)[0] - q[:2]).max() < 1e-3
 
 
-@pytest.mark.parametrize("make", [document_arm, frictional_arm])
-def test_the_lyapunov_function_falls_as_the_document_says(make) -> None:
+@pytest.mark.parametrize("make", [paper_arm, frictional_arm])
+def test_the_lyapunov_function_decreases_as_in_the_paper(make) -> None:
     robot = make()
     law = control.mixed(robot, sines(3), **gains(robot))
     errors = Errors(law, **gains(robot))
@@ -141,8 +141,8 @@ def test_the_lyapunov_function_falls_as_the_document_says(make) -> None:
             last = now
 
 
-def test_the_motion_is_followed_to_rounding() -> None:
-    robot = document_arm()
+def test_the_reference_is_tracked_to_rounding() -> None:
+    robot = paper_arm()
     law = control.mixed(robot, sines(3), 30.0, 8.0, 20.0, 40.0)
     *_, (t, q, _) = run(law, np.array([0.0, 0.0, -0.4363, -0.4363]), np.zeros(4), 4.0, 2e-3)
     assert np.abs(law.reference(t)[0] - q[:3]).max() < 1e-8
@@ -159,22 +159,22 @@ def test_without_elastic_joints_it_needs_no_motor_gains() -> None:
 
 
 def test_the_graph_stays_small() -> None:
-    law = control.mixed(document_arm(), sines(3), 30.0, 8.0, 20.0, 40.0)
+    law = control.mixed(paper_arm(), sines(3), 30.0, 8.0, 20.0, 40.0)
     assert count_operations(law.function).arithmetic < 2500
     robot = elastic_arm_of_six()
     assert count_operations(control.mixed(robot, sines(6), **gains(robot)).function).arithmetic < 15000
 
 
-def test_the_simulation_of_document_004() -> None:
+def test_the_simulation_of_the_paper() -> None:
     spec = importlib.util.spec_from_file_location("elastic_arm", ROOT / "examples" / "elastic_arm.py")
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
-    law = example.controller(document_arm())
-    motion = example.simulate(document_arm(), law, np.array(list(example.LOADS.values())))
+    law = example.controller(paper_arm())
+    motion = example.simulate(paper_arm(), law, np.array(list(example.LOADS.values())))
     rms = np.sqrt(np.mean((motion.q[:, :, :3] - law.reference(motion.times)[0]) ** 2, axis=1))
     tau = motion.tau
     for row, case in zip(rms, example.LOADS, strict=True):
         wanted = np.array(example.PAPER.get(case, example.PAPER["payload as printed"]))
         assert (np.abs(row / wanted - 1) < [0.05, 0.2, 0.2]).all(), (case, row)
-    # The document's lower torques when the payload acts: in its convention the force points up.
+    # The torques of the paper are lower with the payload: in its sign convention the force points upwards.
     assert np.abs(tau[1, 3000]).max() < np.abs(tau[0, 3000]).max() < np.abs(tau[2, 3000]).max()

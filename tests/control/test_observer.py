@@ -1,4 +1,4 @@
-"""The momentum observer is a filter of first order of the forces that are not in the model."""
+"""The momentum observer is a first-order filter of the forces that are not in the model."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_it_filters_a_constant_force(make) -> None:
     assert worst[1] < worst[0] / 3  # of second order in the step
 
 
-def test_it_sees_a_wrench_as_its_jacobian_does() -> None:
+def test_it_estimates_the_generalised_force_of_a_wrench() -> None:
     robot = torsor.library.six_axis_arm()
     q = np.array([0.1, 0.5, -0.4, 0.2, 0.3, 0.1])
     wrench = np.array([0.1, -0.2, 0.3, 4.0, 5.0, -6.0])

@@ -1,4 +1,4 @@
-"""What a controller cannot do is said in one line that names the robot, the mistake and the way out."""
+"""Errors of controllers name the robot, the mistake and the fix."""
 
 from collections.abc import Callable
 
@@ -71,13 +71,13 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize("k", range(len(REFUSED)))
-def test_it_is_refused_with_the_way_out(k: int) -> None:
+def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
     call, message = REFUSED[k]
     with pytest.raises(torsor.ModelError, match=message):
         call()
 
 
-def test_negative_poles_are_refused() -> None:
+def test_negative_poles_raise_an_error() -> None:
     robot = TWO
     for name in robot.joint_names:
         robot = robot.with_motor(name, 1e-3, carrier="base", stiffness=100.0)
@@ -87,23 +87,23 @@ def test_negative_poles_are_refused() -> None:
 
 
 @pytest.mark.parametrize("make", [control.gravity_pd, control.computed_torque, control.mixed])
-def test_what_is_no_robot_is_refused(make) -> None:
+def test_anything_but_a_robot_raises_an_error(make) -> None:
     with pytest.raises(ModelError, match=r"for None; allowed: a torsor\.Robot"):
         make(None, [0.0], 1.0, 1.0)
 
 
-def test_a_law_that_asks_for_numbers_is_refused() -> None:
+def test_a_law_that_needs_numbers_raises_an_error() -> None:
     with pytest.raises(ModelError, match=r"the law cannot be evaluated on symbols .*casadi\.if_else"):
         control.reference(torsor.library.planar_chain(1), lambda t: [1.0 if t > 1 else 0.0])
 
 
-def test_a_quaternion_of_zeros_is_refused() -> None:
+def test_a_quaternion_of_zeros_raises_an_error() -> None:
     robot = torsor.library.quadruped()
     with pytest.raises(ModelError, match="a quaternion of length 0 at 'root'"):
         control.gravity_pd(robot, np.zeros(robot.nq), 1.0, 1.0)
 
 
-def test_an_observer_takes_no_step_of_no_time() -> None:
+def test_a_step_of_zero_time_raises_an_error() -> None:
     observer = control.MomentumObserver(torsor.library.planar_chain(1), 10.0)
     observer.start([0.0], [0.0])
     with pytest.raises(ModelError, match=r"h is 0\.0; allowed: seconds above 0"):

@@ -1,4 +1,4 @@
-"""Computed torque and PD with gravity: errors obey their equations, and rest is where it was asked for."""
+"""Computed torque and PD with gravity: errors obey their equations, and the robot rests at the reference."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def test_the_error_of_computed_torque_obeys_its_linear_equation(seed: int) -> No
         assert np.abs(error).max() < 1e-9 * max(1.0, np.abs(a).max())
 
 
-def test_a_bandwidth_is_a_critically_damped_error() -> None:
+def test_a_bandwidth_gives_a_critically_damped_error() -> None:
     robot = torsor.library.two_link()
     law = control.computed_torque(robot, sines(2), bandwidth=8.0)
     q_d, v_d, _ = law.reference(0.0)
@@ -62,7 +62,7 @@ def test_arrays_have_leading_axes_and_the_target_is_the_robots() -> None:
     assert low(t, q, v).dtype == np.float32
 
 
-def test_pd_with_gravity_takes_only_the_power_of_its_damping() -> None:
+def test_pd_with_gravity_dissipates_only_by_its_damping() -> None:
     """The energy of motion, and of the virtual springs kp, falls by v . kd v and friction."""
     robot = torsor.library.six_axis_arm().without_friction().with_spring("joint2", 50.0, rest=0.3)
     law = control.gravity_pd(robot, np.full(6, 0.2), 100.0, 20.0)
@@ -88,7 +88,7 @@ def test_pd_holds_a_floating_base() -> None:
     np.testing.assert_allclose(law(0.0, q, v), expected, atol=1e-10)
 
 
-def test_pd_of_motors_brings_elastic_joints_to_rest_where_they_shall_be() -> None:
+def test_pd_of_motors_brings_elastic_joints_to_the_reference() -> None:
     robot = torsor.library.elastic_arm().with_spring("joint3", 15.0, rest=0.1).with_friction("joint3", viscous=2.0)
     robot = robot.with_motor("joint3", 0.004, 10.0, "link1", stiffness=100.0, damping=0.5)
     robot = robot._with_joint("joint3", lambda joint: replace(joint, ratio=-1.5, offset=0.2))

@@ -1,4 +1,4 @@
-"""Operational space: the frame obeys its linear equation, and braking the rest does not touch it."""
+"""Operational space: the error of the frame obeys its linear equation, and null-space damping does not disturb it."""
 
 import casadi as ca
 import numpy as np
@@ -34,7 +34,7 @@ def error(R_d: np.ndarray, R: np.ndarray) -> np.ndarray:
     return 2 * np.tan(angle / 2) * axis / max(np.linalg.norm(axis), 1e-300)
 
 
-def test_the_place_obeys_its_linear_equation() -> None:
+def test_the_position_error_obeys_its_linear_equation() -> None:
     robot = arm()
     law = control.operational_space(robot, "tool", position=circle, kp=[80, 90, 100], kd=[15, 20, 25], null_damping=3.0)
     for t, q, v in random_states(robot, 5):
@@ -47,7 +47,7 @@ def test_the_place_obeys_its_linear_equation() -> None:
         assert np.abs(residual).max() < 1e-9 * max(1, np.abs(a).max())
 
 
-def test_the_pose_follows_the_linear_equation_from_far_away() -> None:
+def test_the_pose_error_obeys_its_linear_equation_for_large_errors() -> None:
     robot = arm()
     law = control.operational_space(robot, "tool", pose=turning, bandwidth=6.0, null_damping=0.02)
     q, v = np.array([0.1, 0.6, -0.2, -1.4, 0.3, 1.2, 0.2]), np.zeros(7)
@@ -68,7 +68,7 @@ def test_the_pose_follows_the_linear_equation_from_far_away() -> None:
 
 
 @pytest.mark.parametrize("task", [{"position": circle}, {"pose": turning}])
-def test_braking_the_rest_gives_no_task_acceleration(task) -> None:
+def test_null_space_damping_causes_no_task_acceleration(task) -> None:
     robot = arm()
     free = control.operational_space(robot, "tool", **task, bandwidth=10.0)
     braked = control.operational_space(robot, "tool", **task, bandwidth=10.0, null_damping=np.arange(1.0, 8.0))

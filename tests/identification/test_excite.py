@@ -1,4 +1,4 @@
-"""Excitations show parameters better than random motions, stay within limits, and are the same for the same seed."""
+"""Excitations are better than random motions, stay within limits, and are equal for equal seeds."""
 
 import sys
 
@@ -30,7 +30,7 @@ def conditions_of_random_motions(
     return np.array(found)
 
 
-def test_the_stanford_arm_shows_its_parameters_several_times_better() -> None:
+def test_the_condition_number_of_the_stanford_arm_improves_several_times() -> None:
     robot = torsor.library.stanford()
     lower, upper = np.array([-2, -2, 0.2, -2, -2, -2]), np.array([2, 2, 1.0, 2, 2, 2])
     speed = np.array([2, 2, 1, 3, 3, 3])
@@ -59,7 +59,7 @@ def test_all_limits_hold_between_the_samples_too(criterion: str) -> None:
     assert np.all(np.abs(CHAIN.inverse_dynamics(q, v, a)) <= effort * (1 + 1e-4))
 
 
-def test_rates_are_those_of_the_positions() -> None:
+def test_velocities_and_accelerations_are_derivatives_of_positions() -> None:
     motion = excite(CHAIN, 3.0, 3, iterations=3, **LIMITS)
     h, t = 1e-4, np.linspace(0, 3, 50)
     np.testing.assert_allclose((motion.q(t + h) - motion.q(t - h)) / (2 * h), motion.v(t), atol=1e-5)
@@ -86,7 +86,7 @@ def test_the_determinant_criterion_lowers_the_volume_of_uncertainty() -> None:
     assert volume(moved) < volume(still) - 1.0
 
 
-def test_an_interrupted_search_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_search_returns_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["torsor.identification.excite"]
     step, count = module.Descent.step, iter(range(100))
 
@@ -108,7 +108,7 @@ def test_one_joint_is_enough() -> None:
     assert np.abs(robot.inverse_dynamics(*motion(np.linspace(0, 2, 5000)))).max() <= 20.0
 
 
-def test_what_is_known_need_not_be_shown() -> None:
+def test_known_parameters_need_no_excitation() -> None:
     motion = excite(CHAIN, 3.0, 3, among=["link2.*"], iterations=20, **LIMITS)
     assert motion.condition < excite(CHAIN, 3.0, 3, iterations=20, **LIMITS).condition
 
@@ -140,7 +140,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("k", range(len(REFUSED)))
-def test_it_is_refused_with_the_way_out(k: int) -> None:
+def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
     call, message = REFUSED[k]
     with pytest.raises(torsor.ModelError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""Identification finds what made the forces: exactly without noise, and within its own deviations with noise."""
+"""Identification recovers the parameters: exactly without noise, and within its standard deviations with noise."""
 
 import importlib.util
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_without_noise_the_base_parameters_are_exact() -> None:
     assert found.rms.max() < 1e-9
 
 
-def test_springs_motors_and_shared_coordinates_are_no_trouble() -> None:
+def test_springs_motors_and_common_coordinates() -> None:
     """A random tree with every type of joint and everything that is not among the parameters."""
     robot = torsor.library.random_tree(7, 4)
     state = motion(robot, 300)
@@ -66,7 +66,7 @@ def test_springs_motors_and_shared_coordinates_are_no_trouble() -> None:
     np.testing.assert_allclose(found.predict(*unseen), robot.inverse_dynamics(*unseen), rtol=0, atol=1e-8)
 
 
-def test_errors_are_of_the_size_of_the_deviations() -> None:
+def test_errors_agree_with_the_standard_deviations() -> None:
     """The squared errors over their covariance add up to as many as there are parameters, give or take their spread."""
     robot = arm()
     state = motion(robot, 300)
@@ -81,7 +81,7 @@ def test_errors_are_of_the_size_of_the_deviations() -> None:
     np.testing.assert_allclose(found.relative_residuals, 5.0, rtol=0.15)  # noise is a share of each coordinate's force
 
 
-def test_a_coordinate_with_more_noise_counts_less() -> None:
+def test_a_coordinate_with_more_noise_has_less_weight() -> None:
     robot = arm()
     state = motion(robot, 300)
     rng = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def test_a_coordinate_with_more_noise_counts_less() -> None:
     assert np.abs(error[own]).max() < 0.01  # equal weights would leave errors of the size of the noise, 50 / sqrt(N)
 
 
-def test_physical_parameters_are_those_of_bodies_where_least_squares_are_not() -> None:
+def test_physical_parameters_are_consistent_where_least_squares_are_not() -> None:
     """Of a load on a known arm all ten parameters show, so that both estimates have a pseudo-inertia."""
     robot = arm()
     state = motion(robot, 60)
@@ -131,7 +131,7 @@ def test_physical_parameters_explain_as_much_as_least_squares() -> None:
     np.testing.assert_allclose(found.predict(*unseen), found.robot.inverse_dynamics(*unseen), rtol=0, atol=1e-9)
 
 
-def test_the_prior_decides_only_what_the_measurements_leave_open() -> None:
+def test_the_prior_determines_only_unidentifiable_combinations() -> None:
     """Ten times too light or a hundred times too heavy: Newton's method finds the same base parameters."""
     robot = arm()
     state = motion(robot, 200)
@@ -156,7 +156,7 @@ def test_friction_is_never_negative_in_a_physical_estimate() -> None:
 
 
 @pytest.mark.parametrize("make", [torsor.library.six_axis_arm, lambda: torsor.library.planar_chain(2)])
-def test_a_prior_that_is_no_body_still_leads_to_one(make) -> None:
+def test_an_inconsistent_prior_gives_consistent_parameters(make) -> None:
     """The PUMA's first link has no mass, and thin rods have no width."""
     robot = make()
     state = motion(robot, 200)
@@ -166,7 +166,7 @@ def test_a_prior_that_is_no_body_still_leads_to_one(make) -> None:
     np.testing.assert_allclose(found.robot.mass_matrix(state[0]), robot.mass_matrix(state[0]), rtol=0, atol=1e-6)
 
 
-def test_a_simulation_shows_its_robot() -> None:
+def test_a_robot_is_identified_from_its_simulation() -> None:
     robot = torsor.library.planar_chain(2).with_friction("joint1", viscous=0.3).with_friction("joint2", viscous=0.2)
     law = torsor.control.gravity_pd(robot, [0.5, -0.5], kp=60.0, kd=1.0)
     swing = torsor.simulate(robot, [[0.3, 1.0], [1.0, -2.0]], duration=2.0, controller=law)
@@ -175,7 +175,7 @@ def test_a_simulation_shows_its_robot() -> None:
     assert len(found.measurements) == 2 * len(swing)
 
 
-def test_a_free_fall_shows_no_masses() -> None:
+def test_a_free_fall_does_not_excite_masses() -> None:
     """Where nothing drives, all masses may be twice as large."""
     robot = torsor.library.planar_chain(2)
     with pytest.raises(torsor.ModelError, match=r"the motion does not excite link1\.Jzz"):
@@ -202,7 +202,7 @@ def test_positions_alone_are_enough() -> None:
     np.testing.assert_allclose(whole.a, a, rtol=0, atol=1e-9)
 
 
-def test_a_weight_of_zero_leaves_a_sample_out() -> None:
+def test_a_weight_of_zero_excludes_a_sample() -> None:
     robot = torsor.library.planar_chain(2)
     state = motion(robot, 60)
     tau = robot.inverse_dynamics(*state)
@@ -213,7 +213,7 @@ def test_a_weight_of_zero_leaves_a_sample_out() -> None:
     assert found.rms.max() < 1e-9
 
 
-def test_the_report_and_the_figure_say_what_was_found(tmp_path) -> None:
+def test_report_and_figure(tmp_path) -> None:
     robot = torsor.library.planar_chain(2)
     state = motion(robot, 60)
     found = torsor.identify(robot, (*state, noisy(robot, state, 0.01)))
@@ -242,7 +242,7 @@ def test_the_example_predicts_a_new_motion_to_the_noise_of_the_sensors(tmp_path,
     assert (tmp_path / "arm.png").stat().st_size > 10_000
 
 
-def test_forces_that_known_parameters_explain_leave_nothing_for_the_others() -> None:
+def test_forces_fully_explained_by_known_parameters() -> None:
     robot = torsor.library.planar_chain(2)
     state = motion(robot, 40)
     found = torsor.identify(robot, (*state, robot.inverse_dynamics(*state)), among=["*.viscous", "*.coulomb"])
@@ -294,7 +294,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("k", range(len(REFUSED)))
-def test_it_is_refused_with_the_way_out(k: int) -> None:
+def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
     call, message = REFUSED[k]
     with pytest.raises(torsor.ModelError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""Parallel robots for the tests, and motions of theirs."""
+"""Parallel robots for the tests, and random motions of them."""
 
 import json
 from functools import cache
@@ -16,7 +16,7 @@ COUNTS = dict(zip(KINDS, (6, 5, 5, 4, 4, 3, 3, 1), strict=True))
 
 @cache
 def made(name: str, **options: str) -> torsor.ParallelRobot:
-    """A robot of the library that compiles nothing, which a test of a few states would wait for."""
+    """A robot of the library without compilation, which would take longer than a test of a few states."""
     return getattr(torsor.library, name)(**options).to(device="casadi")
 
 

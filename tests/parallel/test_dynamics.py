@@ -30,7 +30,7 @@ def multipliers(robot: torsor.ParallelRobot, pose: np.ndarray, legs: np.ndarray,
     return found[: len(tree.active)]
 
 
-def test_the_gough_stewart_platform_of_document_003() -> None:
+def test_the_gough_stewart_platform_of_khalil() -> None:
     robot, R = target_robot(), np.array(TARGET["R"])
     pose = make_pose(R, TARGET["X"])
     w, v = R.T @ TARGET["omega"], R.T @ TARGET["v"]
@@ -209,7 +209,7 @@ def test_the_drives_give_what_the_energy_gains(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*ROBOTS, "SPS"])
-def test_direct_inverts_inverse_dynamics(name: str) -> None:
+def test_forward_inverts_inverse_dynamics(name: str) -> None:
     robot = made("gough_stewart", legs="SPS") if name == "SPS" else made(name)
     pose, u, a = motion(robot)
     load = np.random.default_rng(1).normal(size=6)

@@ -1,4 +1,4 @@
-"""Where legs and platform are: closed forms, finite steps, there and back, limits and singular poses."""
+"""Kinematics: closed forms, finite differences, inverse and forward, joint limits and singular poses."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def test_legs_of_a_gough_stewart_platform_are_where_geometry_puts_them() -> None
         np.testing.assert_allclose(tip[:, :3, 3], (T @ leg.at)[:, :3, 3], atol=1e-13)
 
 
-def test_both_ways_of_a_leg_are_found_by_the_guess() -> None:
+def test_both_assembly_modes_of_a_leg_are_found_by_the_guess() -> None:
     robot = target_robot().to(device="casadi")
     one = robot.inverse_kinematics(robot.home)
     guess = one.copy().reshape(6, 3)
@@ -78,9 +78,9 @@ def test_the_jacobian_is_the_rate_of_the_closed_form() -> None:
     pose, *_ = motion(robot, 3, 0.1)
     x = ca.SX.sym("x", 7)
     lengths = robot.function("closed_positions")(x, robot.leg_home)[2::3]
-    slope = ca.Function("slope", [x], [ca.jacobian(lengths, x) @ steps(Tree.of(robot.carriage), x)])
+    rates = ca.Function("rates", [x], [ca.jacobian(lengths, x) @ steps(Tree.of(robot.carriage), x)])
     for k in range(3):
-        np.testing.assert_allclose(robot.inverse_jacobian(pose[k]), slope(pose[k]).full(), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(robot.inverse_jacobian(pose[k]), rates(pose[k]).full(), rtol=0, atol=1e-12)
     product = robot.jacobian(pose) @ robot.inverse_jacobian(pose)
     np.testing.assert_allclose(product, np.broadcast_to(np.eye(6), product.shape), atol=1e-10)
 
@@ -100,7 +100,7 @@ def test_rates_of_legs_are_those_of_their_positions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*ROBOTS, "SPS"])
-def test_direct_kinematics_returns_to_the_pose(name: str) -> None:
+def test_forward_kinematics_returns_to_the_pose(name: str) -> None:
     robot = made("gough_stewart", legs="SPS") if name == "SPS" else made(name)
     pose, _, _ = motion(robot, 6, 0.08)
     q = robot.inverse_kinematics(pose)
@@ -194,7 +194,7 @@ def test_a_platform_may_hang_on_a_chain() -> None:
 
 
 @pytest.mark.parametrize("make", [torsor.library.gough_stewart, torsor.library.delta, torsor.library.three_rrr])
-def test_in_single_precision_it_is_put_together_in_double(make) -> None:
+def test_kinematics_is_in_double_precision_for_float32_robots(make) -> None:
     robot = make()
     single, q = robot.to(dtype="float32"), robot.inverse_kinematics(robot.home)
     np.testing.assert_allclose(single.inverse_kinematics(robot.home), q, rtol=0, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Legs stay put together as they are at home, and singular places are refused, of any size."""
+"""Legs keep the assembly mode of home, and singular configurations raise errors, for robots of any size."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def analytic_delta(pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(found, axis=-1), reach
 
 
-def test_every_leg_of_a_delta_is_as_at_home() -> None:
+def test_every_leg_of_a_delta_keeps_the_mode_of_home() -> None:
     robot, line = torsor.library.delta(), np.linspace(-0.9, 0.9, 9)
     map_ = robot.workspace(robot.grid(x=line, y=line, z=np.linspace(-1.2, 0.5, 9)))
     expected, reach = analytic_delta(map_.poses)
@@ -46,7 +46,18 @@ def test_what_is_found_does_not_depend_on_the_batch(name: str) -> None:
     assert map_.reachable[:-1].sum() > 6
 
 
-def test_direct_kinematics_stretches_no_leg_through() -> None:
+def test_both_searches_of_a_leg_agree() -> None:
+    robot = torsor.library.delta()
+    poses, _, _ = motion(robot, 40, 0.15)
+    by_line = robot._kinematics._searches[0]
+    assert by_line.side is not None
+    (q, reached), (other, arrived) = (each.from_home(poses) for each in (by_line, replace(by_line, side=None)))
+    both = reached & arrived
+    assert np.count_nonzero(both) > 30
+    np.testing.assert_allclose(q[both], other[both], rtol=0, atol=1e-10)
+
+
+def test_forward_kinematics_does_not_pass_a_stretched_leg() -> None:
     robot = made("delta")
     with pytest.raises(torsor.ModelError, match=r"no pose with the driven coordinates .* singular pose is between"):
         robot.forward_kinematics([2.0, 2.0, 2.0])
@@ -54,7 +65,7 @@ def test_direct_kinematics_stretches_no_leg_through() -> None:
     np.testing.assert_allclose(robot.inverse_kinematics(pose)[::3], 1.2, atol=1e-9)
 
 
-def test_drives_more_than_needed_say_where_the_platform_is() -> None:
+def test_redundant_drives_give_the_pose() -> None:
     six = made("gough_stewart")
     leg = Leg(
         "leg7", six.legs[0].robot, "rod", [0.1, 0.05, 0.02], "spherical", ("stretch",), (0.2, -0.1, -0.1), [0, 0, 0.9]
@@ -63,7 +74,7 @@ def test_drives_more_than_needed_say_where_the_platform_is() -> None:
     pose, _, _ = motion(robot, 5, 0.1)
     driven = robot.inverse_kinematics(pose)[:, 2::3]
     np.testing.assert_allclose(robot.carriage.difference(robot.forward_kinematics(driven), pose), 0, atol=1e-8)
-    with pytest.raises(torsor.ModelError, match=r"driven coordinates disagree by .*: 7 are given, and 6 move it"):
+    with pytest.raises(torsor.ModelError, match=r"driven coordinates disagree by .*: 7 are given for 6 freedoms"):
         robot.forward_kinematics(driven[0] + np.r_[np.zeros(6), 1e-3])
 
 
@@ -186,7 +197,7 @@ def test_a_guess_of_negative_length_is_kept() -> None:
     assert np.isfinite(forces).all()
 
 
-def test_a_guess_says_how_a_leg_is_put_together() -> None:
+def test_a_guess_selects_the_assembly_mode() -> None:
     robot = made("three_rrr")
     q = robot.leg_home.reshape(3, 2)
     other = np.stack([q[:, 0] + q[:, 1], -q[:, 1]], axis=-1).ravel()  # both bars are alike: the knee on the other side

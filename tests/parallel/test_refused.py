@@ -1,4 +1,4 @@
-"""What no parallel robot can be, or do, is refused by its name."""
+"""Wrong descriptions and arguments of parallel robots raise errors that name them."""
 
 from dataclasses import replace
 
@@ -76,12 +76,15 @@ def loose() -> ParallelRobot:
         (lambda: made("three_rrr").forward_kinematics([9.0, 0, 0]), "no pose with the driven coordinates"),
         (lambda: made("three_rrr").forward_kinematics([9.0]), r"q_driven has shape \(1,\)"),
         (lambda: made("three_rrr").grid(z=[0.0]), "no range 'z'; allowed: x, y, angle"),
-        (lambda: made("three_rrr").workspace(np.zeros(3), length=0.0), "length is 0.0; allowed: a number above 0"),
+        (
+            lambda: made("three_rrr").workspace(np.zeros(3), length=0.0),
+            "length is 0.0; allowed: a finite number, above 0",
+        ),
         (lambda: made("three_rrr").workspace(np.zeros(3)).plot(), "allowed: a grid with two axes"),
         (lambda: made("three_rrr").function("fly"), "no algorithm 'fly'"),
         (lambda: made("three_rrr").function("mass_matrix", external=True), "takes no external wrench"),
         (lambda: torsor.library.gough_stewart(legs="RRR"), "allowed: 'UPS' or 'SPS'"),
-        (lambda: torsor.library.gough_stewart(height=-0.8), "height is -0.8; allowed: a number above 0"),
+        (lambda: torsor.library.gough_stewart(height=-0.8), "height is -0.8; allowed: a finite number, above 0"),
         (lambda: torsor.library.delta(arm=2.0, rods=0.5), "arms of 2.0 m and rods of 0.5 m do not meet"),
         (lambda: torsor.library.three_rrr(upper=0.1, lower=0.1), "bars of 0.1 m and 0.1 m do not reach over 0.4 m"),
         (lambda: replace(made("three_rrr"), legs=None), "legs are none, or not in a list"),

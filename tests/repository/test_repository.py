@@ -23,6 +23,7 @@ LAYERS = [
     "deprecation",
     "errors",
     "checks",
+    "files",
     "spatial",
     "mechanism",
     "formats",

@@ -56,7 +56,7 @@ def test_a_sampled_and_delayed_controller(method: str, controller: object, delay
     assert np.abs(found.tau[:-1] - forces).max() < 100 * tolerance
 
 
-def test_a_python_function_is_asked_once_a_step_and_held() -> None:
+def test_a_python_controller_is_called_once_per_step_and_held() -> None:
     calls = []
 
     def spy(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ def test_the_environment_as_array_function_and_casadi_function(method: str) -> N
     assert torsor.simulate(DRIVEN, duration=0.01, external=weight, method=method).external.shape == (11, 2, 6)
 
 
-def test_ctrl_c_returns_what_there_is() -> None:
+def test_ctrl_c_returns_the_samples_so_far() -> None:
     def impatient(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         if t > 0.0505:
             raise KeyboardInterrupt
@@ -132,7 +132,7 @@ def test_ctrl_c_returns_what_there_is() -> None:
     assert torsor.simulate(ARM, duration=1.0, controller=impatient).times[-1] == pytest.approx(0.05)
 
 
-def test_a_motion_that_explodes_says_where_and_keeps_what_was() -> None:
+def test_divergence_raises_an_error_with_the_trajectory_until_then() -> None:
     with pytest.raises(
         torsor.SimulationError, match=r"rollout \[1\].*joint\d.*t = 0\.\d+ s; fix: a step below"
     ) as caught:

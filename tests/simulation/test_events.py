@@ -69,18 +69,18 @@ def test_each_rollout_of_a_batch_has_its_own_events(method: str) -> None:
     assert fall[2].events[0].times.size == 0
 
 
-def test_a_start_on_the_event_does_not_count() -> None:
+def test_a_zero_at_the_start_is_not_an_event() -> None:
     assert torsor.simulate(BALL, [0.0], [1.0], 0.1, events=[height]).events[0].times.size == 0
     thrown = torsor.simulate(BALL, [0.0], [1.0], 0.3, events=[height])
     assert abs(thrown.events[0].times[0] - 2 / 9.81) < 1e-9
 
 
-def test_one_event_needs_no_list() -> None:
+def test_a_single_event_needs_no_list() -> None:
     swing = torsor.simulate(ROD, [0.0], duration=1.0, events=bottom(terminal=True))
     assert swing.status == "event"
 
 
-def test_what_is_no_event_is_refused() -> None:
+def test_invalid_events_raise_an_error() -> None:
     with pytest.raises(torsor.ModelError, match=r"events has 3"):
         torsor.simulate(BALL, events=[3])
     with pytest.raises(torsor.ModelError, match=r"event gave an array of shape \(2,\)"):
@@ -89,7 +89,7 @@ def test_what_is_no_event_is_refused() -> None:
         torsor.simulate(ROD, [[0.0], [1.0]], events=[bottom(terminal=True)])
 
 
-def test_a_terminal_event_may_count() -> None:
+def test_a_terminal_event_may_end_at_its_nth_sign_change() -> None:
     """As in SciPy, a number is how often it has to be seen."""
     robot = torsor.library.planar_chain(1)
 
@@ -103,6 +103,6 @@ def test_a_terminal_event_may_count() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, None, "late"])
-def test_events_that_are_no_numbers_are_refused(value: object) -> None:
+def test_events_that_return_no_number_raise_an_error(value: object) -> None:
     with pytest.raises(torsor.ModelError, match="an event gave"):
         torsor.simulate(torsor.library.planar_chain(1), events=lambda t, q, v: value)

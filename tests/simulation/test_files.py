@@ -60,7 +60,7 @@ def test_csv_reads_back_equal_and_names_its_columns(motion: torsor.Trajectory, t
     assert sum("[1]" in each for each in header) == 4 * (tree.nq - tree.nv)
 
 
-def test_what_cannot_be_saved(motion: torsor.Trajectory, batch: torsor.Trajectory, tmp_path: Path) -> None:
+def test_errors_of_saving(motion: torsor.Trajectory, batch: torsor.Trajectory, tmp_path: Path) -> None:
     with pytest.raises(torsor.ModelError, match=r"suffix is '\.txt'; allowed: \.npz, \.csv"):
         motion.save(tmp_path / "motion.txt")
     with pytest.raises(torsor.ModelError, match=r"\(2, 3\) rollouts"):
@@ -92,7 +92,7 @@ def spoil(path: Path, **changes: object) -> None:
         ({"event0_rollouts": np.ones((1, 3), int)}, "event0_rollouts has shape"),
     ],
 )
-def test_broken_npz(changes: dict[str, object], message: str, motion: torsor.Trajectory, tmp_path: Path) -> None:
+def test_damaged_npz(changes: dict[str, object], message: str, motion: torsor.Trajectory, tmp_path: Path) -> None:
     motion.save(tmp_path / "motion.npz")
     spoil(tmp_path / "motion.npz", **changes)
     with pytest.raises(torsor.ModelError, match=message):
@@ -125,7 +125,7 @@ def test_hostile_npz(motion: torsor.Trajectory, tmp_path: Path) -> None:
         torsor.Trajectory.load(tmp_path / "nothing.npz")
 
 
-def test_broken_csv(motion: torsor.Trajectory, tmp_path: Path) -> None:
+def test_damaged_csv(motion: torsor.Trajectory, tmp_path: Path) -> None:
     path = tmp_path / "motion.csv"
     motion.save(path)
     with pytest.raises(torsor.ModelError, match="does not contain its robot"):
@@ -151,7 +151,7 @@ def test_figures(motion: torsor.Trajectory, batch: torsor.Trajectory, tmp_path: 
             motion.plot(what=what)
 
 
-def test_rollouts_are_picked_and_shown(batch: torsor.Trajectory, motion: torsor.Trajectory) -> None:
+def test_rollouts_are_selected_by_index(batch: torsor.Trajectory, motion: torsor.Trajectory) -> None:
     assert batch[1].q.shape == (3, 11, 2)
     assert batch[1, 2].external.shape == (11, 2, 6)
     assert batch[:, 1].events[0].rollouts.ravel().tolist() == [0, 1]
@@ -191,7 +191,7 @@ def test_a_csv_file_keeps_the_wrenches_of_the_environment(tmp_path: Path) -> Non
     np.testing.assert_allclose(found.reactions, motion.reactions, rtol=1e-14)
 
 
-def test_velocities_between_samples_know_the_force_that_held() -> None:
+def test_interpolated_velocities_use_the_held_force() -> None:
     robot = torsor.library.planar_chain(1, gravity=(0, 0, 0))
 
     def to_and_fro(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:

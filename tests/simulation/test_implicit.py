@@ -1,4 +1,4 @@
-"""The implicit midpoint rule: its order, what it keeps, and that stiffness does not matter to it."""
+"""The implicit midpoint rule: its order, its conserved quantities, and its stability for any stiffness."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -44,7 +44,7 @@ def test_the_order_is_two(robot: torsor.Robot) -> None:
     np.testing.assert_allclose(slopes(errors), 2.0, atol=0.05)
 
 
-def test_the_order_is_two_with_forces_that_change() -> None:
+def test_the_order_is_two_with_time_dependent_forces() -> None:
     robot = torsor.library.planar_chain(2).with_friction("joint1", viscous=0.3, coulomb=0.2, smooth=0.5)
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     push = ca.Function("push", [t, q, v], [ca.sin(5 * t) * ca.vertcat(3, 1) - 0.5 * v])
@@ -55,7 +55,7 @@ def test_the_order_is_two_with_forces_that_change() -> None:
     np.testing.assert_allclose(slopes([np.abs(each - exact).max() for each in found]), 2.0, atol=0.05)
 
 
-def test_the_step_keeps_the_symplectic_form() -> None:
+def test_the_step_is_symplectic() -> None:
     """The map (q, p) -> (q, p) has a Jacobian J with J^T W J = W, W the canonical form."""
     robot = torsor.library.elastic_arm()
     n, h = robot.nv, 5e-3
@@ -71,7 +71,7 @@ def test_the_step_keeps_the_symplectic_form() -> None:
     np.testing.assert_allclose(J.T @ W @ J, W, atol=1e-9 * np.abs(J).max() ** 2)
 
 
-def test_a_free_flying_arm_keeps_its_momentum() -> None:
+def test_a_free_flying_arm_conserves_momentum() -> None:
     robot = torsor.library.free_flying_arm()
     motion = torsor.simulate(
         robot, v0=0.5 * np.random.default_rng(0).normal(size=robot.nv), duration=2.0, method="implicit"
@@ -96,7 +96,7 @@ def test_energy_does_not_drift_over_many_steps() -> None:
     assert 3 < spread[2e-3] / spread[1e-3] < 5
 
 
-def test_stiff_joints_need_no_short_steps() -> None:
+def test_long_steps_are_stable_with_stiff_joints() -> None:
     """Springs of 1e5 N m/rad swing far faster than steps of 1 ms see; the slow motion is right all the same."""
     robot = torsor.library.elastic_seven_axis_arm(1e5)
     q0 = np.full(14, 0.5)
@@ -108,7 +108,7 @@ def test_stiff_joints_need_no_short_steps() -> None:
         torsor.simulate(robot, q0, duration=0.5, step=1e-3)
 
 
-def test_batches_give_what_single_rollouts_give() -> None:
+def test_batches_agree_with_single_rollouts() -> None:
     robot = torsor.library.elastic_arm()
     v0 = np.random.default_rng(0).normal(size=(5, 4))
     many = torsor.simulate(robot, v0=v0, duration=0.05, method="implicit")
@@ -116,7 +116,7 @@ def test_batches_give_what_single_rollouts_give() -> None:
     assert np.array_equal(many.q[3], one.q)
 
 
-def test_rotors_on_all_velocities_of_a_body_are_refused() -> None:
+def test_rotor_inertias_on_free_joints_raise_an_error() -> None:
     robot = torsor.library.random_tree(1, types=("free",))
     with pytest.raises(torsor.ModelError, match=r"rotor_inertia .* on the free joint 'joint1'; fix: remove it"):
         torsor.simulate(robot, method="implicit")
@@ -132,7 +132,7 @@ def test_steep_friction_stops_a_link_where_it_should(coulomb: float, smooth: flo
 
 
 @pytest.mark.parametrize("kind", ["stiff", "damped", "mixed"])
-def test_controllers_in_casadi_may_be_as_stiff_as_springs(kind: str) -> None:
+def test_stiff_controllers_in_casadi_are_stable(kind: str) -> None:
     chain = torsor.library.planar_chain(1, gravity=(0, 0, 0))
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
     if kind == "stiff":  # the same as the spring of the robot itself
@@ -151,14 +151,14 @@ def test_controllers_in_casadi_may_be_as_stiff_as_springs(kind: str) -> None:
         np.testing.assert_allclose(found, exact, atol=1e-5)
 
 
-def test_what_cannot_be_solved_is_an_error() -> None:
+def test_a_step_that_does_not_converge_raises_an_error() -> None:
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
     switching = ca.Function("switching", [t, q, v], [-100 * ca.sign(v)])
     with pytest.raises(torsor.SimulationError, match=r"the equations of the step to t = .* could not be solved"):
         torsor.simulate(torsor.library.planar_chain(1), q0=[0.1], controller=switching, method="implicit")
 
 
-def test_friction_that_jumps_is_refused() -> None:
+def test_discontinuous_friction_raises_an_error() -> None:
     with pytest.raises(
         torsor.ModelError, match=r"friction of 'joint1', which is discontinuous at rest; fix: make it smooth"
     ):
@@ -173,7 +173,7 @@ def test_an_arm_with_steep_friction_in_all_joints_falls_as_with_short_steps() ->
     np.testing.assert_allclose(found, torsor.simulate(robot, duration=0.1, step=2e-5).q[-1], atol=2e-5)
 
 
-def test_springs_with_kinks_move_as_their_force_says() -> None:
+def test_springs_with_piecewise_linear_force() -> None:
     robot = torsor.library.planar_chain(1, gravity=(0, 0, 0))
     gap = robot.with_spring("joint1", "1000 * fmax(0, 1 - 0.1 / fmax(abs(x), 1e-9))")
     found = torsor.simulate(gap, q0=[0.2], duration=1.0, step=1e-4, method="implicit").q[-1]

@@ -1,4 +1,4 @@
-"""What a simulation refuses, and how it says so."""
+"""Errors for invalid input of a simulation."""
 
 import sys
 
@@ -61,17 +61,17 @@ def table_function() -> ca.Function:
         ({"external": lambda t, q, v: np.zeros(6)}, "external gave an array of shape"),
     ],
 )
-def test_mistakes_are_named(settings: dict[str, object], message: str) -> None:
+def test_errors_name_the_wrong_argument(settings: dict[str, object], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         torsor.simulate(ARM, **settings)
 
 
-def test_a_robot_is_wanted() -> None:
+def test_the_robot_must_be_a_robot() -> None:
     with pytest.raises(torsor.ModelError, match=r"allowed: a torsor\.Robot"):
         torsor.simulate("arm.urdf")
 
 
-def test_quaternions_need_a_length_but_not_length_one() -> None:
+def test_quaternions_of_length_zero_raise_an_error_and_others_are_normalised() -> None:
     with pytest.raises(torsor.ModelError, match=r"quaternion of length 0 .* fix: begin with robot\.neutral"):
         torsor.simulate(BODY, np.zeros(7))
     q = BODY.integrate(BODY.neutral(), np.arange(6) / 5)
@@ -106,7 +106,7 @@ def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         torsor.simulate(ARM, method="adaptive")
 
 
-def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     torsor.simulate(ARM, duration=0.05, progress=True)
     assert "simulating" in capsys.readouterr().err
     torsor.simulate(ARM, duration=0.05)
@@ -121,7 +121,7 @@ def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) ->
         ({"record": 1e-15, "method": "adaptive"}, "with a record of 1e-15 s"),
     ],
 )
-def test_more_mistakes_are_named(settings: dict[str, object], message: str) -> None:
+def test_more_errors_name_the_wrong_argument(settings: dict[str, object], message: str) -> None:
     with pytest.raises(torsor.ModelError, match=message):
         torsor.simulate(torsor.library.two_link(), **settings)
 

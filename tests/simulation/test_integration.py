@@ -46,7 +46,7 @@ def robot(request: pytest.FixtureRequest) -> torsor.Robot:
 
 
 @pytest.mark.parametrize(("method", "tolerance"), [("rk4", 1e-11), ("adaptive", 3e-7)])
-def test_a_pendulum_swings_as_its_closed_form(method: str, tolerance: float) -> None:
+def test_a_pendulum_agrees_with_its_closed_form(method: str, tolerance: float) -> None:
     rod = torsor.library.planar_chain(1, gravity=(0, -GRAVITY, 0))
     swing = torsor.simulate(rod, [2.0 - np.pi / 2], duration=2.0, method=method, record=0.05)
     expected = pendulum(2.0, swing.times)
@@ -74,7 +74,7 @@ def test_both_methods_agree(robot: torsor.Robot) -> None:
     assert np.abs(fixed.v - adaptive.v).max() < 1e-6 * max(1, np.abs(fixed.v).max())
 
 
-def test_a_body_without_torque_keeps_its_momentum_and_its_quaternion() -> None:
+def test_a_free_body_conserves_momentum_and_the_length_of_its_quaternion() -> None:
     robot = body()
     q, v = states(robot)
     spin = torsor.simulate(robot, q, 3 * v, 10.0, record=0.1)
@@ -84,7 +84,7 @@ def test_a_body_without_torque_keeps_its_momentum_and_its_quaternion() -> None:
     assert np.ptp(spin.energy) < 1e-10 * spin.energy[0]
 
 
-def test_a_chain_without_friction_keeps_its_energy_to_the_order_of_the_method() -> None:
+def test_energy_of_a_frictionless_chain_is_conserved_to_the_order_of_the_method() -> None:
     chain = torsor.library.planar_chain(2)
     drifts = [
         np.ptp(torsor.simulate(chain, [0.3, 0.4], duration=20.0, step=h, record=0.02).energy) for h in (2e-3, 1e-3)
@@ -93,7 +93,7 @@ def test_a_chain_without_friction_keeps_its_energy_to_the_order_of_the_method() 
     assert drifts[0] / drifts[1] > 12  # order 4 or better: the drift of RK4 is of order 5
 
 
-def test_a_batch_is_its_rollouts_bit_for_bit(robot: torsor.Robot) -> None:
+def test_a_batch_equals_its_rollouts_bit_for_bit(robot: torsor.Robot) -> None:
     q, v = states(robot, batch=(5,))
     together = torsor.simulate(robot, q, v, 0.05)
     for i in range(5):
@@ -102,7 +102,7 @@ def test_a_batch_is_its_rollouts_bit_for_bit(robot: torsor.Robot) -> None:
             assert np.array_equal(getattr(together[i], name), getattr(alone, name)), name
 
 
-def test_adaptive_batches_go_one_by_one() -> None:
+def test_adaptive_integrates_rollouts_one_by_one() -> None:
     robot = torsor.library.two_link()
     q, v = states(robot, batch=(2, 2))
     together = torsor.simulate(robot, q, v, 0.1, method="adaptive", record=0.05)
@@ -112,7 +112,7 @@ def test_adaptive_batches_go_one_by_one() -> None:
     )
 
 
-def test_friction_and_springs_so_stiff_that_a_fixed_step_fails() -> None:
+def test_adaptive_solves_stiff_friction_and_springs() -> None:
     arm = torsor.library.two_link()
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     stiff = ca.Function("stiff", [t, q, v], [1e7 * (0.5 - q) - 1e5 * v])
@@ -123,7 +123,7 @@ def test_friction_and_springs_so_stiff_that_a_fixed_step_fails() -> None:
     assert np.abs(arm.inverse_dynamics(held.q, held.v, held.a) - held.tau).max() < 1e-6 * np.abs(held.tau).max()
 
 
-def test_friction_that_jumps_is_refused_by_the_adaptive_method_and_smooth_friction_is_not() -> None:
+def test_adaptive_rejects_discontinuous_friction_but_not_smooth_friction() -> None:
     rod = torsor.library.planar_chain(1).with_friction("joint1", coulomb=8.0)
     with pytest.raises(torsor.SimulationError, match=r"stuck.*smooth="):
         torsor.simulate(rod, duration=2.0, method="adaptive")
@@ -133,7 +133,7 @@ def test_friction_that_jumps_is_refused_by_the_adaptive_method_and_smooth_fricti
     assert np.ptp(still.q) < 2e-3
 
 
-def test_springs_and_motors_of_elastic_joints_keep_their_energy(tmp_path: Path) -> None:
+def test_energy_of_elastic_joints_is_conserved(tmp_path: Path) -> None:
     arm = torsor.library.elastic_arm().without_friction()
     q, v = states(arm)
     swing = torsor.simulate(arm, 0.1 * q, v, 0.5, step=2e-4, record=0.01)
@@ -145,7 +145,7 @@ def test_springs_and_motors_of_elastic_joints_keep_their_energy(tmp_path: Path) 
     assert torsor.Trajectory.load(tmp_path / "arm.npz").robot == arm
 
 
-def test_recorded_accelerations_reactions_and_energies_are_the_robots_own() -> None:
+def test_recorded_accelerations_reactions_and_energies_agree_with_the_robot() -> None:
     robot = torsor.library.random_tree(3, 3, types=("spherical", "revolute", "prismatic"))
     q, v = states(robot)
     force = np.linspace(-1, 1, robot.nv)

@@ -1,4 +1,4 @@
-"""Motions of mechanisms with loops: closed to rounding, and those that mechanics and other coordinates say."""
+"""Motions of mechanisms with loops: closed to rounding, and compared with mechanics and other coordinates."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def placed(angle: float) -> np.ndarray:
     return np.array([angle, turn - angle, np.arctan2(pin[1], pin[0] - ground)])
 
 
-def test_loops_stay_closed_and_the_energy_stays(four_bar) -> None:
+def test_loops_stay_closed_and_energy_is_conserved(four_bar) -> None:
     robot, q = four_bar
     swing = torsor.simulate(robot, q, duration=2.0)
     assert len(swing) == 2001 and np.abs(swing.closure_error).max() < 1e-12
@@ -66,7 +66,7 @@ def test_loops_stay_closed_for_a_hundred_thousand_steps(name: str) -> None:
         assert np.ptp(long.energy) < 1e-6
 
 
-def test_the_motion_is_that_of_one_coordinate_alone(four_bar) -> None:
+def test_the_motion_agrees_with_a_minimal_coordinate(four_bar) -> None:
     robot, q = four_bar
 
     def rate(t: float, y: np.ndarray) -> list[float]:
@@ -78,7 +78,7 @@ def test_the_motion_is_that_of_one_coordinate_alone(four_bar) -> None:
     np.testing.assert_allclose(swing.v[:, 0], exact.y[1], atol=1e-8)
 
 
-def test_a_slider_crank_turns_in_the_time_that_its_energy_gives() -> None:
+def test_the_period_of_a_slider_crank_agrees_with_its_energy_integral() -> None:
     crank, rod, (m1, m2, m3) = 0.045, 0.145, (1.8, 0.6, 0.45)
     robot = library.slider_crank(crank, rod)
     J1, J2 = (m * (3 * (0.05 * length) ** 2 + length**2) / 12 for m, length in ((m1, crank), (m2, rod)))
@@ -113,7 +113,7 @@ def test_a_slider_crank_turns_in_the_time_that_its_energy_gives() -> None:
     np.testing.assert_allclose(turn.q[:, 2], expected, atol=1e-13)
 
 
-def test_a_free_body_on_a_hinge_is_a_pendulum() -> None:
+def test_a_free_body_on_a_hinge_moves_as_a_pendulum() -> None:
     body = Link("rod", 1.3, (0.4, 0.02, 0.1), np.diag([0.02, 0.08, 0.09]))
     swing = torsor.build(
         "swing", [Link("ground"), body], [Joint("pin", "revolute", "ground", "rod")], gravity=(0, -9.81, 0)
@@ -129,7 +129,7 @@ def test_a_free_body_on_a_hinge_is_a_pendulum() -> None:
 
 
 @pytest.mark.parametrize("method, order", [("rk4", 4), ("implicit", 2)])
-def test_loops_leave_the_methods_their_order(four_bar, method: str, order: int) -> None:
+def test_methods_keep_their_order_with_loops(four_bar, method: str, order: int) -> None:
     robot, q = four_bar
     v = robot.constrained_velocities(q, [3.0])
     exact = torsor.simulate(robot, q, v, 0.32, step=2.5e-4, record=0.32)
@@ -146,7 +146,7 @@ def test_energy_does_not_drift_in_implicit_steps(four_bar) -> None:
     assert away[-2000:].max() == pytest.approx(away[:2000].max(), rel=0.01)
 
 
-def test_springs_of_any_stiffness_are_solved_with(four_bar) -> None:
+def test_implicit_is_stable_with_stiff_springs(four_bar) -> None:
     robot, q = four_bar
     still = robot.with_spring("rocker_joint", 1e8, damping=1e3, rest=float(q[2]))
     with pytest.raises(torsor.SimulationError, match="implicit"):
@@ -158,7 +158,7 @@ def test_springs_of_any_stiffness_are_solved_with(four_bar) -> None:
     assert np.mean(held.q[1:, 2] - q[2]) == pytest.approx(-force / 1e8, rel=0.02)
 
 
-def test_an_adaptive_step_gives_the_same_motion_and_closed_loops(four_bar) -> None:
+def test_adaptive_agrees_and_closes_the_loops(four_bar) -> None:
     robot, q = four_bar
     settings = {"duration": 1.0, "record": 0.05, "controller": [1.0]}
     fixed = torsor.simulate(robot, q, step=2.5e-4, **settings)
@@ -181,7 +181,7 @@ def test_dead_points_of_the_drive_are_passed() -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "implicit", "adaptive"])
-def test_where_the_loops_lose_their_rank_it_is_said_when(parallelogram, method: str) -> None:
+def test_loss_of_rank_raises_an_error_with_the_time(parallelogram, method: str) -> None:
     robot, q = parallelogram
     with pytest.raises(
         torsor.SimulationError, match=r"lose their rank at t = 0\.7\d* s.* fix: avoid this configuration"
@@ -194,7 +194,7 @@ def test_where_the_loops_lose_their_rank_it_is_said_when(parallelogram, method: 
         torsor.simulate(robot, [0.0, 0.0, 0.0], method=method)
 
 
-def test_what_was_reached_before_a_failure_is_kept(parallelogram) -> None:
+def test_the_error_has_the_trajectory_until_the_failure(parallelogram) -> None:
     robot, q = parallelogram
     v = np.array([[0.0, 0.0, 0.0], [30.0, -30.0, 30.0]])
     with pytest.raises(torsor.SimulationError, match=r"rollout \[1\]: .*lose their rank at t = 0\.0") as caught:
@@ -207,7 +207,7 @@ def test_what_was_reached_before_a_failure_is_kept(parallelogram) -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "adaptive"])
-def test_equations_are_chosen_anew_where_those_that_are_kept_become_dependent(parallelogram, method: str) -> None:
+def test_other_closure_equations_are_chosen_where_the_present_ones_become_dependent(parallelogram, method: str) -> None:
     robot, q = parallelogram
     geared = robot.with_coupling("gear", {"crank_joint": 1.0, "rocker_joint": -1.0})
     settings = {"duration": 1.5, "method": method, "rtol": 1e-10, "atol": 1e-12, "record": 0.1}
@@ -246,7 +246,7 @@ def test_forces_are_given_for_all_coordinates_or_for_the_active_ones(four_bar) -
         torsor.simulate(robot, q, controller=lambda t, q, v: np.zeros(2))
 
 
-def test_power_is_what_the_energy_gains(four_bar) -> None:
+def test_power_equals_the_rate_of_energy(four_bar) -> None:
     robot, q = four_bar
     wind = np.zeros((3, 6))
     wind[1, 3:] = 3.0, -2.0, 5.0
@@ -257,7 +257,7 @@ def test_power_is_what_the_energy_gains(four_bar) -> None:
     assert push.energy[-1] - push.energy[0] == pytest.approx(work, rel=1e-8)
 
 
-def test_a_batch_is_its_rollouts_bit_for_bit(four_bar) -> None:
+def test_a_batch_equals_its_rollouts_bit_for_bit(four_bar) -> None:
     robot, q = four_bar
     starts = robot.assemble([[0.5], [1.0], [-0.7]], guess=q)
     v = robot.constrained_velocities(starts, [[0.0], [2.0], [-1.0]])
@@ -268,7 +268,7 @@ def test_a_batch_is_its_rollouts_bit_for_bit(four_bar) -> None:
             assert np.array_equal(getattr(together[i], name), getattr(alone, name)), name
 
 
-def test_reactions_carry_the_weight_and_the_momentum(four_bar) -> None:
+def test_reactions_balance_weight_and_momentum(four_bar) -> None:
     robot, q = four_bar
     swing = torsor.simulate(robot, q, duration=0.3, controller=[1.0])
     poses = robot.poses(swing.q)[:, [0, 2], :3, :3]  # what stands on the ground: crank and rocker
@@ -306,7 +306,7 @@ def test_sampled_controllers_and_events(four_bar) -> None:
     assert np.abs(turn.closure_error).max() < 1e-13
 
 
-def test_as_its_constraints_stiffen_mujoco_comes_near(four_bar) -> None:
+def test_mujoco_converges_to_the_motion_as_its_constraints_stiffen(four_bar) -> None:
     mujoco = pytest.importorskip("mujoco")
     robot, q = four_bar
     exact = torsor.simulate(robot, q, duration=0.3, step=1e-4).q[-1]
@@ -339,7 +339,7 @@ def test_as_its_constraints_stiffen_mujoco_comes_near(four_bar) -> None:
         ({"v0": [1.0, 0.0, 0.0]}, r"v0 opens the loops at a rate of .*fix: v0 = robot\.constrained_velocities"),
     ],
 )
-def test_what_is_open_at_the_start_is_refused(four_bar, settings: dict, message: str) -> None:
+def test_an_open_initial_state_raises_an_error(four_bar, settings: dict, message: str) -> None:
     robot, q = four_bar
     start = {"q0": q} if "v0" in settings else {}
     with pytest.raises(torsor.ModelError, match=message):
@@ -347,20 +347,20 @@ def test_what_is_open_at_the_start_is_refused(four_bar, settings: dict, message:
 
 
 @pytest.mark.parametrize("method", ["rk4", "implicit"])
-def test_a_step_that_is_too_long_to_close_the_loops_is_an_error(four_bar, method: str) -> None:
+def test_a_step_too_long_to_close_the_loops_raises_an_error(four_bar, method: str) -> None:
     robot, q = four_bar
     v = robot.constrained_velocities(q, [30.0])
     with pytest.raises(torsor.SimulationError, match=r"could not be .* fix: a step below 0\.05 s"):
         torsor.simulate(robot, q, v, step=0.05, method=method)
 
 
-def test_numbers_of_single_precision_are_not_enough_for_loops(four_bar) -> None:
+def test_loops_are_simulated_in_double_precision(four_bar) -> None:
     robot, q = four_bar
     swing = torsor.simulate(robot.to(dtype="float32"), q, duration=0.05)
     assert swing.q.dtype == np.float64 and np.abs(swing.closure_error).max() < 1e-13
 
 
-def test_links_without_inertia_are_refused(four_bar) -> None:
+def test_links_without_inertia_raise_an_error(four_bar) -> None:
     robot, q = four_bar
     with pytest.warns(torsor.ModelWarning):
         light = torsor.build(
@@ -375,7 +375,7 @@ def test_links_without_inertia_are_refused(four_bar) -> None:
         torsor.simulate(light, q)
 
 
-def test_a_frame_and_a_coupling_hold_as_well() -> None:
+def test_a_coupling_stays_satisfied() -> None:
     chain = library.planar_chain(2).with_frame("tip", "link2", make_pose(p=[1, 0, 0]))
     geared = chain.with_coupling("gear", {"joint1": 1.0, "joint2": 2.0}, 0.3)
     fall = torsor.simulate(geared, [0.1, 0.1], duration=1.0)

@@ -121,5 +121,6 @@ def _in_options(message: str, flags: Mapping[str, str], given: Mapping[str, obje
     """
     for name, flag in flags.items():
         message = re.sub(rf"\b{name}=(['\"]?)([\w.+-]+)\1", rf"{flag} \2", message)
-        message = message.replace(f" {name} is {given.get(name)!r};", f" {flag} is {given.get(name)};")
+        found, told = re.escape(f"{name} is {given.get(name)!r}"), f"{flag} is {given.get(name)}".replace("\\", r"\\")
+        message = re.sub(rf"(?<![\w-]){found}(?=;|$)", told, message)
     return message

@@ -22,6 +22,7 @@ from torsor.robot.robot import Robot
 __all__ = ["mixed"]
 
 Array = NDArray[np.float64]
+Pair = tuple[ca.SX, ca.SX]
 
 
 def mixed(
@@ -78,7 +79,7 @@ def mixed(
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         joints, motors = zip(drives.split(q), drives.split(v), strict=True)
-        return _Loops(drives, gains, desired, t, *joints, *motors).torques()
+        return _Loops(drives, gains, desired, t, joints, motors).torques()
 
     return traced("mixed", robot, law, desired)
 
@@ -92,13 +93,12 @@ class _Gains:
 
 
 class _Loops:
-    """The two control loops at a state, over symbols: joints q, v and motors theta, w."""
+    """The two control loops at a state, over symbols: joints (q, v) and motors (theta, w)."""
 
-    def __init__(
-        self, drives: Drives, gains: _Gains, desired: Reference, t: ca.SX, q: ca.SX, v: ca.SX, theta: ca.SX, w: ca.SX
-    ):
+    def __init__(self, drives: Drives, gains: _Gains, desired: Reference, t: ca.SX, joints: Pair, motors: Pair):
         self.drives, self.gains, self.t = drives, gains, t
-        self.q, self.v, self.theta, self.w = q, v, theta, w
+        (q, v), (self.theta, self.w) = joints, motors
+        self.q, self.v = q, v
         q_d, v_d, a_d = desired.rates(t, 2)
         self.sigma = v_d + gains.Lambda * (q_d - q) - v
         self.a_r = a_d + gains.Lambda * (v_d - v)

@@ -1,4 +1,4 @@
-"""Ready-made robots: of the papers, products, arms rigid and elastic, moving bases, loops, chains, random trees."""
+"""Ready-made robots: of papers, commercial and generic arms, floating bases, closed loops, parallel, random trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
 from torsor.library.human import human

@@ -4,34 +4,24 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.formats import DHLink, MDHLink
+from torsor.library.shapes import cylinder
 from torsor.robot.load import from_dh, from_mdh
 from torsor.robot.robot import Robot
 
 __all__ = ["scara", "seven_axis_arm", "six_axis_arm"]
 
-Array = NDArray[np.float64]
-
 _QUARTER = math.pi / 2
-
-
-def cylinder(mass: float, radius: float, length: float, along: int) -> Array:
-    """Return the inertia (3 x 3) about the centre of a solid cylinder along one of its frame's axes (0, 1, 2)."""
-    across = mass * (3 * radius**2 + length**2) / 12
-    moments = np.full(3, across)
-    moments[along] = mass * radius**2 / 2
-    return np.diag(moments)
 
 
 def six_axis_arm() -> Robot:
     """Return a six-axis arm with a spherical wrist: a PUMA 560.
 
     Geometry, inertias and rotor inertias after Armstrong, Khatib and Burdick, "The explicit dynamic model and inertial
-    parameters of the PUMA 560 arm", 1986; of the first link only the moment about its joint is known, and matters. The
-    moments were measured one by one, and those of the third link are not quite those of a body. Friction is of the
-    right order.
+    parameters of the PUMA 560 arm", 1986; for the first link only the moment about its joint is known, and no other
+    matters. The moments were measured one by one, and those of the third link are not quite physically consistent.
+    Friction has the right order of magnitude.
 
     Example:
         >>> six_axis_arm().gravity_force(np.zeros(6)).round(2).tolist()

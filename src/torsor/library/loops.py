@@ -1,4 +1,4 @@
-"""Mechanisms with closed loops: planar linkages, a palletising arm whose wrist stays level, and legs with rods."""
+"""Mechanisms with closed loops: planar linkages, a palletising arm, and legs whose knees are driven by rods."""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import number
 from torsor.errors import ModelError, describe
-from torsor.library.arms import cylinder
+from torsor.library.shapes import bar, check_positive, cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
@@ -18,30 +19,16 @@ __all__ = ["closed_leg", "five_bar", "four_bar", "palletiser", "slider_crank"]
 
 Array = NDArray[np.float64]
 
-DOWN = (0.0, -9.81, 0.0)  # linkages in a plane have y up
-# A frame whose z is the y of its link: the axis of a cut hinge across x and z.
+DOWN = (0.0, -9.81, 0.0)  # planar linkages have y up
+# A frame whose z axis is the y axis of its link: the axis of a cut hinge in the plane of x and z.
 ACROSS = from_rpy([-math.pi / 2, 0.0, 0.0])
-THICK = 0.05  # radius of a bar, in parts of its length
-
-
-def _bar(name: str, length: float, mass: float, along: int = 0, start: float = 0.0) -> Link:
-    """Return a round bar along an axis of its frame, which begins at ``start`` on that axis."""
-    com = np.zeros(3)
-    com[along] = start + length / 2
-    return Link(name, mass, com, cylinder(mass, THICK * length, length, along))
-
-
-def _positive(where: str, **numbers: float) -> None:
-    for name, value in numbers.items():
-        if not (isinstance(value, (int, float)) and 0 < value < math.inf):
-            raise ModelError(describe(f"{name} is {value!r}", where=where, allowed="a finite number above 0"))
 
 
 def _masses(where: str, masses: Sequence[float], *names: str) -> list[float]:
     found = list(masses)
     if len(found) != len(names):
         raise ModelError(describe(f"{len(found)} masses", where=where, allowed=f"those of {', '.join(names)}"))
-    _positive(where, **{f"mass of the {name}": each for name, each in zip(names, found, strict=True)})
+    check_positive(where, **{f"mass of the {name}": each for name, each in zip(names, found, strict=True)})
     return found
 
 
@@ -55,8 +42,8 @@ def four_bar(
 ) -> Robot:
     """Return a four-bar linkage in the plane of x and y, made of round bars and driven at the crank.
 
-    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0); the coupler hangs
-    on the crank and is pinned to the rocker. The crank turns fully if it or the ground is the shortest bar, and the
+    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0); the coupler is
+    hinged to the crank and pinned to the rocker. The crank turns fully if it or the ground is the shortest bar, and the
     shortest and the longest together are no longer than the other two (Grashof).
 
     Example:
@@ -67,9 +54,9 @@ def four_bar(
         [0.5, 0.242, 1.553]
     """
     where = "four_bar"
-    _positive(where, ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    check_positive(where, ground=ground, crank=crank, coupler=coupler, rocker=rocker)
     m = _masses(where, masses, "crank", "coupler", "rocker")
-    links = [Link("ground"), _bar("crank", crank, m[0]), _bar("coupler", coupler, m[1]), _bar("rocker", rocker, m[2])]
+    links = [Link("ground"), bar("crank", crank, m[0]), bar("coupler", coupler, m[1]), bar("rocker", rocker, m[2])]
     joints = [
         Joint("crank_joint", "revolute", "ground", "crank"),
         Joint("coupler_joint", "revolute", "crank", "coupler", make_pose(p=[crank, 0, 0])),
@@ -102,13 +89,13 @@ def slider_crank(
         True
     """
     where = "slider_crank"
-    _positive(where, crank=crank, rod=rod)
+    check_positive(where, crank=crank, rod=rod)
     m = _masses(where, masses, "crank", "rod", "piston")
     side = rod / 4
     links = [
         Link("ground"),
-        _bar("crank", crank, m[0]),
-        _bar("rod", rod, m[1]),
+        bar("crank", crank, m[0]),
+        bar("rod", rod, m[1]),
         Link("piston", m[2], np.zeros(3), cylinder(m[2], side, 2 * side, 0)),
     ]
     joints = [
@@ -121,8 +108,8 @@ def slider_crank(
     return robot.with_loop("pin", "rod_end", "piston").with_active(["crank_joint"])
 
 
-# Of the links of Khalil's five-bar: centre of mass over length, moments over mass and length squared.
-_SHARES = (
+# Links of Khalil's five-bar: centre of mass over length, principal moments, and mass times length squared.
+_FIVE_BAR = (
     ((0.14 / 0.3, 0.01 / 0.3), (1e-3, 10e-3, 11e-3), 1.2 * 0.3**2),
     ((0.19 / 0.4, -0.02 / 0.4), (1e-3, 12e-3, 13e-3), 0.8 * 0.4**2),
     ((0.15 / 0.3, 0.015 / 0.3), (1e-3, 9e-3, 10e-3), 1.1 * 0.3**2),
@@ -151,10 +138,10 @@ def five_bar(
         (('joint1', 'joint3'), 2, 3)
     """
     where = "five_bar"
-    _positive(where, base=base, proximal=proximal, distal=distal)
+    check_positive(where, base=base, proximal=proximal, distal=distal)
     m = _masses(where, masses, "first proximal", "first distal", "second proximal", "second distal")
     lengths, links = (proximal, distal, proximal, distal), [Link("base")]
-    for k, ((x, y), moments, reference) in enumerate(_SHARES):
+    for k, ((x, y), moments, reference) in enumerate(_FIVE_BAR):
         inertia = np.diag(moments) * (m[k] * lengths[k] ** 2 / reference)
         links.append(Link(f"link{k + 1}", m[k], lengths[k] * np.array([x, y, 0.0]), inertia))
     places = (0.0, proximal, base, proximal)
@@ -183,7 +170,7 @@ def palletiser(
     x is forwards, z up; lengths in m. The column turns about z (``yaw``); on it turn, about y, the lower arm
     (``shoulder``) and a ``crank``, which moves the upper arm by a rod along the lower arm. Two more rods, over a plate
     at the elbow, hold the wrist parallel to the column, so that the flange (``roll``, about z) always looks down.
-    ``lever`` is how far these rods are from the joints beside them, ``payload`` a mass (kg) on the flange. With all
+    ``lever`` is the distance of these rods from the joints beside them, ``payload`` a mass (kg) on the flange. With all
     coordinates at zero the lower arm is upright, the upper arm level, and the loops are closed. Numbers are those of
     an arm for 110 kg. Where an arm lies along a lever the mechanism is singular: 68 degrees backwards for the lower
     arm, 58 upwards for the upper arm, and where the two are in line.
@@ -197,9 +184,8 @@ def palletiser(
         True
     """
     where = "palletiser"
-    _positive(where, lower=lower, upper=upper, crank=crank, lever=lever)
-    if not 0 <= payload < math.inf:
-        raise ModelError(describe(f"payload is {payload!r}", where=where, allowed="a mass from 0 kg"))
+    check_positive(where, lower=lower, upper=upper, crank=crank, lever=lever)
+    number(payload, where, "payload", least=0.0)
     back, ahead = math.radians(68), math.radians(58)
     behind = lever * np.array([-math.sin(back), 0.0, math.cos(back)])
     above = lever * np.array([math.cos(ahead), 0.0, math.sin(ahead)])
@@ -207,15 +193,15 @@ def palletiser(
     links = [
         Link("base"),
         Link("column", 260.0, np.array([0.1, 0, 0.5]), np.diag([30.0, 32.0, 22.0])),
-        _bar("lower_arm", lower, 110.0, 2),
-        _bar("upper_arm", upper + crank, 95.0, 0, -crank),
+        bar("lower_arm", lower, 110.0, 2),
+        bar("upper_arm", upper + crank, 95.0, 0, -crank),
         Link("wrist", 18.0, below / 2, np.diag([0.25, 0.35, 0.25])),
         Link("flange", 6.0 + payload, np.array([0, 0, -0.1]), np.diag([0.05, 0.05, 0.04]) * (1 + payload / 3)),
-        _bar("crank_arm", crank, 22.0, 0, -crank),
-        _bar("rod", lower, 14.0, 2),
+        bar("crank_arm", crank, 22.0, 0, -crank),
+        bar("rod", lower, 14.0, 2),
         Link("plate", 9.0, (behind + above) / 3, np.diag([0.08, 0.15, 0.08])),
-        _bar("lower_rod", lower, 7.0, 2),
-        _bar("upper_rod", upper, 7.0, 0),
+        bar("lower_rod", lower, 7.0, 2),
+        bar("upper_rod", upper, 7.0, 0),
     ]
 
     def hinge(name: str, parent: str, child: str, at: ArrayLike, **settings: Any) -> Joint:
@@ -252,13 +238,13 @@ def palletiser(
 def closed_leg(
     legs: int = 2, thigh: float = 0.25, shank: float = 0.25, lever: float = 0.05, torso_mass: float = 8.0
 ) -> Robot:
-    """Return a torso that is free to move, on one or two legs whose knees are driven from the hips by rods.
+    """Return a torso with a free base, on one or two legs whose knees are driven from the hips by rods.
 
     x is forwards, y to the left, z up; lengths in m. Each leg (``left``, ``right``; a single one is ``leg``) has the
     coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y, both at the hip) and, without drives, ``knee`` and
-    ``rod``: the drive turns a crank of length ``lever``, whose rod along the thigh turns the shank, so that the knee's
-    motor is no load for the leg. The foot is a frame. With all at zero the legs hang straight down and the loops are
-    closed. The torso's own coordinates have no drive, and are not active.
+    ``rod``: the drive turns a crank of length ``lever``, whose rod along the thigh turns the shank, so that the leg
+    does not carry the motor of its knee. The foot is a frame. With all coordinates at zero the legs hang straight down
+    and the loops are closed. The torso's own coordinates have no drive, and are not active.
 
     Example:
         >>> robot = closed_leg()
@@ -268,7 +254,7 @@ def closed_leg(
         True
     """
     where = "closed_leg"
-    _positive(where, thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)
+    check_positive(where, thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)
     if legs not in (1, 2):
         raise ModelError(describe(f"legs is {legs!r}", where=where, allowed="1 or 2"))
     box = np.array([0.2, 0.25, 0.3])
@@ -282,10 +268,10 @@ def closed_leg(
     for name, side in named.items():
         links += [
             Link(f"{name}_hip", 0.9, np.zeros(3), np.diag([1e-3, 1.2e-3, 1e-3])),
-            _bar(f"{name}_thigh", thigh, 1.1, 2, -thigh),
-            _bar(f"{name}_shank", shank, 0.35, 2, -shank),
-            _bar(f"{name}_crank", lever, 0.08, 0, -lever),
-            _bar(f"{name}_rod", thigh, 0.09, 2, -thigh),
+            bar(f"{name}_thigh", thigh, 1.1, 2, -thigh),
+            bar(f"{name}_shank", shank, 0.35, 2, -shank),
+            bar(f"{name}_crank", lever, 0.08, 0, -lever),
+            bar(f"{name}_rod", thigh, 0.09, 2, -thigh),
         ]
         hung = ["torso", *(link.name for link in links[-5:])]
         table: list[tuple[str, int, int, list[float], list[float], float]] = [

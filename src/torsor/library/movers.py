@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from torsor.library.arms import cylinder, seven_axis_arm
+from torsor.library.arms import seven_axis_arm
+from torsor.library.shapes import cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
@@ -14,7 +15,7 @@ __all__ = ["eel", "elastic_seven_axis_arm", "free_flying_arm", "quadruped"]
 
 
 def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
-    """Return the seven-axis arm with a spring between the motor and the link of every joint, as light arms have it.
+    """Return the seven-axis arm with elastic joints: a spring between the motor and the link, as in light arms.
 
     Each motor sits on the link before its joint, spins about the joint's axis and has a gear of 100. The first four
     joints have the given stiffness (N m/rad), the wrist half of it; springs are damped by 1 N m s/rad.
@@ -33,7 +34,7 @@ def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
 
 
 def free_flying_arm() -> Robot:
-    """Return a satellite of 200 kg with the seven-axis arm on its deck: nothing holds it, and nothing weighs.
+    """Return a satellite of 200 kg with the seven-axis arm on its deck: it floats freely, without gravity.
 
     Example:
         >>> robot = free_flying_arm()
@@ -47,10 +48,10 @@ def free_flying_arm() -> Robot:
 
 
 def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: float = 1000.0) -> Robot:
-    """Return an eel: links in a row that bend sideways, the first of them free to move, as heavy as the water it is in.
+    """Return an eel: a chain of links that bends sideways, with a free base and the density of water.
 
     Each link is a cylinder along x of its frame, which is at its front end; the head swims towards -x. Gravity and
-    buoyancy cancel, so that there is no gravity; what the water does is for ``external``: drag and added mass.
+    buoyancy cancel, so that gravity is zero; forces of the water (drag, added mass) are given as ``external``.
 
     Example:
         >>> robot = eel()

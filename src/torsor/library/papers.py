@@ -1,4 +1,4 @@
-"""The robots of the documents."""
+"""Robots of published papers."""
 
 import math
 from typing import Any
@@ -80,10 +80,10 @@ def stanford() -> Robot:
 def elastic_arm() -> Robot:
     """Return the arm of Hua et al. 2022: a turning column, two parallel joints, and a spring in the last joint.
 
-    Table I gives masses and inertias. Where the document is silent: joint 1 is vertical, joints 2 and 3 are horizontal;
+    Table I gives masses and inertias. What the paper leaves open: joint 1 is vertical, joints 2 and 3 are horizontal;
     the links are 0.3, 0.3 and 0.25 m long with their centres of mass halfway; motor 1 is in the base, motors 2 and 3
     sit on link 1 at joint 2, all with a gear of 10. A link's axes have x along the link (y for the column). Links 2 and
-    3 have the inertias that are printed, which no body has. The frame "tip" is at the end of the last link.
+    3 have the printed inertias, which are not physically consistent. The frame "tip" is at the end of the last link.
 
     Example:
         >>> arm = elastic_arm()

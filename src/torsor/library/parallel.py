@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
-from torsor.library.arms import cylinder
+from torsor.library.shapes import check_positive, cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.parallel import Leg, ParallelRobot
-from torsor.parallel.inputs import positive
 from torsor.robot.load import build
 from torsor.spatial import about_z, make_pose
 
@@ -20,18 +19,13 @@ Array = NDArray[np.float64]
 
 
 def _around(radius: float, angle: float, turn: float | None = None) -> Array:
-    """Return the pose of a place on a circle in the plane of x and y, its x axis turned by an angle about z."""
+    """Return the pose of a point on a circle in the plane of x and y, its x axis turned by an angle about z."""
     R = np.asarray(about_z(angle if turn is None else turn), dtype=float)
     return make_pose(R, [radius * math.cos(angle), radius * math.sin(angle), 0.0])
 
 
-def _check(where: str, **sizes: float) -> None:
-    for name, value in sizes.items():
-        positive(value, where, name)
-
-
-def _refuse(where: str, what: str) -> ModelError:
-    return ModelError(describe(what, where=where, allowed="sizes with which legs reach the platform at home"))
+def _unreachable(where: str, what: str) -> ModelError:
+    return ModelError(describe(what, where=where, allowed="sizes with which the legs reach the platform at home"))
 
 
 def gough_stewart(
@@ -44,13 +38,13 @@ def gough_stewart(
     rod_mass: float = 1.0,
     legs: str = "UPS",
 ) -> ParallelRobot:
-    """Return a Gough-Stewart platform: six legs that stretch, in pairs on two circles.
+    """Return a Gough-Stewart platform: six telescopic legs, in pairs on two circles.
 
     The pairs are ``spread`` (rad) apart on both circles, those of the platform turned by 60 degrees against those of
     the base; home is the platform level at ``height`` (m). Each leg is a cylinder of 0.5 m on a universal joint (swing
     about x, tilt about y; a cross of 0.3 kg between them) and a rod of 0.5 m that slides in it; the driven coordinate
-    is its length, and its end a ball in the platform. ``legs="SPS"`` has a ball at the base too: then a leg does not
-    spin about its line. Not a particular product.
+    is its length, and a ball joint holds its end to the platform. ``legs="SPS"`` has a ball joint at the base too; the
+    spin of a leg about its line, which is then free, is zero. Not a particular product.
 
     Example:
         >>> robot = gough_stewart()
@@ -59,7 +53,7 @@ def gough_stewart(
     """
     if legs not in ("UPS", "SPS"):
         raise ModelError(describe(f"legs is {legs!r}", where="gough_stewart", allowed="'UPS' or 'SPS'"))
-    _check("gough_stewart", base_radius=base_radius, platform_radius=platform_radius, height=height)
+    check_positive("gough_stewart", base_radius=base_radius, platform_radius=platform_radius, height=height)
     barrel = Link("cylinder", cylinder_mass, np.array([0.0, 0.0, 0.25]), cylinder(cylinder_mass, 0.03, 0.5, 2))
     rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2))
     limit = math.radians(75)
@@ -97,11 +91,11 @@ def delta(
     width: float = 0.1,
     payload: float = 0.5,
 ) -> ParallelRobot:
-    """Return a Delta: three driven arms, each with two parallel rods to a platform that never turns.
+    """Return a Delta robot: three driven arms, each with two parallel rods to a platform that does not rotate.
 
     The base is above, z points up, the platform hangs below it; lengths in m. An arm turns about the tangent of the
     base's circle (``shoulder``, 0 is level and outwards, positive is down); its rods, ``width`` apart, bend at the
-    elbow and swing sideways together. They are thin, so that it does not matter how they turn about themselves.
+    elbow and swing sideways together. They are thin, so that rotations about their own lines do not matter.
     ``payload`` (kg) is on the platform of 0.2 kg; at home it is as far below the base as the rods are long. The size is
     that of common picking robots; not a particular product.
 
@@ -110,12 +104,12 @@ def delta(
         >>> robot.dof, robot.driven_names
         (3, ('leg1/shoulder', 'leg2/shoulder', 'leg3/shoulder'))
     """
-    _check("delta", base_radius=base_radius, platform_radius=platform_radius, arm=arm, rods=rods, width=width)
+    check_positive("delta", base_radius=base_radius, platform_radius=platform_radius, arm=arm, rods=rods, width=width)
     # At home the platform is as far below the base as the rods are long: rods sin a - b cos a = (b^2 + arm^2)/(2 arm).
     b = base_radius - platform_radius
     sine = (b**2 + arm**2) / (2 * arm * math.hypot(rods, b))
     if sine >= 1:
-        raise _refuse("delta", f"arms of {arm} m and rods of {rods} m do not meet")
+        raise _unreachable("delta", f"arms of {arm} m and rods of {rods} m do not meet")
     shoulder = math.asin(sine) + math.atan2(b, rods)
     lean = math.atan2(b + arm * math.cos(shoulder), rods - arm * math.sin(shoulder))
     home, start = np.array([0.0, 0.0, -rods]), np.array([shoulder, lean - shoulder, 0.0])
@@ -152,18 +146,18 @@ def three_rrr(
 ) -> ParallelRobot:
     """Return a planar robot with three arms of two bars (3-RRR): the platform moves in the plane of x and y.
 
-    The arms are driven where they stand, ``base_radius`` (m) from the middle; bars of ``upper`` and ``lower`` (m) weigh
-    2 kg a metre; the platform is a disc of the given ``mass`` (kg). Gravity is along -z, across the plane.
+    The arms are driven at their base, ``base_radius`` (m) from the centre; bars of ``upper`` and ``lower`` (m) have
+    2 kg per metre; the platform is a disc of the given ``mass`` (kg). Gravity is along -z, normal to the plane.
 
     Example:
         >>> robot = three_rrr()
         >>> robot.dof, robot.carriage.position_names
         (3, ('platform/x', 'platform/y', 'platform/angle'))
     """
-    _check("three_rrr", base_radius=base_radius, platform_radius=platform_radius, upper=upper, lower=lower)
-    far = base_radius - platform_radius  # from the stand to the platform's hinge at home
+    check_positive("three_rrr", base_radius=base_radius, platform_radius=platform_radius, upper=upper, lower=lower)
+    far = base_radius - platform_radius  # from the base of a leg to its joint on the platform, at home
     if not abs(upper - lower) < abs(far) < upper + lower:
-        raise _refuse("three_rrr", f"bars of {upper} m and {lower} m do not reach over {abs(far):.6g} m")
+        raise _unreachable("three_rrr", f"bars of {upper} m and {lower} m do not reach over {abs(far):.6g} m")
     elbow = -math.acos((far**2 - upper**2 - lower**2) / (2 * upper * lower))
     shoulder = math.atan2(0.0, far) - math.atan2(lower * math.sin(elbow), upper + lower * math.cos(elbow))
 
@@ -179,7 +173,7 @@ def three_rrr(
     legs = []
     for k in range(3):
         angle = 2 * math.pi / 3 * k
-        stand = _around(base_radius, angle, angle + math.pi)  # x points to the middle
+        stand = _around(base_radius, angle, angle + math.pi)  # x points to the centre
         at = _around(platform_radius, angle)[:3, 3]
         legs.append(Leg(f"leg{k + 1}", leg, "tip", at, "revolute", ("shoulder",), stand, np.array([shoulder, elbow])))
     plate = Link("platform", mass, np.zeros(3), cylinder(mass, platform_radius, 0.02, 2))

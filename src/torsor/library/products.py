@@ -1,4 +1,4 @@
-"""Arms that are sold: the numbers that are published of them, so that no file is needed."""
+"""Commercial arms, with published parameters, so that no file is needed."""
 
 import math
 
@@ -18,7 +18,7 @@ def ur5() -> Robot:
     """Return the UR5 of Universal Robots: six axes, 0.85 m reach, 18.4 kg, for 5 kg.
 
     Numbers are those of the maker's ROS description (``ur5_robot.urdf``), with its names of links and joints. Its
-    inertias of the three wrist links are far above those of bodies of their size, and act as rotors would; they are
+    inertias of the three wrist links are far above those of bodies of their size, and act as rotor inertias; they are
     kept as published. The frame "ee_link" is at the flange. Limits: 150 N m and 3.15 rad/s of the first three joints,
     28 N m and 3.2 rad/s of the wrist.
 
@@ -26,7 +26,7 @@ def ur5() -> Robot:
         >>> ur5().gravity_force([0.0, -1.5, 1.0, -1.0, -1.5, 0.0]).round(3).tolist()
         [0.0, -17.014, -13.938, -0.174, 0.0, 0.0]
     """
-    # name, pitch and place in the link before, axis, mass, centre of mass along z, moments across and along z,
+    # name, pitch and position in the link before, axis, mass, centre of mass along z, moments across and along z,
     # range, velocity, torque
     table = [
         ("shoulder_pan", "shoulder", 0, (0, 0, 0.089159), 2, 3.7, 0, 0.010267495893, 0.00666, 2, 3.15, 150),
@@ -65,11 +65,11 @@ def panda(hand: bool = True) -> Robot:
 
     Numbers are those of the maker's ROS description (``panda.urdf``), with its names of links and joints: the inertias
     that it took over from an identification (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic
-    identification of the Franka Emika Panda robot", 2019), of which some links have one that no body has, and a viscous
+    identification of the Franka Emika Panda robot", 2019), some of which are not physically consistent, and a viscous
     friction of 0.003 N m s. The ``hand`` (0.73 kg) is fixed to the flange, its fingers (15 g each) are left out;
     ``hand=False`` leaves it all out. Frames are "panda_link8" at the flange, and "panda_hand" and "panda_hand_tcp".
 
-    The maker's other limits, which a description of a robot has no place for: torques change by at most 1000 N m/s,
+    Other limits of the maker, which a Robot has no fields for: torques change by at most 1000 N m/s,
     accelerations stay within (15, 7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks within (7500, 3750, 5000, 6250, 7500,
     10000, 10000) rad/s^3.
 
@@ -77,7 +77,7 @@ def panda(hand: bool = True) -> Robot:
         >>> panda().effort_limit.tolist()
         [87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0]
     """
-    # roll, place, mass, centre of mass, moments (xx, yy, zz) and products (xy, xz, yz), range, velocity, torque
+    # roll, position, mass, centre of mass, moments (xx, yy, zz) and products (xy, xz, yz), range, velocity, torque
     table = [
         (0, (0, 0, 0.333), 4.970684, (0.003875, 0.002081, -0.04762),
          (0.70337, 0.70661, 0.009117), (-0.000139, 0.006772, 0.019169), (-2.8973, 2.8973), 2.175, 87),

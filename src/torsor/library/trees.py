@@ -48,10 +48,10 @@ def random_tree(
 ) -> Robot:
     """Return a reproducible random tree of n moving links with the given joint types.
 
-    ``branching`` is the chance that a link does not hang on the one before it. Inertias are those of random mass
-    points, so they are real. ``extras`` adds friction, rotor inertia, joints that follow others, joint axes away from
-    the links' origins, springs, and motors on any link, rigid and elastic. The first types of the list come first, so
-    that n = len(types) has them all.
+    ``branching`` is the probability that the parent of a link is not the link before it. Inertias are those of random
+    point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, joints that follow others,
+    joint axes away from the links' origins, springs, and motors on any link, rigid and elastic. A tree of n >=
+    len(types) links has all types.
 
     Example:
         >>> robot = random_tree(9, seed=1)
@@ -114,7 +114,7 @@ def _with_random_drives(robot: Robot, rng: np.random.Generator) -> Robot:
         if joint.nv == 1 and rng.random() < 0.3:
             robot = robot.with_spring(joint.name, "3 + 2 * x**2", float(rng.uniform(0, 0.2)), float(rng.normal()))
         if joint.nv == 1 and not joint.follows and rng.random() < 0.6:
-            # A rotor's inertia is part of its carrier's, which it may not exceed.
+            # The inertia of a rotor is part of its carrier's, and must not exceed it.
             inertia, ratio = float(rng.uniform(1e-4, 1e-3)), float(rng.uniform(5, 20))
             carrier = str(rng.choice([robot.base.name, *robot.link_names]))
             spring = {"stiffness": float(rng.uniform(5, 20)), "damping": 0.1} if rng.random() < 0.5 else {}

@@ -1,11 +1,11 @@
 """Inverse kinematics of UPS legs in closed form: two crossed axes that meet, and a slide from there to the platform.
 
-With w from the centre of the universal joint to the place on the platform, in the first joint's axes at rest,
+With w from the centre of the universal joint to the joint on the platform, in the first joint's axes at rest,
 
     |w| = length      q_1: w turned into the plane of the second joint      q_2: the angle of w from the first axis
 
-Two of them reach every place, half a turn apart, and each once more with the leg turned round and its length below
-zero; which one it is are two signs.
+There are four solutions: two with q_1 half a turn apart, and each once more with the leg reversed and a negative
+length. Two signs tell which one it is.
 """
 
 import math
@@ -25,11 +25,11 @@ __all__ = ["Angles", "Strut", "closest", "strut_of"]
 
 Array = NDArray[np.float64]
 
-EXACT = 1e-12  # how far axes may miss each other, m, or be off a right angle
+EXACT = 1e-12  # how far axes may be from meeting (m), or from a right angle
 
 
 class Angles(NamedTuple):
-    """Positions (3 x 1) of a strut, and the cosines and sines of what its first two joints turn by."""
+    """Positions (3 x 1) of a strut, and the cosines and sines of the angles of its first two joints."""
 
     q: ca.SX
     cosines: tuple[ca.SX, ca.SX]
@@ -37,9 +37,10 @@ class Angles(NamedTuple):
 
 
 class Strut(NamedTuple):
-    """A UPS leg in numbers: pose (R, centre) of its universal joint in base axes, and what its angles start from.
+    """A UPS leg in numbers: pose (R, centre) of its universal joint in base axes, and the zeros of its two angles.
 
-    The joints turn by ratio q + offset, as ``scale`` has them; the leg has the length ``rest`` where the slide is zero.
+    A joint turns (or slides) by ratio q + offset, with (ratio, offset) in ``scale``; ``rest`` is the length of the leg
+    where the slide is zero.
     """
 
     limb: Limb
@@ -51,14 +52,14 @@ class Strut(NamedTuple):
     scale: tuple[tuple[float, float], ...]
 
     def signs(self, q: Any) -> tuple[Any, Any]:
-        """Return which way, 1 or -1, a leg at the positions q (3,) is put together, and the sign of its length."""
+        """Return the two signs of the assembly mode at the positions q (3,): that of sin(q_2), and of the length."""
         ratio, offset = self.scale[1]
         slide, rest = self.scale[2]
         side = choose(ca.sin(ratio * q[1] + offset - self.second) >= 0, 1.0, -1.0)
         return side, choose(slide * q[2] + rest + self.rest >= 0, 1.0, -1.0)
 
     def solve(self, platform: Platform, signs: tuple[Any, Any]) -> Angles:
-        """Return the leg's positions where the platform is; ``signs`` say which way it is put together."""
+        """Return the leg's positions for the platform's pose, in the assembly mode given by ``signs``."""
         r, _ = platform.place(self.limb.at)
         x, y, z = ca.vertsplit(sx(self.R.T) @ (platform.p + r - sx(self.centre)))
         flat, (side, way) = x * x + y * y, signs
@@ -71,13 +72,13 @@ class Strut(NamedTuple):
 
 
 def closest(q: ca.SX, guess: Any) -> ca.SX:
-    """Return a strut's positions with its angles within half a turn of the guess."""
+    """Return the positions of a strut with angles within half a turn of the guess."""
     turns = (2 * math.pi * ca.floor((q[k] - guess[k]) / (2 * math.pi) + 0.5) for k in range(2))
     return ca.vertcat(*(q[k] - turn for k, turn in enumerate(turns)), q[2])
 
 
 def _turned(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
-    """Return the cosine and sine of an angle further on."""
+    """Return the cosine and sine of the angle with cosine c and sine s, plus ``angle``."""
     quarters = round(angle / (math.pi / 2))
     if abs(angle - quarters * math.pi / 2) < 1e-14:
         return ((c, s), (-s, c), (-c, -s), (s, -c))[quarters % 4]
@@ -86,7 +87,7 @@ def _turned(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
 
 
 def strut_of(limb: Limb) -> Strut | None:
-    """Return the leg as a strut if it is one: revolute, revolute across it, slide across that, ball on its line."""
+    """Return a UPS leg as a strut, or None: revolute, revolute across it, slide across that, ball on its line."""
     bodies = limb.tree.bodies
     kinds = [body.joint.kind.name for body in bodies]
     turns = ("revolute", "continuous")
@@ -100,7 +101,7 @@ def strut_of(limb: Limb) -> Strut | None:
     axis, at = second[:3, 2], second[:3, 3]
     if abs(axis[2]) > EXACT:
         return None
-    # Where the axes come nearest to each other: the first is the z axis itself.
+    # The point of the second axis nearest to the first, which is the z axis.
     level = at - (at[:2] @ axis[:2]) * axis
     if np.hypot(level[0], level[1]) > EXACT:
         return None

@@ -1,12 +1,13 @@
 """Dynamics of a parallel robot, leg by leg.
 
-Each leg follows the platform: q_i' = G_i u with G_i = J_i^-1 J_vi. What a leg's own motion takes, tau_i by Newton-Euler
-recursion, reaches the platform as the wrench G_i^T tau_i; with the platform's own and the drives' rates q_a' = K u,
+Each leg follows the platform: q_i' = G_i u with G_i = J_i^-1 J_vi. The forces tau_i of a leg's own motion, by
+Newton-Euler recursion, act on the platform as the wrench G_i^T tau_i. With F_p and M_p of the platform alone and the
+rates of the drives q_a' = K u,
 
     F = F_p + sum of G_i^T tau_i = K^T Gamma          M = M_p + sum of G_i^T M_i G_i         K = J_p^-1
 
-(Khalil 2010, eqs. 59-66, and its (66) solved for Gamma without J_p). F is the model in the platform's own space. No
-matrix is larger than the coordinates of one leg, or than the platform's.
+(Khalil 2010, eqs. 59-66; eq. 66 is solved for Gamma without J_p). F is the inverse dynamics in the platform's own
+coordinates. No matrix is larger than the coordinates of one leg, or than those of the platform.
 """
 
 from dataclasses import dataclass
@@ -45,10 +46,10 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The trees of a parallel robot: the platform on its joint, and the legs; some are ``struts``, in closed form.
+    """The trees of a parallel robot: the platform on its joint, and the legs; ``struts`` are legs in closed form.
 
-    ``whole`` are the trees of the platform and of the legs with all their inertia where it is: energy sees more than
-    forces do. ``length`` (m) is the size of the robot.
+    ``whole`` are the trees of the platform and of the legs with all inertial parameters: some of them affect the energy
+    but no force. ``length`` (m) is the size of the robot.
     """
 
     platform: Tree
@@ -59,12 +60,12 @@ class Parts:
 
     @property
     def weights(self) -> ca.SX:
-        """What forces along the platform's coordinates (nv) are multiplied by to be alike: moments by 1/length."""
+        """Factors (nv) that make forces along the platform's coordinates comparable: 1/length for moments."""
         return ca.SX(units(self.platform, self.length)[1] / self.length)
 
 
 class Assembly:
-    """All of a parallel robot at its positions."""
+    """A parallel robot at one state: the platform and all legs, over symbols."""
 
     def __init__(
         self,
@@ -84,14 +85,14 @@ class Assembly:
         return [(v, limb.accelerations(v)) for limb, v in zip(self.limbs, rates, strict=True)]
 
     def wrench(self) -> ca.SX:
-        """Return what the legs' motion takes of the platform, at its origin in base axes (6 x 1)."""
+        """Return the wrench (6 x 1) that moves the legs, at the platform's origin in base axes."""
         total = ca.SX.zeros(6, 1)
         for limb, (v, a) in zip(self.limbs, self.motion(), strict=True):
             total = total + limb.carried(limb.forces(v, a))
         return total
 
     def rows(self) -> ca.SX:
-        """Return what the drives do (nv x N), in base axes if the platform is free; measured, moments by the size."""
+        """Return K^T (nv x N), in base axes if the platform is free, with rows scaled by ``Parts.weights``."""
         own = self.drives() if self.platform.is_free else self.platform.project(self.drives())
         return ca.diag(self.parts.weights) @ own
 
@@ -113,7 +114,7 @@ class Assembly:
 
 
 def _shared(K_T: ca.SX, force: ca.SX, share: ca.SX) -> ca.SX:
-    """Return Gamma (N x 1) with K^T Gamma = force: the one there is, or the least in tau^2 / share."""
+    """Return Gamma (N x 1) with K^T Gamma = force: the only one, or that with the least sum of tau^2 / share."""
     if K_T.size1() == K_T.size2():
         return Columns(K_T).solve(force)
     spread = ca.diag(share) @ K_T.T
@@ -121,7 +122,7 @@ def _shared(K_T: ca.SX, force: ca.SX, share: ca.SX) -> ca.SX:
 
 
 def _inverse(K: ca.SX) -> ca.SX:
-    """Return K^-1 (nv x N), or the left inverse with the least squares."""
+    """Return K^-1 (nv x N), or the pseudo-inverse if there are more drives than freedoms."""
     if K.size1() == K.size2():
         return Columns(K).solve(ca.SX.eye(K.size1()))
     return Columns(K.T @ K).solve(K.T)
@@ -132,7 +133,7 @@ def inverse_dynamics(
 ) -> ca.SX:
     """Return Gamma (N x 1), the forces of the drives."""
     whole = Assembly(parts, pose, q, u, u_rate)
-    if whole.platform.is_free:  # in base axes, where the rows of K are as the legs give them
+    if whole.platform.is_free:  # in base axes, in which the legs give the rows of K
         force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()
     else:
         force = whole.force(external)
@@ -142,7 +143,7 @@ def inverse_dynamics(
 def platform_force(
     parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, external: ca.SX | None = None
 ) -> ca.SX:
-    """Return F (nv x 1), what the motion takes of the platform."""
+    """Return F (nv x 1), the inverse dynamics in the platform's own coordinates."""
     return Assembly(parts, pose, q, u, u_rate).force(external)
 
 
@@ -198,7 +199,7 @@ def potential_energy(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def closed_positions(parts: Parts, pose: ca.SX, guess: ca.SX) -> ca.SX:
-    """Return the positions of the legs in closed form, put together as the guess is, of the others the guess itself."""
+    """Return the positions of the legs: struts in the assembly mode of the guess, other legs as in the guess."""
     platform, found = Platform(parts.platform, pose), []
     for limb, strut in zip(parts.limbs, parts.struts, strict=True):
         near = guess[limb.q]
@@ -209,7 +210,7 @@ def closed_positions(parts: Parts, pose: ca.SX, guess: ca.SX) -> ca.SX:
 
 
 def leg_errors(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return what the joints at the platform are open by."""
+    """Return the closing errors of the joints at the platform."""
     return ca.vertcat(*(limb.error for limb in Assembly(parts, pose, q).limbs))
 
 
@@ -219,9 +220,9 @@ def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool) -> ca.SX:
-    """Return how far from singular the legs are, and the ``drives``; and of given ``positions`` what they are open by.
+    """Return the distances from singular of the legs, and of the ``drives``; and the closing error of ``positions``.
 
-    What an algorithm computes anyway is not computed twice, if this is traced with it.
+    If it is traced together with an algorithm, common subexpressions are computed once.
     """
     whole = Assembly(parts, pose, q)
     found = [least([value for limb in whole.limbs for value in limb.margin()])]

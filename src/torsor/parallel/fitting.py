@@ -1,4 +1,4 @@
-"""From legs to limbs: with numbers at home it is decided which equations hold a leg, and what turns by itself."""
+"""From legs to limbs: the independent closure equations of a leg, and its free spins, are found in numbers at home."""
 
 import casadi as ca
 import numpy as np
@@ -29,7 +29,7 @@ HOME = "give a home (of the leg or the robot) that is far from singular"
 
 
 def placed(leg: Leg, gravity: Array) -> Robot:
-    """Return the leg's robot where the leg stands, under the gravity of the whole."""
+    """Return the leg's robot at the base of the leg, with the gravity of the parallel robot."""
     ground = build("ground", [Link("base")], [], gravity=gravity)
     ground = ground.with_frame("stand", "base", leg.base)
     return ground.attach(leg.robot, at="stand", prefix=f"{leg.name}/")
@@ -38,7 +38,7 @@ def placed(leg: Leg, gravity: Array) -> Robot:
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
     """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all its inertia.
 
-    ``before`` counts the positions and velocities of the legs before it, ``length`` (m) is the size of the robot.
+    ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
     """
     robot = placed(leg, carriage.gravity)
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
@@ -79,7 +79,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
 
 
 class Look:
-    """A leg in numbers, with the platform held at a place."""
+    """Closing error and Jacobians of a leg in numbers, with the platform at a fixed pose; all are without units."""
 
     def __init__(self, limb: Limb, platform: Tree, home: Array):
         x, q = ca.SX.sym("x", platform.nq), ca.SX.sym("q", limb.tree.nq)
@@ -88,7 +88,7 @@ class Look:
         w, v = traced.platform.velocity_at(traced.r)
         by_platform = ca.jacobian(traced.C @ traced.down(w) + traced.P @ traced.down(v), u)
         held = TracedLimb(limb, q, traced.platform).A
-        # Without units: equations by theirs, and steps of the leg and of the platform by theirs.
+        # Divided by the scales of the equations, multiplied by those of the steps of leg and platform.
         rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
         own, others = (units(tree, limb.length)[1] for tree in (limb.tree, platform))
         found = [
@@ -109,19 +109,19 @@ class Look:
         return np.asarray(self._function(self._home, q)[k].full())
 
     def error(self, q: Array) -> Array:
-        """Return what the leg is open by (c,), measured."""
+        """Return the closure error (c,)."""
         return self._at(q, 0).ravel()
 
     def own(self, q: Array) -> Array:
-        """Return the derivatives of the error (c, nv) by the leg's own steps."""
+        """Return the Jacobian (c, nv) of the error with respect to the leg."""
         return self._at(q, 1)
 
     def whole(self, q: Array) -> Array:
-        """Return the derivatives of the error by steps of the leg, then of the platform."""
+        """Return the Jacobian of the error with respect to the leg, then the platform."""
         return self._at(q, 2)
 
     def held(self, q: Array) -> Array:
-        """Return the derivatives by the leg's own steps, as if the platform were where the leg is closed."""
+        """Return the Jacobian with respect to the leg, as if the leg were closed at q."""
         return self._at(q, 3)
 
     def moved(self, q: Array, dv: Array) -> Array:
@@ -130,10 +130,10 @@ class Look:
 
 
 def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
-    """Return rows (k x nv) of rates that stay zero: spins of a leg that the platform does not see.
+    """Return rows (k x nv) of rates that stay zero: spins of a leg that do not move the platform.
 
-    A spin is one about a line of the leg, the same in its own axes wherever it is; without it nothing drives it, so
-    that it stays without it, if the leg is the same all round that line.
+    A spin is a rotation about a line that is fixed in the leg. If the leg is symmetric about that line, nothing
+    accelerates the spin, so that a leg that does not spin never does.
     """
     if not count:
         return np.zeros((0, limb.tree.nv))
@@ -163,7 +163,7 @@ def _null(A: Array, count: int) -> Array:
 
 
 def _unbalanced(tree: Tree, rows: Array, look: Look, q: Array, rng: np.random.Generator) -> float:
-    """Return the share of a leg's forces that its spins would need at random motions without them."""
+    """Return the force along the spins, as a fraction of the leg's forces, at random motions without spin."""
     symbols = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("a", tree.nv)
     forces = ca.Function("forces", list(symbols), [inverse_dynamics(tree, *symbols)])
     worst, still = 0.0, np.eye(tree.nv) - rows.T @ rows

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import frozen_array, name_of, real_array
 from torsor.compiler import Kernel, OperationCount, Signature, count_operations
 from torsor.dynamics import fingerprint
 from torsor.dynamics.trees.lean import lean
@@ -16,11 +17,10 @@ from torsor.dynamics.trees.tree import Tree
 from torsor.errors import ModelError, describe
 from torsor.hashing import source_hash
 from torsor.mechanism import Link
-from torsor.mechanism.values import Part, checked_name, frozen_array
+from torsor.mechanism.values import Part
 from torsor.parallel.closed_form import Strut, closest, strut_of
 from torsor.parallel.decomposition import Parts, soundness
 from torsor.parallel.fitting import HOME, fit
-from torsor.parallel.inputs import numbers
 from torsor.parallel.legs import Leg, carriage, coordinates_of
 from torsor.parallel.limbs import Limb
 from torsor.parallel.platforms import Platform
@@ -59,7 +59,7 @@ class Assembled(Part):
     target: Target = field(default=Target(), compare=False)
 
     def __post_init__(self) -> None:
-        where = checked_name(self.name, "robot")
+        where = name_of(self.name, "robot")
         given = tuple(self.legs) if isinstance(self.legs, Iterable) else ()
         self._set(legs=given, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
         if not given or not all(isinstance(leg, Leg) for leg in given):
@@ -313,7 +313,7 @@ class Assembled(Part):
 
     def _coordinates(self, pose: ArrayLike, what: str = "pose") -> Array:
         """Return the platform's coordinates (..., nq) of poses given as such, or as matrices (..., 4, 4)."""
-        values, count = numbers(pose, self.name, what), self.carriage.nq
+        values, count = real_array(pose, self.name, what), self.carriage.nq
         if values.ndim >= 2 and values.shape[-2:] == (4, 4) and count != 4:
             return coordinates_of(values, self.carriage, self.motion)
         if values.ndim == 0 or values.shape[-1] != count:

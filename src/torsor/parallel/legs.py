@@ -1,4 +1,4 @@
-"""What a parallel robot is made of: a leg, and the ways in which its platform may move."""
+"""The parts of a parallel robot: a leg, and the platform on the joints that say how it may move."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.checks import frozen_array, frozen_pose, name_of, real_array
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Joint, Link, Loop
-from torsor.mechanism.values import Part, checked_name, frozen_array, frozen_pose
-from torsor.parallel.inputs import numbers
+from torsor.mechanism.values import Part
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
@@ -24,11 +24,11 @@ Array = NDArray[np.float64]
 class Leg(Part):
     """A leg of a parallel robot: an open chain from the base, and the joint that holds its end to the platform.
 
-    ``robot`` has its own base at the pose ``base`` (4 x 4, or the point (3,)) of the parallel robot's base. Its link
-    or frame ``tip`` is held to the place ``at`` (4 x 4, or the point (3,)) of the platform by a joint of that ``kind``:
-    weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``; axes are the z
-    axes of the tip and of the place (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) are
-    positions near which the leg is put together when the platform is at home; by default all are zero.
+    The base of ``robot`` is at the pose ``base`` (4 x 4, or the point (3,)) in the parallel robot's base. Its link or
+    frame ``tip`` is held to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a joint of ``kind`` weld,
+    revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``; its axes are the z axes
+    of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) is the
+    initial guess of the leg's positions with the platform at home; by default it is zero.
 
     Example:
         >>> import torsor
@@ -48,7 +48,7 @@ class Leg(Part):
     length: float = 0.0
 
     def __post_init__(self) -> None:
-        where = f"leg {checked_name(self.name, 'leg')!r}"
+        where = f"leg {name_of(self.name, 'leg')!r}"
         if not isinstance(self.robot, Robot):
             raise ModelError(describe(f"robot is of type {type(self.robot).__name__}", where=where, allowed="a Robot"))
         if self.robot.loops:
@@ -61,7 +61,7 @@ class Leg(Part):
             raise ModelError(describe(found, where=where, allowed="rigid gears", fix=fix))
         self.robot.place(self.tip)
         for name in ("at", "base"):
-            value = numbers(getattr(self, name), where, name)
+            value = real_array(getattr(self, name), where, name)
             pose = make_pose(p=frozen_array(value, (3,), where, name)) if value.shape == (3,) else value
             self._set(**{name: frozen_pose(pose, where, name)})
         driven = (self.driven,) if isinstance(self.driven, str) else self.driven
@@ -78,11 +78,13 @@ class Leg(Part):
             raise ModelError(describe(f"driven is {driven}", where=where, allowed="each coordinate once"))
         home = self.robot.neutral() if self.home is None else self.home
         self._set(driven=driven, home=frozen_array(home, (self.robot.nq,), where, "home"))
-        self._set(length=Loop(self.name, "a", "b", self.kind, self.length).length)  # refuses kinds that there are not
+        self._set(
+            length=Loop(self.name, "a", "b", self.kind, self.length).length
+        )  # raises an error for an unknown kind
 
 
 def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
-    """Return the platform on the joint, or the joints, that say how it moves; it is the last link."""
+    """Return a robot whose last link is the platform, on the joint or joints that say how it moves."""
     if isinstance(platform, Robot):
         if platform.loops or len(platform.links) == 0:
             raise ModelError(describe("the platform's robot", where=platform.name, allowed="an open chain that moves"))
@@ -115,7 +117,7 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
 
 
 def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
-    """Return the platform's coordinates (..., nq) of poses (..., 4, 4); refuse poses that it cannot have."""
+    """Return the platform's coordinates (..., nq) at poses (..., 4, 4); a pose that it cannot have is an error."""
     R, p = T[..., :3, :3], T[..., :3, 3]
     if motion == "free":
         found = np.concatenate([p, _quaternions(R)], axis=-1)
@@ -139,7 +141,7 @@ def matrix_of(coordinates: Array, robot: Robot) -> Array:
 
 
 def _quaternions(R: Array) -> Array:
-    """Return unit quaternions (..., 4), x y z w, of rotations (..., 3, 3)."""
+    """Return unit quaternions (..., 4), (x, y, z, w), of rotations (..., 3, 3)."""
     # The largest of four candidates, each of which is the quaternion times one of its own components (Shepperd).
     xx, yy, zz = (R[..., k, k] for k in range(3))
     s = {(i, j): R[..., i, j] + R[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2))}

@@ -1,12 +1,12 @@
-"""One leg at one place, over symbols: where its end is against the platform, how that changes, and what it passes on.
+"""One leg at one state, over symbols: its closure equations, their rates, and the wrench that it passes on.
 
-Seen from the tip's axes, the place on the platform has the pose (R, p); the joint between them says which of its
-entries are zero (``robot.loops``), phi(R, p) = 0. With the platform's motion in base axes and D = (tip)R(base),
+In the tip's axes, the joint on the platform has the pose (R, p); the kind of joint gives the closure equations
+phi(R, p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and D = (tip)R(base),
 
     Omega = D w_b - w_a                 p' = D v_b - v_a - w_a x p              R' = [Omega] R
     phi'  = C Omega + P p'              A_q q' + A_x u = 0
 
-so that all that a leg needs is one small matrix A_q, which in the tip's axes is often triangular: that of a UPS leg is
+so that a leg needs only one small matrix A_q, which in the tip's axes is often triangular: that of a UPS leg is
 diagonal. Khalil 2010, eqs. 63-65; here for every kind of joint.
 """
 
@@ -34,12 +34,12 @@ Array = NDArray[np.float64]
 
 
 class Limb(NamedTuple):
-    """A leg as the algorithms see it.
+    """A leg as the algorithms use it.
 
-    ``tip`` is on its tree, ``at`` on the platform's. Of the rows of ``loop`` those in ``rows`` are kept; ``idle``
-    (k x nv) are rows of rates that stay zero, where the leg could turn by itself. ``driven`` are indices of its own
-    velocities, ``q`` and ``v`` where its coordinates are among those of all legs. ``length`` (m) is the size of the
-    robot, by which its ways are measured.
+    ``tip`` is on its tree, ``at`` on the platform's. ``rows`` are the independent equations of ``loop``; ``idle``
+    (k x nv) are combinations of rates that stay zero, where the leg could spin. ``driven`` are indices of its own
+    velocities, ``q`` and ``v`` the slices of its coordinates among those of all legs. ``length`` (m) is the size of the
+    robot, which scales translations.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Limb(NamedTuple):
 
     @property
     def units(self) -> tuple[list[float], Array]:
-        """What the equations, kept rows and idle ones, and the leg's velocities are measured by."""
+        """Characteristic scales of the equations (independent rows, then idle ones) and of the leg's velocities."""
         rows = self.loop.units(self.length)
         return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], units(self.tree, self.length)[1]
 
@@ -70,29 +70,29 @@ class Limb(NamedTuple):
         return found
 
 
-# What of R is known while the joint is closed: the trace folds what it multiplies.
+# Entries of R that are known while the joint is closed: the trace folds their products.
 _SAME_AXES = ("weld", "prismatic")
 _SAME_LINE = ("revolute", "cylindrical", "planar")
-_ANY_AXES = ("spherical", "rod")  # what they hold does not depend on the axes of the two frames
+_ANY_AXES = ("spherical", "rod")  # their equations do not depend on the axes of the two frames
 
 
 @cache
 def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, ca.Function]:
-    """Return functions: (R, p) -> phi and its derivatives by (R, p); and what bends phi'' beside those.
+    """Return two functions: (R, p) -> phi and its Jacobian; and the second derivative of phi along a rate of (R, p).
 
-    Equations of a joint that is not ``closed`` take more operations, and are not zero for opposite axes.
+    Equations of a joint that is not ``closed`` take more operations; they are not satisfied by opposite axes.
     """
     R, p, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("rate", 12)
     x = ca.vertcat(ca.vec(R), p)
     loop = Loop("joint", "a", "b", kind, length)
     rows = loop.rows(R, p) if closed else loop.error(R, p)
-    slope = ca.jacobian(rows, x)
-    bend = ca.jtimes(slope @ rate, x, rate)
-    return ca.Function("rows", [R, p], [rows, slope]), ca.Function("bend", [R, p, rate], [ca.densify(bend)])
+    jacobian = ca.jacobian(rows, x)
+    second = ca.densify(ca.jtimes(jacobian @ rate, x, rate))
+    return ca.Function("rows", [R, p], [rows, jacobian]), ca.Function("second", [R, p, rate], [second])
 
 
 class TracedLimb:
-    """A leg at its positions q, with the platform at its own; ``closed`` says that they fit, which folds much away."""
+    """A leg at its positions q, and the platform; ``closed`` promises that they fit, which saves operations."""
 
     def __init__(self, limb: Limb, q: ca.SX, platform: Platform, closed: bool = True):
         self.limb, self.q, self.platform = limb, q, platform
@@ -113,9 +113,9 @@ class TracedLimb:
         self.error = rows(self.R, self.p)[0]
         if closed:
             self.R, self.p = self._closed(self.R), self._together(self.p)
-        slope = rows(self.R, self.p)[1][list(limb.rows), :]
-        self.P = slope[:, 9:]
-        self.C = ca.horzcat(*(slope[:, :9] @ ca.vec(skew(sx(e)) @ self.R) for e in np.eye(3)))
+        jacobian = rows(self.R, self.p)[1][list(limb.rows), :]
+        self.P = jacobian[:, 9:]
+        self.C = ca.horzcat(*(jacobian[:, :9] @ ca.vec(skew(sx(e)) @ self.R) for e in np.eye(3)))
         held = self.C @ J[:3, :] + self.P @ (J[3:, :] - skew(self.p) @ J[:3, :])
         self.A = ca.densify(ca.vertcat(-held, sx(limb.idle)))
         self.no_idle = ca.SX.zeros(len(limb.idle), 1)
@@ -137,9 +137,9 @@ class TracedLimb:
         return closed
 
     def _jacobian(self) -> tuple[ca.SX, ca.SX]:
-        """Return the tip's Jacobian (6 x nv) and its place seen from the base's origin (3 x 1), in its own axes.
+        """Return the tip's Jacobian (6 x nv) and its position (3 x 1) in the base, both in its own axes.
 
-        Everything is seen in the tip's axes on the way up: joints whose axes meet there leave zeros.
+        All vectors are in the tip's axes, from the tip to the base: joints whose axes meet there leave zeros.
         """
         tree, R = self.limb.tree, self.R_tip
         x = R.T @ self.p_tip
@@ -158,32 +158,32 @@ class TracedLimb:
         return [self.moved[k] for k in self.path]
 
     def down(self, x: ca.SX) -> ca.SX:
-        """Return vectors (columns) of base axes in the tip's axes."""
+        """Return vectors (columns) from base axes in the tip's axes."""
         for move in reversed(self._moves()):
             x = move.down(x)
         return self.R_tip.T @ x
 
     def up(self, x: ca.SX) -> ca.SX:
-        """Return vectors (columns) of the tip's axes in base axes."""
+        """Return vectors (columns) from the tip's axes in base axes."""
         x = self.R_tip @ x
         for move in self._moves():
             x = move.up(x)
         return x
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """Return the rates of the leg's coordinates for which the kept rows take the right side off."""
+        """Return the rates x of the leg's coordinates with A_q x = -right in the independent rows, and no spin."""
         return solve(self.A, -ca.vertcat(right, self.no_idle))
 
     def step(self) -> ca.SX:
-        """Return Newton's step toward closure, the platform held."""
+        """Return Newton's step toward closure, with the platform fixed."""
         return self.solve(self.error[list(self.limb.rows)])
 
     def open_by(self) -> ca.SX:
-        """Return what the leg is open by, measured."""
+        """Return the closing error of the leg, without units."""
         return self.error / ca.SX(self.limb.loop.units(self.limb.length))
 
     def margin(self, signed: bool = False) -> list[ca.SX]:
-        """Return numbers one of which is zero where the leg is singular."""
+        """Return numbers of which one is zero where the leg is singular."""
         rows, columns = self.limb.units
         return margin(self.A, rows, list(columns), signed)
 
@@ -206,20 +206,19 @@ class TracedLimb:
         p_rate = self._together(self._slide(rates, w_a))
         R_rate, R_second = skew(spin) @ self.R, (skew(spin_rate) + skew(spin) @ skew(spin)) @ self.R
         p_second = self.down(a) - a_a - 2 * cross(w_a, p_rate) - U_a @ self.p
-        rows, bend = _rates(self.limb.loop.kind, self.limb.loop.length)
-        slope = rows(self.R, self.p)[1]
-        second = slope @ ca.vertcat(ca.vec(R_second), p_second)
-        second = second + bend(self.R, self.p, ca.vertcat(ca.vec(R_rate), p_rate))
+        rows, bias = _rates(self.limb.loop.kind, self.limb.loop.length)
+        second = rows(self.R, self.p)[1] @ ca.vertcat(ca.vec(R_second), p_second)
+        second = second + bias(self.R, self.p, ca.vertcat(ca.vec(R_rate), p_rate))
         return self.solve(second[list(self.limb.rows)])
 
     def _slide(self, rates: ca.SX, w_a: ca.SX) -> ca.SX:
-        """Return p', the rate of the platform's place as the tip sees it."""
+        """Return p', the velocity of the joint on the platform relative to the tip."""
         _, v = self.platform.velocity_at(self.r)
         rate: ca.SX = self.down(v) - self.J[3:, :] @ rates - cross(w_a, self.p)
         return rate
 
     def forces(self, rates: ca.SX, accelerations: ca.SX) -> ca.SX:
-        """Return what the leg's own motion takes of its coordinates (nv x 1)."""
+        """Return the forces (nv x 1) of the leg's coordinates for its own motion."""
         return inverse_dynamics(self.limb.tree, self.q, rates, accelerations)
 
     def mass_matrix(self) -> ca.SX:

@@ -1,4 +1,4 @@
-"""The platform at one place, over symbols: its motion in base axes, and what wrenches on it do."""
+"""The platform at one state, over symbols: its motion in base axes, and generalised forces of wrenches on it."""
 
 import casadi as ca
 import numpy as np
@@ -15,7 +15,7 @@ __all__ = ["Platform"]
 
 
 class Platform:
-    """The platform with its coordinates x, their rates u and the rates of these; what is not given is zero."""
+    """The platform with its coordinates x, velocities u and accelerations u_rate; those not given are zero."""
 
     def __init__(self, tree: Tree, x: ca.SX, u: ca.SX | None = None, u_rate: ca.SX | None = None):
         self.tree, self.x = tree, x
@@ -26,14 +26,14 @@ class Platform:
         self.is_free = len(tree.bodies) == 1 and tree.nv == 6
         self._twist = twists(tree, self._moved, self.u)[-1]
         motion = motions(tree, self._moved, self.u, self.u_rate)[-1]
-        # Once in base axes, so that each leg begins with vectors that it can use.
+        # Rotated to base axes once, for all legs.
         self._w, self._v = self.R @ self._twist[:3], self.R @ self._twist[3:]
         self._wd, self._a = self.R @ motion.wd, self.R @ motion.a
         W = skew(self._w)
         self._U = skew(self._wd) + symmetric(W @ W)
 
     def place(self, at: Place) -> tuple[ca.SX, ca.SX]:
-        """Return where a place of the platform is, from its origin, and its axes (3 x 3), both in base axes."""
+        """Return the position of a place from the platform's origin, and its axes (3 x 3), both in base axes."""
         R, p = place_in_body(self.tree, at)
         return self.R @ p, self.R @ R
 
@@ -42,11 +42,11 @@ class Platform:
         return self._w, self._v + cross(self._w, r)
 
     def acceleration_at(self, r: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return (rate of omega, acceleration) of a point of the platform, in base axes; gravity is not felt."""
+        """Return (rate of omega, acceleration) of a point of the platform, in base axes, without gravity."""
         return self._wd, self._a + self._U @ r
 
     def project(self, wrench: ca.SX) -> ca.SX:
-        """Return what wrenches (6 rows) at its origin in base axes do to its coordinates (nv rows)."""
+        """Return the generalised forces (nv rows) of wrenches (6 rows) at its origin in base axes."""
         own = ca.vertcat(self.R.T @ wrench[:3, :], self.R.T @ wrench[3:, :])
         if self.is_free:
             return own
@@ -58,7 +58,7 @@ class Platform:
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
     def forces(self, external: ca.SX | None = None) -> ca.SX:
-        """Return what its own motion takes (nv x 1); ``external`` (6 x 1) acts at its link's origin in its axes."""
+        """Return the forces (nv x 1) of its own motion; ``external`` (6 x 1) acts at its link's origin in its axes."""
         rows = None
         if external is not None:
             above = len(self.tree.bodies) - 1

@@ -1,14 +1,16 @@
-"""Parallel robots: legs from the base to one platform. Each method is an algorithm of ``decomposition``."""
+"""Parallel robots: legs from the base to one platform. Each dynamics method is an algorithm of ``decomposition``."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import vectors
 from torsor.errors import ModelError, describe
-from torsor.parallel.inputs import numbers
-from torsor.parallel.placing import Placed
+from torsor.parallel.kernels import Assembled
+from torsor.parallel.kinematics import Kinematics
 from torsor.parallel.rules import RULES, Rule
 from torsor.parallel.workspace import Workspace, explore, grid
 from torsor.robot.closed_loops.closure import OPEN
@@ -19,22 +21,23 @@ __all__ = ["ParallelRobot"]
 Array = NDArray[np.float64]
 
 
-class ParallelRobot(Placed):
+class ParallelRobot(Assembled):
     """Legs from the base to one moving platform, and their dynamics leg by leg (Khalil 2010, section 5).
 
     ``platform`` is a Link; ``motion`` says how it may move against the base: "free" (6), "planar" (x, y, angle about
     z), "translation" (x, y, z), "spherical" or any other kind of joint. (A Robot may be given in its place: an open
     chain whose last link is the platform.) ``legs`` are ``Leg``s. ``home`` is a pose of the platform where the robot
-    is far from singular: equations are chosen there, and legs stay put together as they are there. ``gravity`` (3,) is
-    in base axes.
+    is far from singular: the independent closure equations are chosen there, and the legs keep the assembly modes that
+    they have there. ``gravity`` (3,) is in base axes.
 
-    **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4); of other motions the joint's own positions.
+    **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4); for other motions the joint's own positions.
     **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes, **acceleration** (..., 6) the
-    rates of these six numbers: the origin's acceleration is their second part + omega x v. Of other motions both have
-    the joint's own velocities. Forces (..., N) are those of the driven coordinates. ``external`` (..., 6) is the wrench
-    (moment, force) of the environment on the platform, at its origin in its axes. ``q`` (..., nq) are the positions of
-    all legs where they are known already; by default they follow from the pose (``inverse_kinematics``). Where a leg is
-    singular, or drives that are needed do not hold the platform, methods raise a ``ModelError`` that says what moves.
+    time derivatives of these six numbers: the origin's acceleration is the second part + omega x v. For other motions
+    both are the joint's own velocities and accelerations. Forces (..., N) are those of the driven coordinates.
+    ``external`` (..., 6) is the wrench (moment, force) of the environment on the platform, at its origin in its axes.
+    ``q`` (..., nq) are the positions of all legs, where they are known already; by default they are computed from the
+    pose (``inverse_kinematics``). Where a leg is singular, or the drives do not hold the platform and a method needs
+    that, it raises a ``ModelError`` that names the motion that is not held.
 
     Example:
         >>> import torsor
@@ -49,11 +52,11 @@ class ParallelRobot(Placed):
         given = [*values] if external is None else [*values, external]
         fused, known = q is None and self.has_closed_form, None
         if not fused:
-            known = self.inverse_kinematics(x) if q is None else self._positions(q, "q")
+            known = self.inverse_kinematics(x) if q is None else vectors(q, self.nq, self.name, "q")
             given.insert(0, known)
         try:
             *found, state = self._kernel(name, fused, external is not None, checked=True)(x, *given)
-        except (TypeError, ValueError) as error:  # it says which input is of the wrong shape, or no number
+        except (TypeError, ValueError) as error:  # the kernel's message names the input that is wrong
             raise ModelError(describe(str(error), where=self.name)) from None
         rule = RULES[name]
         if not (state[..., : len(rule.margins)] > rule.margins).all() or not (fused or (state[..., -1] <= OPEN).all()):
@@ -61,7 +64,7 @@ class ParallelRobot(Placed):
         return found[0] if len(found) == 1 else tuple(found)
 
     def _refuse_state(self, rule: Rule, x: Array, q: Array | None, state: Array) -> None:
-        """Raise the error that says why a function cannot be computed at one of the states."""
+        """Raise the error that says why an algorithm cannot be evaluated at one of the states."""
         self._check_finite(x)
         known = self.inverse_kinematics(x) if q is None else q
         open_ = np.zeros(state.shape[:-1]) if q is None else state[..., -1]
@@ -73,8 +76,45 @@ class ParallelRobot(Placed):
         bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
         at = [np.broadcast_to(each, (*state.shape[:-1], each.shape[-1]))[tuple(bad)] for each in (x, known)]
         self._refuse_singular(*at)
-        text = f"nearly singular at pose {at[0].round(6).tolist()}: results would have few digits"
-        raise ModelError(describe(text, where=self.name, fix="go round that pose"))
+        text = f"nearly singular at pose {at[0].round(6).tolist()}: results would have few correct digits"
+        raise ModelError(describe(text, where=self.name, fix="avoid that pose"))
+
+    @cached_property
+    def _kinematics(self) -> Kinematics:
+        return Kinematics(self)
+
+    def inverse_kinematics(self, pose: ArrayLike, guess: ArrayLike | None = None) -> Array:
+        """Return the positions (..., nq) of all legs, from the pose of the platform (..., 7).
+
+        UPS legs (two crossed axes, a slide and a ball) have a closed form. The others are closed one by one with damped
+        Newton iterations, and keep the assembly mode that they have at home: ``leg_search`` describes how. With a
+        ``guess`` (..., nq) it is the assembly mode of the guess. If a leg is not found, an error names it. Limits of
+        joints are not checked: see ``workspace``.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.gough_stewart()
+            >>> robot.inverse_kinematics([0.0, 0.0, 0.8, 0, 0, 0, 1])[robot.leg_slices[0]].shape
+            (3,)
+        """
+        near = None if guess is None else vectors(guess, self.nq, self.name, "guess")
+        return self._kinematics.inverse(self._coordinates(pose), near)
+
+    def forward_kinematics(self, q_driven: ArrayLike, guess: ArrayLike | None = None) -> Array:
+        """Return the pose (..., 7) of the platform, from the positions of the driven coordinates (..., N).
+
+        Of several solutions it is the one near ``guess``, a pose (..., 7), by default home: from there the drives move
+        to the wanted positions in strides, each closed by damped Newton iterations, all of a batch at once, and neither
+        the legs nor the platform pass a singular configuration. The positions of redundant drives must agree.
+
+        Example:
+            >>> import torsor
+            >>> robot = torsor.library.gough_stewart()
+            >>> lengths = robot.inverse_kinematics(robot.home)[2::3]
+            >>> bool(np.allclose(robot.forward_kinematics(lengths + 0.1)[:2], 0.0))  # equal lengths: straight up
+            True
+        """
+        return self._kinematics.forward(q_driven, None if guess is None else self._coordinates(guess, "guess"))
 
     def inverse_dynamics(
         self,
@@ -87,8 +127,8 @@ class ParallelRobot(Placed):
     ) -> Array:
         """Return the forces (..., N) of the drives for a motion of the platform, in N and N m.
 
-        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. Of more drives than the platform has
-        freedoms the forces have the least sum of tau^2 / ``share`` (..., N).
+        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. If there are more drives than the
+        platform has freedoms, the forces are those with the least sum of tau^2 / ``share`` (..., N).
 
         Example:
             >>> import torsor
@@ -96,8 +136,9 @@ class ParallelRobot(Placed):
             >>> robot.inverse_dynamics(robot.home, [0, 0, 0], [0, 0, 0]).round(3).tolist()
             [-2.958, -2.958, -2.958]
         """
-        shares = np.ones(len(self._driven)) if share is None else numbers(share, self.name, "share")
-        if not (np.isfinite(shares) & (shares > 0)).all():
+        count = len(self._driven)
+        shares = np.ones(count) if share is None else vectors(share, count, self.name, "share")
+        if not (shares > 0).all():
             raise ModelError(describe("share is not positive", where=self.name, allowed="numbers above 0"))
         found: Array = self._call("inverse_dynamics", pose, twist, acceleration, shares, q=q, external=external)
         return found
@@ -110,15 +151,15 @@ class ParallelRobot(Placed):
         external: ArrayLike | None = None,
         q: ArrayLike | None = None,
     ) -> Array:
-        """Return what a motion takes in the platform's own space (..., 6): the wrench that would do it by itself.
+        """Return the inverse dynamics in the platform's own coordinates (..., 6): the wrench that causes the motion.
 
         The bracket of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or forces along the
-        coordinates of its motion. It is M acceleration + what is left without acceleration.
+        coordinates of its motion. It is M acceleration + the bias force (gravity, velocities, ``external``).
 
         Example:
             >>> import torsor
             >>> robot = torsor.library.three_rrr()
-            >>> robot.platform_force(robot.home, np.zeros(3), np.zeros(3)).tolist()  # it lies flat
+            >>> robot.platform_force(robot.home, np.zeros(3), np.zeros(3)).tolist()  # the robot is horizontal
             [0.0, 0.0, 0.0]
         """
         found: Array = self._call("platform_force", pose, twist, acceleration, q=q, external=external)
@@ -134,7 +175,7 @@ class ParallelRobot(Placed):
     ) -> Array:
         """Return the acceleration (..., 6) of the platform that forces (..., N) of the drives cause.
 
-        M^-1 (J_p^-T Gamma - F at no acceleration): the inverse of ``inverse_dynamics``.
+        M^-1 (J_p^-T Gamma - F with zero acceleration): the inverse of ``inverse_dynamics``.
 
         Example:
             >>> import torsor
@@ -147,7 +188,7 @@ class ParallelRobot(Placed):
         return found
 
     def mass_matrix(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
-        """Return M (..., 6, 6) of platform and legs in the platform's own space: M_p + sum of G_i^T M_i G_i.
+        """Return M (..., 6, 6) of platform and legs in the platform's own coordinates: M_p + sum of G_i^T M_i G_i.
 
         Example:
             >>> import torsor
@@ -161,7 +202,7 @@ class ParallelRobot(Placed):
     def jacobian(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
         """Return J_p (..., 6, N): the platform's twist is J_p times the rates of the drives (Khalil 2010, eq. 60).
 
-        With more drives than freedoms it is the left inverse of ``inverse_jacobian`` with the least squares.
+        With more drives than freedoms it is the pseudo-inverse of ``inverse_jacobian`` (least squares).
 
         Example:
             >>> import torsor
@@ -192,7 +233,7 @@ class ParallelRobot(Placed):
             >>> import torsor
             >>> robot = torsor.library.gough_stewart()
             >>> up = robot.leg_velocities(robot.home, [0, 0, 0, 0, 0, 1.0])
-            >>> bool(np.ptp(up[2::3]) < 1e-9)  # all legs grow alike
+            >>> bool(np.ptp(up[2::3]) < 1e-9)  # all legs extend equally
             True
         """
         found: Array = self._call("leg_velocities", pose, twist, q=q)
@@ -231,17 +272,17 @@ class ParallelRobot(Placed):
         Example:
             >>> import torsor
             >>> robot = torsor.library.three_rrr()
-            >>> float(robot.potential_energy(robot.home))  # it lies flat
+            >>> float(robot.potential_energy(robot.home))  # the robot is horizontal
             0.0
         """
         found: Array = self._call("potential_energy", pose, q=q)
         return found
 
     def workspace(self, poses: ArrayLike, length: float = 1.0) -> Workspace:
-        """Return what the robot can do at poses (..., 7), a grid for example: reach, limits, singularities.
+        """Return which poses (..., 7) are reachable, within joint limits, and singular; a grid, for example.
 
-        ``length`` (m) makes one kind of number of turns and ways: the condition of J_p^-1 depends on it. See
-        ``Workspace`` for what it has.
+        ``length`` (m) is the characteristic length that makes rotations and translations comparable: the condition
+        number of J_p^-1 depends on it. See ``Workspace`` for the result.
 
         Example:
             >>> import torsor
@@ -250,13 +291,13 @@ class ParallelRobot(Placed):
             >>> map_.reachable.shape, bool(map_.reachable[5, 5]), bool(map_.reachable[0, 0])
             ((11, 11), True, False)
         """
-        return explore(self, self._coordinates(poses), length)
+        return explore(self._kinematics, self._coordinates(poses), length)
 
     def grid(self, **ranges: ArrayLike) -> Array:
-        """Return a grid of poses about home: one axis for each range of values, and behind them that of the pose.
+        """Return a grid of poses around home: one axis for each range of values, then the axis of the pose.
 
-        Ranges are named after the platform's positions: x, y, z, angle. Those of a free platform may also be turn_x,
-        turn_y and turn_z (rad), turns from home about the axes of the base, the first named first.
+        Ranges are named after the platform's positions: x, y, z, angle. For a free platform there are also turn_x,
+        turn_y and turn_z (rad): rotations from home about the axes of the base, applied in the given order.
 
         Example:
             >>> import torsor
@@ -266,10 +307,10 @@ class ParallelRobot(Placed):
         return grid(self, ranges)
 
     def as_robot(self) -> Robot:
-        """Return the same mechanism as a tree with loops: the platform on its own joint, the legs' tips cut from it.
+        """Return the same mechanism as a tree with loops: the joints between the legs and the platform are cut.
 
-        The driven coordinates are its active ones. Its constrained dynamics gives the same forces by the generic
-        route, from one large matrix in place of one small one for each leg.
+        The driven coordinates are its active ones. Its constrained dynamics gives the same forces by the general method
+        for loops, with one large matrix in place of a small one for each leg.
 
         Example:
             >>> import torsor
@@ -286,11 +327,11 @@ class ParallelRobot(Placed):
         return robot.with_active(self.driven_names)
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
-        """Return the robot under another gravity (3,), m/s^2, in base axes.
+        """Return the robot with another gravity (3,), m/s^2, in base axes.
 
         Example:
             >>> import torsor
             >>> torsor.library.three_rrr().with_gravity([0, -9.81, 0]).gravity.tolist()
             [0.0, -9.81, 0.0]
         """
-        return replace(self, gravity=gravity)  # type: ignore[arg-type]  # checked and converted there
+        return replace(self, gravity=gravity)  # type: ignore[arg-type]  # __post_init__ converts it

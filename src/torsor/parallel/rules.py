@@ -1,4 +1,4 @@
-"""The table of algorithms of a parallel robot: what each takes and what it gives."""
+"""The table of algorithms of a parallel robot: inputs, outputs, and how far from singular they need to be."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ LEGS, DRIVES = NEAREST, 1e-6
 
 @dataclass(frozen=True)
 class Rule:
-    """How an algorithm is called: inputs by name, and the shapes of its results by the names of sizes.
+    """How an algorithm is called: names of its inputs, and shapes of its results in names of sizes.
 
-    ``margins`` is how far from singular the legs must be, and, if it needs them to hold the platform, the drives.
+    ``margins`` are the least distances from singular that it needs: of the legs, and, if given, of the drives.
     """
 
     rule: Callable[..., Any]
@@ -52,4 +52,4 @@ RULES: dict[str, Rule] = {
     "leg_trial": Rule(trials.leg_trial, ("leg_state", "leg_move"), [("leg_trial",)]),
     "assembly_trial": Rule(trials.assembly_trial, ("state", "move"), [("assembly_trial",)]),
 }
-"""Every algorithm of a parallel robot by the name of its method, and those that put it together."""
+"""Every algorithm of a parallel robot by the name of its method, and those of its kinematics."""

@@ -1,6 +1,7 @@
-"""Where a parallel robot is singular, in numbers: legs that move by themselves, and a platform that drives do not hold.
+"""Singularities of a parallel robot, in numbers.
 
-The first kind: A_q of a leg loses rank. The second: J_p^-1, measured, does.
+First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the drives do
+not hold the platform. Both matrices are scaled to have no units.
 """
 
 from collections.abc import Sequence
@@ -17,11 +18,11 @@ __all__ = ["SINGULAR", "Platforms", "legs", "moving", "platforms"]
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SINGULAR = 1e-5  # smallest share of the largest singular value, below which a matrix is singular
+SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
 
 
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
-    """Return which legs are singular (..., legs), and along what those move by themselves (..., nv).
+    """Return which legs are singular (..., legs), and the velocities (..., nv) along which these can move.
 
     ``matrices`` are the entries of A_q of all legs, as ``leg_matrices`` gives them.
     """
@@ -40,7 +41,7 @@ def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
 
 
 class Platforms(NamedTuple):
-    """Condition of J_p^-1 (...), infinite where it is singular; whether it is; and the motion (..., n) left then."""
+    """Condition number of J_p^-1 (...), whether it is singular, and the platform's free motion (..., n) there."""
 
     condition: Array
     singular: Flags
@@ -48,7 +49,7 @@ class Platforms(NamedTuple):
 
 
 def platforms(parts: Parts, K: Array, length: float | None = None) -> Platforms:
-    """Return how the drives hold the platform, from J_p^-1 (..., N, n); ``length`` (m) makes ways and turns alike."""
+    """Return how the drives hold the platform, from J_p^-1 (..., N, n); ``length`` (m) scales translations."""
     own = units(parts.platform, parts.length if length is None else length)[1]
     finite: Flags = np.asarray(np.isfinite(K).all(axis=(-2, -1)))
     _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * own)

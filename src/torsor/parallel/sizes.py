@@ -1,4 +1,4 @@
-"""What a parallel robot is measured by, so that what is closed or singular does not depend on its size."""
+"""The size of a parallel robot: tolerances of closure and of rank are relative to it."""
 
 from collections.abc import Sequence
 
@@ -17,16 +17,16 @@ Array = NDArray[np.float64]
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
-    """Return the size (m): the longest way from a leg's stand to its place on the platform at home, or inside a leg.
+    """Return the size (m): the longest distance from the base of a leg to its joint on the platform, or in a leg.
 
-    Rounded to a power of two, so that to divide by it costs no digit.
+    It is rounded to a power of two, so that dividing by it is exact.
     """
     x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
     found = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
-    ways = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
+    distances = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
     for leg in legs:
-        ways += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
-    size = max(ways)
+        distances += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
+    size = max(distances)
     return float(2.0 ** round(np.log2(size))) if size > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Small systems of symbols: what is triangular costs nothing but its entries."""
+"""Small linear systems of symbols: triangular parts are solved by substitution."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,10 +11,11 @@ __all__ = ["least", "margin", "solve"]
 
 
 class _Order(NamedTuple):
-    """How a matrix is taken apart.
+    """The order of elimination of a matrix.
 
-    ``first`` are entries (row, column) alone in their row, with the rows that see that column; ``later`` those alone in
-    their column, which are solved last, with the columns known before; ``rows`` and ``columns`` what is left, the core.
+    ``first`` are entries (row, column) that are alone in their row, with the other rows of that column; ``later`` those
+    alone in their column, which are solved last, with the columns known before; ``rows`` and ``columns`` are the core
+    that is left.
     """
 
     first: list[tuple[int, int, list[int]]]
@@ -47,7 +48,7 @@ def _order(A: ca.SX) -> _Order:
 
 
 def solve(A: ca.SX, B: ca.SX) -> ca.SX:
-    """Return A^-1 B: rows and columns with one entry are taken off one after the other, the rest is solved whole.
+    """Return A^-1 B: rows and columns with one entry are eliminated one by one, then the dense core is solved.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -73,7 +74,7 @@ def solve(A: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
-    """Return the rows of A^-1 B of what is not triangular."""
+    """Return the rows of A^-1 B of the dense core."""
     if A.size1() == 2:
         a, b, c, d = A[0, 0], A[0, 1], A[1, 0], A[1, 1]
         inverse = 1 / (a * d - b * c)
@@ -82,10 +83,10 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
 
 
 def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bool = False) -> list[ca.SX]:
-    """Return numbers one of which is zero where A is singular.
+    """Return numbers of which one is zero where A is singular.
 
-    ``rows`` and ``columns`` are what those of A are measured by. If they are to be ``signed``, their product has the
-    sign of the determinant, up to one that is always the same.
+    ``rows`` and ``columns`` are the scales of those of A. If ``signed``, the product of the numbers has the sign of the
+    determinant, or always the opposite one.
 
     Example:
         >>> margin(ca.SX([[2.0, 0.0], [1.0, 4.0]]), [1.0, 1.0], [1.0, 2.0])
@@ -110,9 +111,9 @@ def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bo
 
 
 def least(values: Sequence[ca.SX], signed: bool = False) -> ca.SX:
-    """Return about the least magnitude of numbers: the inverse of the root of the sum of inverse squares.
+    """Return a smooth least magnitude of numbers: (sum of 1 / each^2)^(-1/2).
 
-    It is zero where one of them is, and no number where one is none; ``signed`` gives it the sign of their product.
+    It is zero where one of them is, and NaN where one is; ``signed`` gives it the sign of their product.
 
     Example:
         >>> least([ca.SX(3), ca.SX(-4)], signed=True)

@@ -1,7 +1,8 @@
-"""Steps that put a parallel robot together: one leg with the platform led, or platform and legs with the drives led.
+"""Newton steps that close a parallel robot: one leg for a given pose, or legs and platform for given drives.
 
-``loops.assembly.Closer`` asks for a trial in one column: the state after a step, Newton's next step, what is open, and
-the side, which is how far from singular it is, with a sign that changes where it becomes so.
+A trial, as ``robot.loops.assembly.Closer`` evaluates it, is one column: the state after a step, Newton's next step, the
+closing error, and the side. The side is the signed distance from singular: it changes its sign where a leg, or the
+platform, passes a singular configuration into another assembly mode.
 """
 
 import casadi as ca
@@ -17,13 +18,13 @@ from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.small import least
 
-__all__ = ["assembly_trial", "drive_units", "leg_side", "leg_trial", "sides", "tells_by_itself"]
+__all__ = ["assembly_trial", "depends_on_pose", "drive_units", "leg_side", "leg_trial", "sides"]
 
 Array = NDArray[np.float64]
 
 
 def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.SX:
-    """Return a trial of closing one leg with the platform as it is; the state is (pose, q), moves (u, v)."""
+    """Return a trial of closing one leg at a given pose; the state is (pose, q), a step (du, dv)."""
     n, m, limb = parts.platform.nq, parts.platform.nv, parts.limbs[leg]
     pose, q = ca.vertsplit(leg_state, [0, n, leg_state.numel()])
     du, dv = ca.vertsplit(leg_move, [0, m, leg_move.numel()])
@@ -34,24 +35,24 @@ def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.S
 
 
 def leg_side(parts: Parts, leg_q: ca.SX, leg: int) -> ca.SX:
-    """Return the side of a leg whose matrix A_q depends on its own positions alone (see ``tells_by_itself``)."""
+    """Return the side of a leg whose matrix A_q depends on its own positions alone (not ``depends_on_pose``)."""
     limb, pose = parts.limbs[leg], ca.SX.sym("pose", parts.platform.nq)
     value = least(TracedLimb(limb, leg_q, Platform(parts.platform, pose)).margin(True), True)
     return ca.substitute(value, pose, ca.SX.ones(parts.platform.nq, 1))
 
 
-def tells_by_itself(parts: Parts, leg: int) -> bool:
-    """Return whether a leg's own positions alone say how far from singular it is, wherever the platform is then."""
+def depends_on_pose(parts: Parts, leg: int) -> bool:
+    """Return whether the matrix A_q of a leg, and so its distance from singular, depends on the platform's pose too."""
     limb = parts.limbs[leg]
     pose, q = ca.SX.sym("pose", parts.platform.nq), ca.SX.sym("q", limb.tree.nq)
-    return not ca.depends_on(TracedLimb(limb, q, Platform(parts.platform, pose)).A, pose)
+    return bool(ca.depends_on(TracedLimb(limb, q, Platform(parts.platform, pose)).A, pose))
 
 
 def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
-    """Return a trial of closing legs and platform with the drives as they are: (pose, q, drives) move.
+    """Return a trial of closing legs and platform for given drives; the state is (pose, q, drives).
 
-    More drives than freedoms need not agree on the way: what is open is then how far the squares of what they are off
-    by are from the least.
+    The positions of redundant drives need not agree on the way: their part of the closing error is then the gradient of
+    the sum of squares of their differences.
     """
     nq, nv = parts.limbs[-1].q.stop, parts.limbs[-1].v.stop
     n, m = parts.platform.nq, parts.platform.nv
@@ -80,7 +81,7 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
 
 
 def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the side that each leg is on, and that of the drives (legs + 1); the last is 1 of more than are needed."""
+    """Return the sides of the legs, and that of the platform (legs + 1,), which is 1 with redundant drives."""
     whole = Assembly(parts, pose, q, closed=False)
     K = _measured(parts, whole)
     last = reflected(K, ca.SX(K.size1(), 1))[1] if K.size1() == K.size2() else ca.SX(1)
@@ -88,12 +89,12 @@ def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def drive_units(parts: Parts) -> Array:
-    """Return what the drives (N) are measured by."""
+    """Return the characteristic scales (N,) of the drives."""
     return np.array([units(limb.tree, parts.length)[1][k] for limb in parts.limbs for k in limb.driven])
 
 
 def _measured(parts: Parts, whole: Assembly) -> ca.SX:
-    """Return K, measured."""
+    """Return K without units: divided by the scales of the drives, multiplied by those of the platform."""
     K = whole.platform.project(whole.drives()).T
     return ca.diag(ca.SX(1 / drive_units(parts))) @ K @ ca.diag(ca.SX(units(parts.platform, parts.length)[1]))
 
@@ -103,12 +104,12 @@ def _trees(parts: Parts) -> list[Tree]:
 
 
 def _moved(parts: Parts, q: ca.SX, dv: ca.SX) -> ca.SX:
-    """Return the positions of all legs after one unit of time at their velocities dv."""
+    """Return the positions of all legs after a step dv."""
     return ca.vertcat(*(integrate(limb.tree, q[limb.q], dv[limb.v]) for limb in parts.limbs))
 
 
 def _short(step: ca.SX, longest: Array) -> ca.SX:
-    """Return a step of at most 1 rad, or the robot's size, of each coordinate."""
+    """Return a step clipped to ``longest`` for each coordinate: 1 rad, or the size of the robot."""
     return ca.fmax(ca.fmin(step, ca.SX(longest)), -ca.SX(longest))
 
 
@@ -117,6 +118,6 @@ def _driven_positions(parts: Parts) -> list[int]:
 
 
 def _position(limb: Limb, k: int) -> int:
-    """Return the position, among the leg's own, of a velocity that is the rate of one."""
+    """Return the index of the position of a leg whose rate is its velocity k."""
     body = next(body for body in limb.tree.bodies if body.v.start <= k < body.v.stop)
     return int(body.q.start + k - body.v.start)

@@ -1,4 +1,4 @@
-"""Taking sines and cosines of known angles out of a function: those of a leg's angles are entries of its direction."""
+"""Functions without sines and cosines of known angles: those of a UPS leg are entries of its direction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["Known", "without_trigonometry"]
 
 
 class Known(NamedTuple):
-    """That ratio x[place] + offset, of one input x, has this cosine and sine."""
+    """The cosine and sine of the angle ratio x[place] + offset, where x is one input."""
 
     place: int
     ratio: float
@@ -19,7 +19,7 @@ class Known(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A value that is ratio x[place] + offset, or the number offset where there is no place."""
+    """A value ratio x[place] + offset, or the constant offset if place is None."""
 
     place: int | None
     ratio: float
@@ -29,7 +29,7 @@ class _Line(NamedTuple):
 def without_trigonometry(
     function: ca.Function, inputs: Sequence[ca.SX], which: int, known: Sequence[Known]
 ) -> list[ca.SX]:
-    """Return the outputs of a function at ``inputs``, with known sines and cosines put in; ``which`` input is x.
+    """Return the outputs of a function at ``inputs``, with known sines and cosines inserted; ``which`` input is x.
 
     Example:
         >>> x, c, s = ca.SX.sym("x"), ca.SX.sym("c"), ca.SX.sym("s")
@@ -71,15 +71,16 @@ def without_trigonometry(
 
 
 def _combined(code: int, lines: list[_Line | None]) -> _Line | None:
-    """Return what an operation makes of values that are on lines."""
-    if any(line is None for line in lines):
+    """Return the result of an operation on such values, or None if it is not of that form."""
+    given = [line for line in lines if line is not None]
+    if len(given) < len(lines):
         return None
-    first: _Line = lines[0]  # type: ignore[assignment]
+    first = given[0]
     if code == ca.OP_NEG:
         return _Line(first.place, -first.ratio, -first.offset)
-    if len(lines) < 2:
+    if len(given) < 2:
         return None
-    second: _Line = lines[1]  # type: ignore[assignment]
+    second = given[1]
     if first.place is not None and second.place is not None:
         return None
     place = second.place if first.place is None else first.place

@@ -1,19 +1,18 @@
-"""Maps over poses: where a parallel robot reaches, and where it is singular, of which kind and along what."""
+"""The workspace of a parallel robot: which poses it reaches, and which are singular, of which kind and along what."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import positive, real_array
 from torsor.errors import ModelError, describe
-from torsor.parallel.inputs import numbers, positive
+from torsor.parallel.kernels import Assembled
+from torsor.parallel.kinematics import Kinematics
 from torsor.parallel.singular import legs, platforms
-
-if TYPE_CHECKING:
-    from torsor.parallel.robot import ParallelRobot
 
 __all__ = ["Workspace", "explore", "grid"]
 
@@ -23,16 +22,17 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Workspace:
-    """What a parallel robot can do at poses (..., 7); other arrays have the same leading axes.
+    """Reach, joint limits and singularities of a parallel robot at poses (..., 7); all arrays have these leading axes.
 
-    ``reachable``: all legs can be put together, ``q`` (..., nq) are then their positions (NaN elsewhere);
-    ``within_limits``: and no joint is beyond its limits. ``condition`` is that of J_p^-1 (its columns of turns divided
-    by ``length``), ``determinant`` its determinant (of J^T J's root with more drives than freedoms); NaN where not
-    reachable. ``serial`` (..., legs) marks legs that are singular (first kind: the platform loses a motion, a leg moves
-    by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the platform
-    moves along ``platform_motion`` (..., 6) while all drives are held). ``labels`` name the coordinates of the poses.
+    ``reachable``: all legs reach the pose, ``q`` (..., nq) are their positions (NaN elsewhere). ``within_limits``: and
+    no joint is beyond its limits. ``condition`` is the condition number of J_p^-1 (its columns of rotations divided by
+    ``length``), ``determinant`` its determinant (the root of that of J_p^-T J_p^-1 with more drives than freedoms); NaN
+    where not reachable. ``serial`` (..., legs) marks singular legs (first kind: the platform loses a freedom, and a leg
+    can move by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the
+    platform can move along ``platform_motion`` (..., 6) while all drives are held). ``labels`` name the coordinates of
+    the poses.
 
-    Reachable means with legs put together as at home, as far as ``inverse_kinematics`` finds a way from there.
+    Reachable means in the assembly modes of home, as far as ``inverse_kinematics`` finds a way from there.
     """
 
     poses: Array
@@ -48,14 +48,15 @@ class Workspace:
     labels: tuple[str, ...]
 
     def __repr__(self) -> str:
-        share = f"{np.count_nonzero(self.reachable)} reachable, {np.count_nonzero(self.within_limits)} within limits"
-        return f"<Workspace of {self.reachable.size} poses: {share}>"
+        counts = f"{np.count_nonzero(self.reachable)} reachable, {np.count_nonzero(self.within_limits)} within limits"
+        return f"<Workspace of {self.reachable.size} poses: {counts}>"
 
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> Any:
         """Return a figure (matplotlib, the extra ``plot``) of a grid with two axes: condition, reach, singular poses.
 
-        ``axes`` are the two coordinates of the pose that are drawn, across and up, by default the two that vary most
-        along the first axis of the grid and along the second. ``path`` saves the figure. White is not reachable.
+        ``axes`` are the indices of the two coordinates of the pose that are drawn, horizontal and vertical; by default
+        those that vary most along the first and the second axis of the grid. ``path`` saves the figure. Poses in white
+        are not reachable.
 
         Example:
             >>> import torsor
@@ -78,7 +79,7 @@ class Workspace:
         across, up = (self.poses[..., k] for k in pair)
         shade = np.where(self.within_limits, np.log10(np.maximum(self.condition, 1.0)), np.nan)
         drawn = panel.pcolormesh(across, up, np.ma.masked_invalid(shade), shading="nearest", cmap="viridis")
-        figure.colorbar(drawn, ax=panel, label="log10 of the condition of $J_p^{-1}$")
+        figure.colorbar(drawn, ax=panel, label="log10 of the condition number of $J_p^{-1}$")
         beyond = self.reachable & ~self.within_limits
         if beyond.any():
             grey = np.ma.masked_where(~beyond, np.full(beyond.shape, 0.8))
@@ -102,12 +103,12 @@ class Workspace:
         return figure
 
     def _varying(self) -> tuple[int, int]:
-        """Return the coordinate that varies most along the first axis, and another that does along the second."""
+        """Return the coordinate that varies most along the first axis, and the other one that does along the second."""
         spans = [np.abs(np.diff(self.poses, axis=axis)).sum(axis=axis).max(axis=0) for axis in (0, 1)]
         first = int(np.argmax(spans[0]))
         spans[1][first] = 0.0
         if not (spans[0][first] > 0 and spans[1].max() > 0):
-            found = "one coordinate or none varies over the poses"
+            found = "fewer than two coordinates vary over the poses"
             raise ModelError(describe(found, allowed="a grid over two", fix="robot.grid(x=..., y=...)"))
         return first, int(np.argmax(spans[1]))
 
@@ -120,18 +121,18 @@ class Workspace:
         return pair[0], pair[1]
 
 
-def grid(robot: "ParallelRobot", ranges: Mapping[str, ArrayLike]) -> Array:
-    """Return poses about home over ranges of coordinates, one axis each, and turns of a free platform."""
+def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
+    """Return poses around home over ranges of coordinates, one axis each, and rotations of a free platform."""
     names, places = robot.carriage.position_names, dict[str, int]()
     short = [_short(name) for name in names]
-    for k, name in enumerate(names):  # in full where the last part is not its own
+    for k, name in enumerate(names):  # the full name where the last part is not unique
         places[short[k] if short.count(short[k]) == 1 else name] = k
     turns = {f"turn_{axis}": k for k, axis in enumerate("xyz")} if robot.motion == "free" else {}
     allowed = [name for name in places if not (turns and name.startswith("q"))] + list(turns)
     for name in ranges:
         if name not in allowed:
             raise ModelError(describe(f"no range {name!r}", where=robot.name, allowed=", ".join(allowed)))
-    lines = [numbers(each, robot.name, f"range {name!r}") for name, each in ranges.items()]
+    lines = [real_array(each, robot.name, f"range {name!r}") for name, each in ranges.items()]
     for name, line in zip(ranges, lines, strict=True):
         if line.ndim > 1 or not np.isfinite(line).all():
             found = f"range {name!r} has shape {line.shape}, or is not finite"
@@ -149,16 +150,17 @@ def grid(robot: "ParallelRobot", ranges: Mapping[str, ArrayLike]) -> Array:
 
 
 def _product(a: Array, b: Array) -> Array:
-    """Return products (..., 4) of quaternions x y z w."""
+    """Return the products (..., 4) of quaternions (x, y, z, w)."""
     u, s, v, t = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
     return np.concatenate([s * v + t * u + np.cross(u, v), s * t - (u * v).sum(axis=-1, keepdims=True)], axis=-1)
 
 
-def explore(robot: "ParallelRobot", poses: Array, length: float) -> Workspace:
-    """Return the map of a robot over poses (..., nq of the platform)."""
+def explore(kinematics: Kinematics, poses: Array, length: float) -> Workspace:
+    """Return the workspace of a robot at poses (..., nq of the platform)."""
+    robot = kinematics.robot
     positive(length, robot.name, "length")
     robot._check_finite(poses)
-    q, reached = robot._placed(poses, None)
+    q, reached = kinematics.leg_positions(poses, None)
     reachable: Flags = np.asarray(reached.all(axis=-1))
     q = np.where(reachable[..., None], q, np.nan)
     lower, upper = (np.concatenate([getattr(leg.robot, name) for leg in robot.legs]) for name in ("lower", "upper"))
@@ -188,14 +190,14 @@ def explore(robot: "ParallelRobot", poses: Array, length: float) -> Workspace:
     )
 
 
-def _labels(robot: "ParallelRobot") -> tuple[str, ...]:
+def _labels(robot: Assembled) -> tuple[str, ...]:
     """Return the names of the platform's positions, with their units."""
     found = list[str]()
     for joint, at in zip(robot.carriage.joints, robot.carriage.coordinates, strict=True):
         names, turns = robot.carriage.position_names[at.q], joint.kind.turns
         if len(names) == len(turns):
             found += [f"{_short(name)} ({'rad' if turn else 'm'})" for name, turn in zip(names, turns, strict=True)]
-        else:  # a point before a quaternion, or a quaternion alone
+        else:  # a point and a quaternion, or a quaternion alone
             found += [f"{_short(name)} (m)" for name in names[:-4]] + [_short(name) for name in names[-4:]]
     return (*found, *robot.carriage.position_names[len(found) :])
 

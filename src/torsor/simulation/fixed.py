@@ -76,9 +76,8 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetec
                 recorder.add(t, q, v, tau, external)
                 raise error
             if detector.events:
-                stop = detector.step(
-                    t, t + h, q_next, v_next, _interpolation(setup, step_of, t, (q, v), (tau, external))
-                )
+                state_at = _interpolation(setup, step_of, t, (q, v), (tau, external))
+                stop = detector.step(t, t + h, q_next, v_next, state_at)
                 if stop is not None:
                     recorder.add(stop[0], *stop[1], tau, external)
                     return "event"
@@ -100,7 +99,7 @@ Step = Callable[..., tuple[Array, Array]]
 
 
 def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and the function index -> its own step."""
+    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and a function index -> step of one."""
     robot, sources = setup.robot, (setup.controller, setup.external)
     make = STEPS[setup.settings.method]
 

@@ -35,10 +35,8 @@ def project_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
         found, allowed = f"q0 leaves the loops open by {gap.max():.2g}", f"{OPEN:g} of its size"
         raise ModelError(describe(found, where=robot.name, allowed=allowed, fix="q0 = robot.assemble(q_active, guess)"))
     if not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
-        found, fix = (
-            f"v0 opens the loops at a rate of {rate.max():.2g}",
-            "v0 = robot.constrained_velocities(q0, v_active)",
-        )
+        found = f"v0 opens the loops at a rate of {rate.max():.2g}"
+        fix = "v0 = robot.constrained_velocities(q0, v_active)"
         raise ModelError(describe(found, where=robot.name, fix=fix))
     choice = robot.closure.independent_near(q.reshape(-1, robot.nq)[0])
     if q.ndim > 1 and robot.closure.ranks_differ(q, choice):

@@ -19,7 +19,8 @@ class Bar:
 
     def __init__(self, duration: float, shown: bool | None, title: str = "simulating") -> None:
         self.duration, self.title = duration, title
-        self._wanted = sys.stderr.isatty() if shown is None else shown
+        terminal = sys.stderr is not None and sys.stderr.isatty()  # None in a program without a console on Windows
+        self._wanted = terminal if shown is None else shown
         self._next = time.monotonic() + (0.0 if shown else PATIENCE)
         self._progress: Progress | None = None
 

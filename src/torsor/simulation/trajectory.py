@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.checks import real_array
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.files import read, write
@@ -105,7 +106,7 @@ class Trajectory(Samples):
             >>> q.shape, fall.at([0.1, 0.2, 0.3])[0].shape
             ((1,), (3, 1))
         """
-        times = np.asarray(t, dtype=float)
+        times = real_array(t, self.robot.name, "t")
         if times.ndim > 1 or not ((times >= self.times[0]) & (times <= self.times[-1])).all():
             allowed = f"times from {self.times[0]:.6g} to {self.times[-1]:.6g} s"
             raise ModelError(describe(f"at {times.tolist()} s", where=self.robot.name, allowed=allowed))

@@ -52,7 +52,7 @@ def link_table(robot: Robot) -> Table:
 
 
 def joint_table(robot: Robot) -> Table:
-    """Return types, axes, limits, friction and rotor inertias of the joints, without columns that would be empty."""
+    """Return the types, axes, limits, friction and rotor inertias of the joints, without empty columns."""
     optional = {
         "speed": ("velocity_limit", np.inf),
         "effort": ("effort_limit", np.inf),
