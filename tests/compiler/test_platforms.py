@@ -14,6 +14,7 @@ import torsor
 from torsor import hashing
 from torsor.compiler import cache
 from torsor.compiler.llvm import native
+from torsor.compiler.llvm import target as targets
 from torsor.compiler.llvm.target import host
 
 
@@ -62,6 +63,22 @@ def test_an_application_without_sources_has_another_hash_when_it_is_built_again(
         assert source_hash("compiler") == first
         application.write_text("the second")
         assert source_hash("compiler") != first
+
+
+@pytest.mark.parametrize(
+    "features, bits", [("+avx,+avx2,+avx512f", 512), ("+avx2,-avx512f", 256), ("+sse2,-avx2", 128), (None, 128)]
+)
+def test_vectors_are_as_wide_as_the_features_say(
+    monkeypatch: pytest.MonkeyPatch, features: str | None, bits: int
+) -> None:
+    class Features:
+        def flatten(self) -> str:
+            if features is None:
+                raise RuntimeError("host features are not known")
+            return features
+
+    monkeypatch.setattr(targets.llvm, "get_host_cpu_features", Features)
+    assert host.__wrapped__().bits == bits
 
 
 @pytest.mark.parametrize("missing", [(), ("feclearexcept", "hypot", "fma")])
