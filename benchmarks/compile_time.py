@@ -1,4 +1,4 @@
-"""Measure how long all derivatives of large robots take from nothing: tracing, code generation, LLVM.
+"""Measure the compile time of all derivatives of large robots: tracing, code generation, LLVM.
 
 Prints a Markdown table. Seconds are those of one processor core, best of the given number of runs; nothing is cached.
 
@@ -95,7 +95,7 @@ def measure(mechanism: torsor.Robot, name: str) -> tuple[int, list[float]]:
     reading, program = seconds(lambda: read_program(function))
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
     writing, modules = seconds(lambda: write_llvm(program, axes, "float64", vector_width("float64")))
-    level = 2 if len(modules) < HUGE else 0  # as emit has it, which would share the work with other processes
+    level = 2 if len(modules) < HUGE else 0  # as in emit, which would divide the work among processes
     compiling, objects = seconds(lambda: host().objects(modules, level))
     linking, _ = seconds(lambda: link(objects))
     return sum(torsor.compiler.count_operations(function)), [tracing, reading + writing, compiling + linking]

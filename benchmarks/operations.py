@@ -71,7 +71,7 @@ def drives() -> None:
         name, at = f"{joint.name}/rotor", make_pose(axis_frame(axis))
         links.append(torsor.Link(name, 0.3, np.zeros(3), 1e-4 * np.eye(3)))
         joints.append(torsor.Joint(name, "revolute", joint.parent, name, at, ratio=100.0))
-    print("\n| seven-axis arm | inverse dynamics | direct dynamics | mass matrix |\n|---|---|---|---|")
+    print("\n| seven-axis arm | inverse dynamics | forward dynamics | mass matrix |\n|---|---|---|---|")
     for title, robot in (
         ("no motors", bare),
         ("seven geared motors, rigid", geared),
@@ -79,13 +79,13 @@ def drives() -> None:
         ("the same with rotors as links of their own", torsor.build("rotors", links, joints)),
     ):
         counts = [robot.operation_count(each) for each in ("inverse_dynamics", "forward_dynamics", "mass_matrix")]
-        inverse, direct, matrix = (count.arithmetic for count in counts)
-        print(f"| {title} | {inverse} ({counts[0].trigonometric}) | {direct} | {matrix} |")
+        inverse, forward, matrix = (count.arithmetic for count in counts)
+        print(f"| {title} | {inverse} ({counts[0].trigonometric}) | {forward} | {matrix} |")
 
 
 def derivatives() -> None:
-    """Print the table of docs/sensitivities.md, with CasADi's own Jacobian beside the recursion."""
-    print("\n| | inverse dynamics | its three derivatives | CasADi's own | direct dynamics' | force rate |")
+    """Print the table of docs/sensitivities.md, with CasADi's own Jacobian for comparison."""
+    print("\n| | inverse dynamics | its three derivatives | CasADi's own | forward dynamics' | force rate |")
     print("|---|---|---|---|---|---|")
     for title in ("UR5", "Talos"):
         robot = torsor.load(robot_file(ROBOTS[title])).without_friction()
@@ -93,20 +93,20 @@ def derivatives() -> None:
         tau = robot.function("inverse_dynamics")(*state)
         own = ca.Function("own", state, ca.cse([ca.jacobian(tau, each) for each in state]))
         names = ("inverse_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "force_rate")
-        inverse, three, direct, rate = (robot.operation_count(name).arithmetic for name in names)
-        print(f"| {title} | {inverse} | {three} | {count_operations(own).arithmetic} | {direct} | {rate} |")
+        inverse, three, forward, rate = (robot.operation_count(name).arithmetic for name in names)
+        print(f"| {title} | {inverse} | {three} | {count_operations(own).arithmetic} | {forward} | {rate} |")
 
 
 def hessians() -> None:
-    """Print the second table of docs/sensitivities.md, with CasADi's own routes beside the recursion."""
+    """Print the second table of docs/sensitivities.md, with CasADi's own Hessians for comparison."""
     print("\n| | Hessian of weight . tau | CasADi's own | Jacobian of CasADi's own gradient |")
     print("|---|---|---|---|")
     for title in ("UR5", "Panda with hand", "Talos"):
         robot = torsor.load(robot_file(ROBOTS[title])).without_friction()
         *state, weight = (ca.SX.sym(letter, robot.nv) for letter in "qvaw")
         power, x = ca.dot(weight, robot.function("inverse_dynamics")(*state)), ca.vertcat(*state)
-        routes = ca.hessian(power, x)[0], ca.jacobian(ca.cse(ca.gradient(power, x)), x)
-        own = (ca.Function("own", [*state, weight], [ca.cse(each)]) for each in routes)
+        ways = ca.hessian(power, x)[0], ca.jacobian(ca.cse(ca.gradient(power, x)), x)
+        own = (ca.Function("own", [*state, weight], [ca.cse(each)]) for each in ways)
         counts = robot.operation_count("inverse_dynamics_hessian"), *map(count_operations, own)
         print(f"| {title} | " + " | ".join(str(count.arithmetic) for count in counts) + " |")
 

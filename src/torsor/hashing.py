@@ -1,6 +1,7 @@
 """A hash of source files, part of every cache key: code that another version compiled is never used."""
 
 import hashlib
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,8 @@ _PACKAGE = Path(__file__).parent
 def source_hash(*places: str) -> str:
     """Return the hash of all Python files in packages or modules, given relative to ``torsor``.
 
+    A frozen application or a zip file has no Python files: then it is itself what changes with the sources.
+
     Example:
         >>> source_hash("spatial") == source_hash("spatial/inertia.py")
         False
@@ -20,7 +23,12 @@ def source_hash(*places: str) -> str:
     digest = hashlib.sha256()
     for place in places:
         path = _PACKAGE / place
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.is_file() else []
+        if not files:
+            container = next((each for each in path.parents if each.is_file()), Path(sys.executable))
+            status = container.stat()
+            digest.update(f"{container}:{status.st_size}:{status.st_mtime_ns}\n".encode())
+        for file in files:
             content = file.read_bytes()
             digest.update(f"{file.relative_to(_PACKAGE).as_posix()}:{len(content)}\n".encode() + content)
     return digest.hexdigest()

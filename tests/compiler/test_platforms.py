@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor import hashing
 from torsor.compiler import cache
 from torsor.compiler.llvm import native
+from torsor.compiler.llvm import target as targets
 from torsor.compiler.llvm.target import host
 
 
@@ -47,6 +49,36 @@ def test_an_application_is_not_started_a_second_time(
     monkeypatch.setattr(sys, "executable", executable)
     monkeypatch.setattr(sys, "frozen", executable == sys.executable, raising=False)  # as PyInstaller sets it
     assert native.emit(modules) == host().objects(modules)
+
+
+def test_an_application_without_sources_has_another_hash_when_it_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application, source_hash = tmp_path / "planner", hashing.source_hash.__wrapped__
+    monkeypatch.setattr(sys, "executable", str(application))
+    for package in (tmp_path / "extracted" / "torsor", application / "torsor"):  # a frozen application, a zip file
+        monkeypatch.setattr(hashing, "_PACKAGE", package)
+        application.write_text("first")
+        first = source_hash("compiler")
+        assert source_hash("compiler") == first
+        application.write_text("the second")
+        assert source_hash("compiler") != first
+
+
+@pytest.mark.parametrize(
+    "features, bits", [("+avx,+avx2,+avx512f", 512), ("+avx2,-avx512f", 256), ("+sse2,-avx2", 128), (None, 128)]
+)
+def test_vectors_are_as_wide_as_the_features_say(
+    monkeypatch: pytest.MonkeyPatch, features: str | None, bits: int
+) -> None:
+    class Features:
+        def flatten(self) -> str:
+            if features is None:
+                raise RuntimeError("host features are not known")
+            return features
+
+    monkeypatch.setattr(targets.llvm, "get_host_cpu_features", Features)
+    assert host.__wrapped__().bits == bits
 
 
 @pytest.mark.parametrize("missing", [(), ("feclearexcept", "hypot", "fma")])

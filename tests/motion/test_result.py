@@ -339,15 +339,6 @@ def test_ctrl_c_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch, ct
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(ctrl_c: Callable[[], None]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the shell does for jobs in the background
-    with Watch() as watch:
-        ctrl_c()
-        watch(Iteration(0, 1.0, 0.0, 0.1), np.zeros(1))
-    assert not watch.interrupted
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-
 def test_iterations_are_shown_while_they_come(capfd: pytest.CaptureFixture[str]) -> None:
     fastest().solve(progress=True)
     shown = capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""``torsor bench``: Torsor beside its peers, in one process."""
+"""``torsor bench``: Torsor compared with other libraries, in one process."""
 
 from torsor.bench.figures import run_benchmarks
 from torsor.bench.limits import Limit

@@ -1,7 +1,8 @@
-"""The figures: best of several repeats in one process, ratios first.
+"""All figures of ``torsor bench``: best of several repeats in one process, ratios first.
 
-Peers are used where they are installed: Pinocchio (``rneaInParallel`` with one thread, and single calls), MuJoCo,
-CasADi's own virtual machine and its C code compiled by gcc. Robots come from the wheel example-robot-data.
+Other libraries (peers) are measured if they are installed: Pinocchio (``rneaInParallel`` with one thread, and single
+calls), MuJoCo, CasADi's own virtual machine and its C code compiled by gcc. Robots come from the wheel
+example-robot-data.
 """
 
 import json
@@ -39,15 +40,15 @@ __all__ = ["run_benchmarks"]
 
 
 def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -> list[Row]:
-    """Return the figures of one robot beside its peers."""
+    """Return the figures of one robot, compared with the peers."""
     q, v, a = states(robot)
     out_tau, out_matrix = np.empty((STATES, robot.nv)), np.empty((STATES, robot.nv, robot.nv))
     function = robot.function("inverse_dynamics")
     forces, matrix = torsor.compile(function), torsor.compile(robot.function("mass_matrix"))
     batch = best(lambda: forces(q, v, a, out=out_tau)) / STATES
     batch_matrix = best(lambda: matrix(q, out=out_matrix)) / STATES
-    direct = torsor.compile(robot.function("forward_dynamics"))
-    batch_direct = best(lambda: direct(q, v, a, out=out_tau)) / STATES
+    forward = torsor.compile(robot.function("forward_dynamics"))
+    batch_forward = best(lambda: forward(q, v, a, out=out_tau)) / STATES
     q_one, v_one, a_one = q[0].copy(), v[0].copy(), a[0].copy()
     one = best_small(lambda: robot.inverse_dynamics(q_one, v_one, a_one))
     in_batch, in_one_call = f"inverse dynamics, batch, {title}", f"inverse dynamics, one call, {title}"
@@ -57,9 +58,9 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
         rows += [
             Row(in_batch, batch, best(peer.batch) / STATES, "pin.rneaInParallel, 1 thread"),
             Row(
-                f"direct dynamics, batch, {title}",
-                batch_direct,
-                best(peer.direct) / STATES,
+                f"forward dynamics, batch, {title}",
+                batch_forward,
+                best(peer.forward) / STATES,
                 "pin.abaInParallel, 1 thread",
             ),
             Row(f"mass matrix, batch, {title}", batch_matrix, best_small(peer.mass_matrix), "pin.crba, one call"),
@@ -84,7 +85,7 @@ def _dynamics() -> list[Row]:
 
 
 def _threads() -> list[Row]:
-    """Return what a second thread brings, beside what the machine's second core brings to work that shares nothing."""
+    """Return the speedup by a second thread, and that of two independent batches: what the second core can give."""
     robot = torsor.library.random_tree(30, seed=1, types=("revolute",), extras=False)
     batch = 32 * STATES
     inputs, out, other_out = states(robot, batch), np.empty((batch, robot.nv)), np.empty((batch, robot.nv))
@@ -100,7 +101,7 @@ def _threads() -> list[Row]:
 
     calls: tuple[Callable[[], Any], ...] = (lambda: one(*inputs, out=out), lambda: two(*inputs, out=out), apart)
     times: tuple[list[float], ...] = ([], [], [])
-    for _ in range(100):  # by turns, so that a slow spell of the machine meets all
+    for _ in range(100):  # alternating, so that other load on the machine affects all
         for call, spent in zip(calls, times, strict=True):
             start = time.perf_counter()
             call()
@@ -108,7 +109,7 @@ def _threads() -> list[Row]:
     alone, shared, both = map(min, times)
     return [
         Row(f"two threads, inverse dynamics of {batch} states, 30 dof", shared, alone, "one thread"),
-        Row("the machine: two such batches at once, nothing shared", both / 2, alone, "one batch"),
+        Row("two independent batches at once, the limit of the machine", both / 2, alone, "one batch"),
     ]
 
 
@@ -167,7 +168,7 @@ def _shown(seconds: float | None) -> str:
 
 
 def run_benchmarks(output: Path | None = None, console: Console | None = None) -> list[Row]:
-    """Run all benchmarks, print the table and, if asked, write it as JSON."""
+    """Run all benchmarks, print the tables, and write them as JSON if ``output`` is given."""
     console = console or Console()
     rows: list[Row] = []
     with warnings.catch_warnings():
@@ -188,9 +189,9 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
     console.print(table)
     missing = [package for package in ("pin", "mujoco", "example-robot-data") if not has(package)]
     if missing:
-        console.print(f"Left out, since they are not installed: {', '.join(missing)}. All are in torsor[dev].")
+        console.print(f"Not measured, because not installed: {', '.join(missing)}. All are in torsor[dev].")
     table = Table(title="Distance to the machine's limit, inverse dynamics in batches", title_justify="left")
-    for column in ("robot", "operations a state", "instructions a block", "of them arithmetic", "of the peak rate"):
+    for column in ("robot", "operations of a state", "instructions of a block", "arithmetic", "fraction of the peak"):
         table.add_column(column, justify="right")
     for limit in reached:
         counts = (limit.operations, limit.instructions, limit.arithmetic)

@@ -1,4 +1,4 @@
-"""How things are measured: best of several repeats, random states, robots of the wheel example-robot-data."""
+"""Measuring: the best of several repeats, random states, and the robots of the wheel example-robot-data."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ STATES = 4096
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: what was measured, Torsor's time and its peer's (seconds), and their ratio (larger is better)."""
+    """One figure: its title, the times of Torsor and of a peer (s), and their ratio (larger is better)."""
 
     figure: str
     torsor: float

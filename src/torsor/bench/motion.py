@@ -11,11 +11,11 @@ from torsor.bench.peers import Pinocchio, mujoco_steps, with_rotors
 
 __all__ = ["derivatives", "simulation"]
 
-LARGEST = 10  # degrees of freedom
+LARGEST = 10  # degrees of freedom for which CasADi's own Hessian is compiled
 
 
 def derivatives() -> list[Row]:
-    """Return the figures of derivatives and force rates: batches, and one call, beside Pinocchio's one call."""
+    """Return the figures of derivatives and force rates, batches and one call, compared with Pinocchio's one call."""
     rows: list[Row] = []
     for title, path, base in robots()[:3]:
         if path is None:
@@ -27,9 +27,9 @@ def derivatives() -> list[Row]:
         for what, name, peer_call, peer_name in (
             ("inverse dynamics", "inverse_dynamics_derivatives", "derivatives", "pin.computeRNEADerivatives, one call"),
             (
-                "direct dynamics",
+                "forward dynamics",
                 "forward_dynamics_derivatives",
-                "direct_derivatives",
+                "forward_derivatives",
                 "pin.computeABADerivatives, one call",
             ),
         ):
@@ -49,7 +49,7 @@ def derivatives() -> list[Row]:
 
 
 def _hessian(robot: torsor.Robot, title: str, values: tuple[np.ndarray, ...]) -> Row:
-    """Return the time of the Hessian of weighted forces beside that of CasADi's own of the same forces, compiled."""
+    """Return the time of the Hessian of weighted forces, compared with CasADi's own Hessian, compiled."""
     size = 3 * robot.nv
     q, v, a, w = (ca.SX.sym(each, robot.nv) for each in "qvaw")
     mine = torsor.compile(robot.function("inverse_dynamics_hessian"))
@@ -64,12 +64,12 @@ def _hessian(robot: torsor.Robot, title: str, values: tuple[np.ndarray, ...]) ->
 
 
 def simulation() -> list[Row]:
-    """Return the time of a step of the elastic seven-axis arm, batched, beside MuJoCo's: RK4 in both, no contacts."""
+    """Return the time of a batched step of the elastic seven-axis arm, compared with MuJoCo: both RK4, no contacts."""
     bare = torsor.library.elastic_seven_axis_arm()
     robot, step, count, batch = with_rotors(bare), 1e-4, 500, 1024
     rng = np.random.default_rng(0)
     q, v = rng.uniform(-1, 1, (batch, 7)), rng.normal(size=(batch, 7))
-    q, v = np.hstack([q, q]), np.hstack([v, v])  # the springs at ease
+    q, v = np.hstack([q, q]), np.hstack([v, v])  # the springs at rest
 
     def batched() -> torsor.Trajectory:
         return torsor.simulate(robot, q, v, duration=count * step, step=step, record=count * step)
@@ -79,5 +79,5 @@ def simulation() -> list[Row]:
         return [Row(title, mine)]
     loop = mujoco_steps(bare, step, count, q[0], v[0])
     off = float(np.abs(loop() - batched().q[0, -1]).max())
-    assert off < 1e-6, f"MuJoCo's arm is another one: {off} rad apart"
+    assert off < 1e-6, f"the arm in MuJoCo moves differently: {off} rad apart"
     return [Row(title, mine, best(loop) / count, "mj_step")]

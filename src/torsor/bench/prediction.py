@@ -1,4 +1,4 @@
-"""The figures of motion prediction, beside the same nonlinear programs written with CasADi and differentiated by it."""
+"""The figures of motion prediction, compared with the same nonlinear programs written and differentiated by CasADi."""
 
 import time
 from typing import Any, NamedTuple
@@ -112,7 +112,7 @@ def run_casadi(problem: MotionProblem, whole: bool = False, runs: int = RUNS) ->
 
 
 def prediction() -> list[Row]:
-    """Return the time of two least-time motions, and of their functions beside CasADi's own derivatives, mapped."""
+    """Return the time of two minimum-time motions, and of their functions and derivatives, compared with CasADi's."""
     rows = []
     for title, problem in (("two-link arm", two_link_time()), ("UR5", ur5_time())):
         mine, theirs = run_torsor(problem), run_casadi(problem, runs=1)

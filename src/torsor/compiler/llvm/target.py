@@ -1,6 +1,6 @@
-"""The processors that LLVM compiles for: this machine, and others whose code can be written and counted here.
+"""The processors that LLVM compiles for: this machine, and others whose code can be generated and counted here.
 
-The file imports nothing of Torsor, since ``native`` runs it as a script in processes that compile.
+This file imports nothing of Torsor, because ``native`` runs it as a script in the processes that compile.
 """
 
 import pickle
@@ -17,7 +17,7 @@ __all__ = ["TARGETS", "Target", "host"]
 
 @dataclass(frozen=True)
 class Target:
-    """A processor: LLVM's triple, name and features of it, and the ``bits`` of its widest vector registers.
+    """A processor: its triple, name and features in LLVM, and the ``bits`` of its widest vector registers.
 
     Example:
         >>> TARGETS["AVX-512"].width("float64"), TARGETS["NEON"].width("float32")
@@ -96,12 +96,15 @@ def host() -> Target:
         >>> host().bits in (128, 256, 512)
         True
     """
-    features = llvm.get_host_cpu_features()
-    bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM does not know them on every platform; the name of the processor implies most of them
+        features = ""
+    bits = 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
     triple = llvm.get_default_triple()
     if sys.platform == "win32" and not triple.endswith("-elf"):
         triple += "-elf"  # LLVM's just-in-time linker does not read the object files of Windows
-    return Target(triple, llvm.get_host_cpu_name(), bits, str(features.flatten()))
+    return Target(triple, llvm.get_host_cpu_name(), bits, features)
 
 
 if __name__ == "__main__":
