@@ -60,11 +60,11 @@ def test_a_robot_without_global_coordinates_is_refused() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"length": 0.0}, "length is 0.0; allowed: a finite number above 0"),
+        ({"length": 0.0}, "length is 0.0; allowed: a finite number, above 0"),
         ({"flat": 0.5}, "allowed: shares that rise from 0 to 1"),
         ({"knee": 0.1}, "knee is 0.1; allowed: a share between toe_off"),
         ({"toe_off": "early"}, "allowed: numbers"),
-        ({"speed": True}, "speed is True; allowed: a finite number above 0"),
+        ({"speed": True}, "speed is True; allowed: a finite number, above 0"),
         ({"ball_off": 0.3}, "ball_off is 0.3; allowed: a share between 0 and toe_off"),
         ({"push": -1.0}, "push is -1.0; allowed: a number, 0 or more"),
     ],

@@ -215,7 +215,7 @@ def test_repetitions_tire_towards_what_work_and_rest_leave() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Fatigue(recovery=0.0), "recovery is 0.0; allowed: a finite number above 0"),
+        (lambda: Fatigue(recovery=0.0), "recovery is 0.0; allowed: a finite number, above 0"),
         (lambda: Fatigue().after([-0.1], 1.0), r"load is \[-0.1\]; allowed"),
         (lambda: Fatigue().after([0.1], 1.0, 1.2), "capacity is 1.2; allowed: a number above 0, up to 1"),
         (lambda: Fatigue().rested(-1.0, 0.5), "rest is -1.0; allowed: seconds, 0 or more"),

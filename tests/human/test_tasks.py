@@ -89,12 +89,12 @@ def test_a_task_starts_from_its_postures() -> None:
         ("lift", {"box": 10.0}, "lift: box is 10.0; allowed: a torsor.human.Box"),
         ("lift", {"from_": 0.3}, "from_ is 0.3; allowed: 2 finite numbers"),
         ("lift", {"lean": 120.0}, "lean is 120.0; allowed: an angle from 0 to 90"),
-        ("lift", {"depth": 0.0}, "depth is 0.0; allowed: a finite number above 0"),
+        ("lift", {"depth": 0.0}, "depth is 0.0; allowed: a finite number, above 0"),
         ("stand-up", {"seat": 1.2}, "stand-up: seat is 1.2; allowed: from 0.20 to 0.79 m"),
         ("stand-up", {"off": 1.5}, "off is 1.5; allowed: a share between 0 and 1"),
         ("reach", {"hand": "third"}, "hand is 'third'; allowed: 'right' or 'left'"),
         ("reach", {"target": (0.0, np.nan, 0.0)}, "target is .*; allowed: 3 finite numbers"),
-        ("reach", {"duration": -1.0}, "duration is -1.0; allowed: a finite number above 0"),
+        ("reach", {"duration": -1.0}, "duration is -1.0; allowed: a finite number, above 0"),
     ],
 )
 def test_tasks_that_cannot_be_are_refused(make: str, settings: dict[str, object], message: str) -> None:

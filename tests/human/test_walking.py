@@ -88,7 +88,7 @@ def test_the_size_is_that_of_the_thesis_or_larger() -> None:
         ({"slope": 2.0}, "slope is 2.0; allowed: rad"),
         ({"load": 15.0}, "load is 15.0; allowed: a Backpack or a Box"),
         ({"steps": 3}, "steps is 3; allowed: 1 or 2"),
-        ({"slack": -1.0}, "slack is -1.0; allowed: a finite number above 0"),
+        ({"slack": -1.0}, "slack is -1.0; allowed: a finite number, above 0"),
         ({"frozen": {"knee": 0.0}}, "frozen names 'knee'; allowed: right_hip_flexion"),
         ({"frozen": {"right_knee_flexion": 0.0}}, "right_knee_flexion differs from left_knee_flexion; fix: steps=2"),
         ({"frozen": {"right_knee_flexion": "bent"}}, "right_knee_flexion.*'bent'; allowed"),
@@ -98,7 +98,7 @@ def test_the_size_is_that_of_the_thesis_or_larger() -> None:
         ({"objective": {"effort": 0.0}}, "no weight is above 0"),
         ({"step": 0.6}, "step is 0.6; allowed: a torsor.human.Step"),
         ({"body": torsor.library.six_axis_arm()}, "a body with the coordinates of torsor.library.human"),
-        ({"friction": 0.0}, "friction is 0.0; allowed: a finite number above 0"),
+        ({"friction": 0.0}, "friction is 0.0; allowed: a finite number, above 0"),
     ],
 )
 def test_walks_that_cannot_be_asked_for_are_refused(options: dict[str, object], message: str) -> None:

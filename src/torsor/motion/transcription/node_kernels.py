@@ -108,7 +108,7 @@ class NodeKernels:
 
     @cached_property
     def _identity(self) -> str:
-        """A hash of all that the kernels depend on, which is known before anything of the robot is kernels."""
+        """A hash of all that the kernels depend on, which is known before anything of the robot is traced."""
         node = self.node
         inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
         inputs += [] if node.Q is None else [node.Q]
