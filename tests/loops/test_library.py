@@ -151,7 +151,7 @@ def test_legs_in_flight_keep_their_momentum() -> None:
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: library.four_bar(crank=0), "four_bar: crank is 0; allowed: a finite number, above 0"),
+        (lambda: library.four_bar(crank=0), "four_bar: crank is 0; allowed: a finite number above 0"),
         (lambda: library.four_bar(masses=(1, 2)), "2 masses; allowed: those of crank, coupler, rocker"),
         (lambda: library.slider_crank(masses=(1, -1, 1)), "mass of the rod is -1"),
         (lambda: library.palletiser(payload=-1), "payload is -1"),

@@ -40,7 +40,7 @@ def table_function() -> ca.Function:
         ({"q0": [[1], [1, 2]]}, "q0 is"),
         ({"q0": np.zeros((3, 2)), "v0": np.zeros((2, 2))}, r"do not broadcast: q0 \(3,\), v0 \(2,\)"),
         ({"q0": np.zeros((0, 2))}, "no rollout"),
-        ({"duration": 0}, "duration is 0; allowed: a finite number, above 0"),
+        ({"duration": 0}, "duration is 0; allowed: a finite number above 0"),
         ({"duration": np.inf}, "duration is inf"),
         ({"duration": None}, "duration is None"),
         ({"step": -1e-3}, "step is -0.001"),
