@@ -75,9 +75,9 @@ def from_many_starts(count: int) -> None:
 
 
 def collocation(intervals: int) -> tuple[float, int]:
-    """Return the least time of the two-link arm with piecewise constant torques and three Radau points, and iterations.
+    """Return the least time of the two-link arm by collocation (constant torques, three Radau points), and iterations.
 
-    States are polynomials of degree 3 in each interval that obey the direct dynamics at the three points.
+    States are polynomials of degree 3 in each interval that satisfy the forward dynamics at the three points.
     """
     robot, n = torsor.library.two_link(), 2
     dynamics, points = robot.function("forward_dynamics"), [0.0, *ca.collocation_points(3, "radau")]

@@ -10,7 +10,6 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from torsor.motion.progress import Watch
 
 import torsor
 from torsor import motion

@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.checks import finite_vector
 from torsor.errors import ModelError, describe
-from torsor.motion.terms.ends import State
+from torsor.motion.terms.ends import EndState
 from torsor.motion.terms.term import Number
 from torsor.motion.transcription.phase import Phase, is_phase
 from torsor.parallel import ParallelRobot
@@ -26,7 +26,7 @@ def with_phase_index(condition: Any, phases: Sequence[Phase]) -> Any:
         >>> with_phase_index(Start(q=0.0, phase="swing"), [Phase(1.0), Phase(1.0, name="swing")]).phase
         1
     """
-    if not isinstance(condition, State) or not isinstance(condition.phase, str):
+    if not isinstance(condition, EndState) or not isinstance(condition.phase, str):
         return condition
     own = [index for index, phase in enumerate(phases) if is_phase(condition.phase, index, phase)]
     return replace(condition, phase=own[0]) if own else condition

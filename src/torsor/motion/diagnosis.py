@@ -10,7 +10,7 @@ from torsor.errors import describe
 from torsor.motion.results.constraints import active_rows, time_of
 from torsor.motion.starts import random_start
 from torsor.motion.statement import ProblemStatement
-from torsor.motion.terms.ends import State
+from torsor.motion.terms.ends import EndState
 from torsor.motion.transcription.program import Program
 from torsor.optimisation import Outcome, row_violations
 
@@ -122,6 +122,6 @@ def _missed(program: Program, x: Array, k: int) -> str:
 
 def _given(problem: ProblemStatement) -> list[str]:
     """Return the conditions that are neither rows nor variables: given states at ends, and given durations."""
-    ends = [each.title for each in problem.conditions if isinstance(each, State)]
+    ends = [each.title for each in problem.conditions if isinstance(each, EndState)]
     fixed = [(k, phase.bounds) for k, phase in enumerate(problem.stages) if phase.bounds[0] == phase.bounds[1]]
     return [*dict.fromkeys(ends), *(f"{T:.6g} s of phase {k}" for k, (T, _) in fixed)]

@@ -192,7 +192,7 @@ class ProblemStatement:
 
     @cached_property
     def samplers(self) -> dict[tuple[str, ...], Any]:
-        """Kernels of sampled quantities by their names, filled by those who sample."""
+        """Kernels of sampled quantities by their names, filled by ``results.samples``."""
         return {}
 
     def kernels_of(self, terms: Sequence[Term]) -> NodeKernels:

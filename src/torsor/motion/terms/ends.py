@@ -11,7 +11,7 @@ from torsor.errors import ModelError, describe
 from torsor.motion.transcription.linear_rows import Equation, Part
 from torsor.motion.transcription.motion_model import Profiles
 
-__all__ = ["End", "Ends", "Linked", "Periodic", "Start", "State", "Symmetric", "of_profiles", "whole_path"]
+__all__ = ["End", "EndState", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles", "whole_path"]
 
 ORDER_NAMES = ("q", "v", "a", "j")
 Given = Any  # None, a number for all, one for each profile, or {name: number}
@@ -63,7 +63,7 @@ class Ends:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class State(Ends):
+class EndState(Ends):
     """Positions, velocities, accelerations and jerks of profiles at one end of a phase; None is free."""
 
     q: Given = None
@@ -101,7 +101,7 @@ class State(Ends):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Start(State):
+class Start(EndState):
     """The start of profiles: ``q``, ``v``, ``a``, ``j``, each one number, one for each profile, or {name: number}.
 
     It belongs to the first phase, or to the ``phase`` with that index or name. None leaves a quantity free.
@@ -113,7 +113,7 @@ class Start(State):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class End(State):
+class End(EndState):
     """The end of profiles: as ``Start``, for the last phase, or for the given one.
 
     Example:

@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from torsor.formats.toml_schema import error, one_of
-from torsor.motion.terms.ends import Ends, State
+from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.terms.references import OnPath
 from torsor.motion.terms.term import Constraint, Cost
 
@@ -45,7 +45,7 @@ def term_registry(*bases: type) -> dict[str, type]:
         cls = left.pop()
         left += cls.__subclasses__()
         plain = not cls.__name__.startswith("_") and cls.__module__.startswith("torsor.motion.")
-        if plain and cls not in (Cost, Constraint, Ends, State, OnPath):
+        if plain and cls not in (Cost, Constraint, Ends, EndState, OnPath):
             found[kind_of(cls)] = cls
     return dict(sorted(found.items()))
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from torsor.motion.terms.ends import Ends, State
+from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.transcription.linear_rows import Equation
 from torsor.motion.transcription.motion_model import Profiles
 from torsor.motion.transcription.phase import Phase
@@ -32,11 +32,11 @@ class KnownPoints:
         extra_phases: Sequence[Sequence[int]],
     ):
         self._phases, self._names, self._extras, self._extra_phases = phases, names, extras, extra_phases
-        self._states = [each for each in conditions if isinstance(each, State)]
+        self._states = [each for each in conditions if isinstance(each, EndState)]
         self.known: list[Known] = [{} for _ in phases]
         self.equations = list[Equation]()
         for each in conditions:
-            if isinstance(each, State):
+            if isinstance(each, EndState):
                 solved = self._solve(each, each.index(len(phases)))
                 own = each.equations(names, len(phases))
                 self.equations += [one for one in own if (one.parts[0].profile, one.parts[0].order) not in solved]
@@ -78,7 +78,7 @@ class KnownPoints:
     def _splines(self) -> list[list[Spline]]:
         return [[(phase.own or {}).get(name, phase.spline) for name in self._names] for phase in self._phases]
 
-    def _solve(self, state: State, index: int) -> set[tuple[int, int]]:
+    def _solve(self, state: EndState, index: int) -> set[tuple[int, int]]:
         """Add to ``known`` the control points that a state at an end determines; return its solved (profile, order).
 
         Rates other than zero are per second: they determine control points only if the duration is known.
