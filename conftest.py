@@ -1,8 +1,9 @@
-"""Tests keep their kernels to themselves and take one core each; examples of missing frameworks are skipped."""
+"""Settings of all tests: a kernel cache of their own, one core each, names for examples, Ctrl-C."""
 
 import os
 import signal
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,6 +12,12 @@ import pytest
 os.environ.setdefault("TORSOR_CACHE", str(Path(__file__).parent / ".pytest_cache" / "kernels"))
 # Small matrices gain nothing from more threads, which take the cores from the tests that run beside.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def names_of_examples(doctest_namespace: dict[str, object]) -> None:
+    """Examples in docstrings may use ``torsor`` and ``np`` without importing them, as readers do."""
+    doctest_namespace |= {"torsor": import_module("torsor"), "np": import_module("numpy")}
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Torsor: exact dynamics of robots, by the recursive Newton-Euler family.
 
+Examples in docstrings assume ``import numpy as np`` and ``import torsor``.
+
 >>> import torsor
 >>> robot = torsor.library.stanford()
 >>> robot.inverse_dynamics(robot.neutral(), [0.0] * 6, [0.0] * 6).shape

@@ -13,32 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 
-__all__ = [
-    "arrays",
-    "by_name",
-    "check_pose",
-    "common_shape",
-    "finite_vector",
-    "frozen_array",
-    "frozen_pose",
-    "indices_of",
-    "instance_of",
-    "interval",
-    "name_of",
-    "number",
-    "one_of",
-    "positive",
-    "positive_vector",
-    "real_array",
-    "several",
-    "table",
-    "vectors",
-    "whole_number",
-]
-
-Array = NDArray[np.float64]
 Kind = TypeVar("Kind")
 
 # How far the rows of a rotation may be from orthonormal before it is taken for a mistake rather than for rounding.

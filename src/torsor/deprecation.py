@@ -4,8 +4,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["renamed_argument", "renamed_attribute", "renamed_names"]
-
 
 def renamed_names(module: str, names: Mapping[str, tuple[str, Any]]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a module whose public names were renamed: {old: (new, object)}.

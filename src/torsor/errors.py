@@ -4,8 +4,6 @@ import sys
 import warnings
 from pathlib import Path
 
-__all__ = ["ModelError", "ModelWarning", "describe", "warn"]
-
 _PACKAGE = str(Path(__file__).parent)
 
 

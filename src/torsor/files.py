@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
 
-__all__ = ["check_array", "reading_npz", "replacing", "write_npz"]
-
 # Errors that a damaged or hostile file may cause while it is decoded.
 _DAMAGED = (
     ValueError,

@@ -5,8 +5,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-__all__ = ["source_hash"]
-
 _PACKAGE = Path(__file__).parent
 
 

@@ -20,6 +20,7 @@ COMPILING = ["robot", "autodiff", "parallel", "simulation", "control", "identifi
 
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
+    "arrays",
     "hashing",
     "deprecation",
     "errors",
@@ -43,7 +44,7 @@ LAYERS = [
     "bench",
     "cli",
 ]
-ALONE = {"compiler": {"compiler", "hashing"}, "optimisation": {"optimisation", "errors", "checks"}}
+ALONE = {"compiler": {"compiler", "hashing", "arrays"}, "optimisation": {"optimisation", "errors", "checks", "arrays"}}
 
 # The public names that scripts and acceptance checks call, as far as this version has them.
 NAMES = [

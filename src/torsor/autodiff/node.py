@@ -8,15 +8,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Shape
 from torsor.checks import common_shape
 from torsor.compiler import compile
 from torsor.dynamics.requests.forms import Named, jacobians, pulled, pushed
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
-
-__all__ = ["Node", "node_of"]
-
-Shape = tuple[int, ...]
 
 
 class Node:

@@ -9,8 +9,6 @@ from torsor.autodiff.node import Node, node_of
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
-__all__ = ["to_jax"]
-
 
 def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return the method ``name`` of a robot as a function of JAX arrays that can be jitted, mapped and differentiated.
@@ -22,7 +20,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
 
     Example:
-        >>> import jax, torsor
+        >>> import jax
         >>> energy = to_jax(torsor.library.two_link(), "kinetic_energy")
         >>> momenta = jax.grad(energy, argnums=1)(np.zeros(2), np.array([1.0, 0.0]))
         >>> np.asarray(momenta).round(4).tolist()  # the first column of the mass matrix

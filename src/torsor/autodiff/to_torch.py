@@ -10,8 +10,6 @@ from torsor.autodiff.node import Node, node_of
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
-__all__ = ["to_torch"]
-
 
 def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return the method ``name`` of a robot as a function of PyTorch tensors that can be differentiated.
@@ -21,7 +19,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
 
     Example:
-        >>> import torch, torsor
+        >>> import torch
         >>> energy = to_torch(torsor.library.two_link(), "kinetic_energy")
         >>> v = torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True)
         >>> energy(torch.zeros(2, dtype=torch.float64), v).backward()

@@ -36,8 +36,6 @@ from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.native import emit, vector_width
 from torsor.compiler.program import read_program
 
-__all__ = ["run_benchmarks"]
-
 
 def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -> list[Row]:
     """Return the figures of one robot, compared with the peers."""

@@ -11,8 +11,6 @@ from torsor.compiler import count_operations
 from torsor.compiler.llvm.instructions import count_instructions
 from torsor.compiler.llvm.target import host
 
-__all__ = ["Limit", "limits"]
-
 
 @dataclass(frozen=True)
 class Limit:

@@ -11,8 +11,6 @@ import numpy as np
 
 import torsor
 
-__all__ = ["STATES", "Row", "best", "best_batch", "best_small", "has", "robot_file", "robots", "states"]
-
 STATES = 4096
 
 

@@ -9,8 +9,6 @@ import torsor
 from torsor.bench.measure import STATES, Row, best, best_batch, best_small, has, robots, states
 from torsor.bench.peers import Pinocchio, mujoco_steps, with_rotors
 
-__all__ = ["derivatives", "simulation"]
-
 LARGEST = 10  # degrees of freedom for which CasADi's own Hessian is compiled
 
 

@@ -9,14 +9,10 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
-
-__all__ = ["Pinocchio", "casadi_in_c", "mujoco_call", "mujoco_steps", "with_rotors"]
-
-Array = NDArray[np.float64]
 
 
 class Pinocchio:

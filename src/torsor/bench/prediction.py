@@ -12,8 +12,6 @@ from torsor.motion.problems import two_link_time, ur5_time
 from torsor.optimisation.ipopt import ipopt_options, solve_ipopt
 from torsor.optimisation.outcome import Settings
 
-__all__ = ["Run", "casadi_nlp", "prediction", "run_casadi", "run_torsor"]
-
 RUNS = 5
 PARTS = ("nlp_f", "nlp_g", "nlp_grad_f", "nlp_jac_g", "nlp_hess_l")
 

@@ -9,8 +9,6 @@ from torsor.bench import run_benchmarks
 from torsor.cli.command import Command
 from torsor.cli.outputs import check_output
 
-__all__ = ["BENCH"]
-
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")

@@ -8,8 +8,6 @@ from rich.markup import escape
 from torsor.cli.command import Command
 from torsor.compiler import cache
 
-__all__ = ["CACHE"]
-
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--clear", action="store_true", help="remove them")

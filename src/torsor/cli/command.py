@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-__all__ = ["Command"]
-
 
 @dataclass(frozen=True)
 class Command:

@@ -8,8 +8,6 @@ from torsor import view
 from torsor.cli.command import Command
 from torsor.cli.robots import add_robot, as_robot, given_robot
 
-__all__ = ["COUNT"]
-
 
 def _run(arguments: Namespace, console: Console) -> None:
     console.print(view.count_table(as_robot(given_robot(arguments))))

@@ -11,8 +11,6 @@ from torsor import library, view
 from torsor.cli.command import Command
 from torsor.cli.outputs import check_plot
 
-__all__ = ["DEMO"]
-
 
 def _add_arguments(parser: ArgumentParser) -> None:
     path = Path("demo.png")

@@ -11,8 +11,6 @@ from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.compiler import DTYPES
 from torsor.errors import ModelError
 
-__all__ = ["EXPORT"]
-
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)

@@ -11,8 +11,6 @@ from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.mechanism import Loop
 from torsor.parallel import ParallelRobot
 
-__all__ = ["INFO"]
-
 
 def _run(arguments: Namespace, console: Console) -> None:
     given = given_robot(arguments)

@@ -26,8 +26,6 @@ from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
 from torsor.simulation import SimulationError
 
-__all__ = ["COMMANDS", "INTERNAL", "main"]
-
 COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, EXPORT, BENCH, CACHE, DEMO)
 
 DONE, MISTAKE, INTERNAL, STOPPED = 0, 1, 70, 130

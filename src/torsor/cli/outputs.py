@@ -8,8 +8,6 @@ from rich.markup import escape
 
 from torsor.errors import ModelError, describe
 
-__all__ = ["check_output", "check_plot", "print_paths"]
-
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     """Raise ModelError if a file cannot be written there: its folder does not exist, or the suffix is not allowed.

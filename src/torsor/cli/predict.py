@@ -14,8 +14,6 @@ from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_
 from torsor.errors import ModelError, describe
 from torsor.motion import PROBLEMS, SOLVERS, MotionError, MotionResult, load_problem
 
-__all__ = ["PREDICT"]
-
 
 def _add_arguments(parser: ArgumentParser) -> None:
     names = ", ".join((*PROBLEMS, *HUMAN))

@@ -10,8 +10,6 @@ from torsor.parallel import ParallelRobot
 from torsor.robot.load import load
 from torsor.robot.robot import Robot
 
-__all__ = ["add_robot", "as_robot", "given_robot"]
-
 
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the option ``--base``."""

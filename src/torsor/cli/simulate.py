@@ -14,8 +14,6 @@ from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import METHODS, SUFFIXES, simulate
 
-__all__ = ["SIMULATE"]
-
 Numbers = list[float] | None
 
 

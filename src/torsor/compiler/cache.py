@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["CacheInfo", "clear", "info", "load", "location", "store"]
-
 _MAGIC = b"torsor object code 1\n"
 _SUFFIX = ".kernel"
 _DEFAULT_MB = 512

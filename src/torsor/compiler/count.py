@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import casadi as ca
 
-__all__ = ["OperationCount", "count_operations"]
-
 
 class OperationCount(NamedTuple):
     """The number of scalar operations of a function, by class."""

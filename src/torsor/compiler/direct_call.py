@@ -10,8 +10,6 @@ import numpy as np
 from torsor.compiler.gufunc import numpy_api
 from torsor.compiler.llvm.call import ADDRESSES
 
-__all__ = ["can_call_directly", "make_callable"]
-
 _PYARRAY_NEW = 93
 _METH_FASTCALL = 0x0080
 

@@ -15,8 +15,6 @@ _core = importlib.import_module(
     "numpy._core._multiarray_umath" if np.__version__ >= "2" else "numpy.core._multiarray_umath"
 )
 
-__all__ = ["make_gufunc", "numpy_api"]
-
 _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
 _NO_IDENTITY = -1
 

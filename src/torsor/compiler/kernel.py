@@ -11,12 +11,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Shape
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code
 from torsor.compiler.stored import Signature, StoredKernel
-from torsor.compiler.virtual_machine import Shape, VirtualMachine, natural_shape
-
-__all__ = ["DEVICES", "DTYPES", "Kernel", "compile", "dtype_name"]
+from torsor.compiler.virtual_machine import VirtualMachine, natural_shape
 
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")

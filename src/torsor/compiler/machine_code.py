@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from torsor.arrays import Shape
 from torsor.compiler.direct_call import can_call_directly, make_callable
 from torsor.compiler.gufunc import make_gufunc
 from torsor.compiler.llvm import native
@@ -18,10 +19,6 @@ from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.stored import keep, recall
 from torsor.hashing import source_hash
-
-__all__ = ["MachineCode", "compiler_fingerprint", "has_machine_code", "load_code", "make_code"]
-
-Shape = tuple[int, ...]
 
 
 class MachineCode(NamedTuple):

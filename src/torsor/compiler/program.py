@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import casadi as ca
 
-__all__ = ["Operation", "Program", "read_program"]
-
 
 class Operation(NamedTuple):
     """One scalar operation. Its result is the value with the operation's own index in the list.

@@ -14,8 +14,6 @@ import casadi as ca
 
 from torsor.compiler import cache
 
-__all__ = ["Signature", "StoredKernel", "keep", "recall"]
-
 
 class Signature(NamedTuple):
     """The name of a function, and the names and sizes (rows, columns) of its inputs and outputs."""

@@ -8,14 +8,10 @@ from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array, Shape
 from torsor.compiler.stored import Signature, StoredKernel
-
-__all__ = ["Shape", "VirtualMachine", "natural_shape"]
-
-Array = NDArray[np.float64]
-Shape = tuple[int, ...]
 
 
 def natural_shape(size: tuple[int, int]) -> Shape:

@@ -12,8 +12,6 @@ from torsor.compiler import Kernel, compile
 from torsor.control.references import Reference
 from torsor.robot.robot import Robot
 
-__all__ = ["Controller", "traced"]
-
 
 @dataclass(frozen=True, eq=False)
 class Controller:
@@ -25,7 +23,6 @@ class Controller:
     target of the robot (``robot.to``).
 
     Example:
-        >>> import torsor
         >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 0.5], bandwidth=10.0)
         >>> law.function
         Function(computed_torque:(t,q[2],v[2])->(tau[2]) SXFunction)

@@ -14,8 +14,6 @@ import casadi as ca
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
-__all__ = ["Drives", "check_rigid", "check_tree", "check_vector_space"]
-
 
 def check_tree(robot: object, name: str) -> None:
     """Raise ModelError for anything but a robot without loops."""

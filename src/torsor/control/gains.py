@@ -1,14 +1,10 @@
 """The gains of PD feedback: given, or from a bandwidth and a damping ratio."""
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import positive_vector
 from torsor.errors import ModelError, describe
-
-__all__ = ["pd_gains"]
-
-Array = NDArray[np.float64]
 
 
 def pd_gains(

@@ -12,8 +12,6 @@ from torsor.control.references import reference as make_reference
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
-__all__ = ["feedback_linearization"]
-
 
 def feedback_linearization(robot: Robot, reference: Law | Reference, poles: ArrayLike) -> Controller:
     """Return the controller that makes the error of each elastic joint obey a linear equation of the fourth order.
@@ -25,7 +23,6 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
     axis (the inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
 
     Example:
-        >>> import torsor
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, ratio=10, carrier="base", stiffness=200.0)
         >>> law = feedback_linearization(arm, [0.0], poles=20.0)
         >>> law(0.0, [0.0, 4.905 / 200], [0.0, 0.0]).round(9).tolist()  # at rest at the reference: gravity alone

@@ -8,9 +8,9 @@ differentiated through the model, with the accelerations of the closed loop.
 from dataclasses import dataclass
 
 import casadi as ca
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import positive_vector
 from torsor.control.controller import Controller, traced
 from torsor.control.drives import Drives
@@ -19,9 +19,6 @@ from torsor.control.references import reference as make_reference
 from torsor.errors import ModelError, describe, warn
 from torsor.robot.robot import Robot
 
-__all__ = ["mixed"]
-
-Array = NDArray[np.float64]
 Pair = tuple[ca.SX, ca.SX]
 
 
@@ -54,7 +51,6 @@ def mixed(
     The springs must be linear and without damping.
 
     Example:
-        >>> import torsor
         >>> arm = torsor.library.elastic_arm()
         >>> law = mixed(arm, [0.0, 0.0, 0.0], K_D=30.0, Lambda=8.0, K_D_motor=20.0, Lambda_motor=40.0)
         >>> law(0.0, arm.neutral(), np.zeros(4)).round(6).tolist()[:3]  # gravity; joint 3 is driven by its spring

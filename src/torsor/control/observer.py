@@ -3,18 +3,14 @@
 from typing import Any
 
 import casadi as ca
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import positive_vector, real_array
 from torsor.compiler import compile
 from torsor.control.drives import check_tree
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
-
-__all__ = ["MomentumObserver"]
-
-Array = NDArray[np.float64]
 
 
 class MomentumObserver:
@@ -33,7 +29,6 @@ class MomentumObserver:
     integral is by the trapezoidal rule. ``start`` and ``step`` keep the state; arrays may have leading axes.
 
     Example:
-        >>> import torsor
         >>> robot = torsor.library.planar_chain(1, gravity=(0, 0, 0))
         >>> observer = MomentumObserver(robot, gain=50.0)
         >>> observer.start(q=[0.0], v=[0.0])

@@ -10,8 +10,6 @@ from torsor.control.references import Law, Reference, reference
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
-__all__ = ["gravity_pd"]
-
 
 def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     """Return PD feedback with compensation of gravity and of the springs of the joints.
@@ -29,7 +27,6 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
     and likewise in the rigid rows. It is stable if kp and K exceed the norm of dg/dq.
 
     Example:
-        >>> import torsor
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)
         >>> gravity_pd(arm, [0.1], kp=50.0, kd=10.0)(0.0, [0.0], [0.0]).round(9).tolist()  # 50 * 0.1 + 29.43
         [34.43]

@@ -8,16 +8,14 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.compiler import Kernel, compile
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
-__all__ = ["Law", "Reference", "law_function", "reference"]
-
-Array = NDArray[np.float64]
 Law = Callable[[ca.SX], Any] | ArrayLike
 
 
@@ -31,7 +29,6 @@ class Reference:
         """Return the values and their derivatives up to an order, as expressions of t.
 
         Example:
-            >>> import torsor
             >>> law = torsor.control.reference(torsor.library.planar_chain(1), lambda t: [t**2])
             >>> law.rates(ca.SX.sym("t"), 2)
             [SX(sq(t)), SX((2.*t)), SX(2)]
@@ -62,7 +59,6 @@ def reference(robot: Robot, law: Law | Reference) -> Reference:
     derivatives follow by differentiation with respect to t.
 
     Example:
-        >>> import torsor
         >>> law = reference(torsor.library.elastic_arm(), lambda t: [0.5 * ca.sin(2 * t), t, 0.1])
         >>> q_d, v_d, a_d = law(0.0)
         >>> v_d.tolist()

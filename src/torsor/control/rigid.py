@@ -10,8 +10,6 @@ from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
 from torsor.robot.robot import Robot
 
-__all__ = ["computed_torque"]
-
 
 def computed_torque(
     robot: Robot,
@@ -29,7 +27,6 @@ def computed_torque(
     ``damping`` d give kp = w^2, kd = 2 d w. Friction, springs and rotors of the model are cancelled too.
 
     Example:
-        >>> import torsor
         >>> arm = torsor.library.two_link()
         >>> law = computed_torque(arm, lambda t: [ca.sin(t), 0.0], bandwidth=10.0)
         >>> tau = law(0.0, [0.0, 0.0], [0.0, 0.0])  # e = 0, e' = (1, 0), kd = 20

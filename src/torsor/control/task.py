@@ -1,9 +1,9 @@
 """Operational space control: position or pose of a frame follows a reference, with damping in the null space."""
 
 import casadi as ca
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_pose, positive_vector
 from torsor.control.controller import Controller, traced
 from torsor.control.drives import check_rigid, check_vector_space
@@ -12,10 +12,6 @@ from torsor.control.references import Law, Reference, law_function
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
-
-__all__ = ["operational_space"]
-
-Array = NDArray[np.float64]
 
 
 def operational_space(
@@ -46,7 +42,6 @@ def operational_space(
     exactly for any error below half a turn. L is unbounded at configurations where J loses rank.
 
     Example:
-        >>> import torsor
         >>> arm = torsor.library.seven_axis_arm()
         >>> law = operational_space(arm, "link7", position=[0.4, 0.0, 0.6], bandwidth=10.0, null_damping=0.2)
         >>> law(0.0, [0, 0.5, 0, -1.5, 0, 1.0, 0], [0.0] * 7).shape

@@ -9,17 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import number
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, build
 from torsor.mechanism.loops import CUTS
 from torsor.spatial import from_rpy, inverse_pose, make_pose
-
-__all__ = ["DHLink", "MDHLink", "read_dh", "read_mdh"]
-
-Array = NDArray[np.float64]
 
 # Khalil's sigma: 0 is a revolute joint, 1 a prismatic joint, 2 a fixed frame.
 _SIGMA = {0: "revolute", 1: "prismatic", 2: "fixed"}

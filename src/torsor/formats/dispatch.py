@@ -12,8 +12,6 @@ from torsor.formats.urdf_writing import write_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
 
-__all__ = ["read", "write"]
-
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf}  # by root element
 _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf}

@@ -17,8 +17,6 @@ from torsor.formats.writing import Omissions
 from torsor.mechanism import Joint, Link, Mechanism
 from torsor.mechanism.build import fixed_at
 
-__all__ = ["decomposed_joints", "has_position_limits"]
-
 _PER_VELOCITY = ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
 _PER_POSITION = ("lower", "upper")
 

@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.mjcf_equality import Equalities, read_equalities
 from torsor.formats.names import claim_name
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
-
-__all__ = ["read_mjcf"]
-
-Array = NDArray[np.float64]
 
 # Numbers of mjtJoint, mjtTrn and mjtGeom. Other geoms (planes, height fields, ...) are not drawn.
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge

@@ -10,13 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.mechanism import Coupling, Frame, Loop
 from torsor.mechanism.loops import Closure
 from torsor.spatial import from_quaternion, make_pose
-
-__all__ = ["Equalities", "read_equalities"]
-
-Array = NDArray[np.float64]
 
 _CONNECT, _WELD, _JOINT = 0, 1, 2  # numbers of mjtEq; the others are of tendons, flexible bodies and geoms
 _SITE = 6  # of mjtObj

@@ -9,8 +9,6 @@ from torsor.formats.xml_writing import add_element
 from torsor.mechanism import Coupling, Joint, Loop, Mechanism
 from torsor.spatial import make_pose, to_quaternion
 
-__all__ = ["write_equalities"]
-
 _LEVER = 0.1  # m between the two points on the axis of a revolute joint
 # The constraints of each kind of loop: a revolute joint is two points on its axis.
 _CONSTRAINTS = {"weld": ("weld",), "spherical": ("connect",), "revolute": ("connect", "connect")}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.mjcf_equality_writing import write_equalities
@@ -21,10 +21,6 @@ from torsor.formats.xml_writing import add_element, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual
 from torsor.mechanism.build import unused_name
 from torsor.spatial import inverse_pose, to_quaternion
-
-__all__ = ["write_mjcf"]
-
-Array = NDArray[np.float64]
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
 _WORLD = "world"  # MuJoCo's name of the base

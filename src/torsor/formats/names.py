@@ -2,8 +2,6 @@
 
 from torsor.mechanism.build import unused_name
 
-__all__ = ["claim_name"]
-
 
 def claim_name(wanted: str, taken: set[str]) -> str:
     """Return a name that is not taken, and add it to those that are.

@@ -4,16 +4,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array, frozen_pose, one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Joint, Link, Mechanism, build
 from torsor.spatial import adjoint, inverse_pose
-
-__all__ = ["read_screws"]
-
-Array = NDArray[np.float64]
 
 
 def read_screws(

@@ -8,6 +8,7 @@ from reprlib import repr as short
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import ROTATION_TOLERANCE
 from torsor.errors import warn
 from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
@@ -29,9 +30,6 @@ from torsor.mechanism.loops import Closure
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_rpy, make_pose
 
-__all__ = ["VERSION", "looks_like_degrees", "parse_toml", "read_toml"]
-
-Array = NDArray[np.float64]
 VERSION = 1
 LARGEST_FILE = 64_000_000  # bytes; published robots need less than one percent of it
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from torsor.errors import ModelError, describe
 
-__all__ = ["EACH", "ONCE", "UNITS", "Table", "checked", "entries", "error", "one_of", "some"]
-
 Table = dict[str, Any]
 
 # Defaults of the keys of a joint with one value, and of those with one value for each position or velocity.

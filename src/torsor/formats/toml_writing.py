@@ -8,17 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.formats.toml import VERSION, looks_like_degrees, parse_toml
 from torsor.formats.toml_schema import EACH, ONCE, Table, error
 from torsor.formats.writing import write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring
 from torsor.spatial import from_rpy, to_rpy
-
-__all__ = ["toml_text", "write_toml"]
-
-Array = NDArray[np.float64]
 
 
 def write_toml(mechanism: Mechanism, path: str | Path) -> None:

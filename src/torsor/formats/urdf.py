@@ -9,17 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, build
 from torsor.spatial import from_rpy, make_pose
-
-__all__ = ["read_urdf"]
-
-Array = NDArray[np.float64]
 
 _TYPES = {
     "revolute": "revolute",

@@ -10,8 +10,6 @@ from torsor.errors import ModelError, describe, warn
 from torsor.formats.xml import Element
 from torsor.mechanism import Joint, Motor
 
-__all__ = ["with_motors"]
-
 # The elements of each property of a motor: those of ROS and Drake, and our own where these have none.
 _TAGS = {
     "inertia": ("drake:rotor_inertia", "rotorInertia"),

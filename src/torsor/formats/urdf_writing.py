@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.names import claim_name
@@ -23,10 +23,6 @@ from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml_writing import add_element, xml_bytes
 from torsor.mechanism import Joint, Link, Mechanism, Motor, Visual
 from torsor.spatial import from_rpy, inverse_pose, make_pose, to_rpy
-
-__all__ = ["write_urdf"]
-
-Array = NDArray[np.float64]
 
 _TYPES = {
     "revolute": "revolute",

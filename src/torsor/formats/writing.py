@@ -9,8 +9,6 @@ from typing import Any
 
 from torsor.errors import ModelError, describe, warn
 
-__all__ = ["Omissions", "relative_file", "write_file"]
-
 
 def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
     """Write a file atomically: if making or writing the content fails, the old file stays as it was.

@@ -6,8 +6,6 @@ from xml.parsers import expat
 
 from torsor.errors import ModelError, describe
 
-__all__ = ["Element", "parse_xml"]
-
 
 class Element(ET.Element):
     """An XML element with the line of the file where it begins."""

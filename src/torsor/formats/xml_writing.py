@@ -8,8 +8,6 @@ import numpy as np
 
 from torsor.errors import ModelError, describe
 
-__all__ = ["add_element", "numbers", "xml_bytes"]
-
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["VectorLayout"]
-
-Array = NDArray[np.float64]
+from torsor.arrays import Array
 
 
 class VectorLayout:

@@ -4,11 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Descent"]
-
-Array = NDArray[np.float64]
+from torsor.arrays import Array
 
 SHORTEST = 1e-10  # fraction of a step at which the line search fails
 ARMIJO = 1e-4  # fraction of the predicted decrease that a step must reach

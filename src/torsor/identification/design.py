@@ -18,13 +18,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.compiler import Kernel, compile
 from torsor.identification.fourier import Series
 from torsor.robot.robot import Robot
-
-__all__ = ["CRITERIA", "FINE", "Design", "Limits"]
-
-Array = NDArray[np.float64]
 
 CRITERIA = ("condition", "determinant")
 POWER = 8

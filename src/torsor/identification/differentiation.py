@@ -1,14 +1,11 @@
 """Velocities and accelerations of sampled positions, by a zero-phase low-pass filter."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array, number, real_array
 from torsor.errors import ModelError, describe
-
-__all__ = ["differentiate", "uniform_step"]
-
-Array = NDArray[np.float64]
 
 ORDER = 6  # of the filter: the gain is 1/2 at the cutoff and 1/4097 an octave above it
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array, one_of, positive, whole_number
 from torsor.errors import ModelError, describe
 from torsor.identification.descent import Descent
@@ -13,10 +14,6 @@ from torsor.identification.design import CRITERIA, FINE, Design, Limits
 from torsor.identification.fourier import Excitation, Series
 from torsor.robot.robot import Robot
 from torsor.simulation.progress import Bar
-
-__all__ = ["excite"]
-
-Array = NDArray[np.float64]
 
 BARRIERS = (0.1, 0.01, 0.001)  # weights of the barrier, each from the solution of the one before
 CANDIDATES = 30  # random motions, the best of which is the initial guess
@@ -53,7 +50,6 @@ def excite(
     far. Equal seeds give equal motions.
 
     Example:
-        >>> import torsor
         >>> motion = excite(torsor.library.planar_chain(2), 4.0, 3, lower=-1.5, upper=1.5, velocity=3.0)
         >>> q, v, a = motion(np.linspace(0, 4, 1000))
         >>> bool(motion.condition < motion.start_condition), bool(abs(q).max() <= 1.5), bool(abs(v).max() <= 3.0)

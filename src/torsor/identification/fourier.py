@@ -6,13 +6,10 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.robot.robot import Robot
-
-__all__ = ["Excitation", "Series", "features", "resting"]
-
-Array = NDArray[np.float64]
 
 
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
@@ -77,7 +74,6 @@ class Excitation:
     random motion, the initial guess of the search. ``status`` is "done" or "interrupted" (Ctrl-C).
 
     Example:
-        >>> import torsor
         >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
         >>> sway.q(0.5).round(9).tolist(), sway.v(0.5).round(9).tolist()
         ([1.0], [0.0])
@@ -103,7 +99,6 @@ class Excitation:
         """Return (q, v, a), each (..., n), at times t (...), in s.
 
         Example:
-            >>> import torsor
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
             >>> [x.round(3).tolist() for x in sway(0.0)]
             [[0.0], [3.142], [0.0]]
@@ -115,7 +110,6 @@ class Excitation:
         """Return the positions (..., n) at times t (...), in rad and m.
 
         Example:
-            >>> import torsor
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
             >>> sway.q([0.0, 0.5]).round(9).tolist()
             [[0.0], [1.0]]
@@ -126,7 +120,6 @@ class Excitation:
         """Return the velocities (..., n) at times t (...), in rad/s and m/s.
 
         Example:
-            >>> import torsor
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
             >>> sway.v(0.0).round(3).tolist()
             [3.142]
@@ -137,7 +130,6 @@ class Excitation:
         """Return the accelerations (..., n) at times t (...), in rad/s^2 and m/s^2.
 
         Example:
-            >>> import torsor
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
             >>> sway.a(0.5).round(3).tolist()
             [-9.87]
@@ -148,7 +140,6 @@ class Excitation:
         """Return the positions (n x 1) at a CasADi time: a reference for the controllers of ``torsor.control``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(2)
             >>> sway = Excitation(robot, 2.0, np.array([[0.0, 3.0], [1.0, 0.0], [0.0, 0.0]]), 1.0, 1.0)
             >>> control = torsor.control.computed_torque(robot, sway.law, bandwidth=10.0)

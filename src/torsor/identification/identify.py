@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import number, positive
 from torsor.errors import ModelError, describe
 from torsor.identification.least_squares import fit
@@ -15,10 +16,6 @@ from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-
-__all__ = ["identify"]
-
-Array = NDArray[np.float64]
 
 LEAST_NOISE = 1e-7  # noise, as a fraction of the force, to which a physical estimate fits at best
 LARGEST = 1e100  # of forces, N m and N: sums of squares stay finite
@@ -51,7 +48,6 @@ def identify(
     least squares without the constraints.
 
     Example:
-        >>> import torsor
         >>> robot = torsor.library.two_link()
         >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
         >>> found = identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)))

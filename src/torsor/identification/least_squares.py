@@ -3,13 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-
-__all__ = ["Fit", "fit"]
-
-Array = NDArray[np.float64]
 
 ITERATIONS = 30  # at most; the weights converge within about five
 CONVERGED = 1e-6  # relative change of the noise

@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import real_array
 from torsor.errors import ModelError, describe
 from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-
-__all__ = ["Measurements", "measurements_of"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +24,6 @@ class Measurements:
     for figures only. Leading axes are flattened into samples.
 
     Example:
-        >>> import torsor
         >>> robot = torsor.library.two_link()
         >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
         >>> len(Measurements(q, v, a, robot.inverse_dynamics(q, v, a)))
@@ -78,7 +74,6 @@ class Measurements:
         """Return the samples of all rollouts of a simulation; it must have no external wrenches.
 
         Example:
-            >>> import torsor
             >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
             >>> len(Measurements.from_trajectory(fall))
             501
@@ -142,7 +137,6 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
     """Return measurements of a robot from ``Measurements``, a ``Trajectory`` or a tuple (q, v, a, tau).
 
     Example:
-        >>> import torsor
         >>> robot = torsor.library.two_link()
         >>> len(measurements_of(robot, (np.zeros((9, 2)),) * 4))
         9

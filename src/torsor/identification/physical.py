@@ -16,12 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics import inertial, units
 from torsor.errors import ModelError, describe
-
-__all__ = ["Estimate", "Prior", "nearest_physical"]
-
-Array = NDArray[np.float64]
 
 UNITS = np.array(units())
 STEPS = 200  # Newton steps for one gamma at most; about five are enough

@@ -4,14 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.identification.measurements import Measurements
 from torsor.robot.robot import Robot
-
-__all__ = ["plot"]
-
-Array = NDArray[np.float64]
 
 
 def plot(robot: Robot, data: Measurements, predicted: Array, percents: Array, path: str | Path | None) -> Any:

@@ -7,8 +7,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-__all__ = ["report"]
-
 
 def report(
     parameters: tuple[str, Iterable[tuple[str, float, float, float, float]]],

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.plot import plot
@@ -16,10 +17,6 @@ from torsor.identification.report import report
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-
-__all__ = ["Identified"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +28,6 @@ class Identified:
     estimate, or None without ``physical``.
 
     Example:
-        >>> import torsor
         >>> robot = torsor.library.two_link()
         >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
         >>> found = torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)), physical=True)
@@ -65,7 +61,6 @@ class Identified:
         """Standard deviations (b,) of the base parameters, from the covariance: for white noise and no model error.
 
         Example:
-            >>> import torsor
             >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
             >>> q, v, a = rng.normal(size=(3, 400, 1))
             >>> tau = robot.inverse_dynamics(q, v, a) + 0.01 * rng.normal(size=(400, 1))
@@ -129,7 +124,6 @@ class Identified:
         tau = Y[:, columns] @ values, plus the forces of springs, motors and known parameters.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
             >>> found = torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)))
@@ -146,7 +140,6 @@ class Identified:
         ``data`` as in ``identify``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
             >>> data = torsor.identification.Measurements(q, v, a, robot.inverse_dynamics(q, v, a))
@@ -160,7 +153,6 @@ class Identified:
         """Return tables as text: parameters with deviations, and residuals of the coordinates.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1)
             >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 1))
             >>> "link1.Jzz" in torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).report()
@@ -184,7 +176,6 @@ class Identified:
         With ``path``, save it too. Needs matplotlib: ``torsor[plot]``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
             >>> len(torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).plot().axes)

@@ -9,13 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import number, one_of
-
-__all__ = ["SEXES", "Body", "Segment"]
-
-Array = NDArray[np.float64]
 
 
 class _Row(NamedTuple):

@@ -10,8 +10,6 @@ from torsor.library.shapes import cylinder
 from torsor.robot.load import from_dh, from_mdh
 from torsor.robot.robot import Robot
 
-__all__ = ["scara", "seven_axis_arm", "six_axis_arm"]
-
 _QUARTER = math.pi / 2
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from torsor.checks import instance_of, table
 from torsor.errors import ModelError, describe
@@ -19,10 +19,6 @@ from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
-
-__all__ = ["human"]
-
-Array = NDArray[np.float64]
 
 SIDES = {"right": -1.0, "left": 1.0}  # signs of x
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from torsor.checks import number
 from torsor.errors import ModelError, describe
@@ -14,10 +14,6 @@ from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
-
-__all__ = ["closed_leg", "five_bar", "four_bar", "palletiser", "slider_crank"]
-
-Array = NDArray[np.float64]
 
 DOWN = (0.0, -9.81, 0.0)  # planar linkages have y up
 # A frame whose z axis is the y axis of its link: the axis of a cut hinge in the plane of x and z.

@@ -11,8 +11,6 @@ from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
 
-__all__ = ["eel", "elastic_seven_axis_arm", "free_flying_arm", "quadruped"]
-
 
 def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
     """Return the seven-axis arm with elastic joints: a spring between the motor and the link, as in light arms.

@@ -11,8 +11,6 @@ from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
 from torsor.spatial import composite, make_pose
 
-__all__ = ["elastic_arm", "slide_link", "stanford", "two_link"]
-
 
 def two_link() -> Robot:
     """Return the two-link arm of Barman 2020, Tables 4.1 and 4.2: horizontal, so without gravity; 10 N m at most.

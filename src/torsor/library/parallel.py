@@ -4,18 +4,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.library.shapes import check_positive, cylinder
 from torsor.mechanism import Frame, Joint, Link
 from torsor.parallel import Leg, ParallelRobot
 from torsor.robot.load import build
 from torsor.spatial import about_z, make_pose
-
-__all__ = ["delta", "gough_stewart", "three_rrr"]
-
-Array = NDArray[np.float64]
 
 
 def _around(radius: float, angle: float, turn: float | None = None) -> Array:

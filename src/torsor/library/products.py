@@ -9,8 +9,6 @@ from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
 
-__all__ = ["panda", "ur5"]
-
 _QUARTER = math.pi / 2
 
 

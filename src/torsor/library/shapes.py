@@ -1,14 +1,10 @@
 """Simple bodies that the robots of the library are made of, and the check of their sizes."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import positive
 from torsor.mechanism import Link
-
-__all__ = ["bar", "check_positive", "cylinder"]
-
-Array = NDArray[np.float64]
 
 SLENDER = 0.05  # radius of a bar over its length
 

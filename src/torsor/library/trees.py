@@ -3,17 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.formats import MDHLink
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build, from_mdh
 from torsor.robot.robot import Robot
 from torsor.spatial import from_pseudo_inertia, from_quaternion, make_pose
-
-__all__ = ["planar_chain", "random_tree"]
-
-Array = NDArray[np.float64]
 
 MOVING = ("revolute", "continuous", "prismatic", "helical", "planar", "spherical", "free")
 

@@ -16,8 +16,6 @@ from torsor.mechanism.mechanism import Mechanism
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
-__all__ = ["build", "fixed_at", "unused_name"]
-
 
 def build(
     name: str,

@@ -11,8 +11,6 @@ from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.laws import checked_stiffness
 from torsor.mechanism.part import Part
 
-__all__ = ["Motor", "Spring"]
-
 
 @dataclass(frozen=True, eq=False)
 class Spring(Part):

@@ -17,8 +17,6 @@ from torsor.mechanism.mechanism import Mechanism
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import composite, move_inertia
 
-__all__ = ["attach", "fix", "subtree", "with_frame", "with_gravity", "with_payload"]
-
 M = TypeVar("M", bound=Mechanism)
 
 

@@ -15,8 +15,6 @@ from torsor.mechanism.laws import stiffness_at
 from torsor.mechanism.mechanism import Mechanism
 from torsor.mechanism.parts import Joint
 
-__all__ = ["with_friction", "with_motor", "with_motor_held", "with_spring", "without_friction", "without_motor"]
-
 M = TypeVar("M", bound=Mechanism)
 
 

@@ -14,8 +14,6 @@ from torsor.mechanism.mechanism import Mechanism
 from torsor.mechanism.parts import Frame, Joint
 from torsor.spatial import axis_frame, make_pose
 
-__all__ = ["loops_of", "with_active", "with_coupling", "with_loop", "without_coordinates", "without_loop"]
-
 M = TypeVar("M", bound=Mechanism)
 
 

@@ -16,8 +16,6 @@ from torsor.mechanism.mechanism import Mechanism, Place
 from torsor.mechanism.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp
 
-__all__ = ["PAIRS", "Free", "Number", "free_numbers", "paths_of", "read_number", "with_numbers"]
-
 PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 """Row and column of the six components of an inertia."""
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.spatial import (
     Matrix,
     Vector,
@@ -27,10 +27,6 @@ from torsor.spatial import (
     quaternion_product,
     stack,
 )
-
-__all__ = ["KINDS", "JointKind"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

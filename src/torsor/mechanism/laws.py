@@ -17,8 +17,6 @@ import numpy as np
 from torsor.checks import number
 from torsor.errors import ModelError, describe
 
-__all__ = ["checked_stiffness", "energy_at", "stiffness_at"]
-
 PANELS = 12  # of the quadrature in energy_at
 LONGEST = 2000  # characters of a law; it also limits the nesting, and with it the recursion of the parser
 

@@ -15,8 +15,6 @@ from torsor.deprecation import renamed_argument
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
-__all__ = ["CUTS", "Closure", "Coupling", "Loop", "renamed"]
-
 
 class AxisEquations(NamedTuple):
     """Closure equations of the axes: sines of the angles between them, and the cosine of half the angle (not 0)."""

@@ -7,17 +7,14 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array, name_of
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Closure, Coupling
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
-
-__all__ = ["Coordinate", "Mechanism", "Place"]
-
-Array = NDArray[np.float64]
 
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Part"]
-
 
 class Part:
     """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails on arrays, this one compares them.

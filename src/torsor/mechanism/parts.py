@@ -7,18 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array, frozen_pose, name_of, number, one_of
 from torsor.errors import ModelError, describe
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
 from torsor.spatial import axis_frame, is_physical, make_pose
-
-__all__ = ["Frame", "Joint", "Link", "Visual"]
-
-Array = NDArray[np.float64]
 
 # How many numbers give the size of each shape.
 VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "mesh": 3}

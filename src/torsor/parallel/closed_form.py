@@ -13,17 +13,13 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.dynamics.recursions.places import place_in_body
 from torsor.parallel.limbs import Limb
 from torsor.parallel.platforms import Platform
 from torsor.spatial.vectors import choose
-
-__all__ = ["Angles", "Strut", "closest", "strut_of"]
-
-Array = NDArray[np.float64]
 
 EXACT = 1e-12  # how far axes may be from meeting (m), or from a right angle
 

@@ -24,25 +24,6 @@ from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.small import least
 
-__all__ = [
-    "Assembly",
-    "Parts",
-    "closed_positions",
-    "forward_dynamics",
-    "inverse_dynamics",
-    "inverse_jacobian",
-    "kinetic_energy",
-    "leg_accelerations",
-    "leg_errors",
-    "leg_matrices",
-    "leg_velocities",
-    "platform_force",
-    "platform_mass_matrix",
-    "potential_energy",
-    "robot_jacobian",
-    "soundness",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Parts:

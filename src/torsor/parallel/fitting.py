@@ -2,8 +2,8 @@
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.loops.characteristic_scales import units
 from torsor.dynamics.recursions.configuration import integrate
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
@@ -19,10 +19,6 @@ from torsor.robot.closed_loops.mobility import RANK, choose
 from torsor.robot.closed_loops.search import CLOSED, Space
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
-
-__all__ = ["HOME", "Look", "fit", "placed"]
-
-Array = NDArray[np.float64]
 
 TRIALS = 6
 HOME = "give a home (of the leg or the robot) that is far from singular"

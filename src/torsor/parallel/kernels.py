@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Self
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array, name_of, real_array
 from torsor.compiler import Kernel, OperationCount, Signature, count_operations
 from torsor.dynamics import fingerprint
@@ -30,10 +31,6 @@ from torsor.parallel.sizes import length_of
 from torsor.parallel.trigonometry import Known, without_trigonometry
 from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
-
-__all__ = ["Assembled"]
-
-Array = NDArray[np.float64]
 
 
 class Asked(NamedTuple):
@@ -275,7 +272,6 @@ class Assembled(Part):
         ``external`` makes the wrench on the platform one.
 
         Example:
-            >>> import torsor
             >>> torsor.library.gough_stewart().function("mass_matrix")
             Function(mass_matrix:(pose[7])->(mass_matrix[6x6]) SXFunction)
         """
@@ -291,7 +287,6 @@ class Assembled(Part):
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.gough_stewart()
             >>> robot.operation_count("inverse_dynamics").trigonometric  # directions of the legs need no angles
             0
@@ -302,7 +297,6 @@ class Assembled(Part):
         """Return the same robot whose methods compute elsewhere, as ``Robot.to``; what is not given stays.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.gough_stewart().to(dtype="float32")
             >>> robot.mass_matrix(robot.home).dtype
             dtype('float32')

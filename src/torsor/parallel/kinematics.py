@@ -3,8 +3,9 @@
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array, Flags
 from torsor.checks import common_shape, vectors
 from torsor.dynamics.loops.characteristic_scales import units
 from torsor.errors import ModelError, describe
@@ -13,11 +14,6 @@ from torsor.parallel.kernels import Assembled
 from torsor.parallel.leg_search import LegSearch
 from torsor.parallel.trials import depends_on_pose, drive_units
 from torsor.robot.closed_loops.search import Closer
-
-__all__ = ["Kinematics"]
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 AGREE = 1e-9  # rad or sizes: how far the positions of redundant drives may disagree
 

@@ -23,15 +23,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array, Flags
 from torsor.dynamics.loops.characteristic_scales import units
 from torsor.parallel.limbs import Limb
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, Closer
 from torsor.robot.robot import Robot
-
-__all__ = ["LegSearch"]
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 NEAR = 0.1  # rad or sizes: how far a leg that stopped near a singular configuration may still move into it
 SAMPLES = 129  # of a line between two positions of a leg

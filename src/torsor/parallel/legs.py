@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array, frozen_pose, name_of, real_array
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Joint, Link, Loop
@@ -14,10 +14,6 @@ from torsor.mechanism.part import Part
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
-
-__all__ = ["Leg", "carriage", "coordinates_of", "matrix_of"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +27,6 @@ class Leg(Part):
     initial guess of the leg's positions with the platform at home; by default it is zero.
 
     Example:
-        >>> import torsor
         >>> arm = torsor.library.planar_chain(2).with_frame("tip", "link2", make_pose(p=[1, 0, 0]))
         >>> Leg("left", arm, "tip", at=(0.1, 0, 0), kind="revolute", driven=("joint1",)).driven
         ('joint1',)

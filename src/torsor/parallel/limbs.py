@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.loops.characteristic_scales import units
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx
@@ -27,10 +28,6 @@ from torsor.mechanism import CUTS, Loop, Place
 from torsor.parallel.platforms import Platform
 from torsor.parallel.small import margin, solve
 from torsor.spatial import cross, skew
-
-__all__ = ["Limb", "TracedLimb"]
-
-Array = NDArray[np.float64]
 
 
 class Limb(NamedTuple):

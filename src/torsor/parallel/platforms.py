@@ -11,8 +11,6 @@ from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Place
 from torsor.spatial import cross, inverse_pose, skew
 
-__all__ = ["Platform"]
-
 
 class Platform:
     """The platform with its coordinates x, velocities u and accelerations u_rate; those not given are zero."""

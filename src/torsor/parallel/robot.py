@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import vectors
 from torsor.errors import ModelError, describe
 from torsor.parallel.kernels import Assembled
@@ -15,10 +16,6 @@ from torsor.parallel.rules import RULES, Rule
 from torsor.parallel.workspace import Workspace, explore, grid
 from torsor.robot.closed_loops.closure import OPEN
 from torsor.robot.robot import Robot
-
-__all__ = ["ParallelRobot"]
-
-Array = NDArray[np.float64]
 
 
 class ParallelRobot(Assembled):
@@ -40,7 +37,6 @@ class ParallelRobot(Assembled):
     that, it raises a ``ModelError`` that names the motion that is not held.
 
     Example:
-        >>> import torsor
         >>> robot = torsor.library.gough_stewart()
         >>> still = np.zeros(6)
         >>> robot.inverse_dynamics(robot.home, still, still).round(2).tolist()  # they carry the platform and themselves
@@ -92,7 +88,6 @@ class ParallelRobot(Assembled):
         joints are not checked: see ``workspace``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.gough_stewart()
             >>> robot.inverse_kinematics([0.0, 0.0, 0.8, 0, 0, 0, 1])[robot.leg_slices[0]].shape
             (3,)
@@ -108,7 +103,6 @@ class ParallelRobot(Assembled):
         the legs nor the platform pass a singular configuration. The positions of redundant drives must agree.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.gough_stewart()
             >>> lengths = robot.inverse_kinematics(robot.home)[2::3]
             >>> bool(np.allclose(robot.forward_kinematics(lengths + 0.1)[:2], 0.0))  # equal lengths: straight up
@@ -131,7 +125,6 @@ class ParallelRobot(Assembled):
         platform has freedoms, the forces are those with the least sum of tau^2 / ``share`` (..., N).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.delta()
             >>> robot.inverse_dynamics(robot.home, [0, 0, 0], [0, 0, 0]).round(3).tolist()
             [-2.958, -2.958, -2.958]
@@ -157,7 +150,6 @@ class ParallelRobot(Assembled):
         coordinates of its motion. It is M acceleration + the bias force (gravity, velocities, ``external``).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.three_rrr()
             >>> robot.platform_force(robot.home, np.zeros(3), np.zeros(3)).tolist()  # the robot is horizontal
             [0.0, 0.0, 0.0]
@@ -178,7 +170,6 @@ class ParallelRobot(Assembled):
         M^-1 (J_p^-T Gamma - F with zero acceleration): the inverse of ``inverse_dynamics``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.three_rrr()
             >>> forces = robot.inverse_dynamics(robot.home, [0.1, 0, 1], [1, 2, 3])
             >>> robot.forward_dynamics(robot.home, [0.1, 0, 1], forces).round(9).tolist()
@@ -191,7 +182,6 @@ class ParallelRobot(Assembled):
         """Return M (..., 6, 6) of platform and legs in the platform's own coordinates: M_p + sum of G_i^T M_i G_i.
 
         Example:
-            >>> import torsor
             >>> M = torsor.library.gough_stewart().mass_matrix([0, 0, 0.8, 0, 0, 0, 1])
             >>> bool(np.allclose(M, M.T) and np.linalg.eigvalsh(M).min() > 0)
             True
@@ -205,7 +195,6 @@ class ParallelRobot(Assembled):
         With more drives than freedoms it is the pseudo-inverse of ``inverse_jacobian`` (least squares).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.delta()
             >>> J, K = robot.jacobian(robot.home), robot.inverse_jacobian(robot.home)
             >>> bool(np.allclose(J @ K, np.eye(3)))
@@ -218,7 +207,6 @@ class ParallelRobot(Assembled):
         """Return J_p^-1 (..., N, 6): the rates of the drives are J_p^-1 times the twist of the platform.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.gough_stewart()
             >>> robot.inverse_jacobian([0, 0, 0.8, 0, 0, 0, 1]).shape
             (6, 6)
@@ -230,7 +218,6 @@ class ParallelRobot(Assembled):
         """Return the velocities (..., nv) of all coordinates of the legs: q_i' = J_i^-1 J_vi V (Khalil 2010, eq. 62).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.gough_stewart()
             >>> up = robot.leg_velocities(robot.home, [0, 0, 0, 0, 0, 1.0])
             >>> bool(np.ptp(up[2::3]) < 1e-9)  # all legs extend equally
@@ -245,7 +232,6 @@ class ParallelRobot(Assembled):
         """Return (v, a), each (..., nv), of all coordinates of the legs.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.three_rrr()
             >>> v, a = robot.leg_accelerations(robot.home, [0, 0, 1.0], [0, 0, 0])
             >>> v.shape
@@ -258,7 +244,6 @@ class ParallelRobot(Assembled):
         """Return the kinetic energy (...) of platform and legs, in J.
 
         Example:
-            >>> import torsor
             >>> robot, u = torsor.library.delta(), np.array([0.1, 0.2, 0.3])
             >>> bool(np.isclose(robot.kinetic_energy(robot.home, u), u @ robot.mass_matrix(robot.home) @ u / 2))
             True
@@ -270,7 +255,6 @@ class ParallelRobot(Assembled):
         """Return the potential energy (...) of platform and legs in gravity and springs, in J.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.three_rrr()
             >>> float(robot.potential_energy(robot.home))  # the robot is horizontal
             0.0
@@ -285,7 +269,6 @@ class ParallelRobot(Assembled):
         number of J_p^-1 depends on it. See ``Workspace`` for the result.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.three_rrr()
             >>> map_ = robot.workspace(robot.grid(x=np.linspace(-0.5, 0.5, 11), y=np.linspace(-0.5, 0.5, 11)))
             >>> map_.reachable.shape, bool(map_.reachable[5, 5]), bool(map_.reachable[0, 0])
@@ -300,7 +283,6 @@ class ParallelRobot(Assembled):
         turn_y and turn_z (rad): rotations from home about the axes of the base, applied in the given order.
 
         Example:
-            >>> import torsor
             >>> torsor.library.gough_stewart().grid(x=[-0.1, 0.0, 0.1], turn_z=[0.0, 0.5]).shape
             (3, 2, 7)
         """
@@ -313,7 +295,6 @@ class ParallelRobot(Assembled):
         for loops, with one large matrix in place of a small one for each leg.
 
         Example:
-            >>> import torsor
             >>> torsor.library.three_rrr().as_robot().mobility().dof
             3
         """
@@ -330,7 +311,6 @@ class ParallelRobot(Assembled):
         """Return the robot with another gravity (3,), m/s^2, in base axes.
 
         Example:
-            >>> import torsor
             >>> torsor.library.three_rrr().with_gravity([0, -9.81, 0]).gravity.tolist()
             [0.0, -9.81, 0.0]
         """

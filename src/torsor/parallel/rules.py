@@ -7,8 +7,6 @@ from typing import Any
 from torsor.parallel import decomposition, trials
 from torsor.robot.closed_loops.search import NEAREST
 
-__all__ = ["RULES", "Rule"]
-
 LEGS, DRIVES = NEAREST, 1e-6
 
 

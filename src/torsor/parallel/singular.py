@@ -8,15 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Flags
 from torsor.dynamics.loops.characteristic_scales import units
 from torsor.parallel.decomposition import Parts
-
-__all__ = ["SINGULAR", "Platforms", "legs", "moving", "platforms"]
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
 

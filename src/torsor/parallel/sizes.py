@@ -4,16 +4,12 @@ from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Place
 from torsor.parallel.legs import Leg
 from torsor.parallel.platforms import Platform
-
-__all__ = ["length_of"]
-
-Array = NDArray[np.float64]
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:

@@ -7,8 +7,6 @@ import casadi as ca
 
 from torsor.dynamics.loops.factors import Columns, reflected
 
-__all__ = ["least", "margin", "solve"]
-
 
 class _Order(NamedTuple):
     """The order of elimination of a matrix.

@@ -7,8 +7,8 @@ platform, passes a singular configuration into another assembly mode.
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.loops.characteristic_scales import units
 from torsor.dynamics.loops.factors import Columns, reflected
 from torsor.dynamics.recursions.configuration import integrate
@@ -17,10 +17,6 @@ from torsor.parallel.decomposition import Assembly, Parts
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.small import least
-
-__all__ = ["assembly_trial", "depends_on_pose", "drive_units", "leg_side", "leg_trial", "sides"]
-
-Array = NDArray[np.float64]
 
 
 def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.SX:

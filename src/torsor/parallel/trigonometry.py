@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import casadi as ca
 
-__all__ = ["Known", "without_trigonometry"]
-
 
 class Known(NamedTuple):
     """The cosine and sine of the angle ratio x[place] + offset, where x is one input."""

@@ -6,18 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array, Flags
 from torsor.checks import positive, real_array
 from torsor.errors import ModelError, describe
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.kinematics import Kinematics
 from torsor.parallel.singular import legs, platforms
-
-__all__ = ["Workspace", "explore", "grid"]
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +55,6 @@ class Workspace:
         are not reachable.
 
         Example:
-            >>> import torsor
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)
             >>> figure = robot.workspace(robot.grid(x=line, y=line)).plot()
             >>> len(figure.axes)

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.checks import one_of
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.errors import ModelError, describe
@@ -15,9 +16,6 @@ from torsor.mechanism import Mechanism
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.kernels import RequestShapes
 
-__all__ = ["Loads", "Sparse", "check_count", "jvp", "sparse", "vjp"]
-
-Array = NDArray[np.float64]
 Results = Array | tuple[Array, ...]
 
 

@@ -10,8 +10,6 @@ from torsor.compiler.c import source as c_source
 from torsor.dynamics import ALGORITHMS
 from torsor.errors import ModelError, describe
 
-__all__ = ["export_c"]
-
 
 class _Robot(Protocol):
     """What is asked of a robot; ``torsor.robot`` is above this file and has it."""
@@ -39,7 +37,7 @@ def export_c(
     allocate, has no state and calls libm only.
 
     Example:
-        >>> import tempfile, torsor
+        >>> import tempfile
         >>> robot = torsor.library.two_link()
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     header, *_ = export_c(robot, folder, ["inverse_dynamics", "jacobian:link2"])

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array, several
 from torsor.dynamics import Tree, parameter_names, parameters, regroupings
 from torsor.dynamics import units as parameter_basis
@@ -16,9 +17,6 @@ from torsor.mechanism import Mechanism
 from torsor.robot.kernels import RobotKernels
 from torsor.spatial import from_pseudo_inertia
 
-__all__ = ["BaseParameters", "base_parameters", "with_parameters"]
-
-Array = NDArray[np.float64]
 M = TypeVar("M", bound=Mechanism)
 
 # Rank tolerance: a column is dependent when this fraction of its length is independent of the others. Rounding is far

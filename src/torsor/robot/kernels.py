@@ -11,18 +11,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array, Shape
 from torsor.checks import whole_number
 from torsor.compiler import DEVICES, Kernel, Signature, cache, compiler_fingerprint, dtype_name, recall
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.requests.request import LOADS, Shape
+from torsor.dynamics.requests.request import LOADS
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 
-__all__ = ["Kernels", "RequestShapes", "RobotKernels", "Target"]
-
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 T = TypeVar("T")
 

@@ -12,8 +12,6 @@ from torsor.mechanism import Frame, Joint, Link
 from torsor.mechanism import build as build_mechanism
 from torsor.robot.robot import Robot
 
-__all__ = ["build", "from_dh", "from_mdh", "from_screws", "load"]
-
 EARTH = (0.0, 0.0, -9.81)
 
 
@@ -26,7 +24,7 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None) -> R
     often have one. Closed loops are read from TOML and from the equality constraints of MJCF.
 
     Example:
-        >>> import tempfile, torsor
+        >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     torsor.library.scara().save(folder + "/scara.toml")
         ...     torsor.load(folder + "/scara.toml", base="floating").nv
@@ -42,7 +40,6 @@ def from_dh(links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "ro
     last row with ``closes=-1`` is a joint back to the base: the chain is a loop.
 
     Example:
-        >>> import torsor
         >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
         >>> torsor.from_dh([rod, rod], gravity=(0, -9.81, 0)).gravity_force([0.0, 0.0]).round(9).tolist()
         [19.62, 4.905]
@@ -60,7 +57,6 @@ def from_mdh(links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "
     A row with ``closes`` is a joint of a closed loop that is cut (Khalil 2010, section 2.2), see ``MDHLink``.
 
     Example:
-        >>> import torsor
         >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]
         >>> torsor.from_mdh(rows, gravity=(0, -9.81, 0)).gravity_force([0.0, 0.0]).round(9).tolist()
         [14.715, 4.905]
@@ -91,7 +87,6 @@ def from_screws(
     the one before.
 
     Example:
-        >>> import numpy as np, torsor
         >>> home = np.eye(4)
         >>> home[0, 3] = 0.5
         >>> inertia = np.diag([0.1, 0.1, 0.1, 2.0, 2.0, 2.0])
@@ -112,7 +107,6 @@ def build(
     """Return the robot built from links and joints made in Python, in any order. Fixed joints are merged.
 
     Example:
-        >>> import torsor
         >>> rod = torsor.Link("rod", mass=1.0, com=(0.5, 0, 0))
         >>> pin = torsor.Joint("pin", "revolute", "ground", "rod")
         >>> torsor.build("swing", [torsor.Link("ground"), rod], [pin]).nv

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.mechanism import Mechanism
@@ -14,9 +15,6 @@ from torsor.mechanism.free import Free, Number, paths_of, read_number, with_numb
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.derivatives import Loads, check_count, jvp, vjp
 
-__all__ = ["Parametric"]
-
-Array = NDArray[np.float64]
 R = TypeVar("R", bound=Mechanism)
 
 
@@ -28,7 +26,6 @@ class Parametric(Generic[R]):
     ``fixed_in``, ``points`` and ``higher`` as there, and ``place``, ``forced`` and ``order`` as in ``Robot.function``.
 
     Example:
-        >>> import torsor
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
         >>> arm.names, arm.values.tolist()
         (('links.0.mass',), [3.0])
@@ -94,7 +91,6 @@ class Parametric(Generic[R]):
         Arguments are those of the method, p the last. Methods with several results give a tuple.
 
         Example:
-            >>> import torsor
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
             >>> arm.derivatives("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
             [[9.81]]
@@ -106,7 +102,6 @@ class Parametric(Generic[R]):
         """Return what ``Robot.jvp`` does, with p the last of the inputs and its change the last tangent.
 
         Example:
-            >>> import torsor
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
             >>> tau, change = arm.jvp("gravity_force", ([0.0], [3.0]), (None, [1.0]))
             >>> change.round(9).tolist()
@@ -119,7 +114,6 @@ class Parametric(Generic[R]):
         """Return what ``Robot.vjp`` does, with p the last of the inputs and the gradient by it the last of all.
 
         Example:
-            >>> import torsor
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
             >>> tau, (dq, dp) = arm.vjp("gravity_force", ([0.0], [3.0]), [1.0])
             >>> dp.round(9).tolist()
@@ -132,7 +126,6 @@ class Parametric(Generic[R]):
         """Return the CasADi function behind a method, p being its last input.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().parametric(["gravity"]).function("gravity_force")
             Function(gravity_force:(q[2],p[3])->(gravity_force[2]) SXFunction)
         """
@@ -142,7 +135,6 @@ class Parametric(Generic[R]):
         """Return the robot that has the numbers p (k,): an ordinary one, which can be saved and changed.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().parametric(["links.link2.mass"]).at([2.5]).links[1].mass
             2.5
         """

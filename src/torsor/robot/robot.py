@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import one_of, vectors
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
@@ -29,9 +30,6 @@ from torsor.robot.inertial import BaseParameters, base_parameters, with_paramete
 from torsor.robot.kernels import RobotKernels, Target
 from torsor.robot.parametric import Parametric
 
-__all__ = ["Robot"]
-
-Array = NDArray[np.float64]
 Three = tuple[Array, Array, Array]
 
 
@@ -50,7 +48,6 @@ class Robot(Mechanism):
     needed, the columns of the redundant ones are zero.
 
     Example:
-        >>> import torsor
         >>> robot = torsor.library.two_link()
         >>> robot.inverse_dynamics([0.3, -1.2], [1.1, -0.7], [2.0, 3.5]).round(6).tolist()
         [1.129562, 0.643878]
@@ -125,7 +122,6 @@ class Robot(Mechanism):
         (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
             dtype('float32')
         """
@@ -138,7 +134,7 @@ class Robot(Mechanism):
         out, a ``ModelError`` what the format cannot express. See ``formats.write_urdf`` and ``formats.write_mjcf``.
 
         Example:
-            >>> import tempfile, torsor
+            >>> import tempfile
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     torsor.library.two_link().save(folder + "/arm.toml")
             ...     torsor.load(folder + "/arm.toml") == torsor.library.two_link()
@@ -165,7 +161,7 @@ class Robot(Mechanism):
         program need both. The code allocates nothing, has no state and calls libm only: it is meant for controllers.
 
         Example:
-            >>> import tempfile, torsor
+            >>> import tempfile
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     [path.name for path in torsor.library.two_link().export_c(folder, ["inverse_dynamics"], name="arm")]
             ['arm.h', 'arm.c', 'CMakeLists.txt']
@@ -187,7 +183,6 @@ class Robot(Mechanism):
         by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
@@ -204,7 +199,6 @@ class Robot(Mechanism):
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
             2
         """
@@ -220,7 +214,6 @@ class Robot(Mechanism):
         (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
             >>> float(robot.inverse_dynamics([0.0], [0.0], [0.0])[0].round(9))  # 3 kg, 1 m away
             29.43
@@ -234,7 +227,6 @@ class Robot(Mechanism):
         (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> tau = robot.inverse_dynamics([0.3, -1.2], [1.1, -0.7], [2.0, 3.5])
             >>> robot.forward_dynamics([0.3, -1.2], [1.1, -0.7], tau).round(9).tolist()
@@ -260,7 +252,6 @@ class Robot(Mechanism):
         (eqs. 89-100).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> a, tau = robot.hybrid_dynamics([0, 0.5], [1, 0], [0, 2.0], [0.3, 0], forced=["joint1"])
             >>> robot.inverse_dynamics([0, 0.5], [1, 0], a).round(9).tolist() == tau.round(9).tolist()
@@ -278,7 +269,6 @@ class Robot(Mechanism):
         along a joint's axis is the sum for drive, friction and rotor; the rest is carried by the bearings.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
             >>> robot.joint_wrenches([0.0], [0.0], [0.0])[0].round(9).tolist()
             [0.0, 0.0, 29.43, 0.0, 29.43, 0.0]
@@ -289,7 +279,6 @@ class Robot(Mechanism):
         """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().mass_matrix([0.0, 0.0]).round(9).tolist()
             [[0.4, 0.16], [0.16, 0.12]]
         """
@@ -299,7 +288,6 @@ class Robot(Mechanism):
         """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [0.0, 0.04]
         """
@@ -309,7 +297,6 @@ class Robot(Mechanism):
         """Return the gravity forces (..., nv), those that hold the robot at rest: g(q).
 
         Example:
-            >>> import torsor
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
             [0.0, 0.0]
         """
@@ -319,7 +306,6 @@ class Robot(Mechanism):
         """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().with_friction("joint2", coulomb=1.0).friction_force([1.0, -2.0]).tolist()
             [0.0, -1.0]
         """
@@ -329,7 +315,6 @@ class Robot(Mechanism):
         """Return the spring forces (..., nv) of each coordinate: K(x) x of springs on joints and behind motors.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-3, stiffness=100.0)
             >>> robot.spring_force([0.0, 0.0, 0.2]).tolist()  # the motor is ahead and pulls the joint after it
             [0.0, -20.0, 20.0]
@@ -340,7 +325,6 @@ class Robot(Mechanism):
         """Return C(q, v) (..., nv, nv): C v are the velocity-dependent forces, and dM/dt - 2 C is skew-symmetric.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [[0.0, -0.04], [0.04, 0.0]]
         """
@@ -352,7 +336,6 @@ class Robot(Mechanism):
         """Return the poses (..., L, 4, 4) of the moving links in base axes.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().poses([0.0, 0.0])[1, :3, 3].round(9).tolist()
             [0.8, 0.0, 0.0]
         """
@@ -362,7 +345,6 @@ class Robot(Mechanism):
         """Return the twists (..., L, 6) of the moving links: (omega, v of the origin) in the link's axes.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().velocities([0.0, 0.0], [1.0, 0.0])[1].round(9).tolist()
             [0.0, 0.0, 1.0, 0.0, 0.8, 0.0]
         """
@@ -374,7 +356,6 @@ class Robot(Mechanism):
         The second part is the classical acceleration of the origin, without gravity.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().accelerations([0.0, 0.0], [1.0, 0.0], [0.0, 0.0])[1].round(9).tolist()
             [0.0, 0.0, 0.0, -0.8, 0.0, 0.0]
         """
@@ -384,7 +365,6 @@ class Robot(Mechanism):
         """Return (..., L, 6): (second rate of omega, jerk of the origin) of each link in its own axes.
 
         Example:
-            >>> import torsor
             >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
             >>> (robot.jerks(still, [1.0, 0.0], still, still)[0].round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
@@ -395,7 +375,6 @@ class Robot(Mechanism):
         """Return the pose (..., 4, 4), in base axes, of a link (name or index) or named frame.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().pose([0.0, 0.0], "link2")[:3, 3].round(9).tolist()
             [0.8, 0.0, 0.0]
         """
@@ -405,7 +384,6 @@ class Robot(Mechanism):
         """Return the twist (..., 6) of a link or named frame: (omega, v of its origin) in its own axes.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().velocity([0.0, 0.0], [1.0, 0.0], "link1").round(9).tolist()
             [0.0, 0.0, 1.0, 0.0, 0.4, 0.0]
         """
@@ -417,7 +395,6 @@ class Robot(Mechanism):
         It equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v).
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link1").round(9).tolist()
             [0.0, 0.0, 0.0, -0.4, 0.0, 0.0]
         """
@@ -430,7 +407,6 @@ class Robot(Mechanism):
         (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint.
 
         Example:
-            >>> import torsor
             >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
             >>> (robot.jerk(still, [1.0, 0.0], still, still, "link1").round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
@@ -441,7 +417,6 @@ class Robot(Mechanism):
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().jacobian([0.0, 0.0], "link2")[4].round(9).tolist()
             [0.8, 0.4]
         """
@@ -451,7 +426,6 @@ class Robot(Mechanism):
         """Return the rate (..., 6, nv) of the Jacobian's components, in the axes of the link or frame.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
             [0.4, 0.0]
         """
@@ -463,7 +437,6 @@ class Robot(Mechanism):
         """Return the kinetic energy (...), in J: v^T M v / 2, rotors included.
 
         Example:
-            >>> import torsor
             >>> float(torsor.library.two_link().kinetic_energy([0.0, 0.0], [1.0, 0.0]).round(9))
             0.2
         """
@@ -473,7 +446,6 @@ class Robot(Mechanism):
         """Return the potential energy (...) in gravity, in J, zero with the centre of mass at the base's origin.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
             >>> float(robot.potential_energy([np.pi / 2]).round(9))
             29.43
@@ -484,7 +456,6 @@ class Robot(Mechanism):
         """Return the centre of mass (..., 3) of the moving links, in base axes.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().center_of_mass([0.0, 0.0]).round(9).tolist()
             [0.4, 0.0, 0.0]
         """
@@ -494,7 +465,6 @@ class Robot(Mechanism):
         """Return (..., 6): angular momentum about the centre of mass, and linear momentum, in base axes.
 
         Example:
-            >>> import torsor
             >>> (torsor.library.two_link().momentum([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
             [0.0, 0.0, 0.24, 0.0, 0.4, 0.0]
         """
@@ -506,7 +476,6 @@ class Robot(Mechanism):
         """Return the positions (..., nq) after one unit of time at the constant velocity dv (..., nv).
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().integrate([0.1, 0.2], [1.0, 1.0]).tolist()
             [1.1, 1.2]
         """
@@ -516,7 +485,6 @@ class Robot(Mechanism):
         """Return the dv (..., nv) with ``integrate(q, dv) = q_end``.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().difference([0.1, 0.2], [1.1, 1.2]).tolist()
             [1.0, 1.0]
         """
@@ -543,7 +511,6 @@ class Robot(Mechanism):
         jump of Coulomb friction at rest is left out); Barman 2020, chapter III; Singh, Russell and Wensing 2022.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> dq, dv, da = robot.inverse_dynamics_derivatives([0.0, np.pi / 2], [1.0, 2.0], [0.0, 0.0])
             >>> dv.round(9).tolist()
@@ -568,7 +535,6 @@ class Robot(Mechanism):
         and ``fixed_in`` and ``points`` as there.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> dq, dv, dtau = robot.forward_dynamics_derivatives([0.0, 0.5], [1.0, 2.0], [0.1, 0.2])
             >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
@@ -591,7 +557,6 @@ class Robot(Mechanism):
         ``fixed_in`` and ``points`` as in ``inverse_dynamics_derivatives``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
             >>> dq, dv, da = robot.joint_wrench_derivatives([0.0], [1.0], [0.0])
             >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
@@ -617,7 +582,6 @@ class Robot(Mechanism):
         is ``inverse_dynamics_derivatives``, with all forced ``forward_dynamics_derivatives``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> state = [0.0, 0.5], [1.0, 2.0], [0.0, 3.0], [0.1, 0.0]
             >>> dq, dv, dgiven = robot.hybrid_dynamics_derivatives(*state, forced=["joint1"])
@@ -638,7 +602,6 @@ class Robot(Mechanism):
         (a, q) is the derivative of M(q) weight. By analytical recursion in O(n x depth).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
             >>> H = robot.inverse_dynamics_hessian([0.0], [1.0], [0.0], [2.0])  # of 2 (4 a + 29.43 cos(q))
             >>> H.shape, float(H[0, 0].round(9))
@@ -665,7 +628,6 @@ class Robot(Mechanism):
         Guarino Lo Bianco 2009, eqs. 3-21.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
             >>> tau, rate = robot.force_rate([0.0], [1.0], [0.0], [2.0])  # 4 j - 3 g v sin(q)
             >>> tau.round(9).tolist(), rate.round(9).tolist()
@@ -688,7 +650,6 @@ class Robot(Mechanism):
         Arguments as in ``force_rate``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
             >>> _, rate = robot.joint_wrench_rates([0.0], [1.0], [0.5], [0.0])
             >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 grows
@@ -713,7 +674,6 @@ class Robot(Mechanism):
         ``function``. Forward mode: about three times the operations of the method itself.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> tau, change = robot.jvp("gravity_force", ([0.1, 0.2],), ([1.0, 0.0],))
             >>> tau.tolist() == robot.gravity_force([0.1, 0.2]).tolist()
@@ -737,7 +697,6 @@ class Robot(Mechanism):
         is. Reverse mode: about four times the operations of the method itself.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> energy, (dq, dv) = robot.vjp("kinetic_energy", ([0.1, 0.2], [1.0, 2.0]), 1.0)
             >>> bool(np.allclose(dv, robot.mass_matrix([0.1, 0.2]) @ [1.0, 2.0]))  # the momenta
@@ -752,7 +711,6 @@ class Robot(Mechanism):
         solvers take values with a sparsity pattern. Options as in ``jvp``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)
             >>> M = robot.sparse("mass_matrix", np.zeros(20))
             >>> M.values.size < 400, bool(np.allclose(M.dense(), robot.mass_matrix(np.zeros(20))))
@@ -774,7 +732,6 @@ class Robot(Mechanism):
         Denavit-Hartenberg length does: 0 for the robot as it is.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> model = robot.parametric(["links.link2.mass", "joints.joint2.origin.x"])
             >>> p, state = model.values, ([0.1, 0.2], [1.0, 0.0], [0.0, 0.0])
@@ -796,7 +753,6 @@ class Robot(Mechanism):
         Behind those of the links come rotor inertia, Coulomb and viscous friction of each velocity of each joint.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
             >>> dict(zip(robot.parameter_names, robot.parameters().round(9).tolist()))["link1.Jzz"]
             4.0
@@ -809,7 +765,6 @@ class Robot(Mechanism):
         Forces of springs and motors are not included: they are not among the parameters.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.stanford()
             >>> q, v, a = np.ones(6), np.ones(6), np.ones(6)
             >>> bool(np.allclose(robot.regressor(q, v, a) @ robot.parameters(), robot.inverse_dynamics(q, v, a)))
@@ -824,7 +779,6 @@ class Robot(Mechanism):
         ``potential_energy``. Gautier and Khalil 1988.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.stanford()
             >>> energy = robot.kinetic_energy(np.ones(6), np.ones(6)) + robot.potential_energy(np.ones(6))
             >>> bool(np.allclose(robot.energy_regressor(np.ones(6), np.ones(6)) @ robot.parameters(), energy))
@@ -839,7 +793,6 @@ class Robot(Mechanism):
         ``regressor``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.stanford()
             >>> q, v, a = np.ones(6), np.ones(6), np.ones(6)
             >>> bool(np.allclose(robot.power_regressor(q, v, a), v @ robot.regressor(q, v, a)))
@@ -854,7 +807,6 @@ class Robot(Mechanism):
         stay. Numbers that no body can have are refused, unless the link already had such (``Link.strict``).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link()
             >>> heavy = robot.with_parameters(2 * robot.parameters())
             >>> heavy.links[1].mass, heavy.links[1].com.round(9).tolist()
@@ -871,7 +823,6 @@ class Robot(Mechanism):
         are not regrouped.
 
         Example:
-            >>> import torsor
             >>> found = torsor.library.planar_chain(2).without_friction().base_parameters()
             >>> [name for name in found.names if name.startswith("link2")], found.by_rule
             (['link2.mx', 'link2.my', 'link2.Jzz'], True)
@@ -886,7 +837,6 @@ class Robot(Mechanism):
         One entry for each closure equation: a hinge has five, some of which may be redundant.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot.closure_error([0.4, 0.1]).round(9).tolist()
             [0.2]
@@ -897,7 +847,6 @@ class Robot(Mechanism):
         """Return A (..., c, nv): the rate of ``closure_error`` is A v.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot.closure_jacobian([0.4, 0.1]).tolist()
             [[1.0, -2.0]]
@@ -913,7 +862,6 @@ class Robot(Mechanism):
         that can, and with the least error of closure; or give NaN, with ``missing="nan"``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot.with_active(["joint1"]).assemble([0.4]).round(9).tolist()
             [0.4, 0.2]
@@ -926,7 +874,6 @@ class Robot(Mechanism):
         No coordinate need be active, and none is held: see ``assemble`` for that.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot.closed_positions([0.5, 0.0]).round(9).tolist()
             [0.4, 0.2]
@@ -943,7 +890,6 @@ class Robot(Mechanism):
         axes or, with ``point``, those of its origin.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot.mobility().dof
             1
@@ -959,7 +905,6 @@ class Robot(Mechanism):
         ``candidates`` are the coordinates that may have a drive, by default all.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> [(names, round(control, 3)) for names, control in robot.active_sets()]
             [(('joint1',), 0.894), (('joint2',), 0.447)]
@@ -972,7 +917,6 @@ class Robot(Mechanism):
         """Return the velocities (..., nv) of all coordinates, from those of the active ones (..., N): v = G v_active.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot.with_active(["joint1"]).constrained_velocities([0.4, 0.2], [1.0]).tolist()
             [1.0, 0.5]
@@ -984,7 +928,6 @@ class Robot(Mechanism):
         """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> v, a = robot.with_active(["joint1"]).constrained_accelerations([0.4, 0.2], [1.0], [3.0])
             >>> a.tolist()
@@ -1011,7 +954,6 @@ class Robot(Mechanism):
         motion would require. Khalil 2010, eqs. 55-57.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> tau = robot.with_active(["joint1"]).constrained_inverse_dynamics([0.4, 0.2], [0.0], [1.0])
             >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
@@ -1038,7 +980,6 @@ class Robot(Mechanism):
         ``closed_forward_dynamics``, which also holds where the active coordinates are singular).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> a = robot.with_active(["joint1"]).constrained_forward_dynamics([0.4, 0.2], [0.0], [1.0])
             >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
@@ -1070,7 +1011,6 @@ class Robot(Mechanism):
         that axis of frame a, for one that keeps axes parallel a moment (N m).
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> belt = robot.loop_forces([0.4, 0.2], [0.0], [1.0])
@@ -1096,7 +1036,6 @@ class Robot(Mechanism):
         rigid-body mechanics.
 
         Example:
-            >>> import torsor
             >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
             >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
@@ -1123,7 +1062,6 @@ class Robot(Mechanism):
         there of redundant equations holds here too). A coupling's force is in the component along the joint's axis.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> wrenches = robot.constrained_joint_wrenches([0.4, 0.2], [0.0], [1.0])
@@ -1148,7 +1086,6 @@ class Robot(Mechanism):
         Without loops, it is ``forward_dynamics``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> a = robot.closed_forward_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.0])
             >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
@@ -1167,7 +1104,6 @@ class Robot(Mechanism):
         Arguments as in ``closed_forward_dynamics``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> still = [0.4, 0.2], [0.0, 0.0], [1.0, 0.0]
             >>> a, belt = robot.closed_forward_dynamics(*still), robot.closed_loop_forces(*still)
@@ -1184,7 +1120,6 @@ class Robot(Mechanism):
         Nearest in kinetic energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, what an impulse of the loops would leave.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> v = robot.closed_velocities([0.4, 0.2], [2.0, 0.0])
             >>> bool(np.isclose(v[0], 2 * v[1]))
@@ -1200,7 +1135,6 @@ class Robot(Mechanism):
         bearings. Where equations are redundant, the distribution is one of many. Couplings put no wrench on a link.
 
         Example:
-            >>> import torsor
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> rod = chain.with_frame("nail", "base", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> rod = rod.with_loop("held", "nail", "tip", "spherical")  # it cannot fall
@@ -1216,7 +1150,6 @@ class Robot(Mechanism):
         """Return the derivatives (dq, dv) of ``constrained_velocities``, each (..., nv, N); dv is G.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> dq, dv = robot.with_active(["joint1"]).constrained_velocity_derivatives([0.4, 0.2], [1.0])
             >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
@@ -1229,7 +1162,6 @@ class Robot(Mechanism):
         """Return the derivatives (dq, dv, da) of the accelerations of all coordinates, each (..., nv, N); da is G.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> dq, dv, da = robot.constrained_acceleration_derivatives([0.4, 0.2], [1.0], [3.0])
@@ -1261,7 +1193,6 @@ class Robot(Mechanism):
         ``constrained_inverse_dynamics``.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> dq, dv, da = robot.constrained_inverse_dynamics_derivatives([0.4, 0.2], [1.0], [0.0])
@@ -1288,7 +1219,6 @@ class Robot(Mechanism):
         derivatives of its inverse dynamics at that acceleration.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> dq, dv, dtau = robot.constrained_forward_dynamics_derivatives([0.4, 0.2], [1.0], [0.0])
@@ -1313,7 +1243,6 @@ class Robot(Mechanism):
         """Return the derivatives (dq, dv, da) of ``loop_forces``, each (..., c, N); arguments as there.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> dq, dv, da = robot.loop_force_derivatives([0.4, 0.2], [0.0], [1.0])
@@ -1337,7 +1266,6 @@ class Robot(Mechanism):
         External wrenches stay as they are in their links.
 
         Example:
-            >>> import torsor
             >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
             >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
@@ -1364,7 +1292,6 @@ class Robot(Mechanism):
         External wrenches stay as they are in their links.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> dq, dv, da = robot.constrained_joint_wrench_derivatives([0.4, 0.2], [0.0], [1.0])
@@ -1382,7 +1309,6 @@ class Robot(Mechanism):
         """Return the robot under another gravity (3,), m/s^2, in base axes.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().with_gravity([0, -9.81, 0]).gravity.tolist()
             [0.0, -9.81, 0.0]
         """
@@ -1392,7 +1318,6 @@ class Robot(Mechanism):
         """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
             >>> robot.place("tip").link
             1
@@ -1407,7 +1332,6 @@ class Robot(Mechanism):
         ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
             2.0
         """
@@ -1420,7 +1344,6 @@ class Robot(Mechanism):
         motor is held with its joint. An elastic joint whose motor is held ("elbow/motor") moves on against the spring.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().fix("joint2", 0.5)
             >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
             (1, ('link1',), ['link2'])
@@ -1433,7 +1356,6 @@ class Robot(Mechanism):
         ``prefix`` goes before the names of the other's links, joints and frames where they would clash.
 
         Example:
-            >>> import torsor
             >>> arm = torsor.library.two_link()
             >>> arm.attach(arm, at="link2", prefix="second/").joint_names
             ('joint1', 'joint2', 'second/joint1', 'second/joint2')
@@ -1446,7 +1368,6 @@ class Robot(Mechanism):
         The base of the new robot is an empty link where the old parent was; gravity keeps its components.
 
         Example:
-            >>> import torsor
             >>> torsor.library.stanford().subtree("link4").joint_names
             ('joint4', 'joint5', 'joint6')
         """
@@ -1465,7 +1386,6 @@ class Robot(Mechanism):
         The friction of a joint's motor, as the gear's output feels it, is that of "joint/motor".
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
             >>> robot.friction_force([3.0, 0.0]).tolist()
             [3.5, 0.0]
@@ -1476,7 +1396,6 @@ class Robot(Mechanism):
         """Return the robot without friction; springs keep their damping.
 
         Example:
-            >>> import torsor
             >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
             False
         """
@@ -1490,7 +1409,6 @@ class Robot(Mechanism):
         of 0 take the spring away. Khalil 2010, section 6, has such joints.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_spring("joint2", 100.0, rest=0.1)
             >>> robot.spring_force([0.0, 0.3]).round(12).tolist()
             [0.0, 20.0]
@@ -1521,7 +1439,6 @@ class Robot(Mechanism):
         where x = theta - q.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)
             >>> robot.coordinate_names
             ('joint1', 'joint2', 'joint2/motor')
@@ -1534,7 +1451,6 @@ class Robot(Mechanism):
         """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
 
         Example:
-            >>> import torsor
             >>> arm = torsor.library.two_link()
             >>> arm.with_motor("joint2", 1e-4, stiffness=1e3).without_motor("joint2") == arm
             True
@@ -1558,7 +1474,6 @@ class Robot(Mechanism):
         "name/b" are made whose z it is.
 
         Example:
-            >>> import torsor
             >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> chain.with_loop("hinge", "tip", "base").loops[0].kind
             'revolute'
@@ -1579,7 +1494,6 @@ class Robot(Mechanism):
         ``shares`` is the deprecated name of ``coefficients``.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).loops[0].offset
             0.0
         """
@@ -1589,7 +1503,6 @@ class Robot(Mechanism):
         """Return the robot with a loop or coupling opened.
 
         Example:
-            >>> import torsor
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
             >>> robot.without_loop("belt").loops
             ()
@@ -1603,7 +1516,6 @@ class Robot(Mechanism):
         floating base, must be named too for forces and accelerations of the closed mechanism.
 
         Example:
-            >>> import torsor
             >>> torsor.library.two_link().with_active(["joint2"]).active
             ('joint2',)
         """

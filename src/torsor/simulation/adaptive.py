@@ -6,8 +6,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.compiler import Kernel
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import describe
@@ -20,10 +20,6 @@ from torsor.simulation.recorder import Recorder, thinning
 from torsor.simulation.sampling import python_controller
 from torsor.simulation.setup import WHOLE, Setup, normalised
 from torsor.simulation.state_checks import divergence
-
-__all__ = ["run_adaptive", "sample_times"]
-
-Array = NDArray[np.float64]
 
 # This many steps must advance at least this fraction of the duration. Where a force is discontinuous, as Coulomb
 # friction is at rest, a solver with error control chatters about the discontinuity in ever smaller steps.

@@ -13,8 +13,6 @@ from torsor.hashing import source_hash
 from torsor.robot.robot import Robot
 from torsor.simulation.sources import Source
 
-__all__ = ["acceleration", "closed", "compiled", "forces", "held", "position_rate", "symbols"]
-
 
 def held(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
     """Return whether the generalised forces, and the external wrenches, are inputs that hold during a step."""

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["SimulationError"]
-
 
 class SimulationError(RuntimeError):
     """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import several
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -15,9 +15,6 @@ from torsor.simulation.dynamics import compiled
 from torsor.simulation.samples import Crossings
 from torsor.simulation.sources import casadi_function, traced
 
-__all__ = ["Event", "EventDetector", "read_events"]
-
-Array = NDArray[np.float64]
 Index = tuple[int, ...]
 State = tuple[Array, Array]
 

@@ -7,17 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
 from torsor.files import check_array, reading_npz, replacing, write_npz
 from torsor.robot.load import load as load_robot
 from torsor.robot.robot import Robot
 from torsor.simulation.samples import Crossings, Samples
-
-__all__ = ["SUFFIXES", "read", "units", "write"]
-
-Array = NDArray[np.float64]
 
 SUFFIXES = (".npz", ".csv")
 VERSION = 1

@@ -6,8 +6,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation.dynamics import closed, forces, held
 from torsor.simulation.errors import SimulationError
@@ -19,11 +19,6 @@ from torsor.simulation.recorder import Recorder, thinning
 from torsor.simulation.sampling import python_controller
 from torsor.simulation.setup import WHOLE, Setup
 from torsor.simulation.state_checks import FASTEST, divergence
-
-__all__ = ["run_fixed", "samples_of"]
-
-Array = NDArray[np.float64]
-
 
 # From this size on BLAS uses several threads even for a dot product, which is slower where the cores are busy.
 MANY = 4096

@@ -10,8 +10,6 @@ from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import symbols
 
-__all__ = ["implicit_midpoint"]
-
 
 def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
@@ -21,7 +19,6 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice |
     ``dynamics/recursions/midpoint.py`` for the equations, and ``runge_kutta`` for the result with loops.
 
     Example:
-        >>> import torsor
         >>> from torsor.simulation.dynamics import forces
         >>> from torsor.simulation.sources import Source
         >>> robot = torsor.library.two_link()

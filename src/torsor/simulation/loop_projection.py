@@ -9,8 +9,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
@@ -20,9 +20,6 @@ from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.errors import SimulationError
 
-__all__ = ["ClosureMonitor", "LoopStep", "project", "project_start"]
-
-Array = NDArray[np.float64]
 Index = tuple[int, ...]
 Kernel = Callable[..., tuple[Array, Array, Array]]
 

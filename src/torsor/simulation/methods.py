@@ -9,8 +9,6 @@ from torsor.robot.robot import Robot
 from torsor.simulation.implicit import implicit_midpoint
 from torsor.simulation.runge_kutta import runge_kutta
 
-__all__ = ["METHODS", "STEPS"]
-
 STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None], ca.Function]] = {
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,

@@ -4,15 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
-
-__all__ = ["panels_of", "plot"]
-
-Array = NDArray[np.float64]
 
 # Title and unit of each quantity, and the attribute of the robot that names its curves.
 QUANTITIES = {

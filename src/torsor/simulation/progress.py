@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Bar"]
-
 PATIENCE = 1.0  # seconds before the bar appears
 PAUSE = 0.1  # seconds between two updates
 

@@ -4,17 +4,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.compiler import Kernel
 from torsor.simulation.dynamics import compiled, held
 from torsor.simulation.samples import Crossings
 from torsor.simulation.setup import Setup
 from torsor.simulation.trajectory import Trajectory, forward_dynamics
-
-__all__ = ["Recorder", "thinning"]
-
-Array = NDArray[np.float64]
 
 # Bytes of q, v, a and tau up to which every step is recorded, without ``record``.
 LARGEST = 2**30

@@ -8,8 +8,6 @@ from torsor.dynamics.loops.index_one import held_end
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, symbols
 
-__all__ = ["runge_kutta"]
-
 # Time of each stage as a fraction of the step, and its weight in the sum.
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
@@ -26,7 +24,6 @@ def runge_kutta(robot: Robot, acting: ca.Function, choice: ClosureChoice | None 
     present rate they become dependent within the next step.
 
     Example:
-        >>> import torsor
         >>> from torsor.simulation.dynamics import forces
         >>> from torsor.simulation.sources import Source
         >>> robot = torsor.library.two_link()

@@ -6,11 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.robot.robot import Robot
-
-__all__ = ["Crossings", "Samples"]
-
-Array = NDArray[np.float64]
 
 
 class Crossings(NamedTuple):

@@ -3,15 +3,11 @@
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.setup import Setup
 from torsor.simulation.sources import Law
-
-__all__ = ["python_controller"]
-
-Array = NDArray[np.float64]
 
 
 def python_controller(setup: Setup) -> Law | None:

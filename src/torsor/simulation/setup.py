@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import arrays, common_shape, number, one_of, positive
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -15,10 +16,6 @@ from torsor.simulation.dynamics import compiled
 from torsor.simulation.loop_projection import project_start
 from torsor.simulation.methods import METHODS
 from torsor.simulation.sources import Source
-
-__all__ = ["WHOLE", "Settings", "Setup", "normalised"]
-
-Array = NDArray[np.float64]
 
 # Tolerance within which a quotient of two times is a whole number: in floating point, 0.3 / 0.1 is not 3.
 WHOLE = 1e-9

@@ -18,8 +18,6 @@ from torsor.simulation.setup import Settings, Setup
 from torsor.simulation.state_checks import check_mass_matrix
 from torsor.simulation.trajectory import Trajectory
 
-__all__ = ["simulate"]
-
 
 def simulate(
     robot: Robot,
@@ -71,7 +69,6 @@ def simulate(
     and returns the samples so far; a motion that diverges is a ``SimulationError`` with them as ``trajectory``.
 
     Example:
-        >>> import numpy as np, torsor
         >>> arm = torsor.library.two_link()
         >>> def damper(t, q, v):
         ...     return -0.1 * v

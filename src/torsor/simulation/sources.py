@@ -6,17 +6,13 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Shape
 from torsor.checks import arrays
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.errors import SimulationError
 
-__all__ = ["Law", "Source", "casadi_function", "traced"]
-
-Array = NDArray[np.float64]
-Shape = tuple[int, ...]
 Law = Callable[[float, Array, Array], Array]
 
 

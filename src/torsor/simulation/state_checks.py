@@ -1,16 +1,12 @@
 """Checks of the state: divergence of the integration, and a singular mass matrix at the start."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import describe
 from torsor.simulation.errors import SimulationError
 from torsor.simulation.setup import Setup
 from torsor.simulation.trajectory import forward_dynamics
-
-__all__ = ["FASTEST", "check_mass_matrix", "divergence"]
-
-Array = NDArray[np.float64]
 
 # A speed above that of light (m/s; for angles, rad/s) means that the integration has diverged.
 FASTEST = 3e8

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.checks import real_array
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -17,10 +18,6 @@ from torsor.simulation.files import read, write
 from torsor.simulation.loop_projection import project
 from torsor.simulation.plot import plot
 from torsor.simulation.samples import Crossings, Samples
-
-__all__ = ["Trajectory", "forward_dynamics"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +31,6 @@ class Trajectory(Samples):
     event that was given. ``len`` is T; an index selects rollouts.
 
     Example:
-        >>> import torsor
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
         >>> len(fall), fall.q.shape, fall.status
         (501, (501, 1), 'done')
@@ -100,7 +96,6 @@ class Trajectory(Samples):
         their accelerations. With loops, the result is projected onto closed loops.
 
         Example:
-            >>> import torsor
             >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
             >>> q, v = fall.at(0.12345)
             >>> q.shape, fall.at([0.1, 0.2, 0.3])[0].shape
@@ -137,7 +132,7 @@ class Trajectory(Samples):
         """Write the trajectory to a .npz file, with the robot in it, or one rollout to a .csv file.
 
         Example:
-            >>> import tempfile, torsor
+            >>> import tempfile
             >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.01)
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     fall.save(folder + "/fall.npz")
@@ -151,7 +146,7 @@ class Trajectory(Samples):
         """Return the trajectory of a .npz file, which contains its robot, or of a .csv file, for the given robot.
 
         Example:
-            >>> import tempfile, torsor
+            >>> import tempfile
             >>> arm = torsor.library.two_link()
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     torsor.simulate(arm, duration=0.01).save(folder + "/arm.csv")
@@ -167,7 +162,6 @@ class Trajectory(Samples):
         matplotlib: ``torsor[plot]``.
 
         Example:
-            >>> import torsor
             >>> figure = torsor.simulate(torsor.library.two_link(), duration=0.1).plot(what=("q", "energy"))
             >>> len(figure.axes)
             2

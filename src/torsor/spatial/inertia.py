@@ -10,22 +10,10 @@ moments. Wensing, Kim and Slotine, "Linear matrix inequalities for physically co
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.spatial.vectors import Matrix, Vector, is_symbolic
-
-__all__ = [
-    "composite",
-    "from_pseudo_inertia",
-    "is_physical",
-    "moment",
-    "move_inertia",
-    "pseudo_inertia",
-    "rotational_inertia",
-    "second_moment",
-]
-
-Array = NDArray[np.float64]
 
 
 def second_moment(J: ArrayLike) -> Array:

@@ -1,13 +1,10 @@
 """Poses as 4 x 4 matrices, and the transformation of twists, wrenches and inertias by a pose (numbers only)."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.spatial.vectors import skew
-
-__all__ = ["adjoint", "inverse_pose", "make_pose", "move_pseudo_inertia"]
-
-Array = NDArray[np.float64]
 
 
 def make_pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:

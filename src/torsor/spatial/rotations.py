@@ -8,25 +8,10 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.spatial.vectors import Matrix, Vector, choose, cross, matrix, skew, stack
-
-__all__ = [
-    "about_z",
-    "axis_frame",
-    "from_quaternion",
-    "from_rpy",
-    "inverse_left_jacobian",
-    "left_jacobian",
-    "log_rotation",
-    "quaternion_exp",
-    "quaternion_product",
-    "to_quaternion",
-    "to_rpy",
-]
-
-Array = NDArray[np.float64]
 
 # An angle this close to a multiple of a quarter turn is rounded to it, because files print pi/2 with about 11 digits.
 # The error is below 1e-10 rad; the zeros of the rotation matrix become exact, and the tracing removes them.

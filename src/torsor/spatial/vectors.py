@@ -5,8 +5,6 @@ from typing import Any, TypeAlias
 import casadi as ca
 import numpy as np
 
-__all__ = ["Matrix", "Vector", "ad", "choose", "cross", "is_symbolic", "matrix", "skew", "stack"]
-
 # A column of three (or six) components: a NumPy array of shape (3,) or a CasADi SX of size 3 x 1.
 Vector: TypeAlias = Any
 # A NumPy array of shape (r, c) or a CasADi SX of size r x c.

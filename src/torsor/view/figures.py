@@ -4,14 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.errors import ModelError
 from torsor.robot.robot import Robot
-
-__all__ = ["plot_motion"]
-
-Array = NDArray[np.float64]
 
 
 def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, path: str | Path) -> None:

@@ -8,8 +8,6 @@ from rich.table import Table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-__all__ = ["count_table", "drive_table", "joint_table", "link_table", "motion_table", "state_table"]
-
 COUNTED = (
     "inverse_dynamics",
     "forward_dynamics",

@@ -8,8 +8,6 @@ from torsor.cli.predictions.prediction import Option
 from torsor.library.anthropometry import SEXES
 from torsor.robot.robot import Robot
 
-__all__ = ["BODY", "BOX", "body_of", "chosen"]
-
 BODY = (
     Option("--height", type=float, metavar="M", help="height of the body (default: 1.741)"),
     Option("--mass", type=float, metavar="KG", help="mass of the body (default: 73)"),

@@ -9,8 +9,6 @@ from rich.console import RenderableType
 
 from torsor.motion import MotionProblem, MotionResult
 
-__all__ = ["Option", "Prediction", "Report", "plain_report"]
-
 
 class Option:
     """An option of some predictions: its flag, and what ``ArgumentParser.add_argument`` takes beside it.

@@ -7,10 +7,8 @@ from typing import Any
 from torsor.cli.predictions.body import BODY, BOX, body_of, chosen
 from torsor.cli.predictions.prediction import Option, Prediction, Report
 from torsor.human import Box, joint_torques, lifting, plot_task, reaching, standing_up
-from torsor.human.contact.support import SIDES
+from torsor.human.body.coordinates import SIDES
 from torsor.motion import MotionProblem, MotionResult
-
-__all__ = ["LIFT", "REACH", "STAND_UP"]
 
 SEAT = Option("--seat", type=float, metavar="M", help="height of the seat (default: 0.45)")
 TARGET = Option(

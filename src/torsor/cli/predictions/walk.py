@@ -9,11 +9,10 @@ from torsor.cli.predictions.body import BODY, BOX, body_of, chosen
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, walking
-from torsor.human.gait.walking import OBJECTIVES, VERSIONS
+from torsor.human.gait.settings import VERSIONS
+from torsor.human.gait.walking import OBJECTIVES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.robot.robot import Robot
-
-__all__ = ["WALK"]
 
 STEEPEST = 45.0  # degrees: the range of walking's argument ``slope``, in the unit of --slope
 

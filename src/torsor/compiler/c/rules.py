@@ -12,8 +12,6 @@ from decimal import Decimal
 import casadi as ca
 import numpy as np
 
-__all__ = ["C_RULES", "HELPERS", "CScalar", "Names", "in_scalars"]
-
 # Numbers with an exact decimal form of at most this many characters are written so, all others in base 16.
 _FEW_DIGITS = 12
 

@@ -19,8 +19,6 @@ from torsor.compiler.c.rules import C_RULES, HELPERS, CScalar, Names, in_scalars
 from torsor.compiler.count import count_operations
 from torsor.compiler.program import Operation, Program, read_program
 
-__all__ = ["export_c"]
-
 DTYPES = ("float64", "float32")
 PIECE = 1500  # operations in the longest piece
 _FREE = {ca.OP_INPUT, ca.OP_CONST}

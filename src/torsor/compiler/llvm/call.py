@@ -7,8 +7,6 @@ calls to the gufunc. It reads the fields of ``PyArrayObject`` that NumPy's heade
 
 from torsor.compiler.llvm.rules import Scalar
 
-__all__ = ["ADDRESSES", "write_call"]
-
 # The addresses in the running process that the code needs, in this order; ``direct_call`` fills in the table.
 ADDRESSES = (
     "type of arrays",

@@ -16,8 +16,6 @@ from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.rules import RULES, Emitter, Scalar
 from torsor.compiler.program import Operation, Program
 
-__all__ = ["write_llvm"]
-
 PIECE = 1200  # operations in the longest piece
 
 _FREE = {ca.OP_INPUT, ca.OP_CONST}

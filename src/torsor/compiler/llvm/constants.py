@@ -8,8 +8,6 @@ from itertools import groupby
 
 from torsor.compiler.llvm.rules import Scalar
 
-__all__ = ["write_constants"]
-
 
 def write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:
     """Return the function ``constants``, which writes a number to all lanes of each of the given output entries."""

@@ -14,8 +14,6 @@ from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.target import Target
 from torsor.compiler.program import read_program
 
-__all__ = ["InstructionCount", "count_instructions"]
-
 
 @dataclass(frozen=True)
 class InstructionCount:

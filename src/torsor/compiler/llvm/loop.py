@@ -7,8 +7,6 @@ otherwise they are loaded one by one.
 
 from torsor.compiler.llvm.rules import Scalar
 
-__all__ = ["write_loop"]
-
 TILE = 4  # entries that are transposed at a time, at least
 STACK = 65536  # bytes: larger buffers are allocated with malloc, since the stacks of threads are small
 

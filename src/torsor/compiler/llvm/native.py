@@ -18,8 +18,6 @@ import llvmlite.binding as llvm
 from torsor.compiler.llvm import target
 from torsor.compiler.llvm.target import host
 
-__all__ = ["C_FUNCTIONS", "c_addresses", "emit", "link", "target_description", "vector_width"]
-
 _LINKING = threading.Lock()
 # Characters of LLVM text from which other processes are worth their start: about a second of work.
 LARGE = 400_000

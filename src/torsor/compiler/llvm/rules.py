@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import casadi as ca
 
-__all__ = ["RULES", "Emitter", "Scalar"]
-
 
 class Scalar:
     """A floating-point type: its LLVM name, its size, and the constants of sin and cos in its precision."""

@@ -12,8 +12,6 @@ from functools import cache
 import llvmlite
 import llvmlite.binding as llvm
 
-__all__ = ["TARGETS", "Target", "host"]
-
 
 @dataclass(frozen=True)
 class Target:

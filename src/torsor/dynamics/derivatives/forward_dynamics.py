@@ -17,8 +17,6 @@ from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.hybrid import hybrid_dynamics
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = ["forward_dynamics_derivatives", "hybrid_dynamics_derivatives"]
-
 
 def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of a = M^-1 (tau - ...) with respect to q, v and tau, each nv x nv."""

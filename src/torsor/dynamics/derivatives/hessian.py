@@ -32,8 +32,6 @@ from torsor.dynamics.trees.simple import simple
 from torsor.dynamics.trees.tree import Rotor, Tree
 from torsor.spatial import ad, cross
 
-__all__ = ["inverse_dynamics_hessian"]
-
 
 class _Virtual:
     """A state with a virtual velocity, from which the covectors are made."""

@@ -46,14 +46,6 @@ from torsor.dynamics.recursions.passive import slopes
 from torsor.dynamics.trees.tree import Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
-__all__ = [
-    "Loads",
-    "Setting",
-    "carry",
-    "inverse_dynamics_derivatives",
-    "joint_wrench_derivatives",
-]
-
 Three = tuple[ca.SX, ca.SX, ca.SX]
 
 

@@ -13,8 +13,6 @@ from torsor.dynamics.loops.factors import reflected
 from torsor.dynamics.recursions.configuration import integrate
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = ["closure_state", "closure_trial"]
-
 LONGEST = 1.0  # step of any coordinate, in rad or in sizes of the mechanism
 
 

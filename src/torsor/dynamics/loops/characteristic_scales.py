@@ -1,13 +1,9 @@
 """Characteristic scales of a mechanism, so that tolerances of closure and rank do not depend on its size."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.trees.tree import Tree
-
-__all__ = ["units"]
-
-Array = NDArray[np.float64]
 
 
 def units(tree: Tree, length: float) -> tuple[Array, Array]:

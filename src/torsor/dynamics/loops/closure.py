@@ -18,8 +18,6 @@ from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.trees.tree import Cut, Relation, Tree
 
-__all__ = ["Closures", "closure_error", "closure_jacobian"]
-
 
 def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
     """Return phi (c x 1): lengths in m, angles as 2 sin(angle/2), couplings in units of their coordinates."""

@@ -27,19 +27,6 @@ from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = [
-    "ClosureChoice",
-    "Linkage",
-    "Sharing",
-    "accelerated",
-    "constrained_accelerations",
-    "constrained_forward_dynamics",
-    "constrained_inverse_dynamics",
-    "constrained_velocities",
-    "loop_forces",
-    "projected_mass",
-]
-
 
 class ClosureChoice(NamedTuple):
     """The chosen equations of closure (``rows``), the independent coordinates, and the active (driven) ones.

@@ -28,16 +28,6 @@ from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = [
-    "Balance",
-    "MotionSlopes",
-    "constrained_acceleration_derivatives",
-    "constrained_forward_dynamics_derivatives",
-    "constrained_inverse_dynamics_derivatives",
-    "constrained_velocity_derivatives",
-    "loop_force_derivatives",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class MotionSlopes:

@@ -6,8 +6,6 @@ of a positive definite one. Both keep structural zeros.
 
 import casadi as ca
 
-__all__ = ["Columns", "Squares", "reflected"]
-
 
 class Columns:
     """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.

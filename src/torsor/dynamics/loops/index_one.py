@@ -26,15 +26,6 @@ from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = [
-    "closed_forward_dynamics",
-    "closed_loop_forces",
-    "closed_state",
-    "closed_velocities",
-    "closure_margin",
-    "held_end",
-]
-
 # The error e of an integrator is 1e-5 at most. Newton's first step leaves about e^2, and the second, with the same
 # matrix, about e^3.
 CORRECTIONS = 2

@@ -29,8 +29,6 @@ from torsor.dynamics.trees.tree import Body, Cut, Tree
 from torsor.mechanism.loops import Loop
 from torsor.spatial import ad, cross, skew
 
-__all__ = ["Chain", "Slopes"]
-
 Pose = tuple[ca.SX, ca.SX]
 
 

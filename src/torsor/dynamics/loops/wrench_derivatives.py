@@ -15,8 +15,6 @@ from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.newton_euler import to_body, to_link
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = ["constrained_joint_wrench_derivatives", "loop_wrench_derivatives"]
-
 
 class _Wrenches:
     """The wrenches in the cut joints, and their derivatives by the independent coordinates and their rates."""

@@ -16,8 +16,6 @@ from torsor.dynamics.trees.tree import Cut, Tree
 from torsor.mechanism import Place
 from torsor.spatial import skew
 
-__all__ = ["constrained_joint_wrenches", "ends", "loads", "loop_loads", "loop_wrenches", "on_link"]
-
 
 def _solved(
     tree: Tree,

@@ -32,22 +32,6 @@ from torsor.dynamics.recursions.kinematics import Move, moves, sx, twists
 from torsor.dynamics.trees.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
-__all__ = [
-    "Composite",
-    "Entries",
-    "body_momenta",
-    "carried_by_each",
-    "climb",
-    "composites",
-    "coordinates",
-    "coriolis_matrix",
-    "mass_matrix",
-    "momentum_composites",
-    "rotors",
-    "times_B",
-    "times_B_T",
-]
-
 Coordinates = list[tuple[int, float]]
 
 

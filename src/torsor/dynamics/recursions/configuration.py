@@ -4,8 +4,6 @@ import casadi as ca
 
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = ["chart", "chart_carry", "chart_rate", "chart_velocity", "difference", "integrate", "steps"]
-
 
 def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
     """Return the positions reached from q after one unit of time at the constant velocity dv (nq x 1)."""

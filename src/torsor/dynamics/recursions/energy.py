@@ -1,25 +1,12 @@
 """Sums over the bodies: energies, centre of mass, momentum."""
 
 import casadi as ca
-import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.dynamics.recursions.passive import spring_energy
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import cross, rotational_inertia
-
-__all__ = [
-    "body_gravity_energy",
-    "center_of_mass",
-    "gravity_energy",
-    "kinetic_energy",
-    "momentum",
-    "potential_energy",
-    "twice_kinetic_energy",
-]
-
-Array = NDArray[np.float64]
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:

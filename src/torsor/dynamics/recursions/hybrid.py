@@ -30,8 +30,6 @@ from torsor.dynamics.recursions.passive import gather
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import rotational_inertia, skew
 
-__all__ = ["forward_dynamics", "hybrid_dynamics", "solve_mass"]
-
 Stiffness = dict[tuple[int, int], ca.SX]
 
 

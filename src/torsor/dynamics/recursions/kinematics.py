@@ -20,8 +20,6 @@ import numpy as np
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import cross, skew
 
-__all__ = ["Motion", "Move", "motions", "moves", "sx", "symmetric", "twists", "world_poses"]
-
 
 def sx(value: Any) -> ca.SX:
     """Return numbers or symbols as a dense CasADi SX, so that zeros and ones fold."""

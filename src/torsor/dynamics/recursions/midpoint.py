@@ -39,8 +39,6 @@ from torsor.dynamics.recursions.newton_euler import inertial_force, load_force
 from torsor.dynamics.recursions.passive import friction_force, slopes, spring_force
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = ["midpoint_step"]
-
 Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
 
 # Each iteration reduces the error by about the relative change of the mass matrix within a step, down to rounding.

@@ -20,18 +20,6 @@ from torsor.dynamics.recursions.passive import gather, passive_force
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import cross, moment, skew
 
-__all__ = [
-    "bias_force",
-    "gravity_force",
-    "inertial_force",
-    "inverse_dynamics",
-    "joint_wrenches",
-    "load_force",
-    "to_body",
-    "to_link",
-    "wrenches",
-]
-
 
 def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
     """Return the inertial wrench (n, f) of a body about its origin, by Newton's and Euler's equations, with its rotors.

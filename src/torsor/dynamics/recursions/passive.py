@@ -12,8 +12,6 @@ import casadi as ca
 from torsor.dynamics.trees.tree import Passive, Tree
 from torsor.mechanism.laws import energy_at, stiffness_at
 
-__all__ = ["curvatures", "friction_force", "gather", "passive_force", "slopes", "spring_energy", "spring_force"]
-
 
 def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
     """Return the sum (nv x 1) of generalised forces, given as (coordinate, force)."""

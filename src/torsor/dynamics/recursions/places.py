@@ -7,27 +7,11 @@ twist of the place relative to body k, which is the sum of the columns so far ti
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.dynamics.recursions.kinematics import motions, moves, sx, twists, world_poses
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Place
 from torsor.spatial import ad, cross, skew
-
-__all__ = [
-    "acceleration",
-    "accelerations",
-    "jacobian",
-    "jacobian_rate",
-    "links",
-    "place_in_body",
-    "pose",
-    "poses",
-    "velocities",
-    "velocity",
-]
-
-Array = NDArray[np.float64]
 
 
 def place_in_body(tree: Tree, place: Place) -> tuple[ca.SX, ca.SX]:

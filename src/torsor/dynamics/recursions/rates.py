@@ -26,8 +26,6 @@ from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Place
 from torsor.spatial import cross, moment, skew
 
-__all__ = ["force_rate", "jerk", "jerks", "joint_wrench_rates"]
-
 Jet = list[ca.SX]
 
 

@@ -12,28 +12,14 @@ from dataclasses import replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.recursions.composite import climb
 from torsor.dynamics.recursions.energy import body_gravity_energy, twice_kinetic_energy
 from torsor.dynamics.recursions.kinematics import Motion, motions, moves, sx, twists, world_poses
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Mechanism
 from torsor.spatial import cross, moment, move_pseudo_inertia, pseudo_inertia, rotational_inertia
-
-__all__ = [
-    "INERTIAL",
-    "energy_regressor",
-    "inertial",
-    "parameter_count",
-    "parameter_names",
-    "parameters",
-    "power_regressor",
-    "regressor",
-    "units",
-]
-
-Array = NDArray[np.float64]
 
 INERTIAL = ("m", "mx", "my", "mz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 """The inertial parameters of a link: mass, first moments, moments of inertia about its origin."""

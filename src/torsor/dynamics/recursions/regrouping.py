@@ -23,15 +23,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.recursions.regressor import inertial, units
 from torsor.dynamics.trees.tree import Tree
 from torsor.spatial import axis_frame, inverse_pose, move_pseudo_inertia
-
-__all__ = ["regroupings"]
-
-Array = NDArray[np.float64]
 
 PARALLEL = 1e-9  # sine of an angle that counts as zero
 

@@ -31,8 +31,6 @@ from torsor.dynamics.recursions import (
 )
 from torsor.mechanism import Loop, Mechanism
 
-__all__ = ["ALGORITHMS", "Algorithm", "size"]
-
 _OPTIONS = {"tree", "place", "forced", "choice", "in_world"}  # parameters of rules that are no arrays of the caller
 
 

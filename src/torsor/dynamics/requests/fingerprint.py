@@ -9,8 +9,6 @@ from torsor.hashing import source_hash
 from torsor.mechanism import Coupling, Mechanism
 from torsor.mechanism.loops import Closure
 
-__all__ = ["fingerprint"]
-
 
 def fingerprint(mechanism: Mechanism, *more: object) -> str:
     """Return a hash of everything that the traced functions of a mechanism depend on, and of ``more`` (by its repr).

@@ -12,8 +12,6 @@ from torsor.dynamics.recursions.configuration import steps as along_steps
 from torsor.dynamics.requests.request import Request
 from torsor.dynamics.trees.tree import Tree
 
-__all__ = ["formed", "jacobians", "pulled", "pushed"]
-
 Named = dict[str, ca.SX]
 
 

@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from torsor.arrays import Shape
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import ALGORITHMS, size
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free
-
-__all__ = ["LOADS", "Request", "Shape"]
-
-Shape = tuple[int, ...]
 
 LOADS = ("", "link", "world", "point")
 """External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world, with the force

@@ -12,8 +12,6 @@ from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism
 
-__all__ = ["trace"]
-
 # Above this many operations, the search for common subexpressions takes longer than compiling them twice.
 LONG = 50_000
 

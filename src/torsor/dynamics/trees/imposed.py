@@ -21,8 +21,6 @@ from torsor.mechanism import Mechanism
 from torsor.mechanism.free import PAIRS, Free, Number, read_number
 from torsor.spatial import about_z, from_quaternion, make_pose, pseudo_inertia, quaternion_exp
 
-__all__ = ["impose", "touched"]
-
 _POSES = ("origin", "turn", "point")
 
 

@@ -18,14 +18,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.trees.tree import ROUNDING, Body, Tree, tidy, tidy_inertia, tidy_pose
 from torsor.spatial import about_z, axis_frame, inverse_pose, make_pose, move_pseudo_inertia
-
-__all__ = ["Held", "lean"]
-
-Array = NDArray[np.float64]
 
 
 class Held(NamedTuple):

@@ -12,8 +12,6 @@ from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Joint
 from torsor.spatial import make_pose
 
-__all__ = ["simple"]
-
 
 def simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
     """Return the tree with simple joints, and the external wrenches (L x 6) on its links."""

@@ -11,26 +11,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.mechanism import Coordinate, Joint, Loop, Mechanism, Motor, Place
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
 
-__all__ = [
-    "ROUNDING",
-    "Body",
-    "Cut",
-    "Passive",
-    "Relation",
-    "Rotor",
-    "Tree",
-    "spring_along",
-    "tidy",
-    "tidy_inertia",
-    "tidy_pose",
-]
-
-Array = NDArray[np.float64]
 Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
 
 # Entries below this fraction of their neighbours are rounding left over from products of rotations.

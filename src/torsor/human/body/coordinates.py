@@ -4,14 +4,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import indices_of, number, table
 from torsor.robot.robot import Robot
-
-__all__ = ["FLIP", "FROZEN", "GLOBAL", "SIDES", "TURN", "frozen_joints", "is_odd", "mirror", "other_side"]
-
-Array = NDArray[np.float64]
 
 GLOBAL = ("tx", "ty", "tz", "yaw", "tilt", "list")  # of the whole body: the first coordinates
 SIDES = ("right", "left")
@@ -53,7 +49,6 @@ def frozen_joints(body: Robot, frozen: Mapping[str, float] | None, where: str) -
     """Return the joints that do not move: those frozen by default at 0, and {coordinate: angle (rad)} of a user.
 
     Example:
-        >>> import torsor
         >>> found = frozen_joints(torsor.library.human(), {"right_knee_flexion": 0.1}, "walk")
         >>> found["right_knee_flexion"], found["neck_axial"], len(found)
         (0.1, 0.0, 18)

@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
-
-__all__ = ["ARROW", "LONG", "VIEWS", "draw", "figure_of", "landmarks", "skeleton"]
-
-Array = NDArray[np.float64]
 
 COLOURS = {"right": "#c1403d", "left": "#2f6db3", "": "#4a4a4a"}
 ARROW = {"arrowstyle": "-|>", "color": "#2c8c4a", "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
@@ -66,7 +63,6 @@ def landmarks(body: Robot, q: ArrayLike) -> dict[str, Array]:
     The edges of the feet are included: ``right_heel-`` is the inner, ``right_heel+`` the outer edge of the heel.
 
     Example:
-        >>> import torsor
         >>> points = landmarks(torsor.library.human(), np.zeros(55))
         >>> points["right_thigh"].round(4).tolist(), bool(abs(points["left_heel"][1]) < 1e-12)
         ([-0.085, 0.9425, 0.0], True)
@@ -141,7 +137,6 @@ def draw(body: Robot, q: ArrayLike | None = None, path: str | Path | None = None
     The default is the standing posture. The right side is red, the left blue; ``path`` saves the figure.
 
     Example:
-        >>> import torsor
         >>> figure = draw(torsor.library.human())
         >>> [axes.get_title() for axes in figure.axes]
         ['front', 'right side', 'top']

@@ -22,14 +22,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import finite_vector, number, positive
 from torsor.errors import ModelError, describe
-
-__all__ = ["RATES", "Fatigue", "JointLoads"]
-
-Array = NDArray[np.float64]
 
 # F and R (1/s) by parts of the names of coordinates: the rates of the trunk for the spine, those of grip for wrists.
 RATES: Mapping[str, tuple[float, float]] = {

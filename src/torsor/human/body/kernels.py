@@ -17,8 +17,6 @@ from torsor.motion import Number
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-__all__ = ["SharedModel", "checked_body", "shared_model"]
-
 UNBOUND: dict[str, Any] = dict.fromkeys(("upper", "velocity_limit", "effort_limit"), np.inf) | {"lower": -np.inf}
 
 

@@ -1,20 +1,15 @@
 """Positions of landmarks in the standing posture, from the placements of the joints: nothing is compiled."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.robot.robot import Robot
-
-__all__ = ["landmark"]
-
-Array = NDArray[np.float64]
 
 
 def landmark(body: Robot, place: str) -> Array:
     """Return the position (3,) of a link or frame in base axes (m), with all coordinates at 0.
 
     Example:
-        >>> import torsor
         >>> body = torsor.library.human()
         >>> bool(abs(landmark(body, "right_toe") - body.pose(body.neutral(), "right_toe")[:3, 3]).max() < 1e-12)
         True

@@ -8,8 +8,6 @@ from torsor.checks import interval, number, positive
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
-__all__ = ["Backpack", "Box"]
-
 
 @dataclass(frozen=True)
 class Backpack:
@@ -19,7 +17,6 @@ class Backpack:
     a homogeneous cube with the same inertia.
 
     Example:
-        >>> import torsor
         >>> round(Backpack(15.0).on(torsor.library.human()).mass, 9)
         88.0
     """
@@ -48,7 +45,6 @@ class Box:
     in front of the upper trunk, and between ``low`` and ``high`` (m) above the lowest joint of the upper trunk.
 
     Example:
-        >>> import torsor
         >>> round(Box(8.0).on(torsor.library.human()).mass, 9)
         81.0
     """

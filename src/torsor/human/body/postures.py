@@ -14,8 +14,6 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.landmarks import landmark
 from torsor.robot.robot import Robot
 
-__all__ = ["BUTTOCKS", "both", "crouching", "hips_apart", "sitting", "standing"]
-
 HANGING = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # arms (rad)
 BUTTOCKS = 0.085  # height of the hips above the seat (m)
 SHANKS = 18.0  # forward inclination of the shanks while sitting (degrees)
@@ -36,7 +34,6 @@ def hips_apart(body: Robot) -> float:
     """Return the distance between the hips (m).
 
     Example:
-        >>> import torsor
         >>> round(hips_apart(torsor.library.human()), 3)
         0.17
     """
@@ -52,7 +49,6 @@ def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
     """Return the upright sitting posture on a seat of a height (m).
 
     Example:
-        >>> import torsor
         >>> round(-sitting(torsor.library.human(), 0.45, "chair")["tz"], 3)
         0.235
     """
@@ -73,7 +69,6 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
     point at it.
 
     Example:
-        >>> import torsor
         >>> low, high = (crouching(torsor.library.human(), y, 0.4, 0.8) for y in (0.3, 1.0))
         >>> low["right_knee_flexion"] > 1.0, bool(high["right_knee_flexion"] < 0.1)
         (True, True)

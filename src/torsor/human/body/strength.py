@@ -26,18 +26,15 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from torsor import library
+from torsor.arrays import Array
 from torsor.checks import common_shape, indices_of, one_of, real_array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
-
-__all__ = ["JOINTS", "Curve", "JointStrength", "StrengthCurves", "joint_strength"]
-
-Array = NDArray[np.float64]
 
 JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")

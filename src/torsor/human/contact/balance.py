@@ -18,17 +18,14 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.compiler import Kernel
 from torsor.errors import ModelError, describe
 from torsor.hashing import source_hash
 from torsor.human.body.coordinates import GLOBAL
 from torsor.robot.robot import Robot
-
-__all__ = ["GroundReaction", "Wrench", "felt", "ground_reaction", "required"]
-
-Array = NDArray[np.float64]
 
 
 class Wrench(NamedTuple):
@@ -74,7 +71,6 @@ def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Gr
     Without a vertical force, as in free fall, the zero-moment point does not exist, and ``zmp`` is NaN or infinite.
 
     Example:
-        >>> import torsor
         >>> body, still = torsor.library.human(), np.zeros(55)
         >>> ground = ground_reaction(body, still, still, still)
         >>> ground.force.round(6).tolist(), bool(abs(ground.zmp - body.center_of_mass(still)[[0, 2]]).max() < 1e-9)

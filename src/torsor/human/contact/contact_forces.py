@@ -8,18 +8,14 @@ from functools import cached_property, lru_cache
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.balance import Wrench, felt, required
 from torsor.human.contact.support import Foot, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.robot.robot import Robot
-
-__all__ = ["GROUND", "REACTIONS", "ContactForces", "contact_forces", "ground_data"]
-
-Array = NDArray[np.float64]
 
 LEGS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion")
 TOES = "toe_extension"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import instance_of, number, positive, whole_number
 from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
@@ -32,10 +32,6 @@ from torsor.human.contact.support import (
     smoothstep,
 )
 from torsor.motion.terms.term import TOUCHING
-
-__all__ = ["Step", "Walk"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,28 +10,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import number, positive
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.landmarks import landmark
 from torsor.robot.robot import Robot
-
-__all__ = [
-    "FORE",
-    "SIDES",
-    "WHOLE",
-    "Carried",
-    "Foot",
-    "Seat",
-    "Sitting",
-    "Stance",
-    "Standing",
-    "Support",
-    "smoothstep",
-]
-
-Array = NDArray[np.float64]
 
 # Points of a foot, each with the axes along which it is held: six rows that hold a whole foot, or its toes.
 WHOLE = (("heel", "xyz"), ("ball", "xy"), ("ball_medial", "y"))
@@ -75,7 +59,6 @@ class Foot(NamedTuple):
         """Return the size of the feet of a body.
 
         Example:
-            >>> import torsor
             >>> [round(each, 3) for each in Foot.of(torsor.library.human())]
             [0.255, 0.045]
         """
@@ -186,7 +169,6 @@ class Standing(Support):
     """Both feet flat side by side, their heels ``width`` apart (m) at z = 0; each carries half.
 
     Example:
-        >>> import torsor
         >>> at = Standing().carried(np.zeros(1), Foot.of(torsor.library.human()))
         >>> at.right_fraction.tolist(), at.box.round(3).tolist()
         ([0.5], [[-0.145, 0.145, 0.005, 0.25]])

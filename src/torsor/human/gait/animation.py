@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import positive, whole_number
 from torsor.errors import ModelError, describe
 from torsor.human.body.drawing import ARROW, LONG, VIEWS, figure_of, landmarks, skeleton
@@ -15,10 +15,6 @@ from torsor.human.gait.curves import COUNT, StrideCurves
 from torsor.human.terms.forces import Grounded
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
-
-__all__ = ["animate"]
-
-Array = NDArray[np.float64]
 
 MARKS = 0.2  # distance of the marks on the ground (m)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import instance_of, one_of
 from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
@@ -19,10 +19,6 @@ from torsor.human.gait.references import REFERENCES, Likeness, Reference, likene
 from torsor.human.terms.samples import JOINTS, Samples, sampled, walk_of
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
-
-__all__ = ["COUNT", "OPPOSITE", "StrideCurves"]
-
-Array = NDArray[np.float64]
 
 COUNT = 401  # instants of a stride
 CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure

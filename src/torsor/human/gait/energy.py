@@ -9,15 +9,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL
 from torsor.human.terms.samples import sampled, walk_of
 from torsor.motion import MotionResult
-
-__all__ = ["Energy", "Work", "energy", "joint_of"]
-
-Array = NDArray[np.float64]
 
 PARTS, ORDER = 6, 6  # parts of each smooth interval, since powers change sign in it, and Gauss points of each part
 

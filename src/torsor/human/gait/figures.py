@@ -4,16 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.human.body.drawing import ARROW, LONG, figure_of, landmarks, skeleton
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import REFERENCES, Likeness
 from torsor.human.terms.samples import JOINTS
-
-__all__ = ["plot"]
-
-Array = NDArray[np.float64]
 
 OWN, PEOPLE, OTHERS = "#1f4e8c", "0.45", ("#d98b2b", "#4c9a5f")
 SHOWN = (

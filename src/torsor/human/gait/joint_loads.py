@@ -14,8 +14,6 @@ from torsor.human.terms.forces import Torques
 from torsor.human.terms.strength_curves import Strengths
 from torsor.motion import MotionResult
 
-__all__ = ["fatigued", "joint_loads"]
-
 
 def joint_loads(result: MotionResult) -> JointLoads:
     """Return the loads of the joints over a stride of a solved walk, with the ground's wrenches on the feet.

@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["REFERENCES", "SOURCES", "Likeness", "Reference", "likeness"]
-
-Array = NDArray[np.float64]
+from torsor.arrays import Array
 
 SOURCES = {
     "tutorial": "OpenSim models, tutorial on musculoskeletal modeling, normal.mot (pelvis upright)",

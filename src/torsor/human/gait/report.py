@@ -12,8 +12,6 @@ from torsor.human.gait.references import REFERENCES, SOURCES
 from torsor.human.terms.samples import JOINTS
 from torsor.motion.results.report import titled_table
 
-__all__ = ["peaks", "plain", "tables", "text"]
-
 MOVED = (
     *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
     *("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion"),

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.checks import indices_of, instance_of, number, one_of, positive, table, whole_number
 from torsor.errors import ModelError, describe
@@ -18,10 +17,6 @@ from torsor.human.contact.schedule import Walk
 from torsor.human.terms.habits import Habits
 from torsor.motion import Phase
 from torsor.robot.robot import Robot
-
-__all__ = ["VERSIONS", "Version", "VersionChanges", "WalkSettings", "changed_version"]
-
-Array = NDArray[np.float64]
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
 BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step

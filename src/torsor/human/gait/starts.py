@@ -1,15 +1,11 @@
 """Initial guesses of a walk: standing with randomly bent joints."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import number, whole_number
 from torsor.human.body.coordinates import GLOBAL
 from torsor.motion import MotionProblem
-
-__all__ = ["bent_start"]
-
-Array = NDArray[np.float64]
 
 
 def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:

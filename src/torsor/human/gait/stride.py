@@ -7,8 +7,6 @@ from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
 from torsor.human.gait.report import plain, tables, text
 
-__all__ = ["Stride"]
-
 
 class Stride(StrideCurves):
     """The stride of one ``side`` ("right" or "left") in the result of a problem of ``torsor.human.walking``.

@@ -16,7 +16,7 @@ from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.schedule import Step, Walk
-from torsor.human.gait.settings import VERSIONS, VersionChanges, WalkSettings, changed_version
+from torsor.human.gait.settings import VersionChanges, WalkSettings, changed_version
 from torsor.human.terms.feet import Clears, Stands, contacts
 from torsor.human.terms.forces import Balance, Effort, JointReactions, Torques, Unbalance
 from torsor.human.terms.habits import Habits
@@ -25,8 +25,6 @@ from torsor.motion import MotionProblem, Periodic, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
-
-__all__ = ["OBJECTIVES", "VERSIONS", "walking"]
 
 OBJECTIVES = {"effort": Effort, "balance": Unbalance, "reaction": JointReactions}
 SWING = 0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before the heel strike

@@ -10,8 +10,6 @@ from torsor.human.body.drawing import figure_of, landmarks, skeleton
 from torsor.human.terms.samples import joint_torques
 from torsor.motion import MotionResult
 
-__all__ = ["plot_task"]
-
 POSTURES, APART, TORQUES = 9, 1.1, 8  # number of postures and their distance (m), number of torques
 
 

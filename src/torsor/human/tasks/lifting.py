@@ -17,8 +17,6 @@ from torsor.human.terms.places import BoxAt, BoxClears, BoxLevel
 from torsor.motion import End, MotionProblem, Start
 from torsor.robot.robot import Robot
 
-__all__ = ["lifting"]
-
 
 def lifting(
     body: Robot | None = None,

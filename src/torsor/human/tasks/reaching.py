@@ -12,8 +12,6 @@ from torsor.human.terms.places import Placed
 from torsor.motion import End, MotionProblem, Start
 from torsor.robot.robot import Robot
 
-__all__ = ["reaching"]
-
 POSTURE = 0.1  # weight of squared deviations from the relaxed posture: reaching costs little torque
 
 

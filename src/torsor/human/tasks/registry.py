@@ -7,6 +7,4 @@ from torsor.human.tasks.reaching import reaching
 from torsor.human.tasks.standing_up import standing_up
 from torsor.motion import MotionProblem
 
-__all__ = ["TASKS"]
-
 TASKS: Mapping[str, Callable[..., MotionProblem]] = {"lift": lifting, "stand-up": standing_up, "reach": reaching}

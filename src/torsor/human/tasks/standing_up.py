@@ -11,8 +11,6 @@ from torsor.human.terms.places import Placed
 from torsor.motion import End, MotionProblem, Start
 from torsor.robot.robot import Robot
 
-__all__ = ["standing_up"]
-
 LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # hands above the thighs (rad)
 
 

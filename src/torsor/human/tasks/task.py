@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import instance_of, positive
 from torsor.human.body.coordinates import frozen_joints, is_odd
 from torsor.human.body.kernels import shared_model
@@ -25,9 +25,6 @@ from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
-__all__ = ["IDLE", "RANGES", "Task", "TaskSettings"]
-
-Array = NDArray[np.float64]
 Ranges = Mapping[str, tuple[float, float]]
 
 # Ranges of the joints in these tasks (degrees; m): joints that cost no torque would be undetermined without them.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.landmarks import landmark
 from torsor.human.contact.support import FORE, WHOLE, Stance, Support
@@ -15,9 +15,6 @@ from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
 
-__all__ = ["Clears", "Stands", "contacts"]
-
-Array = NDArray[np.float64]
 AXES = "xyz"
 PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # parts of a foot by their points
 STANCE = VectorLayout(local=3, place=3)  # data of a point: its position on the link, and its place on the ground

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.contact_forces import REACTIONS, contact_forces, ground_data
 from torsor.human.contact.support import Support
@@ -15,10 +15,6 @@ from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows, Term
 from torsor.robot.robot import Robot
-
-__all__ = ["Balance", "Effort", "Grounded", "JointReactions", "Torques", "Unbalance"]
-
-Array = NDArray[np.float64]
 
 LEAST = 0.05  # lower bound of the vertical force, as a fraction of the weight
 ARM = 0.1  # lever arm that makes moments dimensionless, with the weight (m)

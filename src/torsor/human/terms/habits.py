@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import interval, number, table
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
@@ -20,10 +20,6 @@ from torsor.human.terms.places import Held
 from torsor.motion import ExpressionConstraint, Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
-
-__all__ = ["HOLDING", "RANGES", "RELAXED", "Habits", "Holds", "Relaxed", "Upright", "relaxed"]
-
-Array = NDArray[np.float64]
 
 # Ranges of the joints in walking (degrees; m for tx and ty): narrower than the anatomical ones.
 RANGES: Mapping[str, tuple[float, float]] = {

@@ -5,17 +5,14 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
 
-__all__ = ["BoxAt", "BoxClears", "BoxLevel", "Held", "Placed"]
-
-Array = NDArray[np.float64]
 AXES = "xyz"
 
 # Discs of the body that a box keeps clear of, seen from the side: centred between two links, with a radius (m).
@@ -42,7 +39,6 @@ class Placed(Constraint):
     ``axes`` are the axes along which this holds.
 
     Example:
-        >>> import torsor
         >>> Placed(body=torsor.library.human(), frame="right_knuckles", place=(-0.2, 1.0, 0.5), at=1.0).near
         0.0
     """

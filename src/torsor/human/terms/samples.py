@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
 from torsor.human.contact.balance import Wrench
@@ -21,9 +21,6 @@ from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
 from torsor.robot.robot import Robot
 
-__all__ = ["JOINTS", "Samples", "grounded_term", "joint_torques", "sampled", "walk_of"]
-
-Array = NDArray[np.float64]
 JOINTS = tuple(REACTIONS)  # joints of a leg with known reactions
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, Curve, JointStrength, StrengthCurves
 from torsor.human.contact.contact_forces import contact_forces
@@ -14,10 +14,6 @@ from torsor.human.terms.forces import Grounded
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Rows
-
-__all__ = ["Strengths"]
-
-Array = NDArray[np.float64]
 
 NAMES = tuple(f"{side}_{joint}" for side in SIDES for joint in JOINTS)
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in NAMES for way in JointStrength._fields})

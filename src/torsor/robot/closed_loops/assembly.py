@@ -1,16 +1,13 @@
 """Assembly: positions of all joints that close the loops, from those of the active coordinates."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import one_of, vectors
 from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, STRIDE, STRIDES, AssemblyError
-
-__all__ = ["assemble", "closed_positions"]
-
-Array = NDArray[np.float64]
 
 TRIALS = 10  # configurations beside the one given from which closing is tried
 AGREED = 1e-9  # largest contradiction of active coordinates, where more are active than are needed

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.checks import indices_of, vectors
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.characteristic_scales import units
@@ -21,10 +22,6 @@ from torsor.mechanism import Loop, Mechanism
 from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
 from torsor.robot.kernels import RobotKernels
-
-__all__ = ["OPEN", "LoopClosure"]
-
-Array = NDArray[np.float64]
 
 OPEN = 1e-6  # largest error of closure that a caller's positions may have, relative to the size of the mechanism
 REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding

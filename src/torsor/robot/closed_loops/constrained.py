@@ -3,17 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.checks import real_array
 from torsor.dynamics import ALGORITHMS
 from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.derivatives import Loads
-
-__all__ = ["constrained", "driven"]
-
-Array = NDArray[np.float64]
 
 CONTRADICTION = 1e-6  # largest contradiction of rates of too many active coordinates, relative to the largest rate
 

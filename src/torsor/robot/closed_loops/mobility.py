@@ -6,13 +6,9 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
-
-__all__ = ["Mobility", "Output", "analyse", "choose", "null_space", "quality", "valid_sets"]
-
-Array = NDArray[np.float64]
 
 # Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more;
 # assembly leaves errors of 1e-12, but where modes of assembly meet, positions are known to the root of that only.

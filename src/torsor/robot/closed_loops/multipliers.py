@@ -8,15 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import LoopClosure
-
-__all__ = ["POOR", "SINGULAR", "by_multipliers"]
-
-Array = NDArray[np.float64]
 
 # Below the first margin another choice of equations is tried; below the second the equations are singular.
 POOR, SINGULAR = 0.02, 1e-7

@@ -11,15 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Flags
 from torsor.errors import ModelError
 from torsor.robot.closed_loops.mobility import null_space
-
-__all__ = ["AssemblyError", "Closer", "Space"]
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # Errors of closure, measured by the size of the mechanism (angles, as 2 sin(angle/2), by 1).
 EXACT = 1e-12  # what is aimed at
