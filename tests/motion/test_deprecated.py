@@ -39,7 +39,8 @@ def test_old_names_of_attributes_and_arguments_work() -> None:
     with pytest.warns(DeprecationWarning, match="use model"):
         assert problem.subject is problem.model
     with pytest.warns(DeprecationWarning, match="use of_fractions"):
-        assert motion.Moments.of_shares(problem, problem.guess(), [np.linspace(0.0, 1.0, 3)]).s.tolist() == [
+        moments = motion.Moments.of_shares(problem, problem.guess(), [np.linspace(0.0, 1.0, 3)])
+    assert moments.s.tolist() == [0.0, 0.5, 1.0]
             0.0,
             0.5,
             1.0,
