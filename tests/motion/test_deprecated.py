@@ -41,10 +41,6 @@ def test_old_names_of_attributes_and_arguments_work() -> None:
     with pytest.warns(DeprecationWarning, match="use of_fractions"):
         moments = motion.Moments.of_shares(problem, problem.guess(), [np.linspace(0.0, 1.0, 3)])
     assert moments.s.tolist() == [0.0, 0.5, 1.0]
-            0.0,
-            0.5,
-            1.0,
-        ]
     with pytest.warns(DeprecationWarning, match="use weights="):
         (old,) = motion.pareto(problem, shares=[0.9])
     assert old.T == motion.pareto(problem, [0.9])[0].T
