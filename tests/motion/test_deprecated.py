@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import torsor
@@ -37,6 +38,9 @@ def test_old_names_of_attributes_and_arguments_work() -> None:
     problem = motion.MotionProblem(torsor.library.two_link(), PHASE, [motion.Time(), motion.Effort()], ENDS)
     with pytest.warns(DeprecationWarning, match="use model"):
         assert problem.subject is problem.model
+    with pytest.warns(DeprecationWarning, match="use of_fractions"):
+        moments = motion.Moments.of_shares(problem, problem.guess(), [np.linspace(0.0, 1.0, 3)])
+    assert moments.s.tolist() == [0.0, 0.5, 1.0]
     with pytest.warns(DeprecationWarning, match="use weights="):
         (old,) = motion.pareto(problem, shares=[0.9])
     assert old.T == motion.pareto(problem, [0.9])[0].T

@@ -1,5 +1,6 @@
 """A motion sampled at given times: positions and their rates, forces and their rates, joint reactions."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,6 +119,12 @@ class Moments:
         found.times, found.s = np.concatenate(times), np.concatenate(parts)
         found.phase = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         return found
+
+    @classmethod
+    def of_shares(cls, problem: ProblemStatement, x: Array, shares: Sequence[Array]) -> "Moments":
+        """Return ``of_fractions``, whose old name this is (deprecated)."""
+        warnings.warn("Moments.of_shares is deprecated; use of_fractions", DeprecationWarning, stacklevel=2)
+        return cls.of_fractions(problem, x, shares)
 
     def __len__(self) -> int:
         return self.times.size
