@@ -1,6 +1,6 @@
-"""Closed loops in motion: an engine through its dead points, a four-bar's bearings, a platform on six legs.
+"""Closed loops in motion: a slider-crank through its dead points, bearing forces of a four-bar, a platform on six legs.
 
-Prints what each keeps (energy, closed loops) and draws all as one picture:
+Prints the drift of energy and closure and the largest forces, and draws all three as one figure:
 
     python examples/closed_loops.py closed_loops.png
 """
@@ -20,24 +20,24 @@ Array = NDArray[np.float64]
 
 
 def engine() -> torsor.Trajectory:
-    """Return a slider-crank that coasts: through dead points, where its piston could not drive it."""
+    """Return the motion of a slider-crank that coasts through its dead points, where the piston cannot drive it."""
     robot = torsor.library.slider_crank()
     q = robot.assemble([0.5])
     return torsor.simulate(robot, q, robot.constrained_velocities(q, [60.0]), duration=0.3)
 
 
 def bearings(turns: Array) -> tuple[Array, Array]:
-    """Return the drive's moment and the forces in the four bearings of a four-bar whose crank turns evenly."""
+    """Return the torque of the drive and the forces in the four bearings of a four-bar, at constant crank speed."""
     robot = torsor.library.four_bar()
     q = robot.assemble(turns[:, None], guess=[0.5, 0.24, 1.55])
-    moment = robot.constrained_inverse_dynamics(q, [8.0], [0.0])
+    torque = robot.constrained_inverse_dynamics(q, [8.0], [0.0])
     joints = np.linalg.norm(robot.constrained_joint_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
     pin = np.linalg.norm(robot.loop_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
-    return moment, np.concatenate([joints, pin], axis=-1)
+    return torque, np.concatenate([joints, pin], axis=-1)
 
 
 def platform(t: Array, radius: float = 0.1, rate: float = 6.0) -> tuple[Array, Array]:
-    """Return lengths and forces of the legs of a Gough-Stewart platform that circles, level."""
+    """Return lengths and forces of the legs of a Gough-Stewart platform that moves on a horizontal circle."""
     robot = torsor.library.gough_stewart()
     pose = np.tile(robot.home, (len(t), 1))
     wave = np.stack([np.cos(rate * t), np.sin(rate * t)], axis=-1)
@@ -50,24 +50,24 @@ def platform(t: Array, radius: float = 0.1, rate: float = 6.0) -> tuple[Array, A
 
 
 def main(path: str) -> None:
-    """Print figures and draw the picture."""
+    """Print the numbers and draw the figure."""
     run, turns, t = engine(), np.linspace(0.0, 2 * np.pi, 361), np.linspace(0.0, 2 * np.pi / 6.0, 201)
-    moment, forces = bearings(turns)
+    torque, forces = bearings(turns)
     lengths, legs = platform(t)
-    print(f"engine: energy changes by {np.ptp(run.energy):.1e} of {run.energy[0]:.3g} J,")
-    print(f"  loops open by {np.abs(run.closure_error).max():.1e} m at most")
-    print(f"four-bar: {moment.min():.1f} to {moment.max():.1f} N m at the crank, {forces.max():.0f} N in a bearing")
+    print(f"slider-crank: energy changes by {np.ptp(run.energy):.1e} of {run.energy[0]:.3g} J,")
+    print(f"  closure error {np.abs(run.closure_error).max():.1e} m at most")
+    print(f"four-bar: {torque.min():.1f} to {torque.max():.1f} N m at the crank, {forces.max():.0f} N in a bearing")
     print(f"platform: {legs.min():.0f} to {legs.max():.0f} N in the legs, {np.ptp(lengths):.2f} m of stroke")
     figure, panels = plt.subplots(3, 1, figsize=(7, 9), layout="constrained")
     panels[0].plot(run.times, run.v[:, 0], label="crank (rad/s)")
     panels[0].plot(run.times, 10 * run.v[:, 2], label="piston (0.1 m/s)")
-    panels[0].set(xlabel="time (s)", title="an engine that coasts")
+    panels[0].set(xlabel="time (s)", title="a slider-crank that coasts")
     for k, name in enumerate(("crank", "coupler", "rocker", "pin")):
         panels[1].plot(np.degrees(turns), forces[:, k], label=name)
-    panels[1].set(xlabel="crank (degrees)", ylabel="force (N)", title="bearings of a four-bar, crank at 8 rad/s")
+    panels[1].set(xlabel="crank (degrees)", ylabel="force (N)", title="bearing forces of a four-bar, crank at 8 rad/s")
     for k in range(legs.shape[1]):
         panels[2].plot(t, legs[:, k], label=f"leg {k + 1}")
-    panels[2].set(xlabel="time (s)", ylabel="force (N)", title="legs of a platform that circles")
+    panels[2].set(xlabel="time (s)", ylabel="force (N)", title="leg forces of a platform on a circle")
     for panel in panels:
         panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
         panel.grid(alpha=0.3)

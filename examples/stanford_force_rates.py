@@ -1,6 +1,6 @@
-"""Rates of the Stanford arm's joint forces against backward differences (Guarino Lo Bianco 2009, section V).
+"""Force rates of the Stanford arm, compared with backward differences (Guarino Lo Bianco 2009, section V).
 
-Prints the document's tables, the largest differences and the operation counts, and draws the move as one picture:
+Prints the tables of the paper, the largest differences and the operation counts, and draws the move as one figure:
 
     python examples/stanford_force_rates.py stanford_force_rates.png
 """
@@ -23,13 +23,13 @@ SECONDS = 2.0
 START = np.array([math.pi / 2, 0.0, 0.0, math.pi / 2, math.pi / 4, math.pi / 2])  # Table III
 END = np.array([math.pi / 4, math.pi / 2, 2.0, math.pi / 4, math.pi / 2, 0.0])
 PERIODS = (1e-2, 1e-3, 1e-4)
-DOCUMENT = 2.462e-2  # joint 1 at the shortest period, N m/s
+PUBLISHED = 2.462e-2  # largest difference of joint 1 at the shortest period, N m/s
 
 
 def move(t: Array) -> tuple[Array, Array, Array, Array]:
-    """Return q, v, a, j on the quintic from START to END, at rest in both, without acceleration there.
+    """Return q, v, a, j on the quintic from START to END, with zero velocity and acceleration at both ends.
 
-    The document wants no jerk there either, which no quintic has; its figure is that of this one.
+    The paper asks for zero jerk at the ends as well, which no quintic has; its figure shows this quintic.
     """
     s = np.asarray(t)[:, None] / SECONDS
     shape = (
@@ -44,14 +44,14 @@ def move(t: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def differences(robot: torsor.Robot, period: float) -> tuple[Array, Array]:
-    """Return the instants and how far force_rate is from backward differences of the forces (eq. 36) there."""
+    """Return the times, and there the distance of force_rate from backward differences of the forces (eq. 36)."""
     t = np.arange(round(SECONDS / period) + 1) * period
     tau, rate = robot.force_rate(*move(t))
     return t[1:], np.abs(rate[1:] - np.diff(tau, axis=0) / period)
 
 
 def general_arm(n: int) -> torsor.Robot:
-    """Return an arm without a zero in its tables, as the document counts (it has a load at the tip as well)."""
+    """Return an arm without zeros in its tables, for which the paper counts (with a load at the tip as well)."""
     rng, full = np.random.default_rng(0), 0.3 * np.eye(3) + 0.01
     links = []
     for i in range(n):
@@ -61,8 +61,8 @@ def general_arm(n: int) -> torsor.Robot:
 
 
 def print_tables(robot: torsor.Robot) -> None:
-    """Print Tables I to III: geometry and inertias as the robot has them, and the ends of the move."""
-    print("Table I      a (m)   alpha   d (m)   theta      to d or theta the joint's variable is added")
+    """Print Tables I to III: geometry and inertias of the robot, and the ends of the move."""
+    print("Table I      a (m)   alpha   d (m)   theta      the joint's variable is added to d or theta")
     for joint in robot.joints:
         x, z, p = joint.placement[:3, 0], joint.placement[:3, 2], joint.placement[:3, 3]
         alpha, theta = math.atan2(-z[1], z[2]) + 0.0, math.atan2(-joint.placement[0, 1], x[0]) + 0.0  # without -0
@@ -77,18 +77,18 @@ def print_tables(robot: torsor.Robot) -> None:
 
 
 def print_counts(robot: torsor.Robot) -> None:
-    """Print multiplications and additions beside the document's formulas."""
+    """Print multiplications and additions, and those of the formulas of the paper."""
     print("\noperations             multiplications   additions   force rate / forces alone")
     n = robot.nv
-    print(f"{'document, N = 6':24}{309 * n - 162:14}{268 * n - 138:12}")
-    for title, arm in (("general arm, 6 turning", general_arm(n)), ("Stanford arm", robot)):
+    print(f"{'paper, N = 6':24}{309 * n - 162:14}{268 * n - 138:12}")
+    for title, arm in (("general arm, 6 revolute", general_arm(n)), ("Stanford arm", robot)):
         both, alone = arm.operation_count("force_rate"), arm.operation_count("inverse_dynamics")
         ratio = both.arithmetic / alone.arithmetic
         print(f"{title:24}{both.multiplications:14}{both.additions:12}{ratio:14.2f}")
 
 
 def draw(path: str, robot: torsor.Robot, errors: dict[float, tuple[Array, Array]]) -> None:
-    """Draw forces, their rates, and how far backward differences are from these."""
+    """Draw forces, their rates, and the distances of backward differences from the rates."""
     t = np.linspace(0.0, SECONDS, 401)
     tau, rate = robot.force_rate(*move(t))
     units = ["N" if joint.type == "prismatic" else "N m" for joint in robot.joints]
@@ -97,18 +97,18 @@ def draw(path: str, robot: torsor.Robot, errors: dict[float, tuple[Array, Array]
         for axis, values, per in ((column[0], tau, ""), (column[1], rate, "/s")):
             for i in joints:
                 axis.plot(t, values[:, i], color=f"C{i}", label=f"joint {i + 1} ({units[i]}{per})")
-    for title, row in zip(("force", "rate of the force"), axes, strict=False):
+    for title, row in zip(("force", "force rate"), axes, strict=False):
         for axis, which in zip(row, ("arm", "wrist"), strict=True):
             axis.set(title=f"{which}: {title}", xlabel="time (s)", xlim=(0, SECONDS))
     late, worst = axes[2]
     for period, (instants, error) in errors.items():
         late.semilogy(instants, error[:, 0], linewidth=0.9, label=f"every {period:g} s")
     late.set(
-        title="joint 1: backward difference against rate (N m/s)", xlabel="time (s)", xlim=(0, SECONDS), ylim=(1e-6, 10)
+        title="joint 1: |rate - backward difference| (N m/s)", xlabel="time (s)", xlim=(0, SECONDS), ylim=(1e-6, 10)
     )
     for i in range(robot.nv):
         worst.loglog(list(errors), [error[:, i].max() for _, error in errors.values()], "o-", label=f"joint {i + 1}")
-    worst.loglog(PERIODS[-1], DOCUMENT, "kx", markersize=9, label="document, joint 1")
+    worst.loglog(PERIODS[-1], PUBLISHED, "kx", markersize=9, label="paper, joint 1")
     worst.set(title="largest difference over the move (N m/s, N/s)", xlabel="sampling period (s)", ylim=(1e-10, 30))
     for axis in axes.flat:
         axis.grid(alpha=0.3)
@@ -118,14 +118,14 @@ def draw(path: str, robot: torsor.Robot, errors: dict[float, tuple[Array, Array]
 
 
 def main() -> None:
-    """Print the tables and save the picture."""
+    """Print the tables and save the figure."""
     robot = torsor.library.stanford()
     print_tables(robot)
     errors = {period: differences(robot, period) for period in PERIODS}
     print("\nlargest |force rate - backward difference| (N m/s, joint 3: N/s)")
     for period, (_, error) in errors.items():
         print(f"every {period:6g} s ", *(f"{x:10.5g}" for x in error.max(axis=0)))
-    print(f"in the document {DOCUMENT:9.4g}  for joint 1 every {PERIODS[-1]:g} s, whose Table II has lost a column")
+    print(f"in the paper    {PUBLISHED:9.4g}  for joint 1 every {PERIODS[-1]:g} s; its Table II lacks a column")
     print_counts(robot)
     draw(sys.argv[1] if len(sys.argv) > 1 else "stanford_force_rates.png", robot, errors)
 

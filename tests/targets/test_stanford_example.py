@@ -1,4 +1,4 @@
-"""The example of Guarino Lo Bianco 2009 runs, and prints the figures of the document and of the targets."""
+"""The example of Guarino Lo Bianco 2009 runs, and prints the numbers of the paper and of the targets."""
 
 import importlib.util
 import json
@@ -9,7 +9,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_checks_of_document_002(tmp_path, monkeypatch, capsys):
+def test_the_checks_of_the_paper(tmp_path, monkeypatch, capsys):
     spec = importlib.util.spec_from_file_location("stanford", ROOT / "examples" / "stanford_force_rates.py")
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
@@ -26,5 +26,5 @@ def test_the_checks_of_document_002(tmp_path, monkeypatch, capsys):
     for period in ("0.01", "0.001"):
         np.testing.assert_allclose(rows[period], targets["quintic"][period], rtol=1e-4)
     assert rows["0.0001"][0] == 2.4022e-2
-    assert abs(rows["0.0001"][0] / example.DOCUMENT - 1) < 0.03
-    assert "document, N = 6                   1692        1470" in printed
+    assert abs(rows["0.0001"][0] / example.PUBLISHED - 1) < 0.03
+    assert "paper, N = 6                      1692        1470" in printed

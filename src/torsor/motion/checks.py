@@ -15,8 +15,6 @@ from torsor.parallel import ParallelRobot
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-__all__ = ["check_number", "check_phases", "check_robot", "check_splines", "check_types", "with_phase_index"]
-
 
 def with_phase_index(condition: Any, phases: Sequence[Phase]) -> Any:
     """Return a condition at an end of a phase with the name of the phase replaced by its index.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import describe
 from torsor.motion.results.constraints import active_rows, time_of
 from torsor.motion.starts import random_start
@@ -13,10 +14,6 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.ends import EndState
 from torsor.motion.transcription.program import Program
 from torsor.optimisation import Outcome, row_violations
-
-__all__ = ["Diagnosis", "constant_violation", "diagnose_conflict", "diagnose_group"]
-
-Array = NDArray[np.float64]
 
 NAMED = 3  # violated rows that a message names at most
 FELT = 1e-3  # multiplier (1: the row is violated) from which a row takes part in a conflict

@@ -26,8 +26,6 @@ from torsor.robot.load import load
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-__all__ = ["SETTINGS", "VERSION", "read_problem"]
-
 P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1

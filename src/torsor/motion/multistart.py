@@ -25,8 +25,6 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.optimisation import Outcome
 
-__all__ = ["Multistart", "solve_from_random_starts"]
-
 S = TypeVar("S", bound=Solution)
 
 SAME = 1e-4  # relative difference within which two objectives are the same optimum
@@ -40,7 +38,6 @@ class Multistart(Generic[S]):
     ``seeds`` has the seed of each. ``reached`` counts the results that have the best objective, to 1e-4 of it.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
         >>> phase = motion.Phase(0.5, points=6)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import whole_number
 from torsor.deprecation import renamed_argument
 from torsor.motion.files import read_problem
@@ -22,10 +22,6 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.writing import save_problem
 from torsor.simulation import Trajectory
-
-__all__ = ["MotionError", "MotionProblem", "MotionResult", "load_problem"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +38,6 @@ class MotionProblem(ProblemStatement):
     successive phases are continuous up to accelerations, unless ``Linked`` says otherwise.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> problem = motion.MotionProblem(
         ...     torsor.library.two_link(),
@@ -88,7 +83,6 @@ class MotionProblem(ProblemStatement):
         with ``check=False`` the result is the nearest motion.
 
         Example:
-            >>> import torsor
             >>> from torsor import motion
             >>> lift = motion.MotionProblem(
             ...     torsor.library.two_link(),
@@ -159,7 +153,6 @@ class MotionResult(Solution):
     ``Moments``.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
         >>> problem = motion.MotionProblem(
@@ -230,7 +223,6 @@ class MotionError(RuntimeError):
     all bounds would have to be relaxed, relative to their sizes.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0)]
         >>> limits = motion.Velocities(upper=0.5, name="slow")

@@ -5,16 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.results.violations import on_finer_grid
 from torsor.motion.statement import ProblemStatement
 from torsor.optimisation import row_violations
-
-__all__ = ["missing_nodes", "refined"]
-
-Array = NDArray[np.float64]
 
 MOST = 12  # rounds
 

@@ -9,8 +9,6 @@ from torsor.checks import number, one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.optimisation import SOLVERS
 
-__all__ = ["DEFAULTS", "SolveSettings"]
-
 REFINED = 1e-4  # scaled violation at which refinement ends by default
 DEFAULTS: dict[str, Any] = {
     "solver": "ipopt",

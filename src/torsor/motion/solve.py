@@ -11,9 +11,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe
 from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
@@ -32,11 +32,6 @@ from torsor.optimisation import (
     min_sum_violation,
     row_violations,
 )
-
-__all__ = ["STRATEGIES", "SolveState", "solve"]
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 RELAXING = 200  # largest number of iterations that relax one group of constraints
 

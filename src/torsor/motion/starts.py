@@ -3,17 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import number, whole_number
 from torsor.errors import ModelError, describe
 from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.layout import Layout, PhaseLayout
-
-__all__ = ["fit", "from_profiles", "from_result", "is_same_program", "random_start", "read_start"]
-
-Array = NDArray[np.float64]
 
 SAMPLES = 8  # samples of a profile per control point, to which the control points are fitted
 DURATION_SPREAD = 0.3  # standard deviation of the logarithm of a random duration
@@ -148,7 +144,6 @@ def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> A
     by a factor, and shared numbers are moved within their bounds.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
         >>> phase = motion.Phase((0.1, 2.0), points=6)

@@ -7,8 +7,8 @@ from types import NoneType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import several
 from torsor.errors import ModelError, describe
 from torsor.motion.checks import check_number, check_phases, check_robot, check_splines, check_types, with_phase_index
@@ -30,17 +30,12 @@ from torsor.motion.transcription.program import Program
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-__all__ = ["ProblemStatement"]
-
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProblemStatement:
     """The data of a motion problem and its nonlinear program; ``MotionProblem`` adds the methods that solve it.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> ends = motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)
         >>> reach = ProblemStatement(torsor.library.two_link(), motion.Phase(1.0, points=6), motion.Effort(), ends)

@@ -9,8 +9,6 @@ from torsor.deprecation import renamed_argument
 from torsor.errors import ModelError, describe
 from torsor.motion.problem import MotionProblem, MotionResult
 
-__all__ = ["continuation", "pareto"]
-
 
 def continuation(
     make_problem: Callable[[Any], MotionProblem], values: Iterable[Any], start: Any = None, **settings: Any
@@ -20,7 +18,6 @@ def continuation(
     ``start`` is the start of the first, ``settings`` are those of ``MotionProblem.solve``.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> robot = torsor.library.two_link()
         >>> def reach(limit):
@@ -45,7 +42,6 @@ def pareto(
     solve starts from the result before.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
         >>> problem = motion.MotionProblem(

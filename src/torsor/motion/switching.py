@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.checks import positive, whole_number
 from torsor.errors import ModelError, describe
 from torsor.motion.problem import MotionProblem
@@ -26,10 +27,6 @@ from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import Torques
 from torsor.motion.terms.objectives import Time
 from torsor.robot.robot import Robot
-
-__all__ = ["BangBang", "switching"]
-
-Array = NDArray[np.float64]
 
 AT_BOUND = 0.8  # fraction of half the range of a torque beyond which a spline counts as at the bound
 STEPS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
@@ -107,7 +104,6 @@ def switching(solved: MotionProblem | Solved, tolerance: float = 1e-10, iteratio
     all torques, and nothing else. ``tolerance`` is that of the state at the end (rad, m, and per s).
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> ends = motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)
         >>> arm, phase = torsor.library.two_link(), motion.Phase((0.1, 2.0), points=12)

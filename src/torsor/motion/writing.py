@@ -19,8 +19,6 @@ from torsor.motion.transcription.paths import Path as JointPath
 from torsor.motion.transcription.phase import Phase
 from torsor.robot.parametric import Parametric
 
-__all__ = ["save_problem"]
-
 
 def save_problem(problem: ProblemStatement, path: Path) -> None:
     """Write a problem as TOML and its robot as ``NAME.robot.toml`` beside it; both read back to the same program."""

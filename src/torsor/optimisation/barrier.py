@@ -10,14 +10,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
 from torsor.optimisation.standard import Jacobians, StandardForm
-
-__all__ = ["Direction", "Point", "Step", "longest_steps"]
-
-Array = NDArray[np.float64]
 
 WEIGHTS = 9  # weights of the corrector that are tried
 NEAREST = 0.99  # largest fraction of the distance to a bound that a step covers

@@ -5,8 +5,8 @@ It is a primal-dual method with a filter line search, second-order corrections a
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.optimisation.barrier import Direction, Point, Step
 from torsor.optimisation.filters import Filter
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
@@ -15,10 +15,6 @@ from torsor.optimisation.program import NonlinearProgram
 from torsor.optimisation.record import Record, run_solver
 from torsor.optimisation.restoration import restore_feasibility
 from torsor.optimisation.standard import StandardForm
-
-__all__ = ["solve_condensed"]
-
-Array = NDArray[np.float64]
 
 PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
 WARM_PUSH = 1e-6

@@ -1,13 +1,9 @@
 """A cache of the last evaluation of a program: solvers ask for f, rows and derivatives at the same x one by one."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.optimisation.program import NonlinearProgram
-
-__all__ = ["Evaluations"]
-
-Array = NDArray[np.float64]
 
 
 class Evaluations:

@@ -1,7 +1,5 @@
 """The filter of a filter line search (Fletcher and Leyffer 2002)."""
 
-__all__ = ["Filter"]
-
 
 class Filter:
     """Earlier pairs (violation, objective): a new pair is rejected if one of them is at least as good in both.

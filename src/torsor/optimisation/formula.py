@@ -6,12 +6,9 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["Formula"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from torsor.arrays import Array, Indices
 
 
 class Formula:

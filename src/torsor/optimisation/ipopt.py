@@ -5,15 +5,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
 from torsor.optimisation.record import Record, run_solver
-
-__all__ = ["ipopt_options", "solve_ipopt"]
-
-Array = NDArray[np.float64]
 
 STATUS_TEXTS = {
     "Solve_Succeeded": "optimal",

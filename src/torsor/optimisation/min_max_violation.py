@@ -11,17 +11,11 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Flags, Indices
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
-
-__all__ = ["MinMaxViolation", "min_max_violation"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 
 
 class MinMaxViolation:

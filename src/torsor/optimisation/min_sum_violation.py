@@ -12,16 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Indices
 from torsor.optimisation.ipopt import solve_ipopt
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
-
-__all__ = ["LeastViolation", "MinSumViolation", "min_sum_violation"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 PROXIMITY = 1e-6  # weight of the squared distance from the start, where violations do not determine x
 

@@ -10,11 +10,8 @@ positive definite, the regularisation d is raised until it is (Waechter and Bieg
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Condensed", "Regularisation", "Spaces"]
-
-Array = NDArray[np.float64]
+from torsor.arrays import Array
 
 DEPENDENT = 1e-10  # relative singular value below which equations count as linearly dependent
 

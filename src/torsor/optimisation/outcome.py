@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Iteration", "Outcome", "Settings", "StoppedError"]
-
-Array = NDArray[np.float64]
+from torsor.arrays import Array
 
 
 class Iteration(NamedTuple):

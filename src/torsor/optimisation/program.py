@@ -3,12 +3,8 @@
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["NonlinearProgram", "largest_violation", "row_violations"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from torsor.arrays import Array, Indices
 
 
 class NonlinearProgram(Protocol):

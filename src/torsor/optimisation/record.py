@@ -4,17 +4,13 @@ from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.optimisation.evaluations import Evaluations
 from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedError
 from torsor.optimisation.program import NonlinearProgram, largest_violation
 from torsor.optimisation.scaled import Scaled
-
-__all__ = ["STOPPED", "Record", "TimeIsUpError", "run_solver"]
-
-Array = NDArray[np.float64]
 
 STOPPED = "stopped"
 FARTHEST = 1e20  # variables beyond this diverge (the limit of IPOPT)

@@ -3,14 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.optimisation.record import Record
 from torsor.optimisation.standard import StandardForm
-
-__all__ = ["restore_feasibility"]
-
-Array = NDArray[np.float64]
 
 
 def restore_feasibility(

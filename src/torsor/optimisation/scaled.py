@@ -12,12 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.optimisation.evaluations import Evaluations
 from torsor.optimisation.outcome import Settings
-
-__all__ = ["Scaled"]
-
-Array = NDArray[np.float64]
 
 STILL = 1e-12  # derivatives and changes of scaled rows that count as 0
 NEARBY = 1e-2  # distance from the start of a second point, at which constant rows must be constant too

@@ -15,13 +15,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
 from torsor.optimisation.record import Record, run_solver
-
-__all__ = ["solve_sqp"]
-
-Array = NDArray[np.float64]
 
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
 # hundreds of times as long, and steps of DAQP and ProxQP are not precise enough.

@@ -7,17 +7,11 @@ than in ``min_max_violation``, but the program is smooth and often converges whe
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Flags, Indices
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
-
-__all__ = ["SquaredPenalty", "min_squared_violation"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 
 OBJECTIVE, PENALTY = 0.01, 10.0  # weights of the objective, and of half the squared violations
 

@@ -5,12 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.optimisation.record import Record
-
-__all__ = ["Jacobians", "StandardForm"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 NARROW = 1e-12  # relative distance below which two bounds are equal
 STEEPEST = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)

@@ -6,17 +6,12 @@ from collections import deque
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from torsor.arrays import Array
 from torsor.optimisation.outcome import Iteration, StoppedError
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-__all__ = ["Watch"]
-
-Array = NDArray[np.float64]
 
 SHOWN = 8  # iterations in the live table
 

@@ -10,8 +10,6 @@ from torsor.motion.terms.objectives import Time
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 
-__all__ = ["elastic_arm"]
-
 
 def elastic_arm(
     start: Any = (0.0, 0.3, 0.5), end: Any = (1.0, 0.9, -0.4), points: int = 24, torque: float = 30.0

@@ -12,8 +12,6 @@ from torsor.motion.terms.objectives import Effort, Time
 from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.phase import Phase
 
-__all__ = ["slide_link", "stanford_rates", "two_link_time"]
-
 VARIANTS = ("printed", "reordered", "without-offset")
 
 

@@ -13,8 +13,6 @@ from torsor.motion.transcription.paths import Path
 from torsor.motion.transcription.phase import Phase
 from torsor.robot.robot import Robot
 
-__all__ = ["path_time"]
-
 _WAY = (
     (0.0, -1.5, 1.5, -1.5, -1.5, 0.0),
     (0.2, -1.3, 1.4, -1.6, -1.4, 0.1),

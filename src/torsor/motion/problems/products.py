@@ -12,8 +12,6 @@ from torsor.motion.terms.objectives import Time
 from torsor.motion.transcription.phase import Phase
 from torsor.robot.robot import Robot
 
-__all__ = ["panda_time", "ur5_time"]
-
 _UR5_BODIES = (
     Capsule(link="upper_arm_link", start=(0, 0, 0), end=(0, 0, 0.425), radius=0.075),
     Capsule(link="forearm_link", start=(0, 0, 0), end=(0, 0, 0.39225), radius=0.06),

@@ -7,12 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.motion.transcription.program import Program, Row
 from torsor.optimisation import row_violations
-
-__all__ = ["VARIABLES", "Active", "Group", "active_rows", "groups", "time_of"]
-
-Array = NDArray[np.float64]
 
 VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds of variables
 TOUCHED = 1e-6  # scaled distance from a bound below which a row is active

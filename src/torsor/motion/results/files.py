@@ -19,8 +19,6 @@ from torsor.optimisation import SOLVERS
 from torsor.optimisation.outcome import Iteration, Outcome
 from torsor.optimisation.program import largest_violation
 
-__all__ = ["load", "save", "to_csv"]
-
 P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1

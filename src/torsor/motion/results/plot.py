@@ -5,14 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.motion.results.solution import Solution
 from torsor.simulation.plot import panels_of
-
-__all__ = ["plot"]
-
-Array = NDArray[np.float64]
 
 QUANTITIES = {
     "q": ("Positions", "rad, m"),

@@ -4,17 +4,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import whole_number
 from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Solution
 from torsor.motion.terms.limits import Unactuated
 from torsor.simulation import Trajectory, simulate
-
-__all__ = ["Replay", "replay", "trajectory"]
-
-Array = NDArray[np.float64]
 
 
 class Replay(NamedTuple):

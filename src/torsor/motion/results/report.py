@@ -11,8 +11,6 @@ from rich.table import Table
 from torsor.motion.results.constraints import VARIABLES
 from torsor.motion.results.solution import Solution
 
-__all__ = ["plain", "tables", "text", "titled_table"]
-
 MOST = 10  # sensitivities that are shown
 
 

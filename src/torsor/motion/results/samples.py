@@ -7,17 +7,14 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.node import Node
-
-__all__ = ["Moments", "Profiled", "sampled"]
-
-Array = NDArray[np.float64]
 
 MOVED: tuple[str, ...] = ("q", "v", "a", "j", "tau")
 RATES: tuple[str, ...] = ("tau_rate",)
@@ -81,7 +78,6 @@ class Moments:
     ``s`` (K,) the fraction of it that has passed; where two phases meet, it is the start of the later one.
 
     Example:
-        >>> import torsor
         >>> from torsor import motion
         >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
         >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(2.0, points=5), motion.Time(), ends)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torsor.arrays import Array
 from torsor.motion.results.constraints import Active, Group, active_rows, groups
 from torsor.motion.results.samples import Moments, Profiled
 from torsor.motion.results.violations import FINER, on_finer_grid
@@ -17,10 +18,6 @@ from torsor.motion.transcription.groups import moments_of
 from torsor.motion.transcription.program import Program
 from torsor.optimisation import Iteration, Outcome, row_violations
 from torsor.robot.robot import Robot
-
-__all__ = ["HELD", "Part", "Pass", "Solution"]
-
-Array = NDArray[np.float64]
 
 GRID = 200  # steps of the profiles in each phase
 HELD = 1e-8  # scaled violation that counts as 0, whatever the tolerance

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 
-__all__ = ["FINER", "on_finer_grid"]
-
 FINER = 10  # times as many nodes on the grid on which violations between nodes are checked
 
 

@@ -18,8 +18,6 @@ from torsor.motion.terms.frames import direction, point_of
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 
-__all__ = ["Capsule", "Clearance", "HalfSpace", "Sphere", "segment_distance"]
-
 PARALLEL = 1e-9  # squared sine of the angle below which segments count as parallel
 
 

@@ -11,8 +11,6 @@ from torsor.errors import ModelError, describe
 from torsor.motion.transcription.linear_rows import Equation, Part
 from torsor.motion.transcription.motion_model import Profiles
 
-__all__ = ["End", "EndState", "Ends", "Linked", "Periodic", "Start", "Symmetric", "of_profiles", "whole_path"]
-
 ORDER_NAMES = ("q", "v", "a", "j")
 Given = Any  # None, a number for all, one for each profile, or {name: number}
 

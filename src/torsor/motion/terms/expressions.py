@@ -12,8 +12,6 @@ from torsor.errors import ModelError, describe
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.node import Node
 
-__all__ = ["ExpressionConstraint", "ExpressionCost"]
-
 
 def _called(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     """Return the column that a function gives for a node, checked to depend on the node's symbols only."""

@@ -6,16 +6,13 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import by_name, frozen_array, number, one_of, positive
 from torsor.errors import ModelError, describe
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 
-__all__ = ["FramePosition", "FrameVelocity", "Orientation", "direction", "point_of"]
-
-Array = NDArray[np.float64]
 AXES = ("x", "y", "z")
 TINY = 1e-16  # keeps the square root differentiable at half a turn
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import by_name, indices_of
 from torsor.errors import ModelError, describe
 from torsor.motion.terms.term import Constraint, Rows
@@ -16,19 +16,6 @@ from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
-
-__all__ = [
-    "Accelerations",
-    "Jerks",
-    "Positions",
-    "Powers",
-    "TorqueRates",
-    "Torques",
-    "Unactuated",
-    "Velocities",
-]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,8 +12,6 @@ from torsor.errors import ModelError, describe
 from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.node import Node
 
-__all__ = ["Effort", "ElectricalEnergy", "Jerk", "MechanicalEnergy", "Time", "TorqueRate"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Time(Cost):

@@ -13,8 +13,6 @@ from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase
 
-__all__ = ["Reaction", "Reactions"]
-
 
 class _Load(NamedTuple):
     """The squared ratio of a reaction to its limit."""

@@ -16,8 +16,6 @@ from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.paths import Path
 
-__all__ = ["Follow", "Manipulability", "OnPath", "Reference"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reference(Cost):

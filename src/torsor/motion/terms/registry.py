@@ -15,8 +15,6 @@ from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.terms.references import OnPath
 from torsor.motion.terms.term import Constraint, Cost
 
-__all__ = ["FORM", "KEY", "filled", "fitted", "kind_of", "made", "term_registry"]
-
 KEY = "kind"  # key of a table: the class of the term
 FORM = "form"  # key of a table for a field of a term that is itself called kind
 

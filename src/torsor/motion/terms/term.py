@@ -6,17 +6,13 @@ from typing import ClassVar, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import finite_vector, number
 from torsor.errors import ModelError, describe
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase, is_phase
-
-__all__ = ["Constraint", "Cost", "Number", "Rows", "Term"]
-
-Array = NDArray[np.float64]
 
 TOUCHING = 1e-9  # distance in s below which two moments of a phase are the same
 

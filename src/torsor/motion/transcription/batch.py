@@ -15,14 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array, Indices
 from torsor.motion.transcription.chain_rule import Blocks, ChainRule, Pairs
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, NodeKernels
-
-__all__ = ["Batch"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class _Scaled(NamedTuple):

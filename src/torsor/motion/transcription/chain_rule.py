@@ -16,15 +16,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Indices
 from torsor.motion.transcription.layout import PhaseLayout
 from torsor.motion.transcription.splines import Spline
-
-__all__ = ["Blocks", "ChainRule", "Pairs", "ScatterSum", "SplineGroup"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class SplineGroup(NamedTuple):

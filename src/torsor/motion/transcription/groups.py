@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.motion.terms.term import Cost, Term
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.phase import Phase
 
-__all__ = ["grouped", "moments_of"]
-
-Array = NDArray[np.float64]
 Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, weights of the integral, `together`
 
 
@@ -19,7 +16,6 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) 
     """Return groups of terms by phase, moments, weights of the integral, and ``together``.
 
     Example:
-        >>> import torsor
         >>> from torsor.motion import Effort, Time, Torques
         >>> model = MotionModel(torsor.library.two_link())
         >>> groups = grouped([Phase(1.0, nodes=11)], [Time(), Effort(), Torques(upper=1.0)], model)

@@ -1,16 +1,12 @@
 """Bounds on control points: a spline stays within the convex hull of its control points, so these hold everywhere."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.motion.terms.term import TOUCHING, Term
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.motion_model import MotionModel
-
-__all__ = ["bound_control_points"]
-
-Array = NDArray[np.float64]
 
 
 def bound_control_points(

@@ -10,8 +10,6 @@ from torsor.motion.transcription.motion_model import Profiles
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 
-__all__ = ["KnownPoints"]
-
 Known = dict[tuple[int, int], float]  # (profile, control point)
 
 

@@ -8,15 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Indices
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
-
-__all__ = ["Layout", "PhaseLayout"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.motion.transcription.layout import Layout
-
-__all__ = ["Equation", "Linear", "Part"]
-
-Array = NDArray[np.float64]
 
 
 class Part(NamedTuple):

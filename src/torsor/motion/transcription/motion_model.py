@@ -15,8 +15,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import finite_vector, indices_of
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import steps
@@ -24,10 +24,6 @@ from torsor.errors import ModelError, describe
 from torsor.motion.transcription.paths import Path
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
-
-__all__ = ["ORDERS", "MotionModel", "Profiles"]
-
-Array = NDArray[np.float64]
 
 ORDERS = 4  # of profiles: positions, velocities, accelerations, jerks
 

@@ -22,8 +22,6 @@ from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
-__all__ = ["Node"]
-
 
 class _Derivatives(NamedTuple):
     """Derivatives of values (m x 1) by u (m x u), and the Hessian (u x u) of weights . values."""
@@ -65,7 +63,6 @@ class Node:
     ``rate`` gives time derivatives.
 
     Example:
-        >>> import torsor
         >>> node = Node(MotionModel(torsor.library.two_link()))
         >>> node.tau.shape, node.position("link2").shape, node.force_names
         ((2, 1), (3, 1), ('joint1', 'joint2'))

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array, Indices
 from torsor.compiler import Signature
 from torsor.dynamics import fingerprint
 from torsor.errors import ModelError, describe
@@ -18,10 +18,6 @@ from torsor.motion.transcription.node import Node
 from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
 
-__all__ = ["NodeHessian", "NodeJacobian", "NodeKernels"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Call = Callable[..., dict[str, Array]]
 Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and patterns that tell where they belong
 

@@ -6,15 +6,11 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import finite_vector, real_array
 from torsor.errors import ModelError, describe
 from torsor.motion.transcription.splines import Spline
-
-__all__ = ["Path"]
-
-Array = NDArray[np.float64]
 
 MOST_ROWS = 2000  # of points: each adds a piece to the expression of a path
 

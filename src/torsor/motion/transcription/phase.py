@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from torsor.arrays import Array
 from torsor.checks import finite_vector, one_of
 from torsor.errors import ModelError, describe
 from torsor.motion.transcription.splines import Spline
-
-__all__ = ["POINTS", "Phase", "is_phase"]
-
-Array = NDArray[np.float64]
 
 POINTS = 12  # control points by default
 FEWEST = 20  # Gauss points of an integral: with fewer, solvers find motions that are fast between them

@@ -8,14 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torsor.arrays import Array, Indices
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.linear_rows import Linear
-
-__all__ = ["Program", "Row"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Row(NamedTuple):

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array, Indices
 from torsor.checks import finite_vector, whole_number
 from torsor.errors import ModelError, describe
-
-__all__ = ["DEGREES", "Spline"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 DEGREES = range(3, 8)
 
