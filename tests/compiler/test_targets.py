@@ -6,7 +6,7 @@ import casadi as ca
 import pytest
 
 import torsor
-from outside.robots import robot_file
+from robots import robot_file
 from torsor.compiler import count_operations, read_program
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.instructions import _counted, count_instructions

@@ -3,8 +3,8 @@
 import casadi as ca
 import numpy as np
 import pytest
-from tests.references.complex_steps import slopes_along
 
+from references.complex_steps import slopes_along
 from torsor.human import walking
 from torsor.human.contact.balance import required
 from torsor.library import human

@@ -23,8 +23,8 @@ To add a format ``abc``:
    limits that the format cannot express in ``writing.Omissions``, which gives one warning. A structure that it cannot
    describe (a loop in URDF) is a ``ModelError``.
 4. Choice. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
-5. Tests. Wrong and hostile files in ``tests/input``, files written and read back in ``tests/outside``, next to the
-   program that owns the format if it can be installed.
+5. Tests. Wrong and hostile files, and files written and read back, in ``tests/formats``, next to the program that owns
+   the format if it can be installed.
 6. Documents. A page or a section under ``docs``, the docstring of ``torsor.load`` and a line in the changelog.
 """
 

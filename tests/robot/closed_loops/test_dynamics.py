@@ -12,7 +12,7 @@ from torsor.spatial import make_pose
 from .loaded import driven
 from .mechanisms import KINDS, four_bar, slider_crank
 
-TARGETS = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())
+TARGETS = json.loads((Path(__file__).parents[2] / "data" / "targets.json").read_text())
 CASES = [kind for kind in KINDS if kind != "weld"]
 
 
@@ -63,7 +63,7 @@ def test_external_wrenches_are_felt_by_the_drives() -> None:
     np.testing.assert_allclose(robot.constrained_forward_dynamics(q, x, tau, external), x, atol=1e-10)
 
 
-def test_the_five_bar_of_document_003() -> None:
+def test_the_five_bar_of_khalil_2010() -> None:
     data = TARGETS["003_fivebar"]
     table, rows = data["robot"], []
     for k in range(4):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torsor
-from outside.robots import robot_file
+from robots import robot_file
 
 FINGERS = {"panda_leftfinger", "panda_rightfinger", "panda_finger_joint1", "panda_finger_joint2"}
 HAND = {"panda_hand", "panda_hand_joint", "panda_hand_tcp", "panda_hand_tcp_joint"}

@@ -9,11 +9,12 @@ import pinocchio as pin
 import pytest
 
 import torsor
-from outside.written import EARTH, URDF, Copy, assert_equal, poses
 from torsor import ModelError, ModelWarning, library
 from torsor.formats import write_urdf
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Motor, Spring, Visual
 from torsor.spatial import from_rpy, make_pose
+
+from .written import EARTH, URDF, Copy, assert_equal, poses
 
 
 def written(robot: torsor.Robot, path: Path) -> torsor.Robot:

@@ -13,9 +13,9 @@ from torsor import ModelError
 from torsor.dynamics import ALGORITHMS
 
 PLACED = [name for name, algorithm in ALGORITHMS.items() if algorithm.at_place]
-# Hybrid dynamics has one more argument and result; it is tested in tests/laws.
+# Hybrid dynamics has one more argument and result; it is tested in tests/dynamics/laws.
 WITH_EXTERNAL = [name for name, each in ALGORITHMS.items() if each.external and not (each.results or each.closed)]
-# This robot has no loops; they are tested in tests/loops.
+# This robot has no loops; they are tested in tests/robot/closed_loops.
 METHODS = [
     name
     for name, each in ALGORITHMS.items()

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import torsor
-from outside.written import MJCF, Copy, assert_equal, human, poses
 from torsor import ModelError, ModelWarning, library
 from torsor.mechanism import Frame, Joint, Link, Motor, Spring, Visual
 from torsor.spatial import from_quaternion, from_rpy, make_pose
+
+from .written import MJCF, Copy, assert_equal, human, poses
 
 mujoco = pytest.importorskip("mujoco")
 

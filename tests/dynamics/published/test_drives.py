@@ -12,7 +12,7 @@ from torsor.spatial import make_pose
 
 from .test_targets import assert_same, tree  # noqa: F401  # the tree of Khalil 2010
 
-TARGETS = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())
+TARGETS = json.loads((Path(__file__).parents[2] / "data" / "targets.json").read_text())
 
 
 # Khalil 2010, section 6: joints that are springs
@@ -57,7 +57,7 @@ def moving(tree, tmp_path_factory):  # noqa: F811
 
 
 def base_acceleration(robot, q, v, a):
-    """Return (classical acceleration of the base's origin minus gravity, rate of omega), as the document has it."""
+    """Return (classical acceleration of the base's origin minus gravity, rate of omega), as in the paper."""
     moved = robot.accelerations(q, v, a)[0]
     return np.r_[moved[3:] - robot.gravity, moved[:3]]
 
@@ -107,7 +107,7 @@ def mixed():
 
 
 def rows(robot, q, tau):
-    """Return the document's rows: without the springs on the load side, with them on the motors' side."""
+    """Return the paper's rows: without the springs on the load side, with them on the motors' side."""
     spring = robot.spring_force(q)
     return tau - np.where(np.arange(robot.nv) < 4, spring, 0.0)
 
@@ -142,6 +142,6 @@ def test_mixed_joints_have_the_published_forces_under_a_load_at_the_tip(mixed):
 
 def test_mixed_joints_have_the_published_direct_dynamics(mixed):
     robot, data, q, v, _ = mixed
-    # The document hands the spring's force to the load side; here it is the model's own.
+    # The paper hands the spring's force to the load side; here it is the model's own.
     tau = np.r_[data["forward"]["tau_q"], data["forward"]["tau_me"]] - rows(robot, q, np.zeros(6))
     assert_same(robot.forward_dynamics(q, v, tau), data["forward"]["acc"], 1e-10)

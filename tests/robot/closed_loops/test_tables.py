@@ -13,10 +13,10 @@ import torsor
 from .closing import closed_near
 from .mechanisms import EQUATIONS, KINDS, four_bar
 
-TARGETS = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())
+TARGETS = json.loads((Path(__file__).parents[2] / "data" / "targets.json").read_text())
 
 
-def test_the_table_of_document_003s_five_bar_gives_its_numbers() -> None:
+def test_the_table_of_khalils_five_bar_gives_its_numbers() -> None:
     data = TARGETS["003_fivebar"]
     table, rows = data["robot"], []
     for k in range(4):

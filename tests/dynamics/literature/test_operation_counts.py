@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 
-COUNTS = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())["rnea_operation_counts"]
+COUNTS = json.loads((Path(__file__).parents[2] / "data" / "targets.json").read_text())["rnea_operation_counts"]
 QUARTER = np.pi / 2
 
 

@@ -31,7 +31,7 @@ def test_operations_grow_linearly() -> None:
 
 
 def test_operations_of_real_robots_are_below_their_bars() -> None:
-    from outside.robots import robot_file
+    from robots import robot_file
 
     ur5 = torsor.load(robot_file("ur5_robot.urdf")).operation_count("inverse_dynamics")
     assert ur5.arithmetic <= 290

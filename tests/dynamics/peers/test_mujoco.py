@@ -18,7 +18,7 @@ from torsor.spatial import from_quaternion, to_quaternion
 
 mujoco = pytest.importorskip("mujoco")
 
-FILES = Path(__file__).parents[1] / "data" / "mjcf"
+FILES = Path(__file__).parents[2] / "data" / "mjcf"
 STATES = 3
 RECENT = hasattr(mujoco.MjModel, "actuator_armature")  # older versions cannot read some of the files
 recent = pytest.mark.skipif(not RECENT, reason="this MuJoCo does not have it yet")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import torsor
-from loops.closing import closed_near
+from robot.closed_loops.closing import closed_near
 
 from .test_mujoco import Twin as Tree
 from .test_mujoco import mujoco

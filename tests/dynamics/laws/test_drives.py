@@ -84,7 +84,7 @@ def energy_of(mass: float, inertia: np.ndarray, R: ca.SX, p: ca.SX, x: ca.SX, ra
     return 0.5 * mass * ca.dot(v, v) + 0.5 * ca.dot(w, ca.SX(inertia) @ w)
 
 
-def test_the_arm_of_document_004_obeys_its_lagrangian_with_rotors_as_bodies() -> None:
+def test_the_arm_of_hua_et_al_obeys_its_lagrangian_with_rotors_as_bodies() -> None:
     x, rate, acceleration = (ca.SX.sym(name, 4) for name in ("x", "rate", "acceleration"))
     q, theta, g, eta = x[:3], x[3], 9.81, 10.0
     upright = ca.SX([[1, 0, 0], [0, 0, -1], [0, 1, 0]])

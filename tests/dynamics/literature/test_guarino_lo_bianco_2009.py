@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from references import document_002, luh_walker_paul
+from references import guarino_lo_bianco_2009, luh_walker_paul
 
 from .conventions import Serial, random_rotation
 
@@ -63,22 +63,22 @@ def pair(request):
 
 @pytest.fixture(scope="module", params=["free", "loaded"])
 def rates(request, pair):
-    """The library's robot and arguments, and the document's results."""
+    """The library's robot and arguments, and the paper's results."""
     mdh, robot, motion = pair
     if request.param == "free":
-        return robot, motion, document_002.force_rates(mdh, *motion)
+        return robot, motion, guarino_lo_bianco_2009.force_rates(mdh, *motion)
     rng, w = np.random.default_rng(7), robot.velocities(*motion[:2])[-1, :3]
-    tip = document_002.Tip(random_rotation(rng), *rng.normal(size=(5, 3)) * [[0.2], [10], [10], [10], [10]])
+    tip = guarino_lo_bianco_2009.Tip(random_rotation(rng), *rng.normal(size=(5, 3)) * [[0.2], [10], [10], [10], [10]])
     loads = []
     for n, f in ((tip.n, tip.f), (tip.n_rate, tip.f_rate)):
-        external = np.zeros((robot.nv, 6))  # the document's tip is what the robot does to its environment
+        external = np.zeros((robot.nv, 6))  # the paper's tip is what the robot does to its environment
         external[-1] = -np.concatenate([tip.R @ n + np.cross(tip.p, tip.R @ f), tip.R @ f])
         loads.append(external)
     # The link's axes turn under what the observer at rest sees; so does p, but p is fixed there.
     f, n = tip.R @ tip.f, tip.R @ tip.n
     loads[1][-1, 3:] += np.cross(w, f)
     loads[1][-1, :3] += np.cross(w, n) + np.cross(tip.p, np.cross(w, f))
-    return robot, (*motion, *loads), document_002.force_rates(mdh, *motion, tip)
+    return robot, (*motion, *loads), guarino_lo_bianco_2009.force_rates(mdh, *motion, tip)
 
 
 def test_forces_and_their_rates_are_the_documents(rates):
@@ -88,7 +88,7 @@ def test_forces_and_their_rates_are_the_documents(rates):
 
 
 def test_reactions_and_their_rates_are_the_documents(rates):
-    """The library's are rates of components in turning axes, the document's those seen at rest."""
+    """The library's are rates of components in turning axes, the paper's those seen at rest."""
     robot, arguments, (_, _, f, n, f_rate, n_rate) = rates
     w = robot.velocities(*arguments[:2])[:, :3]
     wrench, rate = robot.joint_wrench_rates(*arguments)

@@ -97,7 +97,7 @@ def test_jerks_are_the_rates_of_accelerations(robot: torsor.Robot) -> None:
 
 
 @pytest.mark.parametrize("name", ["stanford", "six_axis_arm", "seven_axis_arm"])
-def test_force_rates_take_fewer_operations_than_document_002(name: str) -> None:
+def test_force_rates_take_fewer_operations_than_guarino_lo_bianco_2009(name: str) -> None:
     robot = getattr(torsor.library, name)().without_friction()
     counted, alone = robot.operation_count("force_rate"), robot.operation_count("inverse_dynamics")
     n = robot.nv

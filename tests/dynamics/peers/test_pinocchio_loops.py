@@ -8,10 +8,10 @@ import pinocchio as pin
 import pytest
 
 import torsor
-from loops.test_dynamics import with_multipliers
+from robot.closed_loops.test_dynamics import with_multipliers
+from robots import robot_file
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
-from .robots import robot_file
 from .test_pinocchio import Peer
 
 KINDS = {"spherical": pin.ContactType.CONTACT_3D, "weld": pin.ContactType.CONTACT_6D}

@@ -8,7 +8,7 @@ import pytest
 
 from .test_targets import assert_same, dh_robot, mdh_robot
 
-TARGETS = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())
+TARGETS = json.loads((Path(__file__).parents[2] / "data" / "targets.json").read_text())
 
 
 def test_modified_dh_has_the_published_force_rates():
@@ -23,7 +23,7 @@ def test_modified_dh_has_the_published_rates_of_reactions():
     data = TARGETS["002_general"]
     robot, state = mdh_robot(data["robot"]), [data[key] for key in ("q", "qd", "qdd", "qddd")]
     wrench, rate = robot.joint_wrench_rates(*state)
-    # The document has rates as an observer at rest sees them.
+    # The paper has rates as an observer at rest sees them.
     w = robot.velocities(data["q"], data["qd"])[:, :3]
     assert_same(rate[:, 3:] + np.cross(w, wrench[:, 3:]), data["fdot"])
     origin = robot.velocities(data["q"], data["qd"])[:, 3:]
@@ -62,7 +62,7 @@ def test_stanford_arm_has_the_published_force_rates_along_its_move():
 
 
 def test_standard_dh_has_the_published_sensitivities():
-    """The document's load is fixed in the world; what its turning adds goes through the Jacobians here."""
+    """The paper's load is fixed in the world; what its turning adds goes through the Jacobians here."""
     data, load = TARGETS["001_general"], TARGETS["001_general"]["ext"]
     robot, state = dh_robot(data["robot"]), (data["q"], data["qd"], data["qdd"])
     k = load["k"] - 1

@@ -8,7 +8,7 @@ import pytest
 
 import torsor
 
-TARGETS = json.loads((Path(__file__).parents[1] / "data" / "targets.json").read_text())
+TARGETS = json.loads((Path(__file__).parents[2] / "data" / "targets.json").read_text())
 JOINT = {"R": "revolute", "P": "prismatic", 0: "revolute", 1: "prismatic"}
 
 

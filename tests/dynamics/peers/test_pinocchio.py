@@ -8,7 +8,7 @@ import pinocchio as pin
 import pytest
 
 import torsor
-from outside.robots import robot_file, robot_files
+from robots import robot_file, robot_files
 
 TOLERANCE = 1e-9
 # One has no link, the other a joint whose child does not exist: Pinocchio loads neither.
