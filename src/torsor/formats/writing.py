@@ -1,13 +1,13 @@
 """For all writers: files that are written completely or not at all, and the warning of what a format cannot express."""
 
 import os
-import secrets
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from torsor.errors import ModelError, describe, warn
+from torsor.files import replacing
 
 
 def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
@@ -26,12 +26,8 @@ def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[]
         raise ModelError(describe(found, where=path.name, allowed=", ".join(suffixes), fix=fix))
     if not path.parent.is_dir():
         raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing is atomic there
-    try:
+    with replacing(path) as part:
         part.write_bytes(content())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def relative_file(path: Path, file: str) -> str:

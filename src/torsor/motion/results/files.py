@@ -1,8 +1,6 @@
 """Solutions on disk: .npz files that include the problem, and .csv files of the motion."""
 
-import secrets
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.errors import ModelError, describe
+from torsor.files import check_array, reading_npz, write_npz
 from torsor.motion.results.replay import trajectory
 from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
@@ -25,8 +24,6 @@ VERSION = 1
 LONGEST, MOST = 1000, 10**9  # characters of a status, and iterations
 SAME = 1e-6  # relative difference within which two objectives are equal
 OUTSIDE = 1e-3  # largest violation of a bound of a variable that a solver leaves
-# Exceptions of reading a damaged file.
-_BROKEN = (ValueError, TypeError, ArithmeticError, MemoryError, AttributeError, EOFError, RuntimeError, OSError)
 
 
 def save(result: Solution, path: Path) -> None:
@@ -56,38 +53,20 @@ def save(result: Solution, path: Path) -> None:
                 arrays[name.replace(".", "_")] = np.frombuffer(
                     Path(folder, f"{name}.toml").read_bytes(), dtype=np.uint8
                 )
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # in the same folder: replacing it is atomic
-    try:
-        with part.open("wb") as file:
-            np.savez(file, **arrays)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_npz(path, arrays)
 
 
 def load(path: Path, problem: P | None, read_problem: Callable[[Path], P]) -> Solution:
     """Return the solution in a .npz file; ``read_problem`` reads the problem from a TOML file."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
-                raise ValueError("its parts are compressed, which Torsor's never are")  # some would unpack to terabytes
-        with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
+    with reading_npz(path, "a result") as found:
         if int(found["torsor"]) != VERSION:
             raise ValueError(f"version {found['torsor']}; allowed: {VERSION}")
-        problem = _problem(found, path.name, read_problem) if problem is None else problem
-        return _solution(found, problem)
-    except KeyError as error:
-        raise ModelError(describe(f"there is no {error}", where=path.name, fix="was it written by save?")) from None
-    except ModelError:
-        raise
-    except (*_BROKEN, zipfile.BadZipFile) as error:
-        raise ModelError(describe(f"not a result: {error}", where=path.name)) from None
+        return _solution(found, _problem(found, read_problem) if problem is None else problem)
 
 
-def _problem(found: dict[str, NDArray[Any]], where: str, read_problem: Callable[[Path], P]) -> P:
+def _problem(found: dict[str, NDArray[Any]], read_problem: Callable[[Path], P]) -> P:
     if "problem" not in found:
-        raise ModelError(describe("the file does not hold its problem", where=where, fix="give problem=..."))
+        raise ValueError("the file does not hold its problem; fix: give problem=...")
     with tempfile.TemporaryDirectory() as folder:
         for key, name in (("problem", "problem.toml"), ("problem_robot", "problem.robot.toml")):
             Path(folder, name).write_bytes(found[key].astype(np.uint8).tobytes())
@@ -106,9 +85,7 @@ def _solution(found: dict[str, NDArray[Any]], problem: ProblemStatement) -> Solu
         "passes": (len(found["passes"]), len(Pass._fields)),
     }
     for name, shape in shapes.items():
-        array = found[name]
-        if array.shape != shape or array.dtype.kind != "f":
-            raise ValueError(f"{name} has shape {array.shape} and type {array.dtype}; allowed: {shape}, real numbers")
+        check_array(found[name], shape, name)
     if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"]).all():
         raise ValueError("values that are not finite")
     status, solver = str(found["status"]), str(found["solver"])
