@@ -1,9 +1,9 @@
-"""Putting a mechanism with loops together: positions of all joints, from those of the active ones.
+"""Searches that close loops: continuation in the active coordinates for batches, least squares for single states.
 
-The active coordinates are led from where they are in a closed configuration to where they are wanted, in strides that
-become shorter near singular places, so that none is passed unseen; after each the loops are closed again by damped
-Newton, all of a batch at once. What cannot be reached so is looked for one by one: the closed configuration whose
-active coordinates are nearest to the wanted ones.
+The active coordinates are moved from a closed configuration to their goal in steps that become shorter near singular
+configurations, so that no singularity is crossed unnoticed. After each step the loops are closed again by damped Newton
+iterations, for the whole batch at once. For goals that are not reached, the closed configuration whose active
+coordinates are nearest to the goal is searched one by one.
 """
 
 from collections.abc import Callable
@@ -16,28 +16,28 @@ from torsor.arrays import Array, Flags
 from torsor.errors import ModelError
 from torsor.robot.closed_loops.mobility import null_space
 
-# Errors of closure, measured by the size of the mechanism (angles, as 2 sin(angle/2), by 1).
-EXACT = 1e-12  # what is aimed at
-CLOSED = 1e-11  # what an assembled mechanism may be open by
-LOOSE = 1e-3  # what it may be open by on the way, of the distance from singular squared
+# Errors of closure relative to the size of the mechanism (of angles, 2 sin(angle/2)).
+EXACT = 1e-12  # goal of the iterations
+CLOSED = 1e-11  # largest error of an assembled mechanism
+LOOSE = 1e-3  # largest error on the way, relative to the squared distance from singular
 
-MOST = 100  # trials
-SMALLEST = 0.5**8  # share of Newton's step that is tried last
-STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # how many there may be, and their length: rad or sizes
-BEFORE = 0.5  # of the distance from singular that a stride may go
-DROP = 0.4  # what must be left of that distance after it
-JUMP = 0.6  # rad or sizes: what goes farther in one stride went to another way of assembly
-NEAREST = 1e-4  # to singular: nearer, forces that depend on its square have lost half their digits
-ASIDE = 1e-2  # rad or sizes: how far beside a dead point the search begins
-FEW = 16  # states among which one is worth picking out
-CHUNK = 2048  # states that stay in the cache of one core
+MOST = 100  # Newton iterations
+SMALLEST = 0.5**8  # smallest fraction of a Newton step that is tried
+STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # number of continuation steps, longest and shortest (rad or sizes)
+BEFORE = 0.5  # longest step, as a fraction of the distance from singular
+DROP = 0.4  # least fraction of that distance that must be left after a step
+JUMP = 0.6  # rad or sizes: a longer motion in one step went to another assembly mode
+NEAREST = 1e-4  # least distance from singular: nearer, forces that depend on its square lose half their digits
+ASIDE = 1e-2  # rad or sizes: distance from a dead point at which the search begins
+FEW = 16  # of so many states, it pays to pick one out
+CHUNK = 2048  # states that fit into the cache of one core
 
 
 class AssemblyError(ModelError):
-    """No closed configuration has the active coordinates that were wanted.
+    """No closed configuration has the requested active coordinates.
 
-    ``q`` (nq,) is the closed configuration whose active coordinates came nearest, ``q_active`` are these, and
-    ``closing_error`` is the least that the loops stay open by with the wanted ones (m, or 2 sin(angle/2)).
+    ``q`` (nq,) is the closed configuration whose active coordinates are nearest, ``q_active`` are these, and
+    ``closing_error`` is the least error of closure with the requested ones (m, or 2 sin(angle/2)).
     """
 
     def __init__(self, message: str, q: Array, q_active: Array, closing_error: float):
@@ -46,9 +46,9 @@ class AssemblyError(ModelError):
 
 
 class _State(NamedTuple):
-    """Positions (batch, nq), Newton's step from there (batch, nv), what is open (batch,), and the side (batch,).
+    """Positions (batch, nq), the next Newton step (batch, nv), the error of closure (batch,), and the side (batch,).
 
-    The side is how far from singular they are, with a sign that tells ways of assembly apart.
+    The side is the distance from singular, with a sign that tells assembly modes apart.
     """
 
     q: Array
@@ -59,9 +59,9 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """Closes loops of a batch with the independent coordinates as given.
+    """Closes the loops of a batch with the independent coordinates as given.
 
-    ``trial`` is ``closure_trial`` compiled; ``q_units`` (nq) and ``v_units`` (nv) are what coordinates are measured by.
+    ``trial`` is ``closure_trial`` compiled; ``q_units`` (nq) and ``v_units`` (nv) are the scales of coordinates.
     """
 
     trial: Callable[[Array, Array], Array]
@@ -73,28 +73,28 @@ class Closer:
         return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
     def close(self, q: Array, move: Array, until: float | Array = EXACT) -> tuple[Array, Array, Array]:
-        """Return closed positions (batch, nq) near those after the step ``move``, what is open, and the side."""
-        now, share, damped = self._tried(q, move), np.ones(len(q)), False
+        """Return closed positions (batch, nq) near those after the step ``move``, their errors, and their sides."""
+        now, fraction, damped = self._tried(q, move), np.ones(len(q)), False
         for _ in range(MOST):
             late = ~(now.open <= until)  # also where it is no number
             if damped:
-                late &= share > SMALLEST
+                late &= fraction > SMALLEST
             left = np.flatnonzero(late)
             if not left.size:
                 break
             if FEW * left.size > len(late):  # it is quicker to do all than to pick them out
-                new = self._tried(now.q, share[:, None] * now.step if damped else now.step)
-                good = (new.open < (1 - 0.1 * share) * now.open) | (new.open <= until)
+                new = self._tried(now.q, fraction[:, None] * now.step if damped else now.step)
+                good = (new.open < (1 - 0.1 * fraction) * now.open) | (new.open <= until)
                 if good.all() and not damped:
                     now = new
                     continue
                 left = np.arange(len(late))
             else:
-                new = self._tried(now.q[left], share[left, None] * now.step[left])
-                good = new.open < now.open[left] * (1 - 0.1 * share[left])
+                new = self._tried(now.q[left], fraction[left, None] * now.step[left])
+                good = new.open < now.open[left] * (1 - 0.1 * fraction[left])
             for old, latest in zip(now, new, strict=True):
                 old[left[good]] = latest[good]
-            share[left] = np.where(good, 1.0, share[left] / 2)
+            fraction[left] = np.where(good, 1.0, fraction[left] / 2)
             damped = not good.all()
         if np.ndim(until) == 0:  # once more, to the last digits: near singular places they matter
             last = self._tried(now.q, now.step)
@@ -103,13 +103,13 @@ class Closer:
         return now.q, now.open, now.side
 
     def side(self, q: Array) -> Array:
-        """Return the side (batch,) that positions are on."""
+        """Return the sides (batch,) of positions."""
         return self._tried(q, np.zeros((len(q), len(self.v_units)))).side
 
     def walk(self, begin: Array, side: Array, way: Array) -> tuple[Array, Flags]:
-        """Return closed positions (batch, nq) a ``way`` (batch, nv) of the active coordinates from closed ones.
+        """Return closed positions (batch, nq) after a ``way`` (batch, nv) of the active coordinates from closed ones.
 
-        And which of them (batch,) arrived; the way of assembly stays what it was, on the ``side`` (batch,) that it was.
+        And which of them (batch,) arrived. The assembly mode, given by the ``side`` (batch,), does not change.
         """
         found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
@@ -122,12 +122,12 @@ class Closer:
         return found, well
 
     def _went(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
-        """Return which strides went well: without a jump, and to no place much nearer to singular, or beyond it."""
+        """Return which steps are accepted: without a jump, and not much nearer to a singularity, or beyond it."""
         gone = (there - q) / self.q_units
         return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP**2) & (beyond / side > DROP))
 
     def _abreast(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
-        """Return positions after the way, in as many strides for all, and for which of them these were short enough."""
+        """Return positions after the way, in equally many steps for all, and for which the steps were short enough."""
         length = np.abs(way / self.v_units).max(axis=-1, initial=0.0)
         count = max(1, int(np.ceil(length.max(initial=0.0) / STRIDE)))
         move, well = way / count, np.ones(len(q), dtype=bool)
@@ -141,19 +141,19 @@ class Closer:
         return q, well & (left <= CLOSED) & (np.abs(side) > NEAREST)
 
     def _apart(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
-        """Return positions after the way, each in strides of its own, and which of them arrived."""
+        """Return positions after the way, each with steps of its own, and which of them arrived."""
         length = np.maximum(np.abs(way / self.v_units).max(axis=-1, initial=0.0), SHORTEST**2)
         q, side, done, pace = q.copy(), side.copy(), np.zeros(len(q)), np.minimum(STRIDE, BEFORE * np.abs(side))
         for _ in range(STRIDES):
             late = np.flatnonzero((done < 1) & (pace > SHORTEST))
             if not late.size:
                 break
-            share = np.minimum(1 - done[late], pace[late] / length[late])
+            fraction = np.minimum(1 - done[late], pace[late] / length[late])
             until = LOOSE * side[late] ** 2
-            there, left, beyond = self.close(q[late], share[:, None] * way[late], until)
+            there, left, beyond = self.close(q[late], fraction[:, None] * way[late], until)
             good = (left <= until) & self._went(q[late], there, side[late], beyond)
             q[late[good]], side[late[good]] = there[good], beyond[good]
-            done[late[good]] += share[good]
+            done[late[good]] += fraction[good]
             longest = np.minimum(2 * pace[late], np.minimum(STRIDE, BEFORE * np.abs(beyond)))
             pace[late] = np.where(good, longest, pace[late] / 2)
         q, left, side = self.close(q, np.zeros_like(way))
@@ -164,8 +164,8 @@ class Closer:
 class Space:
     """The configurations of a mechanism, one at a time.
 
-    Errors of closure (c,) and their Jacobian (c x nv), both without units; how positions move along a step; and what
-    coordinates are measured by (nv).
+    ``error`` (c,) and ``jacobian`` (c x nv) are scaled errors of closure and their derivatives, ``integrate`` moves
+    positions along a step, ``units`` (nv) are the scales of coordinates.
     """
 
     error: Callable[[Array], Array]
@@ -174,9 +174,9 @@ class Space:
     units: Array
 
     def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
-        """Return positions near q that close the loops as well as they can be, and what is left open.
+        """Return positions near q with the least error of closure, and that error.
 
-        Coordinates that are ``free`` (all, by default) move by the least steps (Levenberg and Marquardt).
+        Only ``free`` coordinates move (all, by default), by Levenberg-Marquardt steps.
         """
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
@@ -201,9 +201,9 @@ class Space:
         return q, float(np.abs(phi).max(initial=0.0))
 
     def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions from which least is ``missing`` to the active coordinates, and how much is.
+        """Return the closed positions that minimise the distance ``missing`` to the goal, and that distance.
 
-        Descent from the closed positions q along motions that keep the loops closed (Levenberg and Marquardt).
+        Levenberg-Marquardt from the closed positions q, along motions that keep the loops closed.
         """
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
