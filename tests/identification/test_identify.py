@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.dynamics import units
+from torsor.dynamics import parameter_basis
 from torsor.identification import Measurements
 
 Motion = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -41,7 +41,7 @@ def noisy(robot: torsor.Robot, state: Motion, share: float, seed: int = 0) -> np
 
 def least_principal_value(parameters: np.ndarray, links: int) -> float:
     """Least eigenvalue of all pseudo-inertias."""
-    P = np.einsum("lk,kij->lij", parameters[: 10 * links].reshape(-1, 10), np.array(units()))
+    P = np.einsum("lk,kij->lij", parameters[: 10 * links].reshape(-1, 10), np.array(parameter_basis()))
     return float(np.linalg.eigvalsh(P).min())
 
 

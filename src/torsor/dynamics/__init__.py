@@ -2,7 +2,7 @@
 
 from torsor.dynamics.loops.index_one import closed_state
 from torsor.dynamics.recursions.midpoint import midpoint_step
-from torsor.dynamics.recursions.regressor import inertial, parameter_names, parameters, units
+from torsor.dynamics.recursions.regressor import inertial, parameter_basis, parameter_names, parameters
 from torsor.dynamics.recursions.regrouping import regroupings
 from torsor.dynamics.requests.algorithms import ALGORITHMS, Algorithm
 from torsor.dynamics.requests.fingerprint import fingerprint
@@ -22,9 +22,9 @@ __all__ = [
     "inertial",
     "lean",
     "midpoint_step",
+    "parameter_basis",
     "parameter_names",
     "parameters",
     "regroupings",
     "trace",
-    "units",
 ]

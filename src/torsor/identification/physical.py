@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
-from torsor.dynamics import inertial, units
+from torsor.dynamics import inertial, parameter_basis
 from torsor.errors import ModelError, describe
 
-UNITS = np.array(units())
+UNITS = np.array(parameter_basis())
 STEPS = 200  # Newton steps for one gamma at most; about five are enough
 CONVERGED = 1e-8  # squared length of the last step, in units of gamma
 NEAR = 0.1  # the same for the larger gammas of the continuation

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.recursions.energy import kinetic_energy as tree_kinetic_energy
 from torsor.dynamics.recursions.energy import potential_energy as tree_potential_energy
@@ -42,7 +42,7 @@ class Parts:
     @property
     def weights(self) -> ca.SX:
         """Factors (nv) that make forces along the platform's coordinates comparable: 1/length for moments."""
-        return ca.SX(units(self.platform, self.length)[1] / self.length)
+        return ca.SX(characteristic_scales(self.platform, self.length)[1] / self.length)
 
 
 class Assembly:

@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.recursions.configuration import integrate
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.trees.lean import lean
@@ -86,7 +86,7 @@ class Look:
         held = TracedLimb(limb, q, traced.platform).A
         # Divided by the scales of the equations, multiplied by those of the steps of leg and platform.
         rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
-        own, others = (units(tree, limb.length)[1] for tree in (limb.tree, platform))
+        own, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
         found = [
             traced.open_by(),
             rows @ traced.A @ ca.diag(ca.SX(own)),

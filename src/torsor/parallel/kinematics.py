@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Flags
 from torsor.checks import common_shape, vectors
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.errors import ModelError, describe
 from torsor.parallel.fitting import Look
 from torsor.parallel.kernels import Assembled
@@ -57,10 +57,13 @@ class Kinematics:
     def _searches(self) -> dict[int, LegSearch]:
         """The searches of the legs without a closed form, by the index of the leg."""
         robot, found = self.robot, dict[int, LegSearch]()
-        own, leg_home = units(self.parts.platform, self.parts.length), robot.leg_home
+        own, leg_home = characteristic_scales(self.parts.platform, self.parts.length), robot.leg_home
         for k, (limb, strut) in enumerate(zip(self.parts.limbs, self.parts.struts, strict=True)):
             if strut is None:
-                both = [np.concatenate(pair) for pair in zip(own, units(limb.tree, limb.length), strict=True)]
+                both = [
+                    np.concatenate(pair)
+                    for pair in zip(own, characteristic_scales(limb.tree, limb.length), strict=True)
+                ]
                 closer = Closer(robot._exact._kernel("leg_trial", leg=k), *both)
                 side = None if depends_on_pose(self.parts, k) else robot._exact._kernel("leg_side", leg=k)
                 found[k] = LegSearch(limb, robot._exact.carriage, robot.home, leg_home[limb.q], closer, side)
@@ -117,6 +120,9 @@ class Kinematics:
     def _assembler(self) -> Closer:
         """What closes legs and platform for given drives, with states (pose, positions of the legs, drives)."""
         trees = self.parts.platform, *(limb.tree for limb in self.parts.limbs)
-        own = [np.concatenate(each) for each in zip(*(units(tree, self.parts.length) for tree in trees), strict=True)]
+        own = [
+            np.concatenate(each)
+            for each in zip(*(characteristic_scales(tree, self.parts.length) for tree in trees), strict=True)
+        ]
         q_units, v_units = (np.concatenate([each, drive_units(self.parts)]) for each in own)
         return Closer(self.robot._exact._kernel("assembly_trial"), q_units, v_units)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array, Flags
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.parallel.limbs import Limb
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, Closer
 from torsor.robot.robot import Robot
@@ -83,7 +83,7 @@ class LegSearch:
 
         Of random positions in the assembly mode of home, they are those with the least closing error.
         """
-        scale = units(self.limb.tree, self.limb.length)[0]
+        scale = characteristic_scales(self.limb.tree, self.limb.length)[0]
         size = (16 * TRIES, len(self.leg_home))
         tries = self.leg_home + scale * np.random.default_rng(0).uniform(-np.pi, np.pi, size=size)
         lines = side(self.leg_home + np.linspace(0.0, 1.0, 33)[:, None, None] * (tries - self.leg_home))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
@@ -55,7 +55,9 @@ class Limb(NamedTuple):
     def units(self) -> tuple[list[float], Array]:
         """Characteristic scales of the equations (independent rows, then idle ones) and of the leg's velocities."""
         rows = self.loop.units(self.length)
-        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], units(self.tree, self.length)[1]
+        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], characteristic_scales(self.tree, self.length)[
+            1
+        ]
 
     @property
     def angles(self) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.arrays import Array, Flags
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.parallel.decomposition import Parts
 
 SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
@@ -45,7 +45,7 @@ class Platforms(NamedTuple):
 
 def platforms(parts: Parts, K: Array, length: float | None = None) -> Platforms:
     """Return how the drives hold the platform, from J_p^-1 (..., N, n); ``length`` (m) scales translations."""
-    own = units(parts.platform, parts.length if length is None else length)[1]
+    own = characteristic_scales(parts.platform, parts.length if length is None else length)[1]
     finite: Flags = np.asarray(np.isfinite(K).all(axis=(-2, -1)))
     _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * own)
     with np.errstate(divide="ignore", invalid="ignore"):

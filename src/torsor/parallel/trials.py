@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.factors import Columns, reflected
 from torsor.dynamics.recursions.configuration import integrate
 from torsor.dynamics.trees.tree import Tree
@@ -57,7 +57,7 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     pose, q, driven = integrate(parts.platform, pose, du), _moved(parts, q, dv), driven + led
     whole = Assembly(parts, pose, q, closed=False)
     steps = [limb.step() for limb in whole.limbs]
-    own, drives = ca.SX(units(parts.platform, parts.length)[1]), ca.SX(drive_units(parts))
+    own, drives = ca.SX(characteristic_scales(parts.platform, parts.length)[1]), ca.SX(drive_units(parts))
     apart = (driven - ca.vertcat(*(q[k] for k in _driven_positions(parts)))) / drives
     ahead = [step[k] for limb, step in zip(parts.limbs, steps, strict=True) for k in limb.driven]
     wanted, K = apart - ca.vertcat(*ahead) / drives, _measured(parts, whole)
@@ -70,7 +70,9 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     twist = whole.platform.unit_rates() @ moved[0]
     for limb, step in zip(whole.limbs, steps, strict=True):
         moved.append(step + limb.carried(ca.SX.eye(limb.limb.tree.nv)).T @ twist)
-    longest = np.concatenate([units(tree, parts.length)[1] for tree in (parts.platform, *_trees(parts))])
+    longest = np.concatenate(
+        [characteristic_scales(tree, parts.length)[1] for tree in (parts.platform, *_trees(parts))]
+    )
     error = ca.norm_2(ca.vertcat(apart, *(limb.open_by() for limb in whole.limbs)))
     all_sides = least([side, *(value for limb in whole.limbs for value in limb.margin(True))], signed=True)
     return ca.vertcat(pose, q, driven, _short(ca.vertcat(*moved), longest), ca.SX(driven.numel(), 1), error, all_sides)
@@ -86,13 +88,17 @@ def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 def drive_units(parts: Parts) -> Array:
     """Return the characteristic scales (N,) of the drives."""
-    return np.array([units(limb.tree, parts.length)[1][k] for limb in parts.limbs for k in limb.driven])
+    return np.array([characteristic_scales(limb.tree, parts.length)[1][k] for limb in parts.limbs for k in limb.driven])
 
 
 def _measured(parts: Parts, whole: Assembly) -> ca.SX:
     """Return K without units: divided by the scales of the drives, multiplied by those of the platform."""
     K = whole.platform.project(whole.drives()).T
-    return ca.diag(ca.SX(1 / drive_units(parts))) @ K @ ca.diag(ca.SX(units(parts.platform, parts.length)[1]))
+    return (
+        ca.diag(ca.SX(1 / drive_units(parts)))
+        @ K
+        @ ca.diag(ca.SX(characteristic_scales(parts.platform, parts.length)[1]))
+    )
 
 
 def _trees(parts: Parts) -> list[Tree]:

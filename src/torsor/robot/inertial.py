@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, several
-from torsor.dynamics import Tree, parameter_names, parameters, regroupings
-from torsor.dynamics import units as parameter_basis
+from torsor.dynamics import Tree, parameter_basis, parameter_names, parameters, regroupings
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.robot.kernels import RobotKernels

@@ -6,7 +6,7 @@ Errors are relative to the size of the mechanism, so that tolerances do not depe
 
 import casadi as ca
 
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian
 from torsor.dynamics.loops.constrained import ClosureChoice, Linkage
 from torsor.dynamics.loops.factors import reflected
@@ -26,7 +26,7 @@ def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.
     error, rows = closure_error(tree, there), list(choice.rows)
     dependent = [k for k in range(tree.nv) if k not in choice.independent]
     newton, side = reflected(closure_jacobian(tree, there)[rows, dependent], error[rows])
-    longest = ca.SX(LONGEST * units(tree, choice.length)[1])[dependent]
+    longest = ca.SX(LONGEST * characteristic_scales(tree, choice.length)[1])[dependent]
     step = ca.SX.zeros(tree.nv, 1)
     step[dependent] = ca.fmax(ca.fmin(-newton, longest), -longest)
     return ca.vertcat(there, step, ca.norm_2(error / ca.SX(choice.units)), side)

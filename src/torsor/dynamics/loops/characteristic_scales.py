@@ -6,7 +6,7 @@ from torsor.arrays import Array
 from torsor.dynamics.trees.tree import Tree
 
 
-def units(tree: Tree, length: float) -> tuple[Array, Array]:
+def characteristic_scales(tree: Tree, length: float) -> tuple[Array, Array]:
     """Return the scales of positions (nq) and velocities (nv): the length (m) for translations, 1 for rotations."""
     positions, velocities = np.ones(tree.nq), np.ones(tree.nv)
     for body in tree.bodies:

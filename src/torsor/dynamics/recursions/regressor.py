@@ -26,7 +26,7 @@ INERTIAL = ("m", "mx", "my", "mz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
-def units() -> list[Array]:
+def parameter_basis() -> list[Array]:
     """Return the pseudo-inertia (4 x 4) of each inertial parameter at unit value, in the link's axes."""
     bases = []
     for k in range(10):
@@ -46,7 +46,7 @@ def units() -> list[Array]:
 
 def _parts(body: Body) -> Iterator[Array]:
     """Yield the pseudo-inertia (4 x 4) of each inertial parameter of a link at unit value, in the body's axes."""
-    return (move_pseudo_inertia(body.link, unit) for unit in units())
+    return (move_pseudo_inertia(body.link, unit) for unit in parameter_basis())
 
 
 def _link_columns(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:

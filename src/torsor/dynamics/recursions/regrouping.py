@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.dynamics.recursions.regressor import inertial, units
+from torsor.dynamics.recursions.regressor import inertial, parameter_basis
 from torsor.dynamics.trees.tree import Tree
 from torsor.spatial import axis_frame, inverse_pose, move_pseudo_inertia
 
@@ -145,7 +145,7 @@ def _axes(way: _Way, u: Array) -> Array:
 def _not_shown(way: _Way, gravity: Array) -> Iterator[Array]:
     """Yield the changes of a body's pseudo-inertia, in its own axes, that have no effect on any force."""
     if not way.turns_before.size and not way.turns.size:
-        yield from (P for P in units() if P[3, 3] == 0)  # all but the mass
+        yield from (P for P in parameter_basis() if P[3, 3] == 0)  # all but the mass
         return
     u = way.u
     if u is None:
@@ -168,7 +168,7 @@ def _shared_with_parents(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]
     """Return the changes that move inertia between a link and its parent."""
     found = []
     for i, (body, way) in enumerate(zip(tree.bodies, ways, strict=True)):
-        parts = [body.joint.kind.invisible(P) for P in units()]
+        parts = [body.joint.kind.invisible(P) for P in parameter_basis()]
         if way.u is not None and not way.turns.size and _along(way.u, way.slides):
             R = _axes(way, way.u)
             parts += [_first(R[:, 0]), _first(R[:, 1])]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array
 from torsor.checks import indices_of, vectors
 from torsor.dynamics import Algorithm, Tree
-from torsor.dynamics.loops.characteristic_scales import units
+from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Loop, Mechanism
@@ -65,7 +65,7 @@ class LoopClosure:
     def scales(self) -> tuple[Array, Array, Array]:
         """Scales of the closure equations (c,), the positions (nq,) and the velocities (nv,)."""
         rows = [unit for loop in self.mechanism.loops for unit in loop.units(self.length)]
-        return np.array(rows), *units(Tree.of(self.mechanism), self.length)
+        return np.array(rows), *characteristic_scales(Tree.of(self.mechanism), self.length)
 
     def scaled_error(self, q: ArrayLike) -> Array:
         """Return the errors of closure (..., c), divided by their scales."""
