@@ -13,6 +13,7 @@ from control.closed_loop import Flow, random_states, run, sines
 from torsor import control
 from torsor.compiler import count_operations
 from torsor.control.drives import Drives
+from torsor.mechanism.edit_drives import _with_joint
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +28,7 @@ def frictional_arm() -> torsor.Robot:
     robot = robot.with_friction("joint3", coulomb=0.2, viscous=0.3, smooth=0.2)
     robot = robot.with_friction("joint3/motor", coulomb=0.1, viscous=0.2, smooth=0.2)
     robot = robot.with_spring("joint3", "20 + 5 * x**2", damping=0.3, rest=0.2).with_spring("joint2", 30.0)
-    return robot._with_joint("joint3", lambda joint: replace(joint, ratio=1.5, offset=0.2))
+    return _with_joint(robot, "joint3", lambda joint: replace(joint, ratio=1.5, offset=0.2))
 
 
 def coupled_arm() -> torsor.Robot:

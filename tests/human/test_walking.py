@@ -63,7 +63,7 @@ def test_bodies_loads_and_slopes_share_kernels() -> None:
         walking(human(1.6, 55.0, "female"), Step(length=0.5, speed=1.0)),
         walking(load=Backpack(15.0), slope=0.1, strength={"right_knee_flexion": 0.5, "left_knee_flexion": 0.5}),
     ]
-    keys = [[batch.kernels._identity for batch in each.program.batches] for each in problems]
+    keys = [[batch.kernels._identity() for batch in each.program.batches] for each in problems]
     assert keys[0] == keys[1] == keys[2]
 
 
@@ -89,7 +89,7 @@ def test_the_problem_is_at_least_as_large_as_in_the_thesis() -> None:
         ({"load": 15.0}, "load is 15.0; allowed: a Backpack or a Box"),
         ({"steps": 3}, "steps is 3; allowed: a whole number from 1 to 2"),
         ({"slack": -1.0}, "slack is -1.0; allowed: a finite number, above 0"),
-        ({"frozen": {"knee": 0.0}}, "frozen: no 'knee'; allowed: right_hip_flexion"),
+        ({"frozen": {"knee": 0.0}}, "frozen: no coordinate 'knee'; allowed: right_hip_flexion"),
         ({"frozen": {"right_knee_flexion": 0.0}}, "right_knee_flexion differs from left_knee_flexion; fix: steps=2"),
         ({"frozen": {"right_knee_flexion": "bent"}}, "right_knee_flexion.*'bent'; allowed"),
         ({"strength": {"right_knee_flexion": 0.5}}, "strength: right_knee_flexion differs from left"),

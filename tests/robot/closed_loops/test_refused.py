@@ -64,7 +64,7 @@ def test_equations_that_hold_only_some_configurations_are_seen() -> None:
         a = robot.closed_forward_dynamics(batch, np.zeros((2, 4)), tau)
         alone = [robot.closed_forward_dynamics(each, np.zeros(4), tau) for each in batch]
         np.testing.assert_allclose(a, alone, rtol=0, atol=1e-9)
-    with pytest.raises(torsor.ModelError, match="different numbers of independent equations"):
+    with pytest.raises(torsor.ModelError, match="different numbers of independent closure equations"):
         torsor.simulate(robot, [q, stiff])
 
 
@@ -122,7 +122,7 @@ def test_a_rod_whose_ends_meet_is_assembled() -> None:
         (lambda r, q: torsor.control.gravity_pd(r, q, kp=1.0, kd=1.0), "gravity_pd for a robot with loops"),
         (
             lambda r, q: torsor.simulate(r.with_active(r.coordinate_names[::-1]), q, controller=[1, 2, 3, 4]),
-            "which one forces are in",
+            "the order of the forces is ambiguous",
         ),
     ],
 )

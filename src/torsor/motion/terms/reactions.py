@@ -39,7 +39,7 @@ class _Reacting(Term):
         moving = [joint for joint in robot.joints if joint.child in robot.link_names]
         names = [joint.name for joint in moving]
         wrenches = node.wrenches()
-        wanted = indices_of(self.joints, names, self.title)
+        wanted = indices_of(self.joints, names, self.title, "joint")
         if not wanted:
             raise ModelError(describe("joints is empty", where=self.title, allowed=", ".join(names)))
         for k in wanted:
