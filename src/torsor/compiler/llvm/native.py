@@ -101,9 +101,7 @@ def link(objects: Sequence[bytes]) -> Any:
     machine = host().machine()
     with _LINKING:
         _provide_c_library()
-        # llvmlite's memory manager puts code and constants into one piece of memory. LLVM's own may put them more than
-        # 2 GB apart where a process has mapped much (PyTorch and JAX do), and ends the process when it notices.
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         for content in objects:
             engine.add_object_file(llvm.ObjectFileRef.from_data(content))
         engine.finalize_object()
