@@ -1,8 +1,32 @@
 """Public names that were renamed: the old ones still work, with a DeprecationWarning that names the new one."""
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
+
+
+def warn_deprecated(text: str) -> None:
+    """Warn at the line outside of this package that uses an old name: Python shows the warning only if it is there.
+
+    Example:
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     warn_deprecated("old is deprecated; use new")
+        >>> str(caught[0].message)
+        'old is deprecated; use new'
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_internal(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    place = frame.f_globals
+    registry = place.setdefault("__warningregistry__", {})
+    file, module = frame.f_code.co_filename, place.get("__name__", "")
+    warnings.warn_explicit(text, DeprecationWarning, file, frame.f_lineno, module, registry)
+
+
+def _is_internal(module: str) -> bool:
+    return module.partition(".")[0] == "torsor" or module.startswith("importlib._bootstrap")
 
 
 def renamed_names(module: str, names: Mapping[str, tuple[str, Any]]) -> Callable[[str], Any]:
@@ -22,7 +46,7 @@ def renamed_names(module: str, names: Mapping[str, tuple[str, Any]]) -> Callable
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         new, value = names[name]
-        warnings.warn(f"{module}.{name} is deprecated; use {new}", DeprecationWarning, stacklevel=2)
+        warn_deprecated(f"{module}.{name} is deprecated; use {new}")
         return value
 
     return find
@@ -37,7 +61,7 @@ def renamed_argument(where: str, old: str, new: str, given: Any, value: Any) -> 
     """
     if given is None:
         return value
-    warnings.warn(f"{where}: {old}= is deprecated; use {new}=", DeprecationWarning, stacklevel=3)
+    warn_deprecated(f"{where}: {old}= is deprecated; use {new}=")
     return given
 
 
@@ -57,7 +81,7 @@ def renamed_attribute(where: str, old: str, new: str) -> Any:
     """
 
     def find(self: Any) -> Any:
-        warnings.warn(f"{where}.{old} is deprecated; use {where}.{new}", DeprecationWarning, stacklevel=2)
+        warn_deprecated(f"{where}.{old} is deprecated; use {where}.{new}")
         return getattr(self, new)
 
     return property(find)

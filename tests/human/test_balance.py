@@ -144,3 +144,26 @@ def test_free_fall_has_no_zero_moment_point() -> None:
     assert abs(ground.force).max() < 1e-9
     with pytest.raises(ValueError, match=r"v has shape \(54,\)"):
         ground_reaction(body, still, np.zeros(54), still)
+
+
+def test_bodies_whose_pelvis_is_elsewhere_have_other_ground_reactions() -> None:
+    """Equal numbers, another place named pelvis: the compiled function must not be that of the other body."""
+    kinds, axes = ["prismatic"] * 3 + ["revolute"] * 3, [*np.eye(3), *np.eye(3)[[1, 0, 2]]]
+    names = ["ground", "a", "b", "c", "d", "e", "trunk"]
+    links = [torsor.Link(name) for name in names[:-1]] + [torsor.Link("trunk", 2.0, (0.1, 0.2, 0.3), np.eye(3))]
+    coordinates = ["tx", "ty", "tz", "yaw", "tilt", "list"]
+    joints = [
+        torsor.Joint(name, kind, names[k], names[k + 1], axis=axis)
+        for k, (name, kind, axis) in enumerate(zip(coordinates, kinds, axes, strict=True))
+    ]
+    trunk = torsor.build("trunk", links, joints, gravity=(0.0, -9.81, 0.0))
+    place, still = np.eye(4), np.zeros(6)
+    moments = []
+    for x in (0.0, 0.5):
+        place[0, 3] = x
+        body = trunk.with_frame("pelvis", "trunk", place)
+        ground = ground_reaction(body, still, still, still)
+        tau = body.inverse_dynamics(still, still, still)
+        np.testing.assert_allclose(ground.moment[2], tau[5] + x * tau[1], atol=1e-12)
+        moments.append(ground.moment)
+    assert abs(moments[0][2] - moments[1][2]) > 1.0

@@ -312,6 +312,14 @@ def test_copies_are_equal_and_compute_the_same(robot: torsor.Robot) -> None:
         np.testing.assert_array_equal(twin.inverse_dynamics(*values), expected)
 
 
+def test_copies_of_parametric_robots_compute_the_same() -> None:
+    arm = torsor.library.two_link().parametric({"payload": {"links.link2.mass": 2.0}})
+    expected = arm.mass_matrix([0.1, 0.2], [0.5])
+    for twin in (copy.copy(arm), copy.deepcopy(arm), pickle.loads(pickle.dumps(arm))):
+        assert twin.names == arm.names
+        np.testing.assert_array_equal(twin.mass_matrix([0.1, 0.2], [0.5]), expected)
+
+
 @pytest.mark.parametrize("massless", [True, False])
 def test_without_mass_there_is_no_centre_of_mass_and_no_momentum(massless: bool) -> None:
     wheel = torsor.Link("wheel", inertia=np.eye(3))

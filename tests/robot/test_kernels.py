@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -81,3 +82,12 @@ def test_a_robot_keeps_a_bounded_number_of_kernels(monkeypatch: pytest.MonkeyPat
     for name in ("link1", "link2", "base", "link1"):
         robot.pose([0.1, 0.2], name)
     assert len(robot.kernels._kernels) == 2
+
+
+def test_controllers_made_in_a_loop_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "MOST_KEPT", 3)
+    x = ca.SX.sym("x")
+    cache = kernels.Kernels(kernels.Target(device="casadi"), lambda: "test")
+    for k in range(10):
+        assert cache.kernel(k, lambda k=k: ca.Function("f", [x], [k * x]))(2.0) == 2.0 * k
+    assert len(cache._kernels) == len(cache._functions) == 3

@@ -45,6 +45,9 @@ def with_coupling(
     robot: M, name: str, coefficients: Mapping[str, float] | None, offset: float, shares: Mapping[str, float] | None
 ) -> M:
     """Return the robot with a gear, belt or lock; ``shares`` is the deprecated name of ``coefficients``."""
+    if coefficients is not None and shares is not None:
+        found, fix = f"coupling {name!r} has coefficients and shares, their old name", "give coefficients only"
+        raise ModelError(describe(found, where=robot.name, fix=fix))
     return replace(robot, loops=(*robot.loops, Coupling(name, coefficients, offset, shares=shares)))
 
 

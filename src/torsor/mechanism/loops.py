@@ -11,7 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from torsor.checks import name_of, number, one_of
-from torsor.deprecation import renamed_argument
+from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
@@ -153,6 +153,7 @@ class Coupling(Part):
     @property
     def shares(self) -> Mapping[str, float]:
         """Old name of ``coefficients``."""
+        warn_deprecated("Coupling.shares is deprecated; use Coupling.coefficients")
         return self.coefficients
 
     @property

@@ -1,6 +1,5 @@
 """Motion problems and their results, the two classes that users work with: each refers to the other."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import whole_number
-from torsor.deprecation import renamed_argument
+from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.motion.files import read_problem
 from torsor.motion.multistart import Multistart, solve_from_random_starts
 from torsor.motion.results import files, plot, replay, report
@@ -110,7 +109,7 @@ class MotionProblem(ProblemStatement):
     @property
     def subject(self) -> MotionModel:
         """The old name of ``model``, deprecated."""
-        warnings.warn("MotionProblem.subject is deprecated; use model", DeprecationWarning, stacklevel=2)
+        warn_deprecated("MotionProblem.subject is deprecated; use model")
         return self.model
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:

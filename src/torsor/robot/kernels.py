@@ -106,7 +106,9 @@ class Kernels:
             found = Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
             self._kernels[key] = found
             if len(self._kernels) > MOST_KEPT:
-                self._kernels.pop(next(iter(self._kernels)))
+                oldest = next(iter(self._kernels))
+                self._kernels.pop(oldest, None)  # another thread may have removed it
+                self._functions.pop(oldest, None)
         return found
 
     def patterns(self, label: str, make: Callable[[], Sequence[Indices]]) -> list[Indices]:

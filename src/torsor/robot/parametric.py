@@ -36,6 +36,12 @@ class Parametric(Generic[R]):
     def __init__(self, robot: R, closure: LoopClosure, free: tuple[Free, ...]):
         self.robot, self._closure, self._free = robot, closure, free
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"robot": self.robot, "free": self._free}  # compiled functions belong to one process
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.robot, self._closure, self._free = state["robot"], state["robot"].closure, state["free"]
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the numbers, in the order of p."""

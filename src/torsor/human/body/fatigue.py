@@ -16,7 +16,6 @@ torques of inverse dynamics, in which co-contraction cancels; this is a choice o
 """
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import finite_vector, number, positive
+from torsor.deprecation import warn_deprecated
 from torsor.errors import ModelError, describe
 
 # F and R (1/s) by parts of the names of coordinates: the rates of the trunk for the spine, those of grip for wrists.
@@ -129,5 +129,5 @@ class JointLoads(NamedTuple):
     @property
     def shares(self) -> dict[str, Array]:
         """The old name of ``fractions``."""
-        warnings.warn("JointLoads.shares is deprecated; use JointLoads.fractions", DeprecationWarning, stacklevel=2)
+        warn_deprecated("JointLoads.shares is deprecated; use JointLoads.fractions")
         return self.fractions

@@ -91,9 +91,11 @@ def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Gr
 def _kernel(body: Robot) -> Kernel:
     def trace() -> ca.Function:
         q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
-        pelvis = body.function("pose", place="pelvis")(q)[:3, 3]
-        wrench = required(body.function("inverse_dynamics")(q, v, a), q, pelvis)
+        origin = body.function("pose", place="pelvis")(q)[:3, 3]
+        wrench = required(body.function("inverse_dynamics")(q, v, a), q, origin)
         outputs = ca.cse([ca.densify(each) for each in wrench])
         return ca.Function("ground", [q, v, a], outputs, list("qva"), ["f", "n"])
 
-    return body.kernels.kernel(("ground_reaction", source_hash("human/contact/balance.py")), trace)
+    pelvis = body.place("pelvis")  # names and frames are not in the identity of the body's kernels
+    place = pelvis.link, pelvis.pose.tobytes()
+    return body.kernels.kernel(("ground_reaction", place, source_hash("human/contact/balance.py")), trace)

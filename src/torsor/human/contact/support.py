@@ -4,7 +4,6 @@ x points to the left, y up from the ground, z forward. Times s are fractions of 
 from 0 to 1.
 """
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import number, positive
+from torsor.deprecation import warn_deprecated
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.landmarks import landmark
 from torsor.robot.robot import Robot
@@ -91,7 +91,7 @@ class Carried(NamedTuple):
     @property
     def share(self) -> Array:
         """The old name of ``right_fraction``."""
-        warnings.warn("Carried.share is deprecated; use Carried.right_fraction", DeprecationWarning, stacklevel=2)
+        warn_deprecated("Carried.share is deprecated; use Carried.right_fraction")
         return self.right_fraction
 
     @property

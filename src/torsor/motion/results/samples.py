@@ -1,6 +1,5 @@
 """A motion sampled at given times: positions and their rates, forces and their rates, joint reactions."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.deprecation import warn_deprecated
 from torsor.errors import ModelError, describe
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
@@ -119,7 +119,7 @@ class Moments:
     @classmethod
     def of_shares(cls, problem: ProblemStatement, x: Array, shares: Sequence[Array]) -> "Moments":
         """Return ``of_fractions``, whose old name this is (deprecated)."""
-        warnings.warn("Moments.of_shares is deprecated; use of_fractions", DeprecationWarning, stacklevel=2)
+        warn_deprecated("Moments.of_shares is deprecated; use of_fractions")
         return cls.of_fractions(problem, x, shares)
 
     def __len__(self) -> int:

@@ -110,7 +110,7 @@ class NodeKernels:
         node = self.node
         inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
         inputs += [] if node.Q is None else [node.Q]
-        outputs = [self._rows, self._cost, node.q, node.v, node.a, node.j]
+        outputs = [self._rows, self._plain_cost, self._squares, node.q, node.v, node.a, node.j]
         terms = ca.Function("terms", inputs, outputs).serialize()
         model = node.model.source
         free = () if isinstance(model, Robot) else model.paths
