@@ -170,7 +170,7 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
     else:
         if left < NEAR * gamma:  # rounding prevents more
             return pi
-    fix = "check the units of tau, raise regularisation, or give a robot that is nearer to the measured one"
+    fix = "check the units of tau, raise regularisation, or give a robot closer to the measured one"
     found = "Newton's method found no physical parameters"
     raise ModelError(describe(found, where=name, fix=fix))
 

@@ -15,7 +15,7 @@ from torsor.spatial import about_z, make_pose
 
 
 def _around(radius: float, angle: float, turn: float | None = None) -> Array:
-    """Return the pose of a point on a circle in the plane of x and y, its x axis turned by an angle about z."""
+    """Return a pose on a circle in the plane of x and y, with the x axis turned by an angle about z."""
     R = np.asarray(about_z(angle if turn is None else turn), dtype=float)
     return make_pose(R, [radius * math.cos(angle), radius * math.sin(angle), 0.0])
 

@@ -21,7 +21,7 @@ M = TypeVar("M", bound=Mechanism)
 
 
 def _remake(robot: M, mechanism: Mechanism) -> M:
-    # What this object has beside the mechanism, such as where it computes, stays.
+    # Other fields of the object, such as the target of a Robot, stay.
     return replace(robot, **{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
 
@@ -59,7 +59,7 @@ def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), i
 
 
 def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
-    """Return the robot with a joint held at ``value``: (nq,) numbers, or one for a joint with one coordinate."""
+    """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate."""
     if joint in (f"{each.name}/motor" for each in robot.elastic):
         return with_motor_held(robot, joint, value)
     leader = robot.joint(joint)
@@ -71,7 +71,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
-        raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="0 0 0 1 is no turn"))
+        raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1"))
     joints = [
         fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
     ]
@@ -129,7 +129,7 @@ def subtree(robot: M, link: str | int) -> M:
     for joint in robot.joints:
         if (joint.name in names) != (joint.coordinate in names):
             found = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
-            raise ModelError(describe(found, where=robot.name, fix="hold it first: robot.fix(...)"))
+            raise ModelError(describe(found, where=robot.name, fix="fix it first: robot.fix(...)"))
     root = robot.joints[place.link].parent
     carriers = {root, *(robot.links[i].name for i in kept)}
     for i in sorted(kept):

@@ -99,7 +99,7 @@ class JointKind:
         return v
 
     def invisible(self, P: Array) -> Array:
-        """Return the part of a pseudo-inertia P (4 x 4) that can belong to the parent: forces stay equal.
+        """Return the part of a pseudo-inertia P (4 x 4) that can be moved to the parent without changing any force.
 
         The motion of the joint gives this part no momentum and leaves it unchanged in the parent's frame, so forces
         cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).

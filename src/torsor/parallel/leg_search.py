@@ -29,14 +29,14 @@ from torsor.parallel.limbs import Limb
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, Closer
 from torsor.robot.robot import Robot
 
-NEAR = 0.1  # rad or sizes: how far a leg that stopped near a singular configuration may still move into it
+NEAR = 0.1  # rad or sizes: remaining distance to a singular configuration at which a leg counts as arrived there
 SAMPLES = 129  # of a line between two positions of a leg
 TRIES, STARTS = 256, 3  # random positions of a leg that are looked at, and how many of them Newton's method starts from
 
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
-    """Finds positions (batch, nq of the leg) at poses (batch, nq of the platform), and tells which were found.
+    """Searches positions (batch, nq of the leg) at poses (batch, nq of the platform), and returns which were found.
 
     ``carriage`` is the platform alone, in double precision; ``home`` and ``leg_home`` are the home positions of both.
     ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from singular

@@ -1,4 +1,4 @@
-"""One leg at one state, over symbols: its closure equations, their rates, and the wrench that it passes on.
+"""One leg at one state, over symbols: its closure equations, their rates, and its wrench on the platform.
 
 In the tip's axes, the joint on the platform has the pose (R, p); the kind of joint gives the closure equations
 phi(R, p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and D = (tip)R(base),
@@ -31,7 +31,7 @@ from torsor.spatial import cross, skew
 
 
 class Limb(NamedTuple):
-    """A leg as the algorithms use it.
+    """A leg in the form that the algorithms use.
 
     ``tip`` is on its tree, ``at`` on the platform's. ``rows`` are the independent equations of ``loop``; ``idle``
     (k x nv) are combinations of rates that stay zero, where the leg could spin. ``driven`` are indices of its own
@@ -69,7 +69,7 @@ class Limb(NamedTuple):
         return found
 
 
-# Entries of R that are known while the joint is closed: the trace folds their products.
+# Entries of R that are known while the joint is closed: tracing folds their products.
 _SAME_AXES = ("weld", "prismatic")
 _SAME_LINE = ("revolute", "cylindrical", "planar")
 _ANY_AXES = ("spherical", "rod")  # their equations do not depend on the axes of the two frames
@@ -91,7 +91,7 @@ def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, 
 
 
 class TracedLimb:
-    """A leg at its positions q, and the platform; ``closed`` promises that they fit, which saves operations."""
+    """A leg at its positions q, and the platform; ``closed``: the loop is closed, which saves operations."""
 
     def __init__(self, limb: Limb, q: ca.SX, platform: Platform, closed: bool = True):
         self.limb, self.q, self.platform = limb, q, platform
@@ -177,7 +177,7 @@ class TracedLimb:
         """Return Newton's step toward closure, with the platform fixed."""
         return self.solve(self.error[list(self.limb.rows)])
 
-    def open_by(self) -> ca.SX:
+    def closure_error(self) -> ca.SX:
         """Return the closing error of the leg, without units."""
         return self.error / ca.SX(self.limb.loop.units(self.limb.length))
 

@@ -57,7 +57,7 @@ class Loads(NamedTuple):
     external_rate: ArrayLike | None = None
 
     def given(self, robot: Mechanism, name: str) -> tuple[str, list[ArrayLike]]:
-        """Return what the wrenches keep while q changes, and the arrays that an algorithm takes for them."""
+        """Return where the wrenches are fixed while q changes, and the arrays that an algorithm takes for them."""
         one_of(self.fixed_in, ("link", "world"), robot.name, "fixed_in")
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "give external, and fixed_in='world'"
@@ -145,7 +145,7 @@ def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
 
 
 def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any], wanted: dict[str, Any]) -> None:
-    """Raise ModelError where an algorithm is given another number of arrays than it takes."""
+    """Raise ModelError if the number of arrays is not the one that an algorithm takes."""
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(wanted):
         count = len(given) if hasattr(given, "__len__") else given
         allowed = f"{len(wanted)}, one for each of {', '.join(wanted)}"

@@ -55,7 +55,7 @@ def test_a_mechanism_that_nobody_drives_falls() -> None:
 
 def test_an_unknown_method_is_refused() -> None:
     robot, q = mechanism("loaded")
-    with pytest.raises(torsor.ModelError, match="method is 'kkt'; allowed: 'projection' or 'multipliers'"):
+    with pytest.raises(torsor.ModelError, match="method is 'kkt'; allowed: 'projection', 'multipliers'"):
         robot.constrained_forward_dynamics(q, [0.0], [0.0], method="kkt")
 
 

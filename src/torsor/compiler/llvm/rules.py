@@ -270,7 +270,7 @@ def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
 
-# sin and cos are not in the table: ``code.py`` asks the emitter for both of an angle at once.
+# sin and cos are not in the table: ``code.py`` lets the emitter compute both of an angle at once.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,

@@ -34,7 +34,7 @@ from torsor.spatial import ad, cross
 
 
 class _Virtual:
-    """A state with a virtual velocity, from which the covectors are made."""
+    """A state and a virtual velocity, and the covectors that follow from them."""
 
     def __init__(self, at: Setting, v: ca.SX, weight: ca.SX):
         tree, self.at = at.tree, at

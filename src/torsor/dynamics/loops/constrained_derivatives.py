@@ -87,9 +87,9 @@ class Balance:
     def projected(self) -> Three:
         """Return G^T times ``changes`` (m x m each), multiplied from the left first, which takes fewer operations."""
         G, motion = self.linkage.G, self.motion
-        felt, dv = (self.M @ G).T, G.T @ self.dv
-        by_q = G.T @ (self.dq @ G) + dv @ motion.v_by_q + felt @ motion.a_by_q
-        return by_q, dv @ G + felt @ motion.a_by_v, symmetric(felt @ G)
+        MG_T, dv = (self.M @ G).T, G.T @ self.dv
+        by_q = G.T @ (self.dq @ G) + dv @ motion.v_by_q + MG_T @ motion.a_by_q
+        return by_q, dv @ G + MG_T @ motion.a_by_v, symmetric(MG_T @ G)
 
     def drives(self, share: ca.SX, changes: Three) -> Three:
         """Return the derivatives of the drives' forces (N x m each), from G^T times those of all coordinates."""

@@ -174,8 +174,8 @@ class Chain:
             kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
             turned, own = -ad(Z) @ J, ad(V[carried]) @ J
-            felt = ad(V[kept]) @ J if link.has_many else own  # a single column does not move itself
-            by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ felt
+            shift = ad(V[kept]) @ J if link.has_many else own  # a single column does not move itself
+            by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ shift
             by_v = own + turned
             if link.move.varies:
                 rates = link.body.rate(v), link.body.rate(a)
@@ -201,9 +201,9 @@ class Chain:
         first = 0
         for link in self.links:
             last = first + link.J.size2()
-            felt = _ad_T(link.J, wrench)  # (J_j x J_k) . wrench = J_k . felt_j
+            dual = _ad_T(link.J, wrench)  # (J_j x J_k) . wrench = J_k . dual_j
             turned = slice(first if link.turns_itself else last, J.size2())
-            found[turned, first:last] += J[:, turned].T @ felt
+            found[turned, first:last] += J[:, turned].T @ dual
             if link.move.varies:
                 R, p = link.pose
                 n, f = wrench[:3] - cross(p, wrench[3:]), wrench[3:]
@@ -216,8 +216,8 @@ class Chain:
 def _ad_T(J: ca.SX, wrench: ca.SX) -> ca.SX:
     """Return ad(J_j)^T wrench for each column of J (6 x n)."""
     n, f = skew(wrench[:3]), skew(wrench[3:])
-    felt: ca.SX = ca.vertcat(n @ J[:3, :] + f @ J[3:, :], f @ J[:3, :])
-    return felt
+    columns: ca.SX = ca.vertcat(n @ J[:3, :] + f @ J[3:, :], f @ J[:3, :])
+    return columns
 
 
 def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:

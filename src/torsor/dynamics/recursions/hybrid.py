@@ -54,7 +54,7 @@ class _Articulated:
         """Return I - U U^T / D. If D is an entry of I itself, its row and column vanish, and are made zero exactly."""
         w, v = U[:3], U[3:]
         scaled_w, scaled_v = w / D, v / D
-        A, B, C = self.A - _mirrored(w @ scaled_w.T), self.B - scaled_w @ v.T, self.C - _mirrored(v @ scaled_v.T)
+        A, B, C = self.A - _mirror(w @ scaled_w.T), self.B - scaled_w @ v.T, self.C - _mirror(v @ scaled_v.T)
         if axis is not None:
             keep = np.ones(6)
             keep[axis] = 0.0
@@ -65,17 +65,17 @@ class _Articulated:
     def up(self, move: Move) -> "_Articulated":
         """Return the inertia in the parent's frame."""
         p = skew(move.p)
-        C = _mirrored(move.up_tensor(self.C))
+        C = _mirror(move.up_tensor(self.C))
         B_turned = move.up_tensor(self.B)
         B = B_turned + p @ C
-        A = _mirrored(move.up_tensor(self.A) - B_turned @ p + p @ B.T)
+        A = _mirror(move.up_tensor(self.A) - B_turned @ p + p @ B.T)
         return _Articulated(A, B, C)
 
     def __add__(self, other: "_Articulated") -> "_Articulated":
         return _Articulated(self.A + other.A, self.B + other.B, self.C + other.C)
 
 
-def _mirrored(matrix: ca.SX) -> ca.SX:
+def _mirror(matrix: ca.SX) -> ca.SX:
     """Return a symmetric matrix whose lower triangle is copied from its upper one, without further operations."""
     return ca.triu2symm(ca.triu(ca.densify(matrix)))
 
@@ -137,12 +137,12 @@ class _Elimination:
         pivot = _Pivot(k, U, self.D[k].pop(k), self.u.pop(k), self.D.pop(k))
         for m, c in pivot.c.items():
             del self.D[m][k]
-            share = c / pivot.D
-            waiting[m] = waiting.get(m, ca.SX.zeros(6, 1)) - U * share
-            self.u[m] = self.u[m] - share * pivot.u
+            factor = c / pivot.D
+            waiting[m] = waiting.get(m, ca.SX.zeros(6, 1)) - U * factor
+            self.u[m] = self.u[m] - factor * pivot.u
             for n, other in pivot.c.items():
                 if n <= m:
-                    self._couple(m, n, -share * other)
+                    self._couple(m, n, -factor * other)
         return pivot
 
     def _eliminate(self, j: int, k: int, axis: int | None = None) -> None:
@@ -203,7 +203,7 @@ class _Elimination:
 
         for pivot in reversed(self.last):
             solve(pivot, ca.SX.zeros(6, 1))
-        shares: list[tuple[int, ca.SX]] = []
+        forces: list[tuple[int, ca.SX]] = []
         acceleration: list[ca.SX] = []
         for j, (body, move) in enumerate(zip(self.tree.bodies, self.moved, strict=True)):
             above = acceleration[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1)
@@ -214,15 +214,15 @@ class _Elimination:
                 wrench = wrench + U * found[k]
             for index, k in enumerate(range(body.v.start, body.v.stop)):
                 if k not in self.ends:
-                    shares.append((k, body.joint.ratio * ca.dot(move.S[:, index], wrench)))
+                    forces.append((k, body.joint.ratio * ca.dot(move.S[:, index], wrench)))
             for act in reversed(self.done[j]):
                 if isinstance(act, _Pivot):
                     solve(act, A)
                 else:
                     A = A + act.S * found[act.index]
-            shares += [(rotor.v, ca.dot(sx(rotor.h), A[:3])) for rotor in body.rotors if rotor.v not in self.ends]
+            forces += [(rotor.v, ca.dot(sx(rotor.h), A[:3])) for rotor in body.rotors if rotor.v not in self.ends]
             acceleration.append(A)
-        return found, gather(self.tree.nv, shares)
+        return found, gather(self.tree.nv, forces)
 
 
 def _ends(tree: Tree, unknown: set[int], stiffness: Stiffness) -> dict[int, int]:
@@ -258,7 +258,7 @@ def solve_mass(
 def hybrid_dynamics(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], external: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (a, tau) complete: of the coordinates in ``forced`` tau is given, of the others a."""
+    """Return (a, tau) of all coordinates; tau is given for the coordinates in ``forced``, a for the others."""
     known = ca.vertcat(ca.SX.zeros(0, 1), *(ca.SX(0) if k in forced else a[k] for k in range(tree.nv)))
     tau0 = inverse_dynamics(tree, q, v, known, external)
     residual = {k: tau[k] - tau0[k] for k in forced}

@@ -44,7 +44,7 @@ def _banded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], label
     """Return the components with finite bounds, from (lower, upper) or from ``given`` (target, tolerance)."""
     (target, tolerance), m = given, values.numel()
     if target is None and (np.ndim(tolerance) or tolerance != 0):
-        raise ModelError(describe(f"tolerance is {tolerance!r} of no target", where=where, fix="widen the bounds"))
+        raise ModelError(describe(f"tolerance is {tolerance!r} without a target", where=where, fix="widen the bounds"))
     if target is not None:
         if lower is not None or upper is not None:
             raise ModelError(describe("a target and bounds", where=where, fix="leave one of them out"))

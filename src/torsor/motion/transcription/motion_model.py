@@ -70,10 +70,10 @@ class MotionModel:
             raise ModelError(describe(found, where=robot.name, allowed="{coordinate: a finite number}"))
         indices_of(list(self.frozen), robot.coordinate_names, f"{robot.name}: frozen")
         if robot.loops and (self.frozen or self.path is not None):
-            fix = "hold it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
+            fix = "lock it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
             raise ModelError(describe("frozen coordinates or a path of a robot with loops", where=robot.name, fix=fix))
         if robot.loops and self.parameters:
-            found = f"{', '.join(self.parameters)} of a robot with loops: where its joints are depends on them"
+            found = f"{', '.join(self.parameters)} of a robot with loops: positions of its joints depend on them"
             raise ModelError(describe(found, where=robot.name, allowed="free numbers of robots without loops"))
         if self.path is not None and (self.path.points.shape[1] != robot.nv or self.frozen):
             found = f"a path of {self.path.points.shape[1]} coordinates, with {len(self.frozen)} frozen"
@@ -86,7 +86,7 @@ class MotionModel:
             raise ModelError(describe("no coordinate moves", where=robot.name, fix="freeze fewer coordinates"))
         twice = [name for name in self.extras if name in self.names[: self.names.moving]]
         if twice:
-            found = f"a profile {twice[0]!r} beside the coordinate of that name"
+            found = f"a profile {twice[0]!r} and a coordinate of the same name"
             raise ModelError(describe(found, where=robot.name, fix="give it another name"))
 
     @property

@@ -109,7 +109,7 @@ class Node:
         if name not in self._data:
             self._data[name] = ca.SX.sym(name, count)
         elif self._data[name].numel() != count:
-            what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as another term asks for"
+            what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as in another term"
             raise ModelError(describe(what, where="node", allowed=allowed))
         return self._data[name]
 
@@ -307,9 +307,9 @@ class Node:
 
     def _curvature(self, w: ca.SX, weights: ca.SX) -> ca.SX:
         """Return the Hessian by u of weights . w with constant weights; zero without a path, where w is linear."""
-        held = ca.SX.sym("held", weights.numel())
-        jacobian = ca.jacobian(held.T @ w, self.u)
-        return ca.substitute(ca.jacobian(jacobian.T, self.u), held, ca.densify(weights))
+        constant = ca.SX.sym("constant", weights.numel())
+        jacobian = ca.jacobian(constant.T @ w, self.u)
+        return ca.substitute(ca.jacobian(jacobian.T, self.u), constant, ca.densify(weights))
 
     def _substituted(self, expression: ca.SX) -> ca.SX:
         """Return an expression with the symbols of all quantities replaced by their values."""

@@ -26,10 +26,10 @@ SMALLEST = 0.5**8  # smallest fraction of a Newton step that is tried
 STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # number of continuation steps, longest and shortest (rad or sizes)
 BEFORE = 0.5  # longest step, as a fraction of the distance from singular
 DROP = 0.4  # least fraction of that distance that must be left after a step
-JUMP = 0.6  # rad or sizes: a longer motion in one step went to another assembly mode
+JUMP = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
 NEAREST = 1e-4  # least distance from singular: nearer, forces that depend on its square lose half their digits
 ASIDE = 1e-2  # rad or sizes: distance from a dead point at which the search begins
-FEW = 16  # of so many states, it pays to pick one out
+FEW = 16  # if at most one state in so many is left, only these are computed
 CHUNK = 2048  # states that fit into the cache of one core
 
 
@@ -76,13 +76,13 @@ class Closer:
         """Return closed positions (batch, nq) near those after the step ``move``, their errors, and their sides."""
         now, fraction, damped = self._tried(q, move), np.ones(len(q)), False
         for _ in range(MOST):
-            late = ~(now.open <= until)  # also where it is no number
+            late = ~(now.open <= until)  # also true for NaN
             if damped:
                 late &= fraction > SMALLEST
             left = np.flatnonzero(late)
             if not left.size:
                 break
-            if FEW * left.size > len(late):  # it is quicker to do all than to pick them out
+            if FEW * left.size > len(late):  # computing all is quicker than selecting
                 new = self._tried(now.q, fraction[:, None] * now.step if damped else now.step)
                 good = (new.open < (1 - 0.1 * fraction) * now.open) | (new.open <= until)
                 if good.all() and not damped:
@@ -96,7 +96,7 @@ class Closer:
                 old[left[good]] = latest[good]
             fraction[left] = np.where(good, 1.0, fraction[left] / 2)
             damped = not good.all()
-        if np.ndim(until) == 0:  # once more, to the last digits: near singular places they matter
+        if np.ndim(until) == 0:  # one more step, to full precision, which matters near singularities
             last = self._tried(now.q, now.step)
             finer = last.open <= np.maximum(now.open, until)
             now = last if finer.all() else now
@@ -127,7 +127,7 @@ class Closer:
         return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP**2) & (beyond / side > DROP))
 
     def _abreast(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
-        """Return positions after the way, in equally many steps for all, and for which the steps were short enough."""
+        """Return positions after the way, with one step count for the batch, and whether steps were short enough."""
         length = np.abs(way / self.v_units).max(axis=-1, initial=0.0)
         count = max(1, int(np.ceil(length.max(initial=0.0) / STRIDE)))
         move, well = way / count, np.ones(len(q), dtype=bool)
@@ -141,7 +141,7 @@ class Closer:
         return q, well & (left <= CLOSED) & (np.abs(side) > NEAREST)
 
     def _apart(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
-        """Return positions after the way, each with steps of its own, and which of them arrived."""
+        """Return positions after the way, each state with its own step length, and which of them arrived."""
         length = np.maximum(np.abs(way / self.v_units).max(axis=-1, initial=0.0), SHORTEST**2)
         q, side, done, pace = q.copy(), side.copy(), np.zeros(len(q)), np.minimum(STRIDE, BEFORE * np.abs(side))
         for _ in range(STRIDES):
@@ -181,10 +181,10 @@ class Space:
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
         for _ in range(200):
-            if not EXACT / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # axes that are just opposite say no number
+            if not EXACT / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # exactly opposite axes give NaN
                 break
             A, step = self.jacobian(q)[:, columns], np.zeros(len(self.units))
-            if not np.isfinite(A).all():  # the ends of a rod meet, and point nowhere: begin a little beside
+            if not np.isfinite(A).all():  # the ends of a rod coincide, its direction is undefined: perturb
                 q = self.integrate(q, 1e-3 * np.cos(np.arange(len(self.units))) * self.units)
                 phi = self.error(q)
                 continue
@@ -208,7 +208,7 @@ class Space:
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= ASIDE**2 * np.linalg.norm(rest):
-            # A dead point: no motion leads there, but beside it one may, either way.
+            # A dead point: no motion leads to the goal. Start again beside it, on either side.
             loose = null_space(motions[:, active].T, 1.0) @ motions
             beside = [self.closest(self.integrate(q, way * ASIDE * self.units))[0] for m in loose for way in (m, -m)]
             q = min(beside, key=lambda at: float(np.linalg.norm(missing(at))), default=q)
