@@ -25,7 +25,7 @@ def _remake(robot: M, mechanism: Mechanism) -> M:
     return replace(robot, **{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
 
-def _rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
+def _rebuild(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
     kept = {"loops": robot.loops, "active": robot.active}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     return _remake(robot, build(links=links, joints=joints, frames=frames, **settings))
@@ -75,7 +75,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     joints = [
         fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
     ]
-    return _rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
+    return _rebuild(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
@@ -109,7 +109,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     frames = [*robot.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
     loops = [*robot.loops, *(renamed(loop, own) for loop in other.loops)]
     active = [*robot.active, *map(own, other.active)]
-    return _rebuilt(robot, links, [*robot.joints, weld, *joints], frames, loops=loops, active=active)
+    return _rebuild(robot, links, [*robot.joints, weld, *joints], frames, loops=loops, active=active)
 
 
 def subtree(robot: M, link: str | int) -> M:
@@ -141,4 +141,4 @@ def subtree(robot: M, link: str | int) -> M:
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
     parts = loops_of(robot, {*carriers, *(frame.name for frame in frames)} - {root}, joints)
-    return _rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)
+    return _rebuild(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

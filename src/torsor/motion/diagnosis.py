@@ -104,7 +104,8 @@ def constant_violation(problem: ProblemStatement, tolerance: float) -> Diagnosis
         return None
     worst = int(np.argmax(outside))
     title, given = program.rows[worst].title, _given_conditions(problem)
-    what = f"{title} cannot hold: {_violation_text(program, x, worst)} for every motion (given: {', '.join(given)})"
+    what = f"{title} cannot be satisfied: {_violation_text(program, x, worst)} for every motion"
+    what += f" (given: {', '.join(given)})"
     text = describe(what, where=problem.name, fix="change the bound, or the given values")
     return Diagnosis(text, (title, *given), float(outside[worst]))
 

@@ -82,7 +82,7 @@ class Assembled(Part):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.legs)} legs, {self.carriage.nv} dof>"
 
-    # What it is
+    # Parts, sizes and names
 
     @cached_property
     def carriage(self) -> Robot:

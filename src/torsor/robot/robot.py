@@ -130,8 +130,8 @@ class Robot(Mechanism):
     def save(self, path: str | Path) -> None:
         """Write the robot as TOML (.toml), which ``torsor.load`` reads back equal, or as URDF (.urdf) or MJCF (.xml).
 
-        URDF and MJCF files have the same dynamics as far as the format allows: a ``ModelWarning`` names what is left
-        out, a ``ModelError`` what the format cannot express. See ``formats.write_urdf`` and ``formats.write_mjcf``.
+        URDF and MJCF cannot express all robots: a ``ModelWarning`` names omitted forces and limits, and a structure
+        that the format cannot describe is a ``ModelError``. See ``formats.write_urdf`` and ``formats.write_mjcf``.
 
         Example:
             >>> import tempfile
@@ -179,7 +179,7 @@ class Robot(Mechanism):
         """Return the CasADi function behind a method.
 
         ``place`` is the link or frame of methods that take one. ``external`` adds the external wrenches as an input;
-        for derivatives, "link", "world" or "point" says in what they are fixed. ``forced`` names the coordinates driven
+        for derivatives, it is "link", "world" or "point", where they are fixed. ``forced`` names the coordinates driven
         by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``.
 
         Example:
@@ -294,7 +294,7 @@ class Robot(Mechanism):
         return self.kernels.call("bias_force", q, v)
 
     def gravity_force(self, q: ArrayLike) -> Array:
-        """Return the gravity forces (..., nv), those that hold the robot at rest: g(q).
+        """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
 
         Example:
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
@@ -977,7 +977,7 @@ class Robot(Mechanism):
         Arguments as in ``constrained_inverse_dynamics``, whose inverse it is; a floating base that is active has the
         force zero. ``method`` is "projection" on the motions of the closed mechanism (Khalil 2010, eq. 58), or
         "multipliers", the same result by the equations of all coordinates with Lagrange multipliers (see
-        ``closed_forward_dynamics``, which also holds where the active coordinates are singular).
+        ``closed_forward_dynamics``, which is also valid where the active coordinates are singular).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})

@@ -53,14 +53,14 @@ class Target:
     def objects(self, modules: Sequence[str], level: int = 2) -> list[bytes]:
         """Return the object code of each LLVM module."""
         machine = self.machine(level)
-        return [bytes(machine.emit_object(self._parsed(text))) for text in modules]
+        return [bytes(machine.emit_object(self._parse(text))) for text in modules]
 
     def assembly(self, modules: Sequence[str], level: int = 2) -> str:
         """Return the assembly text of LLVM modules."""
         machine = self.machine(level)
-        return "\n".join(str(machine.emit_assembly(self._parsed(text))) for text in modules)
+        return "\n".join(str(machine.emit_assembly(self._parse(text))) for text in modules)
 
-    def _parsed(self, text: str) -> llvm.ModuleRef:
+    def _parse(self, text: str) -> llvm.ModuleRef:
         module = llvm.parse_assembly(text)
         module.triple = self.triple
         return module

@@ -77,11 +77,11 @@ class Fatigue:
         found, c = np.empty(len(loads)), _capacity(capacity)
         for k, (each, decay, limit) in enumerate(zip(loads.tolist(), decays, limits, strict=True)):
             after = limit + (c - limit) * decay
-            c = after if min(c, after) >= each else self._overloaded(c, each, dt)
+            c = after if min(c, after) >= each else self._after_overload(c, each, dt)
             found[k] = c
         return found
 
-    def _overloaded(self, c: float, load: float, dt: float) -> float:
+    def _after_overload(self, c: float, load: float, dt: float) -> float:
         """Return the capacity after an interval in which the load exceeds it for some time."""
         both, held = self.tiring + self.recovery, 1 - self.tiring * load / self.recovery
         failed = self.recovery / both  # the limit of c while the load is not sustained

@@ -129,7 +129,7 @@ class MotionModel:
         """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are those of closed loops."""
         y = [each[: self.names.moving] for each in y]
         if Q is not None:
-            return self._closed(y, Q)
+            return self._closed_motion(y, Q)
         if self.path is not None:
             return self.path.motion(y)
         robot = self.robot
@@ -141,7 +141,7 @@ class MotionModel:
             spread[row, column] = 1
         return [ca.SX(constant) + spread @ y[0], *(spread @ each for each in y[1:])]
 
-    def _closed(self, y: list[ca.SX], Q: ca.SX) -> list[ca.SX]:
+    def _closed_motion(self, y: list[ca.SX], Q: ca.SX) -> list[ca.SX]:
         """Return the same for known positions Q; the jerk is the time derivative of the acceleration."""
         v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
         rates = steps(Tree.of(self.robot), Q) @ v

@@ -26,12 +26,12 @@ def assemble(closure: LoopClosure, q_active: ArrayLike, guess: ArrayLike | None,
     begin = np.ascontiguousarray(np.broadcast_to(start, (*batch, nq)).reshape(-1, nq))
     goal = begin.copy()
     goal[:, places] = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
-    way = closure.kernels.exact.call("difference", begin, goal)
-    _check_way(closure, way)
+    displacement = closure.kernels.exact.call("difference", begin, goal)
+    _check_displacement(closure, displacement)
     side = np.broadcast_to(closure.closer.side(start.reshape(-1, nq)).reshape(start.shape[:-1]), batch).ravel()
-    found, arrived = closure.closer.walk(begin, side, way)
+    found, arrived = closure.closer.walk(begin, side, displacement)
     for k in np.flatnonzero(np.logical_not(arrived)):
-        found[k] = np.nan if missing == "nan" else _reached(closure, begin[k], goal[k])
+        found[k] = np.nan if missing == "nan" else _search_goal(closure, begin[k], goal[k])
     if len(closure.active) > len(set(closure.active) & set(closure.assembly_choice.independent)):
         _check_agreement(closure, found, goal, missing)
     return found.reshape(*batch, nq)
@@ -67,9 +67,9 @@ def _near(closure: LoopClosure, guess: Array) -> Array:
     return found.reshape(guess.shape)
 
 
-def _check_way(closure: LoopClosure, way: Array) -> None:
+def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
     """Raise ModelError for positions that are not a configuration, or are too far from the guess."""
-    far = float((np.abs(way).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
+    far = float((np.abs(displacement).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
     if not np.isfinite(far):
         raise ModelError(describe("a quaternion is zero", where=closure.name, allowed="rotations"))
     if far > STRIDES * STRIDE:
@@ -91,7 +91,7 @@ def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: s
         raise ModelError(describe(text, where=closure.name, allowed=f"{AGREED:g}", fix=fix))
 
 
-def _reached(closure: LoopClosure, begin: Array, goal: Array) -> Array:
+def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     """Return the closed configuration with the active coordinates of the goal, or raise with the closest ones."""
     places, space, active = closure.active_positions, closure.space, closure.active
 

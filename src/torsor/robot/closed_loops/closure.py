@@ -115,7 +115,7 @@ class LoopClosure:
             elif at.q.start not in found:
                 missing = [name for name in names[at.v] if name not in mechanism.active]
                 if missing:
-                    allowed = "all velocities of a joint whose positions hold a quaternion, or none"
+                    allowed = "all velocities of a joint whose positions contain a quaternion, or none"
                     raise ModelError(describe(f"{', '.join(missing)} not active", where=self.name, allowed=allowed))
                 found.extend(range(at.q.start, at.q.stop))
         return found
