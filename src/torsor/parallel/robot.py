@@ -130,10 +130,10 @@ class ParallelRobot(Assembled):
             [-2.958, -2.958, -2.958]
         """
         count = len(self._driven)
-        shares = np.ones(count) if share is None else vectors(share, count, self.name, "share")
-        if not (shares > 0).all():
+        weights = np.ones(count) if share is None else vectors(share, count, self.name, "share")
+        if not (weights > 0).all():
             raise ModelError(describe("share is not positive", where=self.name, allowed="numbers above 0"))
-        found: Array = self._call("inverse_dynamics", pose, twist, acceleration, shares, q=q, external=external)
+        found: Array = self._call("inverse_dynamics", pose, twist, acceleration, weights, q=q, external=external)
         return found
 
     def platform_force(

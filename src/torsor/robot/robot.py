@@ -1032,8 +1032,8 @@ class Robot(Mechanism):
         """Return the wrenches in the cut joints (..., l, 6): (moment, force) that frame a exerts on frame b.
 
         At the origin of frame a in its axes, for each of the l loops that are cut joints; couplings have none.
-        Redundant equations (see ``mobility``) carry nothing: how redundant bearings share a load is not determined by
-        rigid-body mechanics.
+        Redundant equations (see ``mobility``) carry nothing: rigid-body mechanics does not determine the distribution
+        of a load over redundant bearings.
 
         Example:
             >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))

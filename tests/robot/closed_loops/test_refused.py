@@ -64,7 +64,7 @@ def test_equations_that_hold_only_some_configurations_are_seen() -> None:
         a = robot.closed_forward_dynamics(batch, np.zeros((2, 4)), tau)
         alone = [robot.closed_forward_dynamics(each, np.zeros(4), tau) for each in batch]
         np.testing.assert_allclose(a, alone, rtol=0, atol=1e-9)
-    with pytest.raises(torsor.ModelError, match="different numbers of independent equations"):
+    with pytest.raises(torsor.ModelError, match="different numbers of independent closure equations"):
         torsor.simulate(robot, [q, stiff])
 
 
@@ -114,15 +114,18 @@ def test_a_rod_whose_ends_meet_is_assembled() -> None:
         (lambda r, q: r.assemble("ab"), r"q_active is 'ab'; allowed: \(..., 2\) finite numbers"),
         (lambda r, q: r.assemble([1e5, 0.0]), "rad or sizes away from the guess"),
         (lambda r, q: r.assemble([1.0, 1.0], missing="maybe"), "missing is 'maybe'"),
-        (lambda r, q: r.jvp("constrained_velocities", (q + 0.3, [1.0, 0.0]), (None, [1.0, 0.0])), "loops are open"),
-        (lambda r, q: r.vjp("constrained_velocities", (q + 0.3, [1.0, 0.0]), np.ones(4)), "loops are open"),
-        (lambda r, q: r.sparse("constrained_velocity_derivatives", q + 0.3, [1.0, 0.0]), "loops are open"),
+        (
+            lambda r, q: r.jvp("constrained_velocities", (q + 0.3, [1.0, 0.0]), (None, [1.0, 0.0])),
+            "loops are not closed",
+        ),
+        (lambda r, q: r.vjp("constrained_velocities", (q + 0.3, [1.0, 0.0]), np.ones(4)), "loops are not closed"),
+        (lambda r, q: r.sparse("constrained_velocity_derivatives", q + 0.3, [1.0, 0.0]), "loops are not closed"),
         (lambda r, q: r.closed_positions(q[:2]), "q has shape"),
         (lambda r, q: r.active_sets(q, ["joint9"]), "no coordinate 'joint9'"),
         (lambda r, q: torsor.control.gravity_pd(r, q, kp=1.0, kd=1.0), "gravity_pd for a robot with loops"),
         (
             lambda r, q: torsor.simulate(r.with_active(r.coordinate_names[::-1]), q, controller=[1, 2, 3, 4]),
-            "which one forces are in",
+            "the order of the forces is ambiguous",
         ),
     ],
 )

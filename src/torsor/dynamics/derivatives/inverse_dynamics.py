@@ -42,7 +42,7 @@ from torsor.dynamics.recursions.composite import (
 )
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists
 from torsor.dynamics.recursions.newton_euler import to_link, wrenches
-from torsor.dynamics.recursions.passive import slopes
+from torsor.dynamics.recursions.passive import passive_jacobians
 from torsor.dynamics.trees.tree import Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
@@ -245,7 +245,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
             entries.add_block(here, others, above)
             entries.add_block(others, here, beneath)
     dq, dv, da = found
-    for (i, j), (K, D) in slopes(tree, q, v).items():
+    for (i, j), (K, D) in passive_jacobians(tree, q, v).items():
         for row, column in {(i, j), (j, i)}:
             dq.add_at(row, column, K)
             dv.add_at(row, column, D)

@@ -64,7 +64,7 @@ class _Link:
         return self.seen(self.move.S)
 
 
-class Slopes(NamedTuple):
+class RateDerivatives(NamedTuple):
     """Derivatives of the first and second rates of the equations (rows x nv each): r' by q, r'' by q and by v."""
 
     rate_by_q: ca.SX
@@ -165,7 +165,7 @@ class Chain:
         V, A = self._motion(v, None)
         return self._rules[1](*self.pose, V[-1], A[-1])
 
-    def slopes(self, v: ca.SX, a: ca.SX) -> Slopes:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
         """Return the derivatives of r' and r'' by positions (along ``integrate``) and velocities."""
         V, A = self._motion(v, a)
         V_by_q, A_by_q, A_by_v = [ca.SX(6, 0)], [ca.SX(6, 0)], [ca.SX(6, 0)]
@@ -188,7 +188,7 @@ class Chain:
             A_by_v.append(by_v)
         V_q, A_q, A_v = (ca.horzcat(*each) for each in (V_by_q, A_by_q, A_by_v))
         W, (by_pose, second_by_pose, second_by_V) = self._W, self._rules[2](*self.pose, V[-1], A[-1])
-        return Slopes(
+        return RateDerivatives(
             (by_pose @ self.J + W @ V_q) @ self._gather,
             (second_by_pose @ self.J + second_by_V @ V_q + W @ A_q) @ self._gather,
             (second_by_V @ self.J + W @ A_v) @ self._gather,
@@ -254,7 +254,7 @@ def _rules_of(kind: str, exact: bool) -> Rules:
     W = ca.jacobian(r, at) @ along
     by_pose = ca.jacobian(W @ V, at) @ along
     second = by_pose @ V + W @ A
-    slopes = by_pose, ca.jacobian(second, at) @ along, ca.jacobian(second, V)
+    rate_derivatives = by_pose, ca.jacobian(second, at) @ along, ca.jacobian(second, V)
     stiffness = ca.jacobian(W.T @ forces, at) @ along
 
     def rule(name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
@@ -265,6 +265,6 @@ def _rules_of(kind: str, exact: bool) -> Rules:
     return (
         rule("W", [R, p], W),
         rule("second", [R, p, V, A], second),
-        rule("slopes", [R, p, V, A], *slopes),
+        rule("rate_derivatives", [R, p, V, A], *rate_derivatives),
         rule("stiffness", [R, p, forces], stiffness),
     )

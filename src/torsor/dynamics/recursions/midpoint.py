@@ -36,7 +36,7 @@ from torsor.dynamics.recursions.energy import gravity_energy, kinetic_energy
 from torsor.dynamics.recursions.hybrid import Stiffness, solve_mass
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.newton_euler import inertial_force, load_force
-from torsor.dynamics.recursions.passive import friction_force, slopes, spring_force
+from torsor.dynamics.recursions.passive import friction_force, passive_jacobians, spring_force
 from torsor.dynamics.trees.tree import Tree
 
 Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
@@ -62,7 +62,7 @@ def midpoint_step(
     push = _lagrangian_force(tree)
     rubbing = {k for each in tree.passives if each.coulomb for k in each.v}
     evaluations = EVALUATIONS_WITH_FRICTION if rubbing else EVALUATIONS
-    outer = _outer_slopes(tree, near, v, forces)
+    outer = _outer_jacobians(tree, near, v, forces)
     # Friction is concave in the speed: Newton's method converges from rest, and may overshoot from higher speeds.
     w = ca.vertcat(*(ca.SX(0) if k in rubbing else v[k] for k in range(tree.nv)))
     mu1, off, scale = mu0, mu0, mu0
@@ -79,7 +79,7 @@ def midpoint_step(
         if loops is not None:
             off = off + loops.push
         if k < evaluations - 1:
-            own = slopes(tree, q_mid, v_mid, chord=k < CHORDS)
+            own = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
             stiffness = {key: h**2 / 4 * K + h / 2 * D for key, (K, D) in own.items()}
             if outer is None:
                 solve = partial(_solve, tree, near, stiffness=stiffness)
@@ -127,7 +127,7 @@ class _Loops:
         return change + X @ more
 
 
-def _outer_slopes(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
+def _outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
     """Return minus the derivatives of tau and external wrenches by q and v, or None if they do not depend on them."""
     here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
     moved = chart(tree, here, s)

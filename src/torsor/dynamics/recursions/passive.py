@@ -71,7 +71,9 @@ def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
     return passive.damping + passive.coulomb / passive.smooth * slope
 
 
-def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
+def passive_jacobians(
+    tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False
+) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
     """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices.
 
     With ``chord``, the slope of friction is that of the line from rest, which is never too small.
@@ -90,7 +92,9 @@ def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[in
     return found
 
 
-def curvatures(tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
+def passive_hessians(
+    tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX
+) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
     """Yield the second derivatives (by q, by v) of weight . passive forces: summands of symmetric matrices."""
     x = ca.SX.sym("x")
     for each in tree.passives:

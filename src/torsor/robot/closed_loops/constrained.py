@@ -33,11 +33,11 @@ def driven(
     ``share`` (..., N) or (..., N, N) are the weights of redundant drives; 1 by default.
     """
     count = len(closure.active)
-    shares = np.ones(count) if share is None else _checked_share(closure, share, values)
+    weights = np.ones(count) if share is None else _checked_share(closure, share, values)
     if count == len(closure.driven_choice.independent):  # no drive is redundant
         return constrained(closure, name, *values, np.ones(count), loads=loads)
-    coupled = {"choice": closure.driven_choice._replace(coupled=True)} if _is_matrix(shares, count) else {}
-    return constrained(closure, name, *values, shares, loads=loads, **coupled)
+    coupled = {"choice": closure.driven_choice._replace(coupled=True)} if _is_matrix(weights, count) else {}
+    return constrained(closure, name, *values, weights, loads=loads, **coupled)
 
 
 def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike]) -> None:
