@@ -111,19 +111,19 @@ class TracedLimb:
         self.R, self.p = self.down(R_at), self.down(platform.p + self.r) - x
         self.error = rows(self.R, self.p)[0]
         if closed:
-            self.R, self.p = self._closed(self.R), self._together(self.p)
+            self.R, self.p = self._closed_rotation(self.R), self._closed_position(self.p)
         jacobian = rows(self.R, self.p)[1][list(limb.rows), :]
         self.P = jacobian[:, 9:]
         self.C = ca.horzcat(*(jacobian[:, :9] @ ca.vec(skew(sx(e)) @ self.R) for e in np.eye(3)))
-        held = self.C @ J[:3, :] + self.P @ (J[3:, :] - skew(self.p) @ J[:3, :])
-        self.A = ca.densify(ca.vertcat(-held, sx(limb.idle)))
+        by_leg = self.C @ J[:3, :] + self.P @ (J[3:, :] - skew(self.p) @ J[:3, :])
+        self.A = ca.densify(ca.vertcat(-by_leg, sx(limb.idle)))
         self.no_idle = ca.SX.zeros(len(limb.idle), 1)
 
-    def _together(self, p: ca.SX) -> ca.SX:
+    def _closed_position(self, p: ca.SX) -> ca.SX:
         fixed = CUTS[self.limb.loop.kind][0]
         return ca.vertcat(*(ca.SX(0) if k in fixed else p[k] for k in range(3)))
 
-    def _closed(self, R: ca.SX) -> ca.SX:
+    def _closed_rotation(self, R: ca.SX) -> ca.SX:
         kind = self.limb.loop.kind
         if kind in _SAME_AXES:
             return ca.SX.eye(3)
@@ -202,7 +202,7 @@ class TracedLimb:
         w_b = self.down(w)
         spin = w_b - w_a
         spin_rate = self.down(wd) - cross(w_a, w_b) - wd_a
-        p_rate = self._together(self._slide(rates, w_a))
+        p_rate = self._closed_position(self._slide(rates, w_a))
         R_rate, R_second = skew(spin) @ self.R, (skew(spin_rate) + skew(spin) @ skew(spin)) @ self.R
         p_second = self.down(a) - a_a - 2 * cross(w_a, p_rate) - U_a @ self.p
         rows, bias = _rates(self.limb.loop.kind, self.limb.loop.length)

@@ -48,7 +48,7 @@ class _WithMultipliers:
         independent = self.factors.D / ca.SX(list(choice.scales)) if self.rows else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
-    def without(self, x: ca.SX, rate: ca.SX) -> ca.SX:
+    def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
         """Return the vector nearest to x (nv x 1), in the norm of M, with A times it equal to A x - ``rate``."""
         return x - self.X @ self.factors.solve(rate)
 
@@ -65,11 +65,11 @@ def _accelerations(
     """Return a (nv x 1) and minus the multipliers of the chosen rows."""
     system = _WithMultipliers(tree, q, choice)
     a0 = system.mass.solve(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
-    excess = system.A @ a0 + system.closures.drift(v)[system.rows]
+    violation = system.A @ a0 + system.closures.drift(v)[system.rows]
     if rate:
-        excess += 2 * rate * (system.A @ v) + rate**2 * closure_error(tree, q)[system.rows]
-    push = system.factors.solve(excess)
-    return a0 - system.X @ push, push
+        violation += 2 * rate * (system.A @ v) + rate**2 * closure_error(tree, q)[system.rows]
+    minus_lambda = system.factors.solve(violation)
+    return a0 - system.X @ minus_lambda, minus_lambda
 
 
 def closed_forward_dynamics(
@@ -97,7 +97,7 @@ def closed_loop_forces(
 def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return the velocities with A v = 0 that are nearest to v (nv x 1) in the norm of the mass matrix."""
     system = _WithMultipliers(tree, q, choice)
-    return system.without(v, system.A @ v)
+    return system.project(v, system.A @ v)
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
@@ -113,15 +113,17 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
-        q = chart(tree, q, system.without(still, closure_error(tree, q)[system.rows]))
+        q = chart(tree, q, system.project(still, closure_error(tree, q)[system.rows]))
     A = Closures(tree, q).A[system.rows, :]
     for _ in range(CORRECTIONS):
-        v = system.without(v, A @ v)
+        v = system.project(v, A @ v)
     gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(choice.units)))
     return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), system.margin
 
 
-def held_end(tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
+def projected_end(
+    tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice
+) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
 
     The margin is negative where, at the rate of this step, it vanishes within the next.
