@@ -18,7 +18,7 @@ from torsor.errors import ModelError, describe
 
 Kind = TypeVar("Kind")
 
-# How far the rows of a rotation may be from orthonormal before it is taken for a mistake rather than for rounding.
+# Tolerance of the orthonormality of a rotation matrix: larger errors are mistakes, not rounding.
 ROTATION_TOLERANCE = 1e-6
 LONGEST = 16  # numbers that a message shows in full: those of a pose
 
@@ -194,13 +194,13 @@ def check_pose(T: Array, where: str, what: str) -> None:
     Example:
         >>> check_pose(2 * np.eye(4), "frame 'tool'", "pose")
         Traceback (most recent call last):
-        torsor.errors.ModelError: frame 'tool': pose is not a pose (its axes are off by 3.0e+00, determinant 8); \
+        torsor.errors.ModelError: frame 'tool': pose is not a pose (error of orthonormality 3.0e+00, determinant 8); \
 allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     """
     R = T[:3, :3]
     error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
     if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-        found = f"{what} is not a pose (its axes are off by {error:.1e}, determinant {np.linalg.det(R):.3g})"
+        found = f"{what} is not a pose (error of orthonormality {error:.1e}, determinant {np.linalg.det(R):.3g})"
         raise ModelError(describe(found, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"))
 
 
@@ -330,7 +330,7 @@ def table(value: object, where: str, what: str) -> dict[str, Any]:
 
 
 def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allowed: str = "") -> Kind:
-    """Return an object of a class; ``allowed`` says in other words what is expected.
+    """Return an object of a class; ``allowed`` describes what is expected.
 
     Example:
         >>> instance_of(3, dict, "walk", "load", allowed="a Box")

@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).parent
 def source_hash(*places: str) -> str:
     """Return the hash of all Python files in packages or modules, given relative to ``torsor``.
 
-    A frozen application or a zip file has no Python files: then it is itself what changes with the sources.
+    A frozen application or a zip file has no Python files: its size and modification time are hashed instead.
 
     Example:
         >>> source_hash("spatial") == source_hash("spatial/inertia.py")

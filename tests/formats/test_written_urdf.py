@@ -140,7 +140,7 @@ OMITTED = {
     r"viscous friction of the motors of elastic joints \(pin\)": one(
         motor=Motor("ground", 1.0, 1.0, stiffness=3.0, viscous=1.0)
     ),
-    r"rotor inertia of elastic joints beside that of the motor": one(
+    r"rotor inertia of elastic joints besides that of the motor": one(
         rotor_inertia=1.0, motor=Motor("ground", 1.0, 1.0, stiffness=3.0)
     ),
 }

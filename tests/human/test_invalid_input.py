@@ -125,7 +125,7 @@ def test_a_walk_is_saved_without_its_problem_and_loaded_with_it(tmp_path: Path) 
     program, x = problem.program, problem.guess()
     none = np.zeros(program.m), np.zeros(program.n)
     MotionResult(problem, Outcome(x, *none, 0.0, 0, "by hand", False), "condensed").save(tmp_path / "walk.npz")
-    with pytest.raises(torsor.ModelError, match="does not hold its problem; fix: give problem="):
+    with pytest.raises(torsor.ModelError, match="does not contain its problem; fix: give problem="):
         MotionResult.load(tmp_path / "walk.npz")
 
 

@@ -59,7 +59,7 @@ def test_two_terms_with_other_data_of_the_same_name_are_refused():
 
 
 def test_data_are_refused_where_they_are_missing_or_of_another_shape():
-    with pytest.raises(ModelError, match=r"asks for 'angle', which no term gives"):
+    with pytest.raises(ModelError, match=r"needs 'angle', which no term gives"):
         moved(Near(asks=1, gives=lambda count: None)).solve()
     for gives in (
         lambda count: np.zeros(count),
@@ -67,7 +67,9 @@ def test_data_are_refused_where_they_are_missing_or_of_another_shape():
         lambda count: np.zeros((1, 1)),
         lambda count: "abc",
     ):
-        with pytest.raises(ModelError, match=r"Near: data 'angle': .*; allowed: numbers \(\d+, 1\), one row a moment"):
+        with pytest.raises(
+            ModelError, match=r"Near: data 'angle': .*; allowed: numbers \(\d+, 1\), one row for each moment"
+        ):
             moved(Near(gives=gives)).solve()
 
 

@@ -50,7 +50,9 @@ def test_the_least_violation_is_what_bounds_must_give_way_by() -> None:
 
 def test_a_bound_that_a_given_end_breaks_is_named_before_the_search() -> None:
     within = motion.Positions(lower=-1.5, upper=1.5, name="within")
-    with pytest.raises(motion.MotionError, match=r"within cannot hold: joint2 misses -1\.5 by 0\.5 at 0 s") as caught:
+    with pytest.raises(
+        motion.MotionError, match=r"within cannot be satisfied: joint2 misses -1\.5 by 0\.5 at 0 s"
+    ) as caught:
         reach((0.1, 2.0), within).solve()
     assert caught.value.conflict == ("within", "Start", "End")
 

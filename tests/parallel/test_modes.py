@@ -136,7 +136,7 @@ def test_singular_homes_are_refused_with_what_moves() -> None:
         torsor.Joint("turn", "revolute", "car", "platform"),
     ]
     chain = torsor.build("chain", [torsor.Link("ground"), car, bob, plate], joints)
-    with pytest.raises(torsor.ModelError, match=r"at home: while they stand still, sway \(-?1\) can move"):
+    with pytest.raises(torsor.ModelError, match=r"at home: with locked drives, sway \(-?1\) can move"):
         replace(six, platform=chain, home=np.zeros(3))
 
 

@@ -60,15 +60,18 @@ def loose() -> ParallelRobot:
             "driven coordinates",
         ),
         (lambda: replace(made("three_rrr"), platform=3), "platform is of type int"),
-        (crooked, "leg 'leg1': the leg can spin about its line and is not the same all round it"),
-        (loose, "1 motions of the leg are not held by the platform, of 'leg1/joint1'"),
+        (crooked, "leg 'leg1': the leg can spin about its line and is not symmetric about it"),
+        (loose, "the platform does not constrain 1 motions of the leg, of 'leg1/joint1'"),
         (
             lambda: made("three_rrr").inverse_kinematics([0.5, 0, 0]),
-            r"leg 'leg[23]' does not reach .* open by 0\.\d+ at",
+            r"leg 'leg[23]' does not reach .* error of closure 0\.\d+ at",
         ),
         (lambda: made("three_rrr").inverse_kinematics([0.5, 0]), r"pose has shape \(2,\); allowed: \(..., 3\)"),
         (lambda: made("three_rrr").inverse_kinematics(np.zeros(3), guess=[1.0]), r"guess has shape \(1,\)"),
-        (lambda: made("three_rrr").inverse_kinematics(make_pose(p=[0, 0, 1.0])), "pose is off by 1 from what a planar"),
+        (
+            lambda: made("three_rrr").inverse_kinematics(make_pose(p=[0, 0, 1.0])),
+            "pose differs by 1 from the possible poses of a planar",
+        ),
         (
             lambda: made("gough_stewart").inverse_kinematics(np.zeros(7)),
             r"pose is \[0.0, .*allowed: finite numbers, and a rotation",
@@ -89,7 +92,7 @@ def loose() -> ParallelRobot:
         (lambda: torsor.library.three_rrr(upper=0.1, lower=0.1), "bars of 0.1 m and 0.1 m do not reach over 0.4 m"),
         (lambda: replace(made("three_rrr"), legs=None), "legs are none, or not in a list"),
         (lambda: replace(made("three_rrr"), motion=5), "motion is 5"),
-        (lambda: Leg("a", soft_arm(), "tip"), "leg 'a': the leg has elastic motors, which no platform holds"),
+        (lambda: Leg("a", soft_arm(), "tip"), "leg 'a': the leg has elastic motors, which are not constrained"),
         (lambda: Leg("a", ARM, "tip", driven=3), "driven is 3; allowed: names of its coordinates"),
         (lambda: Leg("a", ARM, "tip", at="x"), "leg 'a': at is 'x'; allowed: real numbers"),
         (lambda: made("three_rrr").inverse_kinematics([[1, 2], [3]]), r"pose is \[\[1, 2\], \[3\]\]; allowed: real"),
@@ -106,7 +109,7 @@ def loose() -> ParallelRobot:
         (lambda: made("gough_stewart").potential_energy(np.full(7, np.nan)), "allowed: finite numbers, and a rotation"),
         (
             lambda: made("three_rrr").mass_matrix(np.zeros(3), q=made("three_rrr").leg_home + 0.1),
-            r"q does not close the legs: they are open by 0\.\d+; fix: q = robot.inverse_kinematics",
+            r"q does not close the legs: error of closure 0\.\d+; fix: q = robot.inverse_kinematics",
         ),
         (
             lambda: made("three_rrr").inverse_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), share=[1, 0, 1]),

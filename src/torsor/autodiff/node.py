@@ -56,7 +56,7 @@ class Node:
         found = self.function.call(list(inputs.values()))
         return inputs, dict(zip(self.function.name_out(), found, strict=True))
 
-    def _derived(self, kind: str, inputs: Named, outputs: Named, shapes: tuple[list[Shape], list[Shape]]) -> "Node":
+    def _derive(self, kind: str, inputs: Named, outputs: Named, shapes: tuple[list[Shape], list[Shape]]) -> "Node":
         name = f"{self.function.name()}_{kind}"
         values = ca.cse(list(outputs.values()))
         return Node(ca.Function(name, list(inputs.values()), values, list(inputs), list(outputs)), *shapes)
@@ -66,21 +66,21 @@ class Node:
         """All derivatives: of each output with respect to each input, of shape output + input."""
         inputs, results = self._symbols()
         shapes = [out + each for out in self.outputs for each in self.inputs]
-        return self._derived("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))
+        return self._derive("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))
 
     @cached_property
     def push(self) -> "Node":
         """Tangents of the outputs, from the inputs and their tangents (Jacobian-vector product)."""
         inputs, results = self._symbols()
         tangents, changes = pushed(inputs, results, {})
-        return self._derived("push", inputs | tangents, changes, (self.inputs * 2, self.outputs))
+        return self._derive("push", inputs | tangents, changes, (self.inputs * 2, self.outputs))
 
     @cached_property
     def pull(self) -> "Node":
         """Gradients with respect to the inputs of the weighted sum of the outputs (vector-Jacobian product)."""
         inputs, results = self._symbols()
         weights, gradients = pulled(inputs, results, {})
-        return self._derived("pull", inputs | weights, gradients, (self.inputs + self.outputs, self.inputs))
+        return self._derive("pull", inputs | weights, gradients, (self.inputs + self.outputs, self.inputs))
 
 
 def node_of(robot: Robot, name: str, options: dict[str, Any]) -> Node:

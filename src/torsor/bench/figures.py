@@ -83,7 +83,7 @@ def _dynamics() -> list[Row]:
 
 
 def _threads() -> list[Row]:
-    """Return the speedup by a second thread, and that of two independent batches: what the second core can give."""
+    """Return the speedup by a second thread, and that of two independent batches, which is its upper limit."""
     robot = torsor.library.random_tree(30, seed=1, types=("revolute",), extras=False)
     batch = 32 * STATES
     inputs, out, other_out = states(robot, batch), np.empty((batch, robot.nv)), np.empty((batch, robot.nv))

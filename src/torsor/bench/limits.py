@@ -25,7 +25,7 @@ class Limit:
         0.5
         >>> Limit("UR5", 277, 1039, 296, 2.3)
         Traceback (most recent call last):
-        RuntimeError: UR5: 230% of the peak rate; allowed: at most 100%; fix: see that instructions are counted right \
+        RuntimeError: UR5: 230% of the peak rate; allowed: at most 100%; fix: check the count of instructions \
 on this processor, and that nothing else runs on it
     """
 
@@ -37,7 +37,7 @@ on this processor, and that nothing else runs on it
 
     def __post_init__(self) -> None:
         if not 0 < self.reached <= 1:
-            fix = "see that instructions are counted right on this processor, and that nothing else runs on it"
+            fix = "check the count of instructions on this processor, and that nothing else runs on it"
             found = f"{self.robot}: {self.reached:.0%} of the peak rate"
             raise RuntimeError(f"{found}; allowed: at most 100%; fix: {fix}")
 
@@ -69,7 +69,7 @@ def _peak() -> float:
 
 
 def _fused_chains(x: ca.SX) -> ca.SX:
-    """Return the sum of many short chains of fused products and sums: none has to wait for another."""
+    """Return the sum of many short chains of fused products and sums, which are independent of each other."""
     chains = [x[0] + k for k in range(100)]
     for _ in range(10):
         chains = [chain * x[1] + x[2] for chain in chains]
@@ -79,7 +79,7 @@ def _fused_chains(x: ca.SX) -> ca.SX:
 def _sums_of_products(x: ca.SX) -> ca.SX:
     """Return a sum of sums of random products, pair by pair.
 
-    AArch64 has no fused product and sum that leaves its operands, so that chains need copies there, and this is faster.
+    On AArch64 fused products and sums overwrite an operand, so that chains need copies, and this is faster.
     """
     picks = np.random.default_rng(0).integers(0, 8, (180, 6, 2)).tolist()
     sums = [ca.sum1(ca.vertcat(*(x[i] * x[j] for i, j in pairs))) for pairs in picks]

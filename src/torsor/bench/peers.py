@@ -168,7 +168,7 @@ def casadi_in_c(function: ca.Function, inputs: tuple[Array, ...]) -> Callable[[]
     compiler = shutil.which("gcc")
     if compiler is None:
         return None
-    # What is loaded stays when its file is gone, but Windows does not let the file go.
+    # A loaded library works after its file is deleted, but Windows does not allow the deletion.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         source, library = Path(folder) / "generated.c", Path(folder) / "generated.so"
         function.generate(source.name, {"with_header": False})

@@ -17,7 +17,7 @@ PARTS = ("nlp_f", "nlp_g", "nlp_grad_f", "nlp_jac_g", "nlp_hess_l")
 
 
 class Run(NamedTuple):
-    """A solution: f, iterations, and the processor's seconds in all and within functions and their derivatives."""
+    """A solution: f, iterations, and the processor time (s), total and within functions and their derivatives."""
 
     objective: float
     iterations: int
@@ -26,7 +26,7 @@ class Run(NamedTuple):
 
 
 class _Watched:
-    """A program that counts the processor's seconds within its functions."""
+    """A nonlinear program that measures the processor time (s) within its functions."""
 
     def __init__(self, program: Any) -> None:
         self._program, self.seconds = program, 0.0
@@ -46,12 +46,12 @@ class _Watched:
 
 
 def run_torsor(problem: MotionProblem, start: Any = None) -> Run:
-    """Return how IPOPT solves a problem, tracing and compiling not counted: the best of several runs."""
+    """Return IPOPT's fastest run of several on a problem, without tracing and compiling."""
     program, x = problem.program, problem.guess() if start is None else start
     program.value(x), program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0)
     runs = []
     for _ in range(RUNS):
-        program.value(x + 1e-9)  # so that nothing is remembered of the start
+        program.value(x + 1e-9)  # so that no value at the start is cached
         program.jacobian(x + 1e-9)
         watched: Any = _Watched(program)
         begin = time.process_time()
@@ -90,7 +90,7 @@ def casadi_nlp(problem: MotionProblem, whole: bool = False) -> dict[str, Any]:
 
 
 def run_casadi(problem: MotionProblem, whole: bool = False, runs: int = RUNS) -> Run:
-    """Return how IPOPT solves the same program written with CasADi, by CasADi's own clock."""
+    """Return IPOPT's run on the same program written with CasADi, with times measured by CasADi."""
     program = problem.program
     solver = ca.nlpsol("peer", "ipopt", casadi_nlp(problem, whole), ipopt_options(program, 1e-6))
     found = []

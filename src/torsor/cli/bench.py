@@ -19,4 +19,4 @@ def _run(arguments: Namespace, console: Console) -> None:
     run_benchmarks(arguments.json, console)
 
 
-BENCH = Command("bench", "measure Torsor beside other libraries", _add_arguments, _run)
+BENCH = Command("bench", "compare the speed of Torsor with other libraries", _add_arguments, _run)

@@ -1,4 +1,4 @@
-"""What a command of the command line consists of."""
+"""The definition of a command of the command line."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable

@@ -99,7 +99,7 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: Console) ->
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Return whether an error is meant for the user; any other ValueError, say, is a mistake in Torsor."""
+    """Return whether an error is a mistake of the user; any other error is a mistake in Torsor."""
     if isinstance(error, OSError):
         if error.filename is None:
             return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE)

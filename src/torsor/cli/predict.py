@@ -67,7 +67,7 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _prediction(name: str) -> Prediction:
-    """Return what a name stands for; a file goes before a built-in problem with the same name."""
+    """Return the prediction of a name; a file takes precedence over a built-in problem with the same name."""
     if Path(name).is_file():
         return Prediction(name, lambda given: load_problem(name))
     if name in HUMAN:

@@ -15,11 +15,11 @@ def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the option ``--base``."""
     files_or_names = f"a .urdf, .xml or .toml file, or {', '.join(_library_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
-    parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="how the root link is held")
+    parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of the root link")
 
 
 def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
-    """Return the robot that the arguments name. A file goes before a robot of the library with the same name.
+    """Return the robot that the arguments name. A file takes precedence over a robot of the library of that name.
 
     Example:
         >>> given_robot(Namespace(robot="two_link", base="fixed")).nv

@@ -88,7 +88,7 @@ def load(key: str) -> list[bytes] | None:
         content = file.read_bytes()
     except OSError:
         return None
-    objects = _unpacked(content)
+    objects = _unpack(content)
     try:
         if objects is None:
             file.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ def store(key: str, objects: Sequence[bytes]) -> None:
         if not _private(folder):
             return
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(_packed(objects))
+            file.write(_pack(objects))
         temporary.replace(folder / (key + _SUFFIX))
         _prune(folder)
     except OSError:
@@ -118,12 +118,12 @@ def store(key: str, objects: Sequence[bytes]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _packed(objects: Sequence[bytes]) -> bytes:
+def _pack(objects: Sequence[bytes]) -> bytes:
     body = struct.pack("<I", len(objects)) + b"".join(struct.pack("<Q", len(each)) + each for each in objects)
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def _unpacked(content: bytes) -> list[bytes] | None:
+def _unpack(content: bytes) -> list[bytes] | None:
     """Return the object code in the content of a file, or None if its checksum is wrong."""
     start = len(_MAGIC) + 32
     body = content[start:]

@@ -43,7 +43,7 @@ def _constructor() -> Any:
 
 
 class _Head(ctypes.Structure):
-    """The beginning of NumPy's ``PyUFuncObject``, as its documentation gives it."""
+    """The first fields of NumPy's ``PyUFuncObject``, as documented."""
 
     _fields_ = [
         ("head", ctypes.c_byte * object.__basicsize__),

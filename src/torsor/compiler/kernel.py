@@ -21,7 +21,7 @@ DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")
 WIDTHS = (2, 4, 8, 16)
 SMALLEST_PART = 256  # states: with fewer, a second thread costs more than it saves
-PIECES = 16  # into which a large batch is divided for each thread
+PIECES = 16  # pieces of a large batch for each thread
 
 
 def compile(

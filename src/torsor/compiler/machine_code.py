@@ -44,8 +44,8 @@ def make_code(
 ) -> list[bytes]:
     """Return the object code of a function, and store it on disk.
 
-    It is stored under ``key``, under which the caller has looked already; without a key, under a hash of all
-    operations, and it is looked for there first. ``quick`` as in ``native.emit``.
+    The cache key is ``key``, which the caller has already looked up; without a key, it is a hash of all operations,
+    which is looked up first. ``quick`` as in ``native.emit``.
     """
     program = read_program(function)
     if key is None:
@@ -77,7 +77,7 @@ def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: lis
 
 
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
-    """Whether there is a direct call: where all results are arrays, since NumPy makes numbers of others."""
+    """Whether a direct call is possible: all results must have axes, since NumPy turns others into numbers."""
     return bool(inputs) and all(outputs)
 
 
@@ -98,7 +98,7 @@ def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str
 
 @memo
 def compiler_fingerprint() -> bytes:
-    """Return a hash of what all code depends on: the source of this package, the machine, versions of packages."""
+    """Return the part of the cache key common to all code: a hash of this package, the machine, package versions."""
     source = source_hash("compiler").encode()
     versions = f"{native.target_description()}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

@@ -179,11 +179,11 @@ class _Table:
                 raise ModelError(describe(f"{each} of a cut joint", where=where, allowed="none", fix=fix))
         if self.is_active(index):
             raise ModelError(describe("an active joint is cut", where=where, fix="cut a passive joint of the loop"))
-        ends = [Frame(f"{name}/a", self.links[parent].name, before), Frame(f"{name}/b", self._closed(index), after)]
+        ends = [Frame(f"{name}/a", self.links[parent].name, before), Frame(f"{name}/b", self._end_link(index), after)]
         self.frames += ends
         self.loops.append(Loop(name, ends[0].name, ends[1].name, kind, source=where))
 
-    def _closed(self, index: int) -> str:
+    def _end_link(self, index: int) -> str:
         """Return the name of the link whose frame a cut joint closes."""
         closes, where = self.rows[index].closes, self.where(index)
         if not _is_index(closes) or closes not in self.links:

@@ -59,7 +59,7 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     )
 
 
-def _compiled(path: Path) -> tuple[Any, Any]:
+def _compile(path: Path) -> tuple[Any, Any]:
     """Return the module ``mujoco`` and its model of a file."""
     try:
         import mujoco
@@ -88,11 +88,11 @@ class _Reader:
 
     def __init__(self, path: Path, strict: bool):
         self.path, self.strict = path, strict
-        self.mujoco, self.model = _compiled(path)
+        self.mujoco, self.model = _compile(path)
         self.bodies = self._names("body", self.model.nbody)
         self.joints = self._names("joint", self.model.njnt)
         self.armature, self.damping = self._per_dof("armature"), self._per_dof("damping")
-        self.gravity = np.zeros(3) if self._disabled("GRAVITY") else np.array(self.model.opt.gravity)
+        self.gravity = np.zeros(3) if self._is_disabled("GRAVITY") else np.array(self.model.opt.gravity)
 
     def _names(self, what: str, count: int) -> list[str]:
         """Return the names of all objects of a kind; objects without a name are numbered."""
@@ -101,7 +101,7 @@ class _Reader:
         taken = {name for name in given if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
 
-    def _disabled(self, *features: str) -> bool:
+    def _is_disabled(self, *features: str) -> bool:
         """Whether <flag> disables one of these features; not every version of MuJoCo has all of them."""
         bits = (int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{feature}", 0)) for feature in features)
         return any(bit & self.model.opt.disableflags for bit in bits)
@@ -132,7 +132,7 @@ class _Reader:
 
     def equalities(self, taken: set[str], sites: list[str]) -> Equalities:
         """Return the equality constraints as loops and couplings; new frames get names that are not ``taken``."""
-        on = (self.model.eq_active0 != 0) & (not self._disabled("EQUALITY", "CONSTRAINT"))
+        on = (self.model.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
         names = self._names("equality", self.model.neq), self.bodies, self.joints, sites
         taken = taken | set(sites)
         return read_equalities(self.model, on, names, lambda wanted: claim_name(wanted, taken))
@@ -145,7 +145,7 @@ class _Reader:
     def omissions(self, closed: Equalities) -> str:
         """Return a message that names what acts on bodies in MuJoCo but not here, or an empty string."""
         m, nonzero = self.model, self._nonzero
-        springs, limits = not self._disabled("SPRING", "PASSIVE"), not self._disabled("LIMIT", "CONSTRAINT")
+        springs, limits = not self._is_disabled("SPRING", "PASSIVE"), not self._is_disabled("LIMIT", "CONSTRAINT")
         resisted, nonlinear = (self.armature != 0) | (m.dof_frictionloss != 0), nonzero("dof_dampingpoly")
         resisted, nonlinear = (np.isin(np.arange(m.njnt), m.dof_jntid[dofs]) for dofs in (resisted, nonlinear))
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
@@ -252,20 +252,20 @@ class _Reader:
         """Return a joint whose child is at the pose ``rest`` in its parent when the joint is at zero."""
         m, kind, name = self.model, int(self.model.jnt_type[joint]), self.joints[joint]
         dofs = m.dof_jntid == joint
-        viscous = self.damping[dofs] * (not self._disabled("DAMPER", "PASSIVE"))
+        viscous = self.damping[dofs] * (not self._is_disabled("DAMPER", "PASSIVE"))
         if kind == _FREE:
             # Its position is the pose in the world: no placement. MuJoCo has the linear damping first.
             return Joint(name, "free", parent, child, viscous=np.roll(viscous, 3), source=self.path.name)
         settings: dict[str, Any] = {"viscous": viscous, "rotor_inertia": self.armature[dofs], "source": self.path.name}
-        settings["coulomb"] = m.dof_frictionloss[dofs] * (not self._disabled("FRICTIONLOSS", "CONSTRAINT"))
+        settings["coulomb"] = m.dof_frictionloss[dofs] * (not self._is_disabled("FRICTIONLOSS", "CONSTRAINT"))
         if kind == _BALL:
             return Joint(name, "spherical", parent, child, rest, point=m.jnt_pos[joint], **settings)
         settings |= {"offset": -m.qpos0[m.jnt_qposadr[joint]], "effort_limit": self._effort_limit(joint)}
-        if m.jnt_stiffness[joint] and not self._disabled("SPRING", "PASSIVE"):
+        if m.jnt_stiffness[joint] and not self._is_disabled("SPRING", "PASSIVE"):
             # Springs act on the joint's position, which is zero at qpos0.
             rest_position = m.qpos_spring[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]]
             settings["spring"] = Spring(float(m.jnt_stiffness[joint].flat[0]), rest=float(rest_position))
-        limited = m.jnt_limited[joint] and not self._disabled("LIMIT", "CONSTRAINT")
+        limited = m.jnt_limited[joint] and not self._is_disabled("LIMIT", "CONSTRAINT")
         if limited:
             settings |= {"lower": float(m.jnt_range[joint, 0]), "upper": float(m.jnt_range[joint, 1])}
         moves = "prismatic" if kind == _SLIDE else "revolute" if limited else "continuous"

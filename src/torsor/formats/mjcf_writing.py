@@ -84,7 +84,7 @@ class _Writer:
     def content(self) -> bytes:
         m = self.mechanism
         self._check()
-        moving = list(decomposed_joints(m, self._supported, self.source, self.omissions))
+        moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
         places = {frame.name: frame.link for frame in m.frames}
@@ -123,7 +123,7 @@ class _Writer:
             if link.defect:
                 raise ModelError(f"{self.source}: MuJoCo refuses it: {link.defect}")
 
-    def _supported(self, joint: Joint) -> bool:
+    def _is_supported(self, joint: Joint) -> bool:
         """Whether MuJoCo has such a joint: a free one only below the world, with the pose of its body as position."""
         if joint.type == "free":
             return joint.parent == self.mechanism.base.name and np.array_equal(joint.placement, np.eye(4))

@@ -122,7 +122,7 @@ class _Reader:
         inertia = inertia[[[0, 3, 4], [3, 1, 5], [4, 5, 2]]] if inertia.ndim == 1 else inertia
         visuals = tuple(self._visual(*visual) for visual in entries("visual", entry, where))
         settings = some(entry, "name", "mass", "com")
-        known = entry.get("unphysical", False)  # the author of the file knows that no body has this inertia
+        known = entry.get("unphysical", False)  # the file declares that the inertia is not physically consistent
         strict = self.strict and not known
         link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, **settings)
         if link.defect and not known:

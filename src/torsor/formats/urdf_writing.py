@@ -85,7 +85,7 @@ class _Writer:
             self._joint(joint)
         for frame in m.frames:
             add_element(self.root, "link", name=frame.name)
-            self._fixed(frame.name, frame.link, frame.pose)
+            self._fixed_joint(frame.name, frame.link, frame.pose)
         self._motors([joint for _, joint in moving])
         self.omissions.report(self.source, "URDF")
         return xml_bytes(self.root, self.source)
@@ -130,7 +130,7 @@ class _Writer:
 
     # Joints
 
-    def _fixed(self, child: str, parent: str, pose: Array) -> None:
+    def _fixed_joint(self, child: str, parent: str, pose: Array) -> None:
         element = add_element(self.root, "joint", name=claim_name(f"{child}/fixed", self.joints), type="fixed")
         _origin(element, pose)
         add_element(element, "parent", link=parent)
@@ -141,7 +141,7 @@ class _Writer:
         if not np.array_equal(at, np.eye(4)):
             child = claim_name(f"{joint.child}/axis", self.links)
             add_element(self.root, "link", name=child)
-            self._fixed(joint.child, child, inverse_pose(at))
+            self._fixed_joint(joint.child, child, inverse_pose(at))
         kind = _TYPES[joint.type]
         if joint.type in ("revolute", "continuous"):
             kind = "revolute" if has_position_limits(joint) else "continuous"
@@ -209,7 +209,7 @@ class _Writer:
                 continue
             self.omissions.note("smooth friction of motors", joint.name, motor.coulomb and motor.smooth)
             if motor.is_elastic:
-                self.omissions.note("rotor inertia of elastic joints beside that of the motor", joint.name, reflected)
+                self.omissions.note("rotor inertia of elastic joints besides that of the motor", joint.name, reflected)
                 self.omissions.note("viscous friction of the motors of elastic joints", joint.name, motor.viscous)
             elif reflected:  # one rotor with the spin momentum of the motor and the reflected inertia of both
                 spin, total = motor.inertia * motor.ratio, motor.inertia * motor.ratio**2 + reflected

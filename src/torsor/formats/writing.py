@@ -1,4 +1,4 @@
-"""For all writers: files that are written completely or not at all, and the warning of what a format cannot express."""
+"""For all writers: files that are written completely or not at all, and the warning about omitted properties."""
 
 import os
 from collections import defaultdict
@@ -39,7 +39,7 @@ def relative_file(path: Path, file: str) -> str:
 
 
 class Omissions:
-    """What a format cannot express, with the names of the parts concerned; one warning reports all of it.
+    """Properties that a format cannot express, with the names of their parts; one warning reports all of them.
 
     Example:
         >>> omissions = Omissions()

@@ -6,8 +6,8 @@
 where M pi are the base parameters, beta and root^T root = covariance^-1 the least-squares estimate, P_i the
 pseudo-inertia (4 x 4) of link i, linear in its ten parameters, and x_k rotor inertias and friction. d is the distance
 of Lee, Wensing and Park ("Geometric robot dynamic identification", 2020): it does not depend on units or frames, is
-convex, keeps P positive definite and x positive, and determines by the prior P0 what the measurements do not determine.
-With a small gamma it hardly changes what they do determine. Each Newton step is a least-squares problem: with P = L L^T
+convex, and keeps P positive definite and x positive. Parameters that the measurements do not determine stay close to
+the prior P0; with a small gamma the others hardly change. Each Newton step is a least-squares problem: with P = L L^T
 the Hessian of d is B^T B, where B is the matrix of E -> L^-1 E L^-T.
 """
 
@@ -41,7 +41,7 @@ class Estimate:
 class Prior:
     """The given robot: all ``parameters`` (p,), which of them are ``unknown`` (p,), and the number of its ``links``.
 
-    ``columns`` are the indices of the parameters that stand for the base parameters.
+    ``columns`` are the indices of the parameters that represent the base parameters.
     """
 
     parameters: Array
@@ -100,7 +100,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
         ten = slice(10 * i, 10 * i + 10)
         if not mask[ten].any():
             continue
-        P = _repaired(np.einsum("k,kij->ij", given[ten], UNITS), float(given[0:first:10].mean()))
+        P = _repair(np.einsum("k,kij->ij", given[ten], UNITS), float(given[0:first:10].mean()))
         if P is not None and not mask[ten].all():
             found = f"the prior of link {i + 1} is not physically consistent, and part of it is known"
             raise ModelError(describe(found, where=where, fix="let among= name all of the link's parameters"))
@@ -119,7 +119,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     return _Problem(A[:, indices], c, start, indices, tuple(links), scalars, scales, np.array(priors))
 
 
-def _repaired(P: Array, mass: float) -> Array | None:
+def _repair(P: Array, mass: float) -> Array | None:
     """Return a positive definite matrix close to a P that is not, with ``mass`` as scale; None if P is definite."""
     length = np.sqrt(max(np.trace(P[:3, :3]) / P[3, 3], 1e-4)) if P[3, 3] > 0 else 0.1
     scale = np.array([length, length, length, 1.0])
@@ -170,7 +170,7 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
     else:
         if left < NEAR * gamma:  # rounding prevents more
             return pi
-    fix = "check the units of tau, raise regularisation, or give a robot that is nearer to the measured one"
+    fix = "check the units of tau, raise regularisation, or give a robot closer to the measured one"
     found = "Newton's method found no physical parameters"
     raise ModelError(describe(found, where=name, fix=fix))
 

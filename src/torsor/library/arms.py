@@ -17,9 +17,9 @@ def six_axis_arm() -> Robot:
     """Return a six-axis arm with a spherical wrist: a PUMA 560.
 
     Geometry, inertias and rotor inertias after Armstrong, Khatib and Burdick, "The explicit dynamic model and inertial
-    parameters of the PUMA 560 arm", 1986; for the first link only the moment about its joint is known, and no other
-    matters. The moments were measured one by one, and those of the third link are not quite physically consistent.
-    Friction has the right order of magnitude.
+    parameters of the PUMA 560 arm", 1986; for the first link only the moment about its joint is known, which is the
+    only one with an effect. The moments were measured one by one, and those of the third link are not quite physically
+    consistent. Friction has the right order of magnitude.
 
     Example:
         >>> six_axis_arm().gravity_force(np.zeros(6)).round(2).tolist()

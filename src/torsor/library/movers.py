@@ -13,7 +13,7 @@ from torsor.spatial import make_pose
 
 
 def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
-    """Return the seven-axis arm with elastic joints: a spring between the motor and the link, as in light arms.
+    """Return the seven-axis arm with elastic joints: springs between motors and links, as in light arms.
 
     Each motor sits on the link before its joint, spins about the joint's axis and has a gear of 100. The first four
     joints have the given stiffness (N m/rad), the wrist half of it; springs are damped by 1 N m s/rad.

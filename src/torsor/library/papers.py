@@ -43,7 +43,7 @@ def stanford() -> Robot:
     """Return the Stanford arm of Guarino Lo Bianco 2009 (modified Denavit-Hartenberg), its third joint sliding.
 
     The printed table has lost a column of inertias. The values here complete it from the published standard-convention
-    data of the same arm, turned into the modified frames, which match every number that is printed.
+    data of the same arm, transformed to the modified frames, which match every printed number.
 
     Example:
         >>> stanford().gravity_force([0, 0, 0, 0, 0, 0]).round(6).tolist()[2]
@@ -78,10 +78,11 @@ def stanford() -> Robot:
 def elastic_arm() -> Robot:
     """Return the arm of Hua et al. 2022: a turning column, two parallel joints, and a spring in the last joint.
 
-    Table I gives masses and inertias. What the paper leaves open: joint 1 is vertical, joints 2 and 3 are horizontal;
-    the links are 0.3, 0.3 and 0.25 m long with their centres of mass halfway; motor 1 is in the base, motors 2 and 3
-    sit on link 1 at joint 2, all with a gear of 10. A link's axes have x along the link (y for the column). Links 2 and
-    3 have the printed inertias, which are not physically consistent. The frame "tip" is at the end of the last link.
+    Table I gives masses and inertias. Assumptions where the paper has no data: joint 1 is vertical, joints 2 and 3 are
+    horizontal; the links are 0.3, 0.3 and 0.25 m long with their centres of mass halfway; motor 1 is in the base,
+    motors 2 and 3 sit on link 1 at joint 2, all with a gear of 10. A link's axes have x along the link (y for the
+    column). Links 2 and 3 have the printed inertias, which are not physically consistent. The frame "tip" is at the end
+    of the last link.
 
     Example:
         >>> arm = elastic_arm()

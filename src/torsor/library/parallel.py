@@ -15,7 +15,7 @@ from torsor.spatial import about_z, make_pose
 
 
 def _around(radius: float, angle: float, turn: float | None = None) -> Array:
-    """Return the pose of a point on a circle in the plane of x and y, its x axis turned by an angle about z."""
+    """Return a pose on a circle in the plane of x and y, with the x axis turned by an angle about z."""
     R = np.asarray(about_z(angle if turn is None else turn), dtype=float)
     return make_pose(R, [radius * math.cos(angle), radius * math.sin(angle), 0.0])
 
@@ -39,8 +39,8 @@ def gough_stewart(
     The pairs are ``spread`` (rad) apart on both circles, those of the platform turned by 60 degrees against those of
     the base; home is the platform level at ``height`` (m). Each leg is a cylinder of 0.5 m on a universal joint (swing
     about x, tilt about y; a cross of 0.3 kg between them) and a rod of 0.5 m that slides in it; the driven coordinate
-    is its length, and a ball joint holds its end to the platform. ``legs="SPS"`` has a ball joint at the base too; the
-    spin of a leg about its line, which is then free, is zero. Not a particular product.
+    is its length, and a ball joint connects its end to the platform. ``legs="SPS"`` has a ball joint at the base too;
+    the spin of a leg about its line, which is then free, is zero. Not a particular product.
 
     Example:
         >>> robot = gough_stewart()

@@ -67,7 +67,7 @@ def panda(hand: bool = True) -> Robot:
     friction of 0.003 N m s. The ``hand`` (0.73 kg) is fixed to the flange, its fingers (15 g each) are left out;
     ``hand=False`` leaves it all out. Frames are "panda_link8" at the flange, and "panda_hand" and "panda_hand_tcp".
 
-    Other limits of the maker, which a Robot has no fields for: torques change by at most 1000 N m/s,
+    Other limits of the maker, for which a Robot has no fields: torques change by at most 1000 N m/s,
     accelerations stay within (15, 7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks within (7500, 3750, 5000, 6250, 7500,
     10000, 10000) rad/s^3.
 

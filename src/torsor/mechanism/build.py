@@ -156,10 +156,10 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
         for follower in reversed(chain.values()):
             ratio, offset = follower.ratio * ratio, follower.ratio * offset + follower.offset
             known[follower.name] = leader, ratio, offset
-    return [_resolved(joint, *known[joint.name]) for joint in joints]
+    return [_resolve(joint, *known[joint.name]) for joint in joints]
 
 
-def _resolved(joint: Joint, leader: Joint, ratio: float, offset: float) -> Joint:
+def _resolve(joint: Joint, leader: Joint, ratio: float, offset: float) -> Joint:
     if leader is joint:
         return joint
     if leader.is_fixed:  # a follower of a fixed joint does not move either
@@ -215,7 +215,7 @@ def _merge(
         if frame.name in taken:
             raise ModelError(describe(f"frame {frame.name!r} has the name of another link or frame", where=where))
         taken.add(frame.name)
-    merged = {owner: _merged(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
+    merged = {owner: _merge_group(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
     return Mechanism(
         re.sub(r"\s+", " ", name).strip() or "robot",
         merged[root],
@@ -239,7 +239,7 @@ def _with_merged_carrier(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]
     return replace(joint, motor=replace(joint.motor, carrier=owner, axis=pose[:3, :3] @ joint.motor.axis))
 
 
-def _merged(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndarray]]) -> Link:
+def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndarray]]) -> Link:
     if len(group) == 1:
         return group[0]
     mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in group))

@@ -21,11 +21,11 @@ M = TypeVar("M", bound=Mechanism)
 
 
 def _remake(robot: M, mechanism: Mechanism) -> M:
-    # What this object has beside the mechanism, such as where it computes, stays.
+    # Other fields of the object, such as the target of a Robot, stay.
     return replace(robot, **{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
 
-def _rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
+def _rebuild(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
     kept = {"loops": robot.loops, "active": robot.active}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     return _remake(robot, build(links=links, joints=joints, frames=frames, **settings))
@@ -59,7 +59,7 @@ def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), i
 
 
 def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
-    """Return the robot with a joint held at ``value``: (nq,) numbers, or one for a joint with one coordinate."""
+    """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate."""
     if joint in (f"{each.name}/motor" for each in robot.elastic):
         return with_motor_held(robot, joint, value)
     leader = robot.joint(joint)
@@ -71,11 +71,11 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
-        raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="0 0 0 1 is no turn"))
+        raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1"))
     joints = [
         fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
     ]
-    return _rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
+    return _rebuild(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
@@ -109,7 +109,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     frames = [*robot.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
     loops = [*robot.loops, *(renamed(loop, own) for loop in other.loops)]
     active = [*robot.active, *map(own, other.active)]
-    return _rebuilt(robot, links, [*robot.joints, weld, *joints], frames, loops=loops, active=active)
+    return _rebuild(robot, links, [*robot.joints, weld, *joints], frames, loops=loops, active=active)
 
 
 def subtree(robot: M, link: str | int) -> M:
@@ -129,7 +129,7 @@ def subtree(robot: M, link: str | int) -> M:
     for joint in robot.joints:
         if (joint.name in names) != (joint.coordinate in names):
             found = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
-            raise ModelError(describe(found, where=robot.name, fix="hold it first: robot.fix(...)"))
+            raise ModelError(describe(found, where=robot.name, fix="fix it first: robot.fix(...)"))
     root = robot.joints[place.link].parent
     carriers = {root, *(robot.links[i].name for i in kept)}
     for i in sorted(kept):
@@ -141,4 +141,4 @@ def subtree(robot: M, link: str | int) -> M:
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
     parts = loops_of(robot, {*carriers, *(frame.name for frame in frames)} - {root}, joints)
-    return _rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)
+    return _rebuild(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

@@ -42,7 +42,7 @@ def with_friction(
 
 
 def without_friction(robot: M) -> M:
-    """Return the robot with no friction anywhere, as libraries have it that leave friction out."""
+    """Return the robot without friction; springs keep their damping."""
     none: dict[str, Any] = {"coulomb": 0.0, "viscous": 0.0}
     joints = (replace(each, motor=each.motor and replace(each.motor, **none), **none) for each in robot.joints)
     return replace(robot, joints=tuple(joints))
@@ -84,12 +84,12 @@ def without_motor(robot: M, joint: str) -> M:
 
 
 def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
-    """Return the robot with the motor of an elastic joint at an angle: its spring is then the joint's alone."""
+    """Return the robot with the motor of an elastic joint fixed at an angle: its spring becomes one of the joint."""
     joint = robot.joint(name.removesuffix("/motor"))
     motor = joint.motor
     if motor is None or motor.stiffness is None or joint.spring is not None:
-        found = f"joint {joint.name!r} has a spring of its own beside that of its motor"
-        raise ModelError(describe(found, where=robot.name, fix="hold the joint itself"))
+        found = f"joint {joint.name!r} has a spring in addition to that of its motor"
+        raise ModelError(describe(found, where=robot.name, fix="fix the joint itself"))
     at = np.asarray(value, dtype=object)
     angle = float(frozen_array(at.item() if at.size == 1 else value, (), f"{robot.name}: {name!r}", "value"))
     # The law of a motor is in theta - q, that of a joint's spring in q - rest.

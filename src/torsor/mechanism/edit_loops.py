@@ -26,7 +26,7 @@ def with_loop(
     length: float = 0.0,
     axis: ArrayLike | None = None,
 ) -> M:
-    """Return the robot with two links or frames held together, as a joint that was cut holds them."""
+    """Return the robot with a loop: a cut joint between two links or frames."""
     if axis is None:
         return replace(robot, loops=(*robot.loops, Loop(name, frame_a, frame_b, kind, length)))
     direction = frozen_array(axis, (3,), f"{robot.name}: loop {name!r}", "axis")
@@ -69,7 +69,7 @@ def with_active(robot: M, names: Sequence[str]) -> M:
 
 
 def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
-    """Return loops and active coordinates for a robot whose joint is held."""
+    """Return loops and active coordinates for a robot whose joint is fixed."""
     for loop in robot.loops:
         if isinstance(loop, Coupling) and joint.name in loop.coefficients:
             fix = f"open it first: robot.without_loop({loop.name!r})"
@@ -78,7 +78,7 @@ def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
 
 
 def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict[str, Any]:
-    """Return the loops and active coordinates of a part of the robot; refuse loops that leave it."""
+    """Return the loops and active coordinates of a part of the robot; a loop that leaves it is an error."""
     names = {name for joint in joints for name in _names(joint)}
     loops = []
     for loop in robot.loops:

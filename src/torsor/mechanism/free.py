@@ -200,12 +200,12 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
         old = owners[part][index]
         new: dict[str, Any] = {"source": f"{mechanism.name} with these numbers"}  # errors must not name the file
         for field, components in fields.items():
-            new |= _changed(old, new, field, components)
+            new |= _with_components(old, new, field, components)
         owners[part][index] = replace(old, **new)
     return {"gravity": gravity, "links": tuple(owners["links"]), "joints": tuple(owners["joints"])}
 
 
-def _changed(owner: Any, new: Mapping[str, Any], field: str, values: dict[int, float]) -> dict[str, Any]:
+def _with_components(owner: Any, new: Mapping[str, Any], field: str, values: dict[int, float]) -> dict[str, Any]:
     """Return {attribute: value} of a link or joint with some components of a field changed, on top of ``new``."""
     if field == "inertia":
         inertia = np.array(owner.inertia)

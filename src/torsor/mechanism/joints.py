@@ -99,7 +99,7 @@ class JointKind:
         return v
 
     def invisible(self, P: Array) -> Array:
-        """Return the part of a pseudo-inertia P (4 x 4) that can belong to the parent: forces stay equal.
+        """Return the part of a pseudo-inertia P (4 x 4) that can be moved to the parent without changing any force.
 
         The motion of the joint gives this part no momentum and leaves it unchanged in the parent's frame, so forces
         cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).
@@ -217,7 +217,7 @@ class _Spherical(JointKind):
         return log_rotation(quaternion_product(_conjugate(start), end))
 
     def chart(self, q: Vector, u: Vector) -> Vector:
-        return _turned(q, u)
+        return _rotate_quaternion(q, u)
 
     def chart_rate(self, u: Vector, v: Vector) -> Vector:
         return _gibbs_rate(u, v)
@@ -259,7 +259,7 @@ class _Free(JointKind):
 
     # Local coordinates: the Gibbs vector of the rotation, and the displacement of the origin in the axes at q.
     def chart(self, q: Vector, u: Vector) -> Vector:
-        return stack(q[:3] + from_quaternion(q[3:]) @ u[3:], _turned(q[3:], u[:3]))
+        return stack(q[:3] + from_quaternion(q[3:]) @ u[3:], _rotate_quaternion(q[3:], u[:3]))
 
     def chart_rate(self, u: Vector, v: Vector) -> Vector:
         return stack(_gibbs_rate(u[:3], v[:3]), from_quaternion(_gibbs_turn(u[:3])) @ v[3:])
@@ -290,7 +290,7 @@ def _gibbs_turn(u: Vector) -> Vector:
     return stack(u / 2, 1.0)
 
 
-def _turned(q: Vector, u: Vector) -> Vector:
+def _rotate_quaternion(q: Vector, u: Vector) -> Vector:
     """Return the quaternion q rotated by the Gibbs vector u, normalised to avoid drift over many steps."""
     x, y, z, w = (quaternion_product(q, _gibbs_turn(u))[k] for k in range(4))
     return stack(x, y, z, w) / ca.sqrt(x * x + y * y + z * z + w * w)

@@ -183,11 +183,11 @@ class Joint(Part):
             raise ModelError(
                 describe("ratio is 0", where=where, allowed="any other number", fix="make it a fixed joint")
             )
-        self._set(lower=self._expanded("lower", self.nq, where), upper=self._expanded("upper", self.nq, where))
+        self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
             raise ModelError(describe(f"lower limit {self.lower} is above upper limit {self.upper}", where=where))
         for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
-            values = self._expanded(name, self.nv, where)
+            values = self._expand(name, self.nv, where)
             if (values < 0).any():
                 raise ModelError(describe(f"{name} is {values.tolist()}", where=where, allowed="0 or more"))
             self._set(**{name: values})
@@ -201,7 +201,7 @@ class Joint(Part):
             fix = f"put the motor on {self.coordinate!r}"
             raise ModelError(describe(f"a motor on a joint that follows {self.coordinate!r}", where=where, fix=fix))
 
-    def _expanded(self, name: str, count: int, where: str) -> Array:
+    def _expand(self, name: str, count: int, where: str) -> Array:
         """Return ``count`` numbers from one for all or one for each; only limits may be infinite."""
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
         if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):

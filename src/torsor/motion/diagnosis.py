@@ -16,7 +16,7 @@ from torsor.motion.transcription.program import Program
 from torsor.optimisation import Outcome, row_violations
 
 NAMED = 3  # violated rows that a message names at most
-FELT = 1e-3  # multiplier (1: the row is violated) from which a row takes part in a conflict
+TAKES_PART = 1e-3  # least multiplier of a row that takes part in a conflict (1: the row is violated)
 
 
 @dataclass(frozen=True)
@@ -47,22 +47,22 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
         if few[k] > tolerance and title not in missed:
             own = np.array([row.title == title for row in program.rows])
             worst = int(np.argmax(np.where(own, outside, -1.0)))
-            amount = f" ({_missed(program, relaxed, worst)})" if outside[worst] > tolerance else ""
+            amount = f" ({_violation_text(program, relaxed, worst)})" if outside[worst] > tolerance else ""
             missed[title] = title + amount
     against = dict[str, str]()
     for each in active_rows(program, nearest.x, nearest.multipliers, nearest.bound_multipliers):
-        if each.title not in missed and abs(each.sensitivity) > FELT:
+        if each.title not in missed and abs(each.sensitivity) > TAKES_PART:
             of_variable = f"{each.title} of {each.label} ({each.side} {each.bound:.6g})"
             against.setdefault(each.title, of_variable if each.time is None else each.title)
     what = f"no motion near the start satisfies {', '.join(missed.values())}"
     if against:
         what += f" together with {', '.join(against.values())}"
-    given = _given(problem)
+    given = _given_conditions(problem)
     if given:
         what += f" (given: {', '.join(given)})"
     largest = float(outside.max(initial=0.0))
     what += f"; least violation reachable: all bounds would have to be relaxed by {largest:.3g} of their sizes"
-    fix = "widen one of these, or start elsewhere (start=, multistart)"
+    fix = "widen one of these bounds, or give another initial guess (start=, multistart)"
     equations = int((program.row_lower == program.row_upper).sum())
     if equations > program.n:
         fix = f"give phases more control points: there are {equations} equations for {program.n} variables"
@@ -81,12 +81,13 @@ def diagnose_group(
     for k in map(int, np.argsort(-outside)):
         row = program.rows[k]
         if outside[k] > tolerance and len(named) < NAMED:
-            named.setdefault((row.title, row.label), f"{row.title} ({_missed(program, x, k)})")
+            named.setdefault((row.title, row.label), f"{row.title} ({_violation_text(program, x, k)})")
     largest = float(outside.max(initial=0.0))
     rest = f"even without {', '.join(without)}" if without else "while all other constraints hold"
     what = f"no motion near the start satisfies {', '.join(named.values())}, {rest}"
     what += f"; in the nearest motion that was found these are violated by {largest:.3g} of their sizes"
-    text = describe(what, where=problem.name, fix="ask for less, or start elsewhere (start=, multistart)")
+    fix = "relax these constraints, or give another initial guess (start=, multistart)"
+    text = describe(what, where=problem.name, fix=fix)
     return Diagnosis(text, tuple(dict.fromkeys(title for title, _ in named)), largest)
 
 
@@ -102,13 +103,14 @@ def constant_violation(problem: ProblemStatement, tolerance: float) -> Diagnosis
     if not outside.max(initial=0.0) > tolerance:
         return None
     worst = int(np.argmax(outside))
-    title, given = program.rows[worst].title, _given(problem)
-    what = f"{title} cannot hold: {_missed(program, x, worst)}, whatever the motion is (given: {', '.join(given)})"
+    title, given = program.rows[worst].title, _given_conditions(problem)
+    what = f"{title} cannot be satisfied: {_violation_text(program, x, worst)} for every motion"
+    what += f" (given: {', '.join(given)})"
     text = describe(what, where=problem.name, fix="change the bound, or the given values")
     return Diagnosis(text, (title, *given), float(outside[worst]))
 
 
-def _missed(program: Program, x: Array, k: int) -> str:
+def _violation_text(program: Program, x: Array, k: int) -> str:
     """Return which bound row k violates, by how much, and when."""
     row, value, scale = program.rows[k], program.value(x)[1][k], float(program.scales[k])
     bound = float(program.row_upper[k] if value > program.row_upper[k] else program.row_lower[k])
@@ -117,7 +119,7 @@ def _missed(program: Program, x: Array, k: int) -> str:
     return words if time is None else f"{words} at {time:.4g} s"
 
 
-def _given(problem: ProblemStatement) -> list[str]:
+def _given_conditions(problem: ProblemStatement) -> list[str]:
     """Return the conditions that are neither rows nor variables: given states at ends, and given durations."""
     ends = [each.title for each in problem.conditions if isinstance(each, EndState)]
     fixed = [(k, phase.bounds) for k, phase in enumerate(problem.stages) if phase.bounds[0] == phase.bounds[1]]

@@ -89,7 +89,7 @@ class _Found(NamedTuple):
     phases: tuple[Phase, ...]
 
 
-_work: list[_Work] = []  # of this process: forked processes inherit it, spawned ones are given it
+_work: list[_Work] = []  # of this process: forked processes inherit it, spawned ones receive it
 
 
 def solve_from_random_starts(

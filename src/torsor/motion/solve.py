@@ -38,7 +38,7 @@ RELAXING = 200  # largest number of iterations that relax one group of constrain
 
 @dataclass(frozen=True, eq=False)
 class SolveState:
-    """The state of a solve: the problem, where the solver starts, and what the strategies have found so far.
+    """The state of a solve: the problem, the point where the solver starts, and the results of the strategies so far.
 
     ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome whose
     multipliers it starts with, ``began`` the time of ``perf_counter`` at the start. ``result`` is the best solution so
@@ -175,7 +175,7 @@ def diagnose(state: SolveState) -> SolveState:
     if not state.is_open or state.nearest is None:
         return state
     if not state.nearest.is_solved:
-        fix = "allow more iterations or seconds, or start elsewhere (start=, multistart)"
+        fix = "allow more iterations or seconds, or give another initial guess (start=, multistart)"
         return state.unsolved("no motion was found", fix)
     x, _, _ = min_max_violation(state.problem.program, state.nearest.x, state.optimiser_settings())
     diagnosis = diagnose_conflict(state.problem, state.nearest, x, state.tolerance)
@@ -206,7 +206,7 @@ STRATEGIES: tuple[Strategy, ...] = (
 )
 
 
-# What the strategies share
+# Helpers of the strategies
 
 
 def _solve_from(
@@ -246,7 +246,7 @@ def _check_start(problem: ProblemStatement, x: Array) -> None:
     """Raise ModelError where a row or the objective is not a number at the start."""
     with np.errstate(all="ignore"):
         f, rows = problem.program.value(x)
-    fix = "start elsewhere (start=, random_start)"
+    fix = "give another initial guess (start=, random_start)"
     wrong = np.flatnonzero(~np.isfinite(rows))
     if wrong.size:
         row = problem.program.rows[wrong[0]]

@@ -85,7 +85,7 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
             own[:, names.index(name)] = values[:, old.index(name)]
         fit(phase_layout, x, s, own)
     for name, column in layout.numbers.items():
-        if name in result.numbers:  # also those that were held
+        if name in result.numbers:  # also those with given values
             x[column] = result.numbers[name]
     return x
 

@@ -91,7 +91,7 @@ class BangBang:
         for begin, end in pairwise(times):
             y = found[-1]
             for a, b in pairwise([begin, *jumps[(jumps > begin) & (jumps < end)], end]):
-                y = _moved(rate, y, self.torques((a + b) / 2), np.array(b - a), 1)
+                y = _integrate(rate, y, self.torques((a + b) / 2), np.array(b - a), 1)
             found.append(y)
         n = self.robot.nv
         return times, np.array(found)[:, :n], np.array(found)[:, n:]
@@ -135,9 +135,9 @@ def _task(problem: MotionProblem) -> _Task:
     model, where = problem.model, problem.name
     if model.is_closed or model.path is not None or model.frozen or model.parameters or len(problem.stages) > 1:
         allowed = "one phase of a robot whose coordinates are all free"
-        raise ModelError(describe("loops, a path, or held coordinates", where=where, allowed=allowed))
+        raise ModelError(describe("loops, a path, or frozen coordinates", where=where, allowed=allowed))
     if not all(isinstance(each, Time) for each in problem.costs):
-        raise ModelError(describe("an objective beside time", where=where, allowed="Time alone"))
+        raise ModelError(describe("an objective besides time", where=where, allowed="Time alone"))
     extra = [each.title for each in problem.conditions if not isinstance(each, (Start, End, Torques))]
     if extra:
         raise ModelError(describe(f"{extra[0]}", where=where, allowed="Start, End and Torques"))
@@ -210,7 +210,7 @@ class _Shooting:
         lengths, torques = self._pieces(z)
         y, rate = np.broadcast_to(self.task.start, (*z.shape[:-1], len(self.task.start))), _rate_of(self.task.robot)
         for k in range(lengths.shape[-1]):
-            y = _moved(rate, y, torques[..., k, :], lengths[..., k], parts)
+            y = _integrate(rate, y, torques[..., k, :], lengths[..., k], parts)
         return y
 
     def jacobians(self, z: Array, parts: int) -> Array:
@@ -226,7 +226,7 @@ class _Shooting:
             if np.abs(off).max() < tolerance:
                 finer = self.end(z, 2 * parts) - self.task.end
                 if np.abs(finer - off).max() < tolerance / 10:
-                    return self._found(z, float(np.abs(off).max()), iteration, parts)
+                    return self._result(z, float(np.abs(off).max()), iteration, parts)
                 parts, off = 2 * parts, finer
                 continue
             jacobians = self.jacobians(z, parts)
@@ -243,14 +243,14 @@ class _Shooting:
             else:
                 break
             z, off = new, moved
-        found = f"Newton's method did not converge: the end state is off by {np.abs(off).max():.3g}"
+        found = f"Newton's method did not converge: the error of the end state is {np.abs(off).max():.3g}"
         raise ModelError(describe(found, where=where, fix="solve with more control points"))
 
     def _is_ordered(self, z: Array) -> bool:
         own = [z[:-1][self.order == k] for k in range(self.task.robot.nv)]
         return all((np.diff([0.0, *each, z[-1]]) > 0).all() for each in own)
 
-    def _found(self, z: Array, residual: float, iterations: int, parts: int) -> BangBang:
+    def _result(self, z: Array, residual: float, iterations: int, parts: int) -> BangBang:
         own = tuple(z[:-1][self.order == k] for k in range(self.task.robot.nv))
         task, margin = self.task, self._margin(z, parts)
         ends = task.start, task.lower, task.upper
@@ -268,7 +268,7 @@ class _Shooting:
             for _ in range(samples):
                 switching_functions.append(np.linalg.solve(self.task.robot.mass_matrix(y[:n]), y[3 * n :]))
                 sides.append(np.sign(tau - (self.task.lower + self.task.upper) / 2))
-                y = _moved(rate, y, tau, np.array(-length / samples), 1)
+                y = _integrate(rate, y, tau, np.array(-length / samples), 1)
         scaled = np.array(switching_functions) / np.abs(switching_functions).max(axis=0) * np.array(sides)
         return float(scaled[np.abs(scaled) > CLEAR].min())
 
@@ -297,7 +297,7 @@ def _costate_rate_of(robot: Robot) -> Rate:
     return rate
 
 
-def _moved(rate: Rate, y: Array, tau: Array, length: Array, parts: int) -> Array:
+def _integrate(rate: Rate, y: Array, tau: Array, length: Array, parts: int) -> Array:
     """Return states (..., y) after a time (...) with constant torques: midpoint rules, extrapolated (Gragg 1965)."""
     for _ in range(parts):
         H, table = (length / parts)[..., None], list[Array]()

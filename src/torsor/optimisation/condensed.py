@@ -127,15 +127,15 @@ class _Search:
         return self.record.log[-1].violation <= self.settings.tolerance
 
     def _note(self) -> None:
-        self.record.note(*self._found())
+        self.record.note(*self._solution())
 
-    def _found(self) -> tuple[Array, Array, Array]:
+    def _solution(self) -> tuple[Array, Array, Array]:
         point, n = self.point, self.point.n
         z = (point.z_upper - point.z_lower)[:n]
         return self.form.full(point.x).copy(), *self.form.multipliers(point.x, point.y, point.u, z)
 
     def _done(self, words: str) -> Outcome:
-        return self.record.outcome(words, True, self._found())
+        return self.record.outcome(words, True, self._solution())
 
     def _advance(self) -> bool:
         """Take a step; return whether one was accepted."""
@@ -184,7 +184,7 @@ class _Search:
                 self.point = trial
                 self.shorts = self.shorts + 1 if length < SHORT else 0
                 return True
-            if length == primal and trial.theta >= here[0] and self._corrected(direction, trial, here, slope, length):
+            if length == primal and trial.theta >= here[0] and self._correct(direction, trial, here, slope, length):
                 return True
             length /= 2
         return self._take_if_better(step, min(primal, dual))
@@ -197,7 +197,7 @@ class _Search:
         self.point = trial
         return True
 
-    def _corrected(
+    def _correct(
         self, direction: Direction, trial: Point, here: tuple[float, float], slope: float, length: float
     ) -> bool:
         """Try second-order corrections."""

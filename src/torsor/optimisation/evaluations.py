@@ -1,4 +1,4 @@
-"""A cache of the last evaluation of a program: solvers ask for f, rows and derivatives at the same x one by one."""
+"""A cache of the last evaluation of a program: solvers evaluate f, rows and derivatives at the same x one by one."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from torsor.optimisation.program import NonlinearProgram
 class Evaluations:
     """The functions of a program, each evaluated once per x.
 
-    Values that are not finite raise no error and no warning; ``is_finite`` tells whether there are any.
+    Values that are not finite raise no error and no warning; ``is_finite`` is False where there are any.
     """
 
     def __init__(self, program: NonlinearProgram):

@@ -17,7 +17,7 @@ from torsor.optimisation.evaluations import Evaluations
 from torsor.optimisation.outcome import Settings
 
 STILL = 1e-12  # derivatives and changes of scaled rows that count as 0
-NEARBY = 1e-2  # distance from the start of a second point, at which constant rows must be constant too
+NEARBY = 1e-2  # distance from the start to a second point, where constant rows must have the same values
 LEAST = 1e-100  # objectives below this count as 0
 
 

@@ -1,11 +1,11 @@
-"""Inverse kinematics of UPS legs in closed form: two crossed axes that meet, and a slide from there to the platform.
+"""Inverse kinematics of UPS legs in closed form: two axes that intersect, and a slide from there to the platform.
 
 With w from the centre of the universal joint to the joint on the platform, in the first joint's axes at rest,
 
     |w| = length      q_1: w turned into the plane of the second joint      q_2: the angle of w from the first axis
 
-There are four solutions: two with q_1 half a turn apart, and each once more with the leg reversed and a negative
-length. Two signs tell which one it is.
+There are four solutions: two with q_1 half a turn apart, and for each a second one with the leg reversed and a negative
+length. Two signs select one of them.
 """
 
 import math
@@ -21,7 +21,7 @@ from torsor.parallel.limbs import Limb
 from torsor.parallel.platforms import Platform
 from torsor.spatial.vectors import choose
 
-EXACT = 1e-12  # how far axes may be from meeting (m), or from a right angle
+EXACT = 1e-12  # tolerance of the distance between axes that intersect (m), and of right angles
 
 
 class Angles(NamedTuple):
@@ -60,8 +60,8 @@ class Strut(NamedTuple):
         x, y, z = ca.vertsplit(sx(self.R.T) @ (platform.p + r - sx(self.centre)))
         flat, (side, way) = x * x + y * y, signs
         across, length = ca.sqrt(flat), way * ca.sqrt(flat + z * z)
-        c1, s1 = _turned(side * way * x / across, side * way * y / across, -self.first)
-        c2, s2 = _turned(z / length, side * way * across / length, self.second)
+        c1, s1 = _add_angle(side * way * x / across, side * way * y / across, -self.first)
+        c2, s2 = _add_angle(z / length, side * way * across / length, self.second)
         values = ca.atan2(s1, c1), ca.atan2(s2, c2), length - self.rest
         q = [(value - offset) / ratio for value, (ratio, offset) in zip(values, self.scale, strict=True)]
         return Angles(ca.vertcat(*q), (c1, c2), (s1, s2))
@@ -73,7 +73,7 @@ def closest(q: ca.SX, guess: Any) -> ca.SX:
     return ca.vertcat(*(q[k] - turn for k, turn in enumerate(turns)), q[2])
 
 
-def _turned(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
+def _add_angle(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
     """Return the cosine and sine of the angle with cosine c and sine s, plus ``angle``."""
     quarters = round(angle / (math.pi / 2))
     if abs(angle - quarters * math.pi / 2) < 1e-14:
@@ -83,7 +83,7 @@ def _turned(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
 
 
 def strut_of(limb: Limb) -> Strut | None:
-    """Return a UPS leg as a strut, or None: revolute, revolute across it, slide across that, ball on its line."""
+    """Return a UPS leg as a strut, else None: two orthogonal hinges, a slide orthogonal to the second, a ball."""
     bodies = limb.tree.bodies
     kinds = [body.joint.kind.name for body in bodies]
     turns = ("revolute", "continuous")

@@ -29,8 +29,8 @@ from torsor.parallel.small import least
 class Parts:
     """The trees of a parallel robot: the platform on its joint, and the legs; ``struts`` are legs in closed form.
 
-    ``whole`` are the trees of the platform and of the legs with all inertial parameters: some of them affect the energy
-    but no force. ``length`` (m) is the size of the robot.
+    ``whole`` are the trees of the platform and of the legs with all inertial parameters, also those that affect the
+    energy but no force. ``length`` (m) is the size of the robot.
     """
 
     platform: Tree
@@ -94,8 +94,8 @@ class Assembly:
         return total
 
 
-def _shared(K_T: ca.SX, force: ca.SX, share: ca.SX) -> ca.SX:
-    """Return Gamma (N x 1) with K^T Gamma = force: the only one, or that with the least sum of tau^2 / share."""
+def _distribute(K_T: ca.SX, force: ca.SX, share: ca.SX) -> ca.SX:
+    """Return Gamma (N x 1) with K^T Gamma = force; with redundant drives that of the least sum of tau^2 / share."""
     if K_T.size1() == K_T.size2():
         return Columns(K_T).solve(force)
     spread = ca.diag(share) @ K_T.T
@@ -118,7 +118,7 @@ def inverse_dynamics(
         force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()
     else:
         force = whole.force(external)
-    return _shared(whole.rows(), parts.weights * force, share)
+    return _distribute(whole.rows(), parts.weights * force, share)
 
 
 def platform_force(
@@ -211,5 +211,5 @@ def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool
         K_T = whole.rows()
         found.append(Columns(K_T if K_T.size1() == K_T.size2() else K_T.T).independence())
     if positions:
-        found.append(ca.norm_2(ca.vertcat(*(limb.open_by() for limb in whole.limbs))))
+        found.append(ca.norm_2(ca.vertcat(*(limb.closure_error() for limb in whole.limbs))))
     return ca.vertcat(*found)

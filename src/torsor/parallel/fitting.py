@@ -1,4 +1,4 @@
-"""From legs to limbs: the independent closure equations of a leg, and its free spins, are found in numbers at home."""
+"""From legs to limbs: the independent closure equations of a leg, and its free spins, found numerically at home."""
 
 import casadi as ca
 import numpy as np
@@ -59,7 +59,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     look = Look(limb, tree, home)
     q, size = look.space.closest(np.array(leg.home))
     if size > CLOSED:
-        found = f"the leg does not reach the platform at home: it is open by {size * length:.2g}"
+        found = f"the leg does not reach the platform at home: error of closure {size * length:.2g}"
         fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
         raise ModelError(describe(found, where=where, fix=fix))
     own, all_ = look.own(q), look.whole(q)
@@ -68,14 +68,14 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     scale = float(np.linalg.norm(all_, 2))
     if np.count_nonzero(np.linalg.svd(all_, compute_uv=False) > RANK * scale) > rank:
         found = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
-        fix = "give the platform a motion that all legs leave it, or the leg more joints"
+        fix = "give the platform a motion that all legs allow, or give the leg more joints"
         raise ModelError(describe(found, where=where, fix=fix))
     idle = _idle(limb, look, q, robot.nv - rank, names, where)
     return limb._replace(rows=choice.rows, idle=idle), q, whole
 
 
 class Look:
-    """Closing error and Jacobians of a leg in numbers, with the platform at a fixed pose; all are without units."""
+    """Numerical closure error and Jacobians of a leg, with the platform at a fixed pose; all are without units."""
 
     def __init__(self, limb: Limb, platform: Tree, home: Array):
         x, q = ca.SX.sym("x", platform.nq), ca.SX.sym("q", limb.tree.nq)
@@ -88,7 +88,7 @@ class Look:
         rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
         own, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
         found = [
-            traced.open_by(),
+            traced.closure_error(),
             rows @ traced.A @ ca.diag(ca.SX(own)),
             rows @ ca.horzcat(traced.A, by_platform) @ ca.diag(ca.SX(np.concatenate([own, others]))),
             rows @ held,
@@ -116,7 +116,7 @@ class Look:
         """Return the Jacobian of the error with respect to the leg, then the platform."""
         return self._at(q, 2)
 
-    def held(self, q: Array) -> Array:
+    def closed(self, q: Array) -> Array:
         """Return the Jacobian with respect to the leg, as if the leg were closed at q."""
         return self._at(q, 3)
 
@@ -134,20 +134,20 @@ def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], 
     if not count:
         return np.zeros((0, limb.tree.nv))
     rng = np.random.default_rng(0)
-    rows = _null(look.held(q), count)
+    rows = _null(look.closed(q), count)
     for _ in range(TRIALS):
-        held = look.held(look.moved(q, 0.3 * look.space.units * rng.normal(size=limb.tree.nv)))
-        there = _null(held, count)
-        if np.linalg.matrix_rank(held, RANK) > limb.tree.nv - count:
+        jacobian = look.closed(look.moved(q, 0.3 * look.space.units * rng.normal(size=limb.tree.nv)))
+        there = _null(jacobian, count)
+        if np.linalg.matrix_rank(jacobian, RANK) > limb.tree.nv - count:
             raise ModelError(describe(f"the leg is singular at home: {moving(names, rows[0])}", where=where, fix=HOME))
         if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
             loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
-            found = f"{count} motions of the leg are not held by the platform, of {loose}"
-            fix = "a joint less, or a joint at the platform that holds more"
+            found = f"the platform does not constrain {count} motions of the leg, of {loose}"
+            fix = "remove a joint, or use a joint at the platform with more constraints"
             raise ModelError(describe(found, where=where, allowed="spins of ball joints about the leg's line", fix=fix))
-    worst = _unbalanced(limb.tree, rows, look, q, rng)
+    worst = _spin_force(limb.tree, rows, look, q, rng)
     if worst > 1e-9:
-        found = f"the leg can spin about its line and is not the same all round it ({worst:.1g} of its forces)"
+        found = f"the leg can spin about its line and is not symmetric about it ({worst:.1g} of its forces)"
         fix = "make it symmetric about the line, or use a universal joint in place of one ball"
         raise ModelError(describe(found, where=where, fix=fix))
     rows[np.abs(rows) < 1e-12] = 0.0
@@ -158,7 +158,7 @@ def _null(A: Array, count: int) -> Array:
     return np.asarray(np.linalg.svd(A)[2][A.shape[1] - count :])
 
 
-def _unbalanced(tree: Tree, rows: Array, look: Look, q: Array, rng: np.random.Generator) -> float:
+def _spin_force(tree: Tree, rows: Array, look: Look, q: Array, rng: np.random.Generator) -> float:
     """Return the force along the spins, as a fraction of the leg's forces, at random motions without spin."""
     symbols = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("a", tree.nv)
     forces = ca.Function("forces", list(symbols), [inverse_dynamics(tree, *symbols)])

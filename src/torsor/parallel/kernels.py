@@ -1,4 +1,4 @@
-"""How a parallel robot computes: its functions are traced leg by leg when first needed, compiled and kept."""
+"""Compiled functions of a parallel robot: traced leg by leg and compiled on first use, then cached."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,8 +33,8 @@ from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
 
 
-class Asked(NamedTuple):
-    """A function that is asked for: ``checked`` gives ``soundness`` as its last result, ``leg`` says of which leg."""
+class FunctionKey(NamedTuple):
+    """A requested function: ``checked`` adds ``soundness`` as its last result, ``leg`` is the index of a single leg."""
 
     name: str
     fused: bool = False
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assembled(Part):
-    """A platform and its legs, put together at home, whose algorithms can be called, looked at and counted."""
+    """A platform and its legs, assembled at home, with their traced and compiled algorithms."""
 
     platform: Link | Robot
     legs: Sequence[Leg]
@@ -82,15 +82,15 @@ class Assembled(Part):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.legs)} legs, {self.carriage.nv} dof>"
 
-    # What it is
+    # Parts, sizes and names
 
     @cached_property
     def carriage(self) -> Robot:
-        """The platform alone on the joints that say how it moves: a robot whose coordinates are the pose and twist."""
+        """The platform alone on the joints of its motion: a robot whose coordinates are the pose and twist."""
         return carriage(self.platform, self.motion, self.gravity)
 
     @cached_property
-    def _fitted(self) -> tuple[Parts, Array]:
+    def _parts_and_home(self) -> tuple[Parts, Array]:
         limbs, home, nq, nv = list[Limb](), list[Array](), 0, 0
         whole = [Tree.of(self.carriage)]
         tree = lean(whole[0])
@@ -106,16 +106,16 @@ class Assembled(Part):
 
     @property
     def _parts(self) -> Parts:
-        return self._fitted[0]
+        return self._parts_and_home[0]
 
     @property
     def leg_home(self) -> Array:
         """Positions (nq,) of all legs with the platform at home."""
-        return self._fitted[1].copy()
+        return self._parts_and_home[1].copy()
 
     @cached_property
     def leg_slices(self) -> tuple[slice, ...]:
-        """Where the positions of each leg are among those of all."""
+        """The slice of each leg in the positions of all legs."""
         return tuple(limb.q for limb in self._parts.limbs)
 
     @property
@@ -153,7 +153,7 @@ class Assembled(Part):
         return [self.position_names.index(name) for name in self.driven_names]
 
     def _strut(self, tree: Tree, limb: Limb, q: Array) -> Strut | None:
-        """Return the closed form of a leg; one that does not find home by it is put together as others are."""
+        """Return the closed form of a leg, or None if it does not have one that gives the home positions."""
         strut, x = strut_of(limb), ca.SX.sym("x", tree.nq)
         if strut is None:
             return None
@@ -169,7 +169,7 @@ class Assembled(Part):
 
     # Functions
 
-    def _sizes(self, asked: Asked) -> dict[str, int]:
+    def _sizes(self, key: FunctionKey) -> dict[str, int]:
         limbs = self._parts.limbs
         rows, squares = sum(limb.loop.count for limb in limbs), sum(limb.tree.nv**2 for limb in limbs)
         own = {"n": self.dof, "N": len(self._driven), "q": self.nq, "v": self.nv, "c": rows, "A": squares}
@@ -177,8 +177,8 @@ class Assembled(Part):
         drives, n, m = len(self._driven), self.carriage.nq, self.dof
         states = {"state": n + self.nq + drives, "move": m + self.nv + drives, "sides": len(limbs) + 1}
         states["assembly_trial"] = states["state"] + states["move"] + 2
-        if asked.leg is not None:
-            tree = limbs[asked.leg].tree
+        if key.leg is not None:
+            tree = limbs[key.leg].tree
             states |= {
                 "leg_q": tree.nq,
                 "leg_state": n + tree.nq,
@@ -187,31 +187,31 @@ class Assembled(Part):
             }
         return own | given | states | {"forces": drives, "guess": self.nq, "external": 6}
 
-    def _signature(self, asked: Asked) -> tuple[list[str], list[tuple[int, ...]]]:
-        sizes, rule = self._sizes(asked), RULES[asked.name]
-        inputs = [each for each in rule.inputs if not (asked.fused and each == "q")]
-        inputs += ["external"] if asked.external else []
+    def _signature(self, key: FunctionKey) -> tuple[list[str], list[tuple[int, ...]]]:
+        sizes, rule = self._sizes(key), RULES[key.name]
+        inputs = [each for each in rule.inputs if not (key.fused and each == "q")]
+        inputs += ["external"] if key.external else []
         outputs = [tuple(each if isinstance(each, int) else sizes[each] for each in shape) for shape in rule.outputs]
-        if asked.checked:
-            outputs.append((len(rule.margins) + (not asked.fused),))
+        if key.checked:
+            outputs.append((len(rule.margins) + (not key.fused),))
         return inputs, outputs
 
-    def _trace(self, asked: Asked) -> ca.Function:
-        sizes, rule, parts = self._sizes(asked), RULES[asked.name], self._parts
-        names, _ = self._signature(asked._replace(fused=False))
+    def _trace(self, key: FunctionKey) -> ca.Function:
+        sizes, rule, parts = self._sizes(key), RULES[key.name], self._parts
+        names, _ = self._signature(key._replace(fused=False))
         symbols = {each: ca.SX.sym(each, sizes[each]) for each in names}
-        found = rule.rule(parts, **symbols, **({} if asked.leg is None else {"leg": asked.leg}))
+        found = rule.rule(parts, **symbols, **({} if key.leg is None else {"leg": key.leg}))
         results = list(found) if isinstance(found, tuple) else [found]
-        if asked.checked:
-            results.append(soundness(parts, symbols["pose"], symbols["q"], len(rule.margins) > 1, not asked.fused))
-        if asked.fused:
+        if key.checked:
+            results.append(soundness(parts, symbols["pose"], symbols["q"], len(rule.margins) > 1, not key.fused))
+        if key.fused:
             q, known = self._closed_positions(symbols["pose"])
-            plain = ca.Function(asked.name, list(symbols.values()), results)
+            plain = ca.Function(key.name, list(symbols.values()), results)
             given = [q if each == "q" else symbols[each] for each in names]
             results = without_trigonometry(plain, given, names.index("q"), known)
             del symbols["q"]
-        titles = _titles(asked.name, len(results))
-        return ca.Function(asked.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
+        titles = _titles(key.name, len(results))
+        return ca.Function(key.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
 
     def _closed_positions(self, pose: ca.SX) -> tuple[ca.SX, list[Known]]:
         """Return all legs' positions from the pose, and the sines and cosines that are known then."""
@@ -221,7 +221,7 @@ class Assembled(Part):
             home = self.leg_home[limb.q]
             angles = strut.solve(platform, strut.signs(home))
             q = angles.q
-            if any(passive.q for passive in limb.tree.passives):  # a spring sees whole turns
+            if any(passive.q for passive in limb.tree.passives):  # the force of a spring depends on whole turns
                 q = closest(q, home)
             parts.append(q)
             for k in range(2):
@@ -245,24 +245,24 @@ class Assembled(Part):
         home = self.leg_home.tobytes(), self._parts.length
         return fingerprint(self.carriage, limbs, signs, *home, source_hash("parallel"))
 
-    def _function(self, asked: Asked) -> ca.Function:
-        return self.kernels.function(asked, lambda: self._trace(asked))
+    def _function(self, key: FunctionKey) -> ca.Function:
+        return self.kernels.function(key, lambda: self._trace(key))
 
     def _kernel(
         self, name: str, fused: bool = False, external: bool = False, checked: bool = False, leg: int | None = None
     ) -> Kernel:
-        asked = Asked(name, fused, external, checked, leg)
+        key = FunctionKey(name, fused, external, checked, leg)
 
         def shapes(_: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-            names, outputs = self._signature(asked)
-            sizes = self._sizes(asked)
+            names, outputs = self._signature(key)
+            sizes = self._sizes(key)
             return [(sizes[each],) for each in names], outputs
 
-        return self.kernels.kernel(asked, lambda: self._trace(asked), shapes)
+        return self.kernels.kernel(key, lambda: self._trace(key), shapes)
 
     @cached_property
     def _exact(self) -> Self:
-        """The same robot in double precision: what is put together is closed to less than single precision can say."""
+        """The same robot in double precision: tolerances of assembly are below the precision of float32."""
         return self if self.target.dtype == "float64" else self.to(dtype="float64")
 
     def function(self, name: str, positions: bool = False, external: bool = False) -> ca.Function:
@@ -281,7 +281,7 @@ class Assembled(Part):
         if external and not RULES[name].external:
             raise ModelError(describe(f"{name} takes no external wrench", where=self.name))
         fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
-        return self._function(Asked(name, fused, external))
+        return self._function(FunctionKey(name, fused, external))
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.
@@ -294,7 +294,7 @@ class Assembled(Part):
         return count_operations(self.function(name, positions, external))
 
     def to(self, dtype: Any = None, device: str | None = None, threads: int | None = None) -> Self:
-        """Return the same robot whose methods compute elsewhere, as ``Robot.to``; what is not given stays.
+        """Return the same robot computed on another target, as ``Robot.to``; arguments not given stay as they are.
 
         Example:
             >>> robot = torsor.library.gough_stewart().to(dtype="float32")
@@ -317,29 +317,31 @@ class Assembled(Part):
         return values
 
     def _check_finite(self, x: Array, what: str = "pose") -> None:
-        """Refuse poses that are no numbers, or whose quaternion is zero."""
+        """Raise ModelError for poses that are not finite, or whose quaternion is zero."""
         sound = np.isfinite(x).all(axis=-1)
         for at in self.carriage.coordinates:
-            if at.q.stop - at.q.start > at.v.stop - at.v.start:  # a quaternion is the last of it
+            if at.q.stop - at.q.start > at.v.stop - at.v.start:  # a quaternion is last
                 sound &= (x[..., at.q.stop - 4 : at.q.stop] ** 2).sum(axis=-1) > 0
         if not sound.all():
             worst = x[~sound][0].tolist()
             raise ModelError(describe(f"{what} is {worst}", where=self.name, allowed="finite numbers, and a rotation"))
 
     def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
-        """Raise the error that says what can move by itself at a pose (nq of the platform,), if something can."""
-        values = [np.asarray(self._function(Asked(name))(x, q).full()) for name in ("leg_matrices", "inverse_jacobian")]
+        """Raise ModelError at a singular pose (nq of the platform,), with the motion that is not controlled."""
+        values = [
+            np.asarray(self._function(FunctionKey(name))(x, q).full()) for name in ("leg_matrices", "inverse_jacobian")
+        ]
         found, motion = legs(self._parts, values[0].ravel())
-        pose, fix = ("home", HOME) if at_home else (f"pose {x.round(6).tolist()}", "go round that pose")
+        pose, fix = ("home", HOME) if at_home else (f"pose {x.round(6).tolist()}", "avoid that pose")
         if found.any():
             leg, limb = self.legs[int(np.argmax(found))], self._parts.limbs[int(np.argmax(found))]
-            text = f"leg {leg.name!r} is singular at {pose}: with the platform held, "
+            text = f"leg {leg.name!r} is singular at {pose}: with the platform fixed, "
             text += moving(leg.robot.coordinate_names, motion[limb.v])
             raise ModelError(describe(text, where=self.name, fix=fix))
-        held = platforms(self._parts, values[1])
-        if held.singular:
-            text = f"the drives do not hold the platform at {pose}: while they stand still, "
-            text += moving(self.carriage.coordinate_names, held.motion)
+        platform = platforms(self._parts, values[1])
+        if platform.singular:
+            text = f"the drives do not control the platform at {pose}: with locked drives, "
+            text += moving(self.carriage.coordinate_names, platform.motion)
             fix = f"{fix}, or drive other coordinates"
             raise ModelError(describe(text, where=self.name, fix=fix))
 

@@ -15,7 +15,7 @@ from torsor.parallel.leg_search import LegSearch
 from torsor.parallel.trials import depends_on_pose, drive_units
 from torsor.robot.closed_loops.search import Closer
 
-AGREE = 1e-9  # rad or sizes: how far the positions of redundant drives may disagree
+AGREE = 1e-9  # rad or sizes: tolerance of the agreement of redundant drives
 
 
 class Kinematics:
@@ -84,8 +84,8 @@ class Kinematics:
             text = f"leg {name!r} was not found in the assembly mode of {mode}: a singular configuration is between"
             text += " them" if guessed else " home and the pose, or the pose is too far"
             return ModelError(describe(text, where=where, fix="give positions of the legs near the pose as a guess"))
-        text = f"leg {name!r} does not reach the platform: it is open by {size * self.parts.length:.2g} at best"
-        return ModelError(describe(text, where=where, fix="ask for a pose within reach"))
+        text = f"leg {name!r} does not reach the platform: error of closure {size * self.parts.length:.2g} at best"
+        return ModelError(describe(text, where=where, fix="give a pose within reach"))
 
     # Platform
 
@@ -104,11 +104,11 @@ class Kinematics:
         way[:, -count:] = flat - begin[:, -count:]
         state, well = self._assembler.walk(begin, self._assembler.side(begin), way)
         first, last = (robot._exact._kernel("sides")(each[:, :n], each[:, n:-count]) for each in (begin, state))
-        well &= (first * last > 0).all(axis=-1)  # no two of them have changed their mode together
+        well &= (first * last > 0).all(axis=-1)  # one by one: two changes of sign cancel in a product
         if not well.all():
             text = f"no pose with the driven coordinates {flat[int(np.argmin(well))].round(6).tolist()} was found from "
             text += f"{'home' if guess is None else 'the guess'}: they cannot be reached, or a singular pose is between"
-            fix = "ask for what can be reached, or give a guess nearer to it"
+            fix = "give coordinates that can be reached, or a guess nearer to them"
             raise ModelError(describe(text, where=robot.name, fix=fix))
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)
         if (off > AGREE).any():
@@ -118,7 +118,7 @@ class Kinematics:
 
     @cached_property
     def _assembler(self) -> Closer:
-        """What closes legs and platform for given drives, with states (pose, positions of the legs, drives)."""
+        """The ``Closer`` of legs and platform for given drives, with states (pose, positions of the legs, drives)."""
         trees = self.parts.platform, *(limb.tree for limb in self.parts.limbs)
         own = [
             np.concatenate(each)

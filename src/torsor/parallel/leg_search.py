@@ -29,14 +29,14 @@ from torsor.parallel.limbs import Limb
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, Closer
 from torsor.robot.robot import Robot
 
-NEAR = 0.1  # rad or sizes: how far a leg that stopped near a singular configuration may still move into it
+NEAR = 0.1  # rad or sizes: remaining distance to a singular configuration at which a leg counts as arrived there
 SAMPLES = 129  # of a line between two positions of a leg
 TRIES, STARTS = 256, 3  # random positions of a leg that are looked at, and how many of them Newton's method starts from
 
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
-    """Finds positions (batch, nq of the leg) at poses (batch, nq of the platform), and tells which were found.
+    """Searches positions (batch, nq of the leg) at poses (batch, nq of the platform), and returns which were found.
 
     ``carriage`` is the platform alone, in double precision; ``home`` and ``leg_home`` are the home positions of both.
     ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from singular
@@ -67,13 +67,13 @@ class LegSearch:
     def _by_line(self, side: Callable[[Array], Array], poses: Array) -> tuple[Array, Flags]:
         found, reached = self._begin(poses), np.zeros(len(poses), dtype=bool)
         n, closed = len(self.home), reached.copy()
-        for turn in range(1 + STARTS):
+        for attempt in range(1 + STARTS):
             late = np.flatnonzero(~reached)
-            if turn == 1:
+            if attempt == 1:
                 starts = self._starts(side, poses, late)
-            begin = starts[turn - 1, late] if turn else found[late, n:]
-            there, shut, same = self._on_line(side, poses[late], begin)
-            found[late[same], n:], reached[late[same]], closed[late[shut]] = there[same], True, True
+            begin = starts[attempt - 1, late] if attempt else found[late, n:]
+            there, done, same = self._on_line(side, poses[late], begin)
+            found[late[same], n:], reached[late[same]], closed[late[done]] = there[same], True, True
         left = np.flatnonzero(closed & ~reached)
         found[left], reached[left] = self._walk(self._begin(left), poses[left])
         return found[:, n:], reached
@@ -112,10 +112,10 @@ class LegSearch:
         if turns.any():
             found[:, n:] -= turns
             found, error, end = closer.close(found, still)  # a whole turn may be another configuration: a geared joint
-        way = found[:, n:] - home
+        displacement = found[:, n:] - home
         s = 1 - np.linspace(1.0, 0.0, SAMPLES) ** 3  # dense at the end, which may be near to singular
-        sides = side(home + s[:, None, None] * way)
-        apart = np.linalg.norm(way / closer.q_units[n:], axis=-1) * np.diff(s, append=1.0)[:, None]
+        sides = side(home + s[:, None, None] * displacement)
+        apart = np.linalg.norm(displacement / closer.q_units[n:], axis=-1) * np.diff(s, append=1.0)[:, None]
         same = (sides * sides[0] > 0) & (np.abs(sides) > apart)
         closed = error <= CLOSED
         stretched = (np.abs(end) <= NEAREST) & same[: 3 * SAMPLES // 4].all(axis=0)
@@ -130,9 +130,9 @@ class LegSearch:
             left = np.flatnonzero(~reached)
             first = np.zeros((len(left), self.carriage.nv))
             first[:, mask] = self.carriage.difference(self.home, poses[left])[:, mask]
-            there, come = self._walk(begin[left], self.carriage.integrate(self.home, first))
-            last, arrived = self._walk(there[come], poses[left[come]])
-            found[left[come][arrived]], reached[left[come][arrived]] = last[arrived], True
+            there, midway = self._walk(begin[left], self.carriage.integrate(self.home, first))
+            last, arrived = self._walk(there[midway], poses[left[midway]])
+            found[left[midway][arrived]], reached[left[midway][arrived]] = last[arrived], True
         # A leg that is stretched out just at the pose, where both assembly modes meet, is not reached by strides.
         left = np.flatnonzero(~reached)
         states = np.concatenate([poses[left], found[left, n:]], axis=-1)
@@ -146,9 +146,9 @@ class LegSearch:
         """Return the states after the platform moved straight from ``begin`` to the poses, and which arrived."""
         if not len(begin):
             return begin, np.zeros(0, dtype=bool)
-        way = self._still(begin)
-        way[:, : self.carriage.nv] = self.carriage.difference(begin[:, : len(self.home)], poses)
-        return self.closer.walk(begin, self.closer.side(begin), way)
+        displacement = self._still(begin)
+        displacement[:, : self.carriage.nv] = self.carriage.difference(begin[:, : len(self.home)], poses)
+        return self.closer.walk(begin, self.closer.side(begin), displacement)
 
     @cached_property
     def _detours(self) -> list[Flags]:

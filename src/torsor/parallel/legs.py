@@ -1,4 +1,4 @@
-"""The parts of a parallel robot: a leg, and the platform on the joints that say how it may move."""
+"""The parts of a parallel robot: a leg, and the platform on the joints of its motion."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ from torsor.spatial import make_pose
 
 @dataclass(frozen=True, eq=False)
 class Leg(Part):
-    """A leg of a parallel robot: an open chain from the base, and the joint that holds its end to the platform.
+    """A leg of a parallel robot: an open chain from the base, and the joint that connects its end to the platform.
 
     The base of ``robot`` is at the pose ``base`` (4 x 4, or the point (3,)) in the parallel robot's base. Its link or
-    frame ``tip`` is held to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a joint of ``kind`` weld,
+    frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a ``kind``: weld,
     revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``; its axes are the z axes
     of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) is the
     initial guess of the leg's positions with the platform at home; by default it is zero.
@@ -52,7 +52,7 @@ class Leg(Part):
         if not self.robot.nv:
             raise ModelError(describe("the leg does not move", where=where, allowed="one joint or more"))
         if max(at.v.stop for at in self.robot.coordinates) < self.robot.nv:
-            found, fix = "the leg has elastic motors, which no platform holds", "build it as a tree with loops"
+            found, fix = "the leg has elastic motors, which are not constrained", "build it as a tree with loops"
             raise ModelError(describe(found, where=where, allowed="rigid gears", fix=fix))
         self.robot.place(self.tip)
         for name in ("at", "base"):
@@ -79,7 +79,7 @@ class Leg(Part):
 
 
 def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
-    """Return a robot whose last link is the platform, on the joint or joints that say how it moves."""
+    """Return a robot whose last link is the platform, on the joint or joints of its motion."""
     if isinstance(platform, Robot):
         if platform.loops or len(platform.links) == 0:
             raise ModelError(describe("the platform's robot", where=platform.name, allowed="an open chain that moves"))
@@ -89,9 +89,7 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         ]
         if welded:
             found = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it: which is meant?"
-            fix = (
-                "give the platform its own joint, or drop frames: replace(robot, frames=()); legs are held to that link"
-            )
+            fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
             raise ModelError(describe(found, where=platform.name, allowed="no frames there", fix=fix))
         return platform.with_gravity(gravity)
     if not isinstance(platform, Link):
@@ -112,7 +110,7 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
 
 
 def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
-    """Return the platform's coordinates (..., nq) at poses (..., 4, 4); a pose that it cannot have is an error."""
+    """Return the platform's coordinates (..., nq) at poses (..., 4, 4); an impossible pose is an error."""
     R, p = T[..., :3, :3], T[..., :3, 3]
     if motion == "free":
         found = np.concatenate([p, _quaternions(R)], axis=-1)
@@ -125,8 +123,8 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
         raise ModelError(describe("poses as matrices", where=robot.name, allowed="free, planar, translation", fix=fix))
     off = float(np.abs(matrix_of(found, robot) - T).max(initial=0.0))
     if not off <= 1e-6:
-        found_text = f"pose is off by {off:.2g} from what a {motion} platform can have"
-        raise ModelError(describe(found_text, where=robot.name, allowed="poses that its motion has"))
+        found_text = f"pose differs by {off:.2g} from the possible poses of a {motion} platform"
+        raise ModelError(describe(found_text, where=robot.name, allowed="poses that its motion allows"))
     return np.asarray(found)
 
 

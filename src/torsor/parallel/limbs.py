@@ -1,4 +1,4 @@
-"""One leg at one state, over symbols: its closure equations, their rates, and the wrench that it passes on.
+"""One leg at one state, over symbols: its closure equations, their rates, and its wrench on the platform.
 
 In the tip's axes, the joint on the platform has the pose (R, p); the kind of joint gives the closure equations
 phi(R, p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and D = (tip)R(base),
@@ -31,7 +31,7 @@ from torsor.spatial import cross, skew
 
 
 class Limb(NamedTuple):
-    """A leg as the algorithms use it.
+    """A leg in the form that the algorithms use.
 
     ``tip`` is on its tree, ``at`` on the platform's. ``rows`` are the independent equations of ``loop``; ``idle``
     (k x nv) are combinations of rates that stay zero, where the leg could spin. ``driven`` are indices of its own
@@ -69,7 +69,7 @@ class Limb(NamedTuple):
         return found
 
 
-# Entries of R that are known while the joint is closed: the trace folds their products.
+# Entries of R that are known while the joint is closed: tracing folds their products.
 _SAME_AXES = ("weld", "prismatic")
 _SAME_LINE = ("revolute", "cylindrical", "planar")
 _ANY_AXES = ("spherical", "rod")  # their equations do not depend on the axes of the two frames
@@ -91,7 +91,7 @@ def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, 
 
 
 class TracedLimb:
-    """A leg at its positions q, and the platform; ``closed`` promises that they fit, which saves operations."""
+    """A leg at its positions q, and the platform; ``closed``: the loop is closed, which saves operations."""
 
     def __init__(self, limb: Limb, q: ca.SX, platform: Platform, closed: bool = True):
         self.limb, self.q, self.platform = limb, q, platform
@@ -111,19 +111,19 @@ class TracedLimb:
         self.R, self.p = self.down(R_at), self.down(platform.p + self.r) - x
         self.error = rows(self.R, self.p)[0]
         if closed:
-            self.R, self.p = self._closed(self.R), self._together(self.p)
+            self.R, self.p = self._closed_rotation(self.R), self._closed_position(self.p)
         jacobian = rows(self.R, self.p)[1][list(limb.rows), :]
         self.P = jacobian[:, 9:]
         self.C = ca.horzcat(*(jacobian[:, :9] @ ca.vec(skew(sx(e)) @ self.R) for e in np.eye(3)))
-        held = self.C @ J[:3, :] + self.P @ (J[3:, :] - skew(self.p) @ J[:3, :])
-        self.A = ca.densify(ca.vertcat(-held, sx(limb.idle)))
+        by_leg = self.C @ J[:3, :] + self.P @ (J[3:, :] - skew(self.p) @ J[:3, :])
+        self.A = ca.densify(ca.vertcat(-by_leg, sx(limb.idle)))
         self.no_idle = ca.SX.zeros(len(limb.idle), 1)
 
-    def _together(self, p: ca.SX) -> ca.SX:
+    def _closed_position(self, p: ca.SX) -> ca.SX:
         fixed = CUTS[self.limb.loop.kind][0]
         return ca.vertcat(*(ca.SX(0) if k in fixed else p[k] for k in range(3)))
 
-    def _closed(self, R: ca.SX) -> ca.SX:
+    def _closed_rotation(self, R: ca.SX) -> ca.SX:
         kind = self.limb.loop.kind
         if kind in _SAME_AXES:
             return ca.SX.eye(3)
@@ -177,7 +177,7 @@ class TracedLimb:
         """Return Newton's step toward closure, with the platform fixed."""
         return self.solve(self.error[list(self.limb.rows)])
 
-    def open_by(self) -> ca.SX:
+    def closure_error(self) -> ca.SX:
         """Return the closing error of the leg, without units."""
         return self.error / ca.SX(self.limb.loop.units(self.limb.length))
 
@@ -202,7 +202,7 @@ class TracedLimb:
         w_b = self.down(w)
         spin = w_b - w_a
         spin_rate = self.down(wd) - cross(w_a, w_b) - wd_a
-        p_rate = self._together(self._slide(rates, w_a))
+        p_rate = self._closed_position(self._slide(rates, w_a))
         R_rate, R_second = skew(spin) @ self.R, (skew(spin_rate) + skew(spin) @ skew(spin)) @ self.R
         p_second = self.down(a) - a_a - 2 * cross(w_a, p_rate) - U_a @ self.p
         rows, bias = _rates(self.limb.loop.kind, self.limb.loop.length)

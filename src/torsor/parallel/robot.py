@@ -21,7 +21,7 @@ from torsor.robot.robot import Robot
 class ParallelRobot(Assembled):
     """Legs from the base to one moving platform, and their dynamics leg by leg (Khalil 2010, section 5).
 
-    ``platform`` is a Link; ``motion`` says how it may move against the base: "free" (6), "planar" (x, y, angle about
+    ``platform`` is a Link; ``motion`` is its motion relative to the base: "free" (6), "planar" (x, y, angle about
     z), "translation" (x, y, z), "spherical" or any other kind of joint. (A Robot may be given in its place: an open
     chain whose last link is the platform.) ``legs`` are ``Leg``s. ``home`` is a pose of the platform where the robot
     is far from singular: the independent closure equations are chosen there, and the legs keep the assembly modes that
@@ -33,8 +33,8 @@ class ParallelRobot(Assembled):
     both are the joint's own velocities and accelerations. Forces (..., N) are those of the driven coordinates.
     ``external`` (..., 6) is the wrench (moment, force) of the environment on the platform, at its origin in its axes.
     ``q`` (..., nq) are the positions of all legs, where they are known already; by default they are computed from the
-    pose (``inverse_kinematics``). Where a leg is singular, or the drives do not hold the platform and a method needs
-    that, it raises a ``ModelError`` that names the motion that is not held.
+    pose (``inverse_kinematics``). Where a leg is singular, or the drives do not control the platform and a method needs
+    that, it raises a ``ModelError`` that names the motion that is not controlled.
 
     Example:
         >>> robot = torsor.library.gough_stewart()
@@ -60,14 +60,14 @@ class ParallelRobot(Assembled):
         return found[0] if len(found) == 1 else tuple(found)
 
     def _refuse_state(self, rule: Rule, x: Array, q: Array | None, state: Array) -> None:
-        """Raise the error that says why an algorithm cannot be evaluated at one of the states."""
+        """Raise ModelError with the reason why an algorithm cannot be evaluated at one of the states."""
         self._check_finite(x)
         known = self.inverse_kinematics(x) if q is None else q
         open_ = np.zeros(state.shape[:-1]) if q is None else state[..., -1]
         if not (open_ <= OPEN).all():
             size = float(np.max(open_)) * self._parts.length
             fix = "q = robot.inverse_kinematics(pose, guess=q)"
-            text = f"q does not close the legs: they are open by {size:.2g}"
+            text = f"q does not close the legs: error of closure {size:.2g}"
             raise ModelError(describe(text, where=self.name, fix=fix))
         bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
         at = [np.broadcast_to(each, (*state.shape[:-1], each.shape[-1]))[tuple(bad)] for each in (x, known)]
@@ -130,10 +130,10 @@ class ParallelRobot(Assembled):
             [-2.958, -2.958, -2.958]
         """
         count = len(self._driven)
-        shares = np.ones(count) if share is None else vectors(share, count, self.name, "share")
-        if not (shares > 0).all():
+        weights = np.ones(count) if share is None else vectors(share, count, self.name, "share")
+        if not (weights > 0).all():
             raise ModelError(describe("share is not positive", where=self.name, allowed="numbers above 0"))
-        found: Array = self._call("inverse_dynamics", pose, twist, acceleration, shares, q=q, external=external)
+        found: Array = self._call("inverse_dynamics", pose, twist, acceleration, weights, q=q, external=external)
         return found
 
     def platform_force(

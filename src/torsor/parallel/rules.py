@@ -1,4 +1,4 @@
-"""The table of algorithms of a parallel robot: inputs, outputs, and how far from singular they need to be."""
+"""The table of algorithms of a parallel robot: inputs, outputs, and required distances from singularity."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ LEGS, DRIVES = NEAREST, 1e-6
 
 @dataclass(frozen=True)
 class Rule:
-    """How an algorithm is called: names of its inputs, and shapes of its results in names of sizes.
+    """The signature of an algorithm: names of its inputs, and shapes of its results in names of sizes.
 
     ``margins`` are the least distances from singular that it needs: of the legs, and, if given, of the drives.
     """

@@ -1,7 +1,7 @@
-"""Singularities of a parallel robot, in numbers.
+"""Numerical detection of singularities of a parallel robot.
 
-First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the drives do
-not hold the platform. Both matrices are scaled to have no units.
+First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the
+platform can move with locked drives. Both matrices are scaled to have no units.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Platforms(NamedTuple):
 
 
 def platforms(parts: Parts, K: Array, length: float | None = None) -> Platforms:
-    """Return how the drives hold the platform, from J_p^-1 (..., N, n); ``length`` (m) scales translations."""
+    """Return the singularities of the second kind, from J_p^-1 (..., N, n); ``length`` (m) scales translations."""
     own = characteristic_scales(parts.platform, parts.length if length is None else length)[1]
     finite: Flags = np.asarray(np.isfinite(K).all(axis=(-2, -1)))
     _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * own)

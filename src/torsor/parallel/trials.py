@@ -27,7 +27,7 @@ def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.S
     pose, q = integrate(parts.platform, pose, du), integrate(limb.tree, q, dv)
     traced = TracedLimb(limb, q, Platform(parts.platform, pose), closed=False)
     step = _short(traced.step(), limb.units[1])
-    return ca.vertcat(pose, q, ca.SX(m, 1), step, ca.norm_2(traced.open_by()), least(traced.margin(True), True))
+    return ca.vertcat(pose, q, ca.SX(m, 1), step, ca.norm_2(traced.closure_error()), least(traced.margin(True), True))
 
 
 def leg_side(parts: Parts, leg_q: ca.SX, leg: int) -> ca.SX:
@@ -47,20 +47,20 @@ def depends_on_pose(parts: Parts, leg: int) -> bool:
 def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     """Return a trial of closing legs and platform for given drives; the state is (pose, q, drives).
 
-    The positions of redundant drives need not agree on the way: their part of the closing error is then the gradient of
-    the sum of squares of their differences.
+    The positions of redundant drives need not agree before convergence: their part of the closing error is then the
+    gradient of the sum of squares of their differences.
     """
     nq, nv = parts.limbs[-1].q.stop, parts.limbs[-1].v.stop
     n, m = parts.platform.nq, parts.platform.nv
     pose, q, driven = ca.vertsplit(state, [0, n, n + nq, state.numel()])
     du, dv, led = ca.vertsplit(move, [0, m, m + nv, move.numel()])
-    pose, q, driven = integrate(parts.platform, pose, du), _moved(parts, q, dv), driven + led
+    pose, q, driven = integrate(parts.platform, pose, du), _after_step(parts, q, dv), driven + led
     whole = Assembly(parts, pose, q, closed=False)
     steps = [limb.step() for limb in whole.limbs]
     own, drives = ca.SX(characteristic_scales(parts.platform, parts.length)[1]), ca.SX(drive_units(parts))
     apart = (driven - ca.vertcat(*(q[k] for k in _driven_positions(parts)))) / drives
     ahead = [step[k] for limb, step in zip(parts.limbs, steps, strict=True) for k in limb.driven]
-    wanted, K = apart - ca.vertcat(*ahead) / drives, _measured(parts, whole)
+    wanted, K = apart - ca.vertcat(*ahead) / drives, _scaled_jacobian(parts, whole)
     if K.size1() == K.size2():
         turn, side = reflected(K, wanted)
     else:
@@ -73,7 +73,7 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     longest = np.concatenate(
         [characteristic_scales(tree, parts.length)[1] for tree in (parts.platform, *_trees(parts))]
     )
-    error = ca.norm_2(ca.vertcat(apart, *(limb.open_by() for limb in whole.limbs)))
+    error = ca.norm_2(ca.vertcat(apart, *(limb.closure_error() for limb in whole.limbs)))
     all_sides = least([side, *(value for limb in whole.limbs for value in limb.margin(True))], signed=True)
     return ca.vertcat(pose, q, driven, _short(ca.vertcat(*moved), longest), ca.SX(driven.numel(), 1), error, all_sides)
 
@@ -81,7 +81,7 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
 def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
     """Return the sides of the legs, and that of the platform (legs + 1,), which is 1 with redundant drives."""
     whole = Assembly(parts, pose, q, closed=False)
-    K = _measured(parts, whole)
+    K = _scaled_jacobian(parts, whole)
     last = reflected(K, ca.SX(K.size1(), 1))[1] if K.size1() == K.size2() else ca.SX(1)
     return ca.vertcat(*(least(limb.margin(True), signed=True) for limb in whole.limbs), last)
 
@@ -91,7 +91,7 @@ def drive_units(parts: Parts) -> Array:
     return np.array([characteristic_scales(limb.tree, parts.length)[1][k] for limb in parts.limbs for k in limb.driven])
 
 
-def _measured(parts: Parts, whole: Assembly) -> ca.SX:
+def _scaled_jacobian(parts: Parts, whole: Assembly) -> ca.SX:
     """Return K without units: divided by the scales of the drives, multiplied by those of the platform."""
     K = whole.platform.project(whole.drives()).T
     return (
@@ -105,7 +105,7 @@ def _trees(parts: Parts) -> list[Tree]:
     return [limb.tree for limb in parts.limbs]
 
 
-def _moved(parts: Parts, q: ca.SX, dv: ca.SX) -> ca.SX:
+def _after_step(parts: Parts, q: ca.SX, dv: ca.SX) -> ca.SX:
     """Return the positions of all legs after a step dv."""
     return ca.vertcat(*(integrate(limb.tree, q[limb.q], dv[limb.v]) for limb in parts.limbs))
 

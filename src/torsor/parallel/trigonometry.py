@@ -55,8 +55,8 @@ def without_trigonometry(
             value, line = ca.SX(number), _Line(None, 0.0, number)
         else:
             arguments = [work[i] for i in ins]
-            line = _combined(code, [lines.get(i) for i in ins])
-            known_value = _looked_up(code, lines.get(ins[0]), table)
+            line = _linear_form(code, [lines.get(i) for i in ins])
+            known_value = _lookup(code, lines.get(ins[0]), table)
             if known_value is not None:
                 value = known_value
             else:
@@ -68,7 +68,7 @@ def without_trigonometry(
     return outputs
 
 
-def _combined(code: int, lines: list[_Line | None]) -> _Line | None:
+def _linear_form(code: int, lines: list[_Line | None]) -> _Line | None:
     """Return the result of an operation on such values, or None if it is not of that form."""
     given = [line for line in lines if line is not None]
     if len(given) < len(lines):
@@ -91,7 +91,7 @@ def _combined(code: int, lines: list[_Line | None]) -> _Line | None:
     return None
 
 
-def _looked_up(code: int, line: _Line | None, table: dict[tuple[int, float], Known]) -> ca.SX | None:
+def _lookup(code: int, line: _Line | None, table: dict[tuple[int, float], Known]) -> ca.SX | None:
     if code not in (ca.OP_SIN, ca.OP_COS) or line is None or line.place is None:
         return None
     known = table.get((line.place, line.ratio))

@@ -1,4 +1,4 @@
-"""The workspace of a parallel robot: which poses it reaches, and which are singular, of which kind and along what."""
+"""The workspace of a parallel robot: reachable poses, and singular poses with their kind and free motion."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Workspace:
     ``length``), ``determinant`` its determinant (the root of that of J_p^-T J_p^-1 with more drives than freedoms); NaN
     where not reachable. ``serial`` (..., legs) marks singular legs (first kind: the platform loses a freedom, and a leg
     can move by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the
-    platform can move along ``platform_motion`` (..., 6) while all drives are held). ``labels`` name the coordinates of
+    platform can move along ``platform_motion`` (..., 6) with locked drives). ``labels`` name the coordinates of
     the poses.
 
-    Reachable means in the assembly modes of home, as far as ``inverse_kinematics`` finds a way from there.
+    Reachable means in the assembly modes of home, if ``inverse_kinematics`` finds a path from there.
     """
 
     poses: Array
@@ -98,7 +98,7 @@ class Workspace:
         return figure
 
     def _varying(self) -> tuple[int, int]:
-        """Return the coordinate that varies most along the first axis, and the other one that does along the second."""
+        """Return the coordinates that vary most along the first and along the second axis; they differ."""
         spans = [np.abs(np.diff(self.poses, axis=axis)).sum(axis=axis).max(axis=0) for axis in (0, 1)]
         first = int(np.argmax(spans[0]))
         spans[1][first] = 0.0

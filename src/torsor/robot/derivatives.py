@@ -57,7 +57,7 @@ class Loads(NamedTuple):
     external_rate: ArrayLike | None = None
 
     def given(self, robot: Mechanism, name: str) -> tuple[str, list[ArrayLike]]:
-        """Return what the wrenches keep while q changes, and the arrays that an algorithm takes for them."""
+        """Return where the wrenches are fixed while q changes, and the arrays that an algorithm takes for them."""
         one_of(self.fixed_in, ("link", "world"), robot.name, "fixed_in")
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "give external, and fixed_in='world'"
@@ -84,13 +84,13 @@ def jvp(
 ) -> tuple[Results, Results]:
     """Return (value, directional derivative) of an algorithm; see ``Robot.jvp``."""
     request = closure.kernels.request(name, **options, form="jvp", components=components)
-    changes = _checked(closure, request, inputs).tangents
+    changes = _check_inputs(closure, request, inputs).tangents
     check_count(closure.mechanism, name, "tangents", tangents, changes)
     pairs = zip(tangents, changes.values(), strict=True)
     given = [np.zeros(shape) if each is None else each for each, shape in pairs]
     found = closure.kernels.compiled(request)(*inputs, *given)
     half = len(found) // 2
-    return _unpacked(found[:half]), _unpacked(found[half:])
+    return _single_or_tuple(found[:half]), _single_or_tuple(found[half:])
 
 
 def vjp(
@@ -103,12 +103,12 @@ def vjp(
 ) -> tuple[Results, tuple[Array, ...]]:
     """Return (value, gradients of the sum of cotangents times results) of an algorithm; see ``Robot.vjp``."""
     request = closure.kernels.request(name, **options, form="vjp", components=components)
-    results = _checked(closure, request, inputs).results
+    results = _check_inputs(closure, request, inputs).results
     count = len(results)
     weights: Any = [cotangents] if count == 1 else cotangents
     check_count(closure.mechanism, name, "cotangents", weights, results)
     found = closure.kernels.compiled(request)(*inputs, *weights)
-    return _unpacked(found[:count]), tuple(found[count:])
+    return _single_or_tuple(found[:count]), tuple(found[count:])
 
 
 def sparse(
@@ -117,7 +117,7 @@ def sparse(
     """Return the results of an algorithm without their structural zeros; see ``Robot.sparse``."""
     kernels = closure.kernels
     request = kernels.request(name, **options, form="sparse")
-    _checked(closure, request, inputs)
+    _check_inputs(closure, request, inputs)
     found = kernels.compiled(request)(*inputs)
     values = found if isinstance(found, tuple) else (found,)
     patterns = kernels.once(("patterns", request), lambda: _patterns(kernels.traced(request.plain)))
@@ -125,7 +125,7 @@ def sparse(
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-def _checked(closure: LoopClosure, request: Request, inputs: Sequence[ArrayLike]) -> RequestShapes:
+def _check_inputs(closure: LoopClosure, request: Request, inputs: Sequence[ArrayLike]) -> RequestShapes:
     """Return the shapes of a request, or raise ModelError for another number of inputs or for open loops."""
     shapes = closure.kernels.shapes(request)
     check_count(closure.mechanism, request.name, "inputs", inputs, shapes.arguments)
@@ -145,12 +145,12 @@ def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
 
 
 def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any], wanted: dict[str, Any]) -> None:
-    """Raise ModelError where an algorithm is given another number of arrays than it takes."""
+    """Raise ModelError if the number of arrays is not the one that an algorithm takes."""
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(wanted):
         count = len(given) if hasattr(given, "__len__") else given
         allowed = f"{len(wanted)}, one for each of {', '.join(wanted)}"
         raise ModelError(describe(f"{count} {what} of {name}", where=mechanism.name, allowed=allowed))
 
 
-def _unpacked(results: tuple[Array, ...]) -> Results:
+def _single_or_tuple(results: tuple[Array, ...]) -> Results:
     return results[0] if len(results) == 1 else tuple(results)

@@ -12,7 +12,7 @@ from torsor.errors import ModelError, describe
 
 
 class _Robot(Protocol):
-    """What is asked of a robot; ``torsor.robot`` is above this file and has it."""
+    """The part of the interface of ``Robot`` that is used here."""
 
     @property
     def name(self) -> str: ...
@@ -60,7 +60,7 @@ def export_c(
 
 
 def _function(robot: _Robot, name: str, place: str | int | None) -> tuple[str, ca.Function]:
-    """Return what a name stands for, and its name in C."""
+    """Return the name in C of an algorithm, and its CasADi function."""
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
     if algorithm not in ALGORITHMS:
         raise ModelError(
@@ -80,5 +80,5 @@ def _function(robot: _Robot, name: str, place: str | int | None) -> tuple[str, c
 
 
 def _allowed() -> str:
-    """Return the names of the algorithms, as they are to be written."""
+    """Return the allowed names of algorithms, for error messages."""
     return ", ".join(f"{name}:LINK" if each.at_place else name for name, each in ALGORITHMS.items())

@@ -25,12 +25,12 @@ DEPENDENT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """The parameters that forces depend on: each one of the robot's own, with others that always come with it.
+    """The base parameters: each is one parameter of the robot plus a linear combination of others.
 
-    ``names`` say what each is made of, ``columns`` (b,) where it has its column in the regressor, ``matrix`` (b, p)
-    makes their ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) says which of them
-    are unknown: all, unless some are known. ``by_rule`` says that Khalil's rules alone give them; otherwise numbers
-    showed that some parameters more cannot be told apart.
+    ``names`` are the linear combinations as text, ``columns`` (b,) the columns of the regressor, ``matrix`` (b, p)
+    computes their ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
+    parameters that are not known beforehand. ``by_rule`` is True if Khalil's rules alone give the regrouping, and False
+    if the numerical rank showed further dependent parameters.
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
     for link, ten in zip(robot.links, pi[: 10 * len(robot.links)].reshape(-1, 10), strict=True):
         if ten[0] < 0 or (ten[0] == 0 and ten[1:4].any()):
             found = f"m is {ten[0]:.6g} kg and m c is {ten[1:4].tolist()} kg m"
-            fix = "identify(..., physical=True) finds parameters that a body can have"
+            fix = "identify(..., physical=True) finds physically consistent parameters"
             where = f"{robot.name}: {link.where}"
             raise ModelError(describe(found, where=where, allowed="a mass above 0, or nothing", fix=fix))
         mass, com, inertia = from_pseudo_inertia(np.einsum("k,kij->ij", ten, basis))
@@ -76,7 +76,7 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str]) -> B
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
     v, a = rng.normal(size=(2, count, nv))
     Y = exact.call("regressor", q, v, a).reshape(count * nv, p) * unknown
-    # Masses last: of what cannot be told apart, moments are kept, and masses go with them.
+    # Masses last: of dependent parameters, moments are kept and masses are regrouped.
     preferred = [10 * link + k for link in range(len(robot.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
     kept = _independent(Y, [*preferred, *range(len(preferred), p)])
     rules = _within(regroupings(Tree.of(robot)), unknown)
@@ -89,7 +89,7 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str]) -> B
 
 
 def _unknown(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which parameters (p,) the patterns name, or raise ModelError for one that names none."""
+    """Return which parameters (p,) match the patterns, or raise ModelError for a pattern without a match."""
     allowed = "names of parameters, such as link1.m, or patterns, such as *.viscous"
     unknown = np.zeros(len(names), dtype=bool)
     for pattern in several(patterns):
@@ -103,7 +103,7 @@ def _unknown(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArr
 
 
 def _independent(Y: Array, order: list[int]) -> list[int]:
-    """Return columns that span all others, the first in that order."""
+    """Return columns that span all others, chosen in the given order."""
     scale = np.linalg.norm(Y, axis=0)
     largest = scale.max(initial=0.0)
     basis: list[Array] = []
@@ -123,13 +123,13 @@ def _independent(Y: Array, order: list[int]) -> list[int]:
 
 
 def _coefficients(Y: Array, kept: list[int]) -> Array:
-    """Return how much of each column of Y each of those kept stands for (b x p), from the numbers."""
+    """Return the coefficients (b x p) of all columns of Y in terms of the kept ones, by least squares."""
     coefficients = np.linalg.lstsq(Y[:, kept], Y, rcond=None)[0] if kept else np.zeros((0, Y.shape[1]))
     return np.where(np.abs(coefficients) < 1e-9 * max(1.0, np.abs(coefficients).max(initial=0.0)), 0.0, coefficients)
 
 
 def _within(rules: Array, unknown: NDArray[np.bool_]) -> Array:
-    """Return those combinations of changes (r x p) that leave alone what is known."""
+    """Return the combinations of changes (r x p) that do not change known parameters."""
     if not len(rules) or unknown.all():
         return rules
     U, sizes, _ = np.linalg.svd(rules[:, ~unknown])
@@ -138,7 +138,7 @@ def _within(rules: Array, unknown: NDArray[np.bool_]) -> Array:
 
 
 def _coefficients_by_rule(rules: Array, kept: list[int], unknown: NDArray[np.bool_]) -> Array:
-    """Return how much of each column each of those kept stands for (b x p), from changes that change no force.
+    """Return the coefficients (b x p) of all columns in terms of the kept ones, from changes without effect on forces.
 
     Y n = 0 for each change n, so that the columns D that are not kept are Y_D = Y_K B with n_D B^T = -n_K.
     """
@@ -152,7 +152,7 @@ def _coefficients_by_rule(rules: Array, kept: list[int], unknown: NDArray[np.boo
 
 
 def _name(row: Array, names: tuple[str, ...], column: int) -> str:
-    """Return what a base parameter is made of: its own name first."""
+    """Return the linear combination of a base parameter as text, its own name first."""
     parts = [names[column]]
     for k in np.flatnonzero(row):
         if k != column:

@@ -146,13 +146,13 @@ class RobotKernels(Kernels):
     def __init__(self, mechanism: Mechanism, target: Target, choice: Callable[[Algorithm], ClosureChoice]):
         super().__init__(target, lambda: fingerprint(mechanism))
         self.mechanism, self._choice = mechanism, choice
-        self._direct: dict[str, Callable[..., Array]] = {}  # the shortest way to an algorithm without options
+        self._direct: dict[str, Callable[..., Array]] = {}  # fast path for algorithms without options
         self._requests: dict[tuple[Any, ...], Request] = {}
         self._once: dict[Hashable, Any] = {}
 
     @cached_property
     def exact(self) -> "RobotKernels":
-        """The same in double precision: single precision cannot close loops as far as is asked for."""
+        """The same in double precision: single precision cannot close loops to the required tolerance."""
         if self.target.dtype == "float64":
             return self
         return RobotKernels(self.mechanism, self.target.changed("", dtype="float64"), self._choice)
@@ -162,7 +162,7 @@ class RobotKernels(Kernels):
     ) -> Array:
         """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
 
-        Algorithms with several results give a tuple, which the type does not say.
+        Algorithms with several results return a tuple, although the type does not show it.
         """
         if place is None and external is None:
             try:
@@ -170,7 +170,7 @@ class RobotKernels(Kernels):
             except KeyError:
                 self._direct[name] = self.compiled(self.request(name)).direct
             except (TypeError, ValueError):
-                pass  # the kernel finds out what is wrong with the inputs
+                pass  # the kernel raises an error with the reason
         if external is not None:
             values = (*values, external)
         found: Array = self.compiled(self.request(name, place, external is not None))(*values)
@@ -189,7 +189,7 @@ class RobotKernels(Kernels):
         return self.kernel(request, lambda: trace(mechanism, request), shapes, lambda: request.label(mechanism))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what belongs to a request and is made once, such as its sparsity patterns."""
+        """Return data of a request that are computed once, such as its sparsity patterns."""
         if key not in self._once:
             self._once[key] = make()
         found: T = self._once[key]
@@ -222,7 +222,7 @@ class RobotKernels(Kernels):
             # 1, 1.0 and True are one key, but not one place.
             key = (*given, type(place), type(external), *map(type, options.values()))
             known = self._requests.get(key)
-        except TypeError:  # an option that is not hashable: the checks refuse it by name
+        except TypeError:  # an option that is not hashable: the checks below raise an error that names it
             return self._checked_request(name, place, external, forced, options)
         if known is None:
             known = self._requests[key] = self._checked_request(name, place, external, forced, options)

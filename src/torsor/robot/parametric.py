@@ -49,12 +49,12 @@ class Parametric(Generic[R]):
 
     @property
     def paths(self) -> dict[str, str | dict[str, float]]:
-        """What ``Robot.parametric`` makes it of: {name: path, or {path: coefficient}}."""
+        """The argument of ``Robot.parametric``: {name: path, or {path: coefficient}}."""
         return paths_of(self.robot, self._free)
 
     @property
     def values(self) -> Array:
-        """The numbers (k,) that make this the robot it was made from."""
+        """The values (k,) of the numbers in the original robot."""
         return np.array([each.value for each in self._free])
 
     def __repr__(self) -> str:
@@ -69,13 +69,13 @@ class Parametric(Generic[R]):
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
 
         def method(*values: ArrayLike, **options: Any) -> Any:
-            request, given = self._asked(name, values, options, "value")
+            request, given = self._request(name, values, options, "value")
             return self._closure.kernels.compiled(request)(*given)
 
         method.__name__ = name
         return method
 
-    def _asked(
+    def _request(
         self, name: str, values: Sequence[ArrayLike], options: dict[str, Any], form: str
     ) -> tuple[Request, list[Any]]:
         """Return the request of a call and all its arrays, loads before p."""
@@ -92,7 +92,7 @@ class Parametric(Generic[R]):
         return request, given
 
     def derivatives(self, name: str, *values: ArrayLike, **options: Any) -> Any:
-        """Return the derivative by p of the method ``name``: its shape, and behind it an axis (k) for the numbers.
+        """Return the derivative by p of the method ``name``: the shape of its result with a last axis (k) for p.
 
         Arguments are those of the method, p the last. Methods with several results give a tuple.
 
@@ -101,11 +101,11 @@ class Parametric(Generic[R]):
             >>> arm.derivatives("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
             [[9.81]]
         """
-        request, given = self._asked(name, values, options, "jacobian")
+        request, given = self._request(name, values, options, "jacobian")
         return self._closure.kernels.compiled(request)(*given)
 
     def jvp(self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Any], **options: Any) -> Any:
-        """Return what ``Robot.jvp`` does, with p the last of the inputs and its change the last tangent.
+        """Return (value, derivative along the tangents) as ``Robot.jvp``, with p as last input and its tangent last.
 
         Example:
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -117,7 +117,7 @@ class Parametric(Generic[R]):
         return jvp(self._closure, name, inputs, tangents, components, options | {"free": self._free})
 
     def vjp(self, name: str, inputs: Sequence[ArrayLike], cotangents: Any, **options: Any) -> Any:
-        """Return what ``Robot.vjp`` does, with p the last of the inputs and the gradient by it the last of all.
+        """Return (value, gradients) as ``Robot.vjp``, with p as the last input and its gradient last.
 
         Example:
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -138,7 +138,7 @@ class Parametric(Generic[R]):
         return self._closure.kernels.traced(self._closure.kernels.request(name, **options, free=self._free))
 
     def at(self, p: ArrayLike) -> R:
-        """Return the robot that has the numbers p (k,): an ordinary one, which can be saved and changed.
+        """Return an ordinary robot with the numbers p (k,), which can be saved and edited.
 
         Example:
             >>> torsor.library.two_link().parametric(["links.link2.mass"]).at([2.5]).links[1].mass
@@ -149,7 +149,7 @@ class Parametric(Generic[R]):
         for value, each in zip(numbers.tolist(), self._free, strict=True):
             for number, coefficient in each.coefficients:
                 before = changed.get(number, read_number(self.robot, number))
-                # A number on its own becomes the value itself, to the last bit.
+                # A number with one path becomes its value exactly, without rounding.
                 alone = coefficient == 1 and each.value == before
                 changed[number] = value if alone else before + coefficient * (value - each.value)
         return replace(self.robot, **with_numbers(self.robot, changed))

@@ -42,9 +42,9 @@ class Robot(Mechanism):
     (..., nv). Spatial vectors have the angular part first. ``external`` is (..., L, 6): the wrench (moment, force) that
     the environment exerts on each moving link, at the link's origin, in the link's axes.
 
-    A robot is frozen. ``kernels`` holds its compiled functions, ``closure`` what is computed once about its loops.
-    Derivatives of closed mechanisms are by the active coordinates, as the columns: dq along the closed mechanism, which
-    follows them, dv by their velocities with the positions held, and so on. Where more coordinates are active than are
+    A robot is immutable. ``kernels`` holds its compiled functions, ``closure`` the data of its loops.
+    Derivatives of closed mechanisms are by the active coordinates (columns): dq along the motion of the closed
+    mechanism, dv by their velocities at constant positions, and so on. Where more coordinates are active than are
     needed, the columns of the redundant ones are zero.
 
     Example:
@@ -116,7 +116,7 @@ class Robot(Mechanism):
     # Target, files and functions
 
     def to(self, dtype: Any = None, device: str | None = None, threads: int | None = None) -> Self:
-        """Return the same robot computing on another target; arguments that are not given stay as they are.
+        """Return the same robot computed on another target; arguments that are not given stay as they are.
 
         ``dtype`` is float64 or float32, ``threads`` the number of threads for large batches, ``device`` is cpu
         (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
@@ -130,8 +130,8 @@ class Robot(Mechanism):
     def save(self, path: str | Path) -> None:
         """Write the robot as TOML (.toml), which ``torsor.load`` reads back equal, or as URDF (.urdf) or MJCF (.xml).
 
-        URDF and MJCF files have the same dynamics as far as the format allows: a ``ModelWarning`` names what is left
-        out, a ``ModelError`` what the format cannot express. See ``formats.write_urdf`` and ``formats.write_mjcf``.
+        URDF and MJCF cannot express all robots: a ``ModelWarning`` names omitted forces and limits, and a structure
+        that the format cannot describe is a ``ModelError``. See ``formats.write_urdf`` and ``formats.write_mjcf``.
 
         Example:
             >>> import tempfile
@@ -179,7 +179,7 @@ class Robot(Mechanism):
         """Return the CasADi function behind a method.
 
         ``place`` is the link or frame of methods that take one. ``external`` adds the external wrenches as an input;
-        for derivatives, "link", "world" or "point" says in what they are fixed. ``forced`` names the coordinates driven
+        for derivatives, it is "link", "world" or "point", where they are fixed. ``forced`` names the coordinates driven
         by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``.
 
         Example:
@@ -243,7 +243,7 @@ class Robot(Mechanism):
         forced: Sequence[str],
         external: ArrayLike | None = None,
     ) -> tuple[Array, Array]:
-        """Return (a, tau), each (..., nv) and complete, where some coordinates are driven by force, others by motion.
+        """Return (a, tau) of all coordinates, each (..., nv), where some are driven by force, others by motion.
 
         ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
         acceleration is computed; of all others the acceleration is given in ``a`` and the force is computed. Entries of
@@ -294,7 +294,7 @@ class Robot(Mechanism):
         return self.kernels.call("bias_force", q, v)
 
     def gravity_force(self, q: ArrayLike) -> Array:
-        """Return the gravity forces (..., nv), those that hold the robot at rest: g(q).
+        """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
 
         Example:
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
@@ -724,12 +724,12 @@ class Robot(Mechanism):
         """Return the robot with some of its numbers as inputs of its methods, with derivatives by them.
 
         Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
-        "joints.JOINT.origin" (3, where the child's frame is in the parent's), ".turn" (3, a rotation vector behind the
-        placement's own rotation), ".point" (3, where the axis passes, in the child's axes), ".rotor_inertia",
+        "joints.JOINT.origin" (3, of the child's frame in the parent's), ".turn" (3, a rotation vector applied after the
+        placement's own rotation), ".point" (3, a point of the axis, in the child's axes), ".rotor_inertia",
         ".coulomb", ".viscous", ".stiffness"; and "gravity" (3). LINK and JOINT are names or indices; ".x" or ".xy"
-        behind a path means one component. A link is one with all that fixed joints weld to it. A mapping gives the
-        numbers names of their own, and {path: coefficient} in place of a path is one number that changes several, as a
-        Denavit-Hartenberg length does: 0 for the robot as it is.
+        after a path selects one component. A link includes all parts that fixed joints weld to it. A mapping gives the
+        numbers names of their own. {path: coefficient} instead of a path is one number that is added to several, as a
+        Denavit-Hartenberg length is; it is 0 for the original robot.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -804,7 +804,7 @@ class Robot(Mechanism):
         """Return the robot with other parameters (p,), in the order of ``parameter_names`` and in their units.
 
         Mass, centre of mass and inertia of each link follow from m, m c and J about its origin. Springs and motors
-        stay. Numbers that no body can have are refused, unless the link already had such (``Link.strict``).
+        stay. Inconsistent inertias raise an error, unless the link already allows them (``Link.strict``).
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -817,7 +817,7 @@ class Robot(Mechanism):
     def base_parameters(self, seed: int = 0, among: Sequence[str] = ("*",)) -> BaseParameters:
         """Return the base parameters: the smallest set that determines all forces, which identification can find.
 
-        Parameters that no motion tells apart are regrouped with those of the parent links by Khalil's rules (Khalil
+        Parameters that no motion can distinguish are regrouped with those of the parent links by Khalil's rules (Khalil
         2010, section 3), and checked numerically: a QR decomposition of the regressor over many random motions finds
         the dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
         are not regrouped.
@@ -871,7 +871,7 @@ class Robot(Mechanism):
     def closed_positions(self, q: ArrayLike) -> Array:
         """Return positions (..., nq) with closed loops near ``q`` (..., nq), by minimum-norm steps of all coordinates.
 
-        No coordinate need be active, and none is held: see ``assemble`` for that.
+        No coordinate need be active, and none is fixed; ``assemble`` fixes the active ones.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -883,10 +883,10 @@ class Robot(Mechanism):
     def mobility(self, q: ArrayLike | None = None, output: str | int | None = None, point: bool = False) -> Mobility:
         """Return the mobility at positions q (nq,) that close the loops; by default at a regular configuration.
 
-        Degrees of freedom, redundant closure equations, motions that are left when the active coordinates are held, and
+        Degrees of freedom, redundant closure equations, motions that remain with the active coordinates locked, and
         directions of the active coordinates that are blocked; see ``Mobility``. With the name of an ``output``, a link
         or frame, also singularities of the first kind (the drives move and the output does not) and of the second (the
-        output moves while the drives are held), with their directions: velocities (omega, v) of the output in its own
+        output moves with locked drives), with their directions: velocities (omega, v) of the output in its own
         axes or, with ``point``, those of its origin.
 
         Example:
@@ -977,7 +977,7 @@ class Robot(Mechanism):
         Arguments as in ``constrained_inverse_dynamics``, whose inverse it is; a floating base that is active has the
         force zero. ``method`` is "projection" on the motions of the closed mechanism (Khalil 2010, eq. 58), or
         "multipliers", the same result by the equations of all coordinates with Lagrange multipliers (see
-        ``closed_forward_dynamics``, which also holds where the active coordinates are singular).
+        ``closed_forward_dynamics``, which is also valid where the active coordinates are singular).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -1032,8 +1032,8 @@ class Robot(Mechanism):
         """Return the wrenches in the cut joints (..., l, 6): (moment, force) that frame a exerts on frame b.
 
         At the origin of frame a in its axes, for each of the l loops that are cut joints; couplings have none.
-        Redundant equations (see ``mobility``) carry nothing: how redundant bearings share a load is not determined by
-        rigid-body mechanics.
+        Redundant equations (see ``mobility``) carry nothing: rigid-body mechanics does not determine the distribution
+        of a load over redundant bearings.
 
         Example:
             >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -1058,8 +1058,8 @@ class Robot(Mechanism):
         """Return the reactions (..., L, 6) in the joints of the tree while loops are closed.
 
         The wrench that each parent exerts on its link, (moment, force) at the link's origin in the link's axes, as in
-        ``joint_wrenches``: that of the tree loaded by the wrenches in the cut joints (``loop_wrenches``; what is said
-        there of redundant equations holds here too). A coupling's force is in the component along the joint's axis.
+        ``joint_wrenches``: that of the tree loaded by the wrenches in the cut joints (``loop_wrenches``, also for
+        redundant equations). A coupling's force is in the component along the joint's axis.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -1117,7 +1117,7 @@ class Robot(Mechanism):
     def closed_velocities(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the velocities (..., nv) with closed loops, A v = 0, that are nearest to ``v`` (..., nv).
 
-        Nearest in kinetic energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, what an impulse of the loops would leave.
+        Nearest in kinetic energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, the velocities after an impulse of the loops.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -1132,7 +1132,7 @@ class Robot(Mechanism):
 
         ``forces`` (..., c) are the multipliers of ``loop_forces`` or ``closed_loop_forces``. As external wrenches they
         make the cut tree move as the closed mechanism does, and ``joint_wrenches`` with them are the loads of its
-        bearings. Where equations are redundant, the distribution is one of many. Couplings put no wrench on a link.
+        bearings. Where equations are redundant, the distribution is one of many. Couplings exert no wrench on a link.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
@@ -1184,8 +1184,8 @@ class Robot(Mechanism):
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``constrained_inverse_dynamics``, each (..., N, N): row force.
 
-        da is the mass matrix G^T M G of the closed mechanism. With lambda the forces of the loops, held, and v and a
-        changing as closed loops make them,
+        da is the mass matrix G^T M G of the closed mechanism. With constant multipliers lambda, and v and a that change
+        such that the loops stay closed,
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
@@ -1341,7 +1341,7 @@ class Robot(Mechanism):
         """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
 
         Joints that follow it are fixed too. The links they moved are merged into their parents and stay as frames. A
-        motor is held with its joint. An elastic joint whose motor is held ("elbow/motor") moves on against the spring.
+        motor is fixed with its joint. An elastic joint whose motor is fixed ("elbow/motor") still moves on its spring.
 
         Example:
             >>> robot = torsor.library.two_link().fix("joint2", 0.5)
@@ -1382,8 +1382,8 @@ class Robot(Mechanism):
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-        What is not given stays. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb's own law.
-        The friction of a joint's motor, as the gear's output feels it, is that of "joint/motor".
+        Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth);
+        0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of the gear.
 
         Example:
             >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
@@ -1406,7 +1406,7 @@ class Robot(Mechanism):
 
         ``stiffness`` K (N m/rad or N/m) is a number, or a law: a CasADi expression of one symbol, the deflection, or
         the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. A stiffness and a damping
-        of 0 take the spring away. Khalil 2010, section 6, has such joints.
+        of 0 remove the spring. See Khalil 2010, section 6.
 
         Example:
             >>> robot = torsor.library.two_link().with_spring("joint2", 100.0, rest=0.1)

@@ -101,7 +101,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
                 recorder.add(stop[0], *stop[1], *forces(stop[0], *stop[1]))
                 return "event"
             bar.at(run.t)
-        y = np.concatenate(_projected(setup, run.y))
+        y = np.concatenate(_project(setup, run.y))
     return "done"
 
 
@@ -111,7 +111,7 @@ def _stuck(setup: Setup, t: float, why: str) -> SimulationError:
     return SimulationError(describe(found, where=setup.robot.name, fix=fix))
 
 
-def _projected(setup: Setup, y: Array) -> tuple[Array, Array]:
+def _project(setup: Setup, y: Array) -> tuple[Array, Array]:
     """Return the state (q, v) of the solver's y with quaternions of length 1 and closed loops."""
     robot = setup.robot
     q, v = normalised(robot, y[: robot.nq]), y[robot.nq :]
@@ -120,7 +120,7 @@ def _projected(setup: Setup, y: Array) -> tuple[Array, Array]:
 
 def _state(setup: Setup, path: Callable[[float], Array]) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:
     """Return the state as a function of the time within a step, by the interpolation of the solver."""
-    return lambda t, index: _projected(setup, path(t))
+    return lambda t, index: _project(setup, path(t))
 
 
 def _field(setup: Setup, choice: ClosureChoice | None) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:

@@ -1,4 +1,4 @@
-"""The equations of motion as CasADi functions, closed by what acts on the robot, and compiled."""
+"""The equations of motion as CasADi functions, with the controller and the environment, and compiled."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -14,22 +14,22 @@ from torsor.robot.robot import Robot
 from torsor.simulation.sources import Source
 
 
-def held(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
-    """Return whether the generalised forces, and the external wrenches, are inputs that hold during a step."""
+def held_inputs(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
+    """Return whether the generalised forces, and the external wrenches, are inputs that are constant during a step."""
     controlled = controller.array is not None or controller.call is not None
     return controlled or sampled, external.array is not None or external.call is not None
 
 
 def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
-    """Return what acts: (t, q, v, [tau], [external]) -> tau (nv x 1), and external (L x 6) if there is any.
+    """Return the acting forces: (t, q, v, [tau], [external]) -> tau (nv x 1), and external (L x 6) if there is any.
 
-    Forces that are traced, or zero, are no input. ``sampled`` says that the controller is asked at its own rate, so
-    that its force is an input whatever it is.
+    Forces that are traced, or zero, are not inputs. ``sampled``: the controller is sampled at its own rate, so that its
+    force is always an input.
     """
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau, wrenches = ca.SX.sym("tau", robot.nv), ca.SX.sym("external", len(robot.links), 6)
     inputs = {"t": t, "q": q, "v": v}
-    holds_tau, holds_external = held(controller, external, sampled)
+    holds_tau, holds_external = held_inputs(controller, external, sampled)
     if holds_tau:
         inputs["tau"] = tau
     else:
@@ -74,15 +74,15 @@ def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
 def closed(
     robot: Robot, name: str, controller: Source, external: Source, sampled: bool, make: Callable[[], ca.Function]
 ) -> Kernel:
-    """Return the kernel of a function that is made from the forces that act, with what is traced into it."""
-    holds = held(controller, external, sampled)
+    """Return the kernel of a function of the acting forces, with the traced sources inlined."""
+    holds = held_inputs(controller, external, sampled)
     sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
     traced = [each.function for each in sources if each.function is not None]
     return compiled(robot, f"{name} {holds} {[each.function is not None for each in sources]}", traced, make)
 
 
 def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> Kernel:
-    """Return a kernel of the robot; its name and the traced functions in it say what it is."""
+    """Return a kernel of the robot; its cache key is its name and the traced functions in it."""
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
 
     def shapes(signature: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
@@ -94,7 +94,7 @@ def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Call
 
 
 def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
-    """Return the shape, for one rollout, of everything that the functions take and give, by its name."""
+    """Return the shapes, for one rollout, of all inputs and outputs of the functions, by name."""
     nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin"), ())
     shapes |= dict.fromkeys(("q", "q_next", "chart"), (nq,)) | dict.fromkeys(

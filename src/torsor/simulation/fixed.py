@@ -9,7 +9,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.simulation.dynamics import closed, forces, held
+from torsor.simulation.dynamics import closed, forces, held_inputs
 from torsor.simulation.errors import SimulationError
 from torsor.simulation.events import EventDetector
 from torsor.simulation.loop_projection import LoopStep
@@ -108,7 +108,7 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
         plain = kernel(None)
         return plain, lambda index: plain
     cores = (robot.nv,), (len(robot.links), 6)
-    acting = [core for core, holds in zip(cores, held(*sources, setup.is_sampled), strict=True) if holds]
+    acting = [core for core, holds in zip(cores, held_inputs(*sources, setup.is_sampled), strict=True) if holds]
     step = LoopStep(robot, kernel, setup.q, acting)
     return step, step.of
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from torsor.dynamics import Tree, lean, midpoint_step
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.loops.index_one import held_end
+from torsor.dynamics.loops.index_one import projected_end
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import symbols
@@ -47,6 +47,6 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice |
     q_next, v_next = midpoint_step(tree, q, v, h, at_middle, choice)
     ends = {"q_next": q_next, "v_next": v_next}
     if choice is not None:
-        ends = dict(zip(("q_next", "v_next", "margin"), held_end(tree, q, q_next, v_next, choice), strict=True))
+        ends = dict(zip(("q_next", "v_next", "margin"), projected_end(tree, q, q_next, v_next, choice), strict=True))
     outputs = ca.cse([ca.densify(each) for each in ends.values()])
     return ca.Function("implicit", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))

@@ -25,11 +25,11 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 
 
 def project_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; raise ModelError if it is open."""
+    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; ModelError if not closed."""
     gap = np.abs(robot.closure.scaled_error(q))
     rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
     if not gap.max(initial=0.0) <= OPEN:
-        found, allowed = f"q0 leaves the loops open by {gap.max():.2g}", f"{OPEN:g} of its size"
+        found, allowed = f"q0 does not close the loops: error of closure {gap.max():.2g}", f"{OPEN:g} of its size"
         raise ModelError(describe(found, where=robot.name, allowed=allowed, fix="q0 = robot.assemble(q_active, guess)"))
     if not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.compiler import Kernel
-from torsor.simulation.dynamics import compiled, held
+from torsor.simulation.dynamics import compiled, held_inputs
 from torsor.simulation.samples import Crossings
 from torsor.simulation.setup import Setup
 from torsor.simulation.trajectory import Trajectory, forward_dynamics
@@ -41,7 +41,7 @@ class Recorder:
     def of(cls, setup: Setup, count: int) -> "Recorder":
         """Return a recorder with room for ``count`` samples."""
         robot, batch = setup.robot, (*setup.batch, count)
-        holds_tau, holds_external = held(setup.controller, setup.external, setup.is_sampled)
+        holds_tau, holds_external = held_inputs(setup.controller, setup.external, setup.is_sampled)
         return cls(
             setup,
             np.full(count, np.nan),

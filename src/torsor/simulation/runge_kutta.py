@@ -4,7 +4,7 @@ import casadi as ca
 
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.loops.index_one import held_end
+from torsor.dynamics.loops.index_one import projected_end
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, symbols
 
@@ -42,7 +42,7 @@ def runge_kutta(robot: Robot, acting: ca.Function, choice: ClosureChoice | None 
     q_next, v_next = chart(q, h * u_sum), v + h * v_sum
     ends = {"q_next": q_next, "v_next": v_next}
     if choice is not None:
-        held_ends = held_end(lean(Tree.of(robot)), q, q_next, v_next, choice)
-        ends = dict(zip(("q_next", "v_next", "margin"), held_ends, strict=True))
+        projected = projected_end(lean(Tree.of(robot)), q, q_next, v_next, choice)
+        ends = dict(zip(("q_next", "v_next", "margin"), projected, strict=True))
     outputs = ca.cse([ca.densify(each) for each in ends.values()])
     return ca.Function("rk4", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))

@@ -77,7 +77,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """One simulation: initial state ``q`` (..., nq) and ``v`` (..., nv), what acts, and how it is integrated."""
+    """One simulation: initial state ``q`` (..., nq) and ``v`` (..., nv), acting forces, and settings of integration."""
 
     robot: Robot
     q: Array

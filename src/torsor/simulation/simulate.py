@@ -53,8 +53,8 @@ def simulate(
 
     With closed loops, v' also has M^-1 A^T lambda, with the multipliers lambda of A v' = -A' v, and every state of the
     result is closed to rounding. The initial state must be closed (``assemble``, ``constrained_velocities``). The
-    forces may be given for the active coordinates alone (..., N). Dead points of the drives are passed. Where the
-    equations of closure lose their rank, so that the motion is not unique, there is a ``SimulationError``.
+    forces may be given for the active coordinates alone (..., N). The motion may pass dead points of the drives. Where
+    the equations of closure lose rank, so that the motion is not unique, a ``SimulationError`` is raised.
 
     ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into the
     duration or control period; all rollouts are integrated at once. ``method="implicit"`` does the same with symplectic

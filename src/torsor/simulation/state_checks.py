@@ -31,7 +31,7 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
     others = {"rk4": 'method="implicit" or "adaptive"', "implicit": 'method="adaptive"'}.get(method)
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
-        finer += "a controller in CasADi, since one in Python is held during the step; or "
+        finer += "a controller in CasADi, since the force of one in Python is constant during the step; or "
     return SimulationError(describe(found, where=where, fix=f"{finer}check forces, gains and inertias"))
 
 

@@ -138,7 +138,7 @@ def motion_table(trajectory: Trajectory) -> Table:
         "energy change (J)": f"{energy[-1] - energy[0]:.2e}",
     }
     if trajectory.robot.loops:
-        rows["loops open by at most (m or 1)"] = f"{np.abs(trajectory.closure_error).max(initial=0.0):.1e}"
+        rows["largest error of closure (m or 1)"] = f"{np.abs(trajectory.closure_error).max(initial=0.0):.1e}"
     if speeds.size:
         fastest = trajectory.robot.coordinate_names[int(np.argmax(speeds))]
         rows["largest speed (rad/s or m/s)"] = f"{_number(speeds.max())} ({escape(fastest)})"

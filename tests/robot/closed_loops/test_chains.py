@@ -47,7 +47,7 @@ def test_chains_are_the_derivatives_of_the_equations(kind: str, types: tuple[str
     held = ca.SX.sym("held", tree.nv)
     drift = ca.substitute(change(A @ held, held), held, v)
     closures = Closures(tree, q, exact)
-    rate_by_q, second_by_q, second_by_v = closures.slopes(v, a)
+    rate_by_q, second_by_q, second_by_v = closures.rate_derivatives(v, a)
     pairs = [
         (closures.A, A),
         (closures.drift(v), drift),

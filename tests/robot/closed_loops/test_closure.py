@@ -114,7 +114,7 @@ def test_singularities_of_both_kinds_are_found_with_their_directions() -> None:
     )
     assert abs(second.uncontrolled[0] @ [1, 0, 1, 0]) < 1e-12
     with pytest.raises(
-        torsor.ModelError, match=r"singular at .* held, joint2 .*, joint4 .* can move; fix: drive other"
+        torsor.ModelError, match=r"singular at .* locked, joint2 .*, joint4 .* can move; fix: drive other"
     ):
         robot.constrained_inverse_dynamics(flat, [0.0, 0.0], [1.0, 0.0])
     names = dict(robot.active_sets(flat))
@@ -153,7 +153,7 @@ def test_more_drives_than_freedoms_are_blocked_directions() -> None:
 def test_too_few_drives_are_refused_by_name() -> None:
     robot, q = closed_chain("spherical")
     robot = robot.with_active(robot.coordinate_names[:1])
-    with pytest.raises(torsor.ModelError, match="1 active coordinates do not move all: 4 are needed; fix: make"):
+    with pytest.raises(torsor.ModelError, match="1 active coordinates are too few: 4 are needed; fix: make"):
         robot.constrained_velocities(q, np.ones(1))
     with pytest.raises(torsor.ModelError, match="no coordinate is active; fix: name the driven"):
         robot.with_active([]).constrained_velocities(q, np.ones(0))
@@ -207,10 +207,13 @@ def test_a_file_keeps_loops(tmp_path) -> None:
         (lambda r: r.without_loop("x"), "no loop 'x'; allowed: 'pin'"),
         (lambda r: r.assemble([0.1, 0.2]), r"q_active has shape \(2,\); allowed: \(..., 1\)"),
         (lambda r: r.assemble([np.nan]), "q_active is not finite"),
-        (lambda r: r.mobility(np.zeros(3)), "the loops are open by"),
+        (lambda r: r.mobility(np.zeros(3)), "the loops are not closed: error of closure"),
         (lambda r: r.mobility(np.zeros((2, 3))), r"q has shape \(2, 3\); allowed: \(3,\), one state"),
-        (lambda r: r.constrained_inverse_dynamics(np.zeros(3), [0.0], [0.0]), "open by .*fix: q = robot.assemble"),
-        (lambda r: r.constrained_velocities(np.full(3, np.nan), [0.0]), "open by nan"),
+        (
+            lambda r: r.constrained_inverse_dynamics(np.zeros(3), [0.0], [0.0]),
+            "closure .*fix: q = robot.assemble",
+        ),
+        (lambda r: r.constrained_velocities(np.full(3, np.nan), [0.0]), "error of closure nan"),
     ],
 )
 def test_mistakes_are_named(edit, message: str) -> None:

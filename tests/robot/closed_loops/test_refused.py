@@ -57,7 +57,7 @@ def test_equations_that_hold_only_some_configurations_are_seen() -> None:
     if robot.mobility(stiff).dof != 0:
         stiff = robot.closed_positions([-1.700041, 2.421466, -2.78088, 2.421466])
     assert robot.mobility(stiff).dof == 0 and robot.mobility(q).dof == 1
-    with pytest.raises(torsor.ModelError, match="redundant elsewhere hold it there"):
+    with pytest.raises(torsor.ModelError, match="redundant elsewhere are independent there"):
         robot.constrained_velocities(stiff, [1.0])
     tau = [1.0, 0.0, 0.0, 0.0]
     for batch in ([q, stiff], [stiff, q]):
@@ -74,7 +74,7 @@ def test_drives_that_contradict_each_other_are_refused() -> None:
     both = short.with_active(["crank_joint", "rocker_joint"])
     found = both.assemble([[2.5, q[2]], [0.3, q[2] + 0.5], [0.3, q[2]]], guess=q, missing="nan")
     np.testing.assert_array_equal(np.isnan(found).any(axis=-1), [True, True, False])
-    with pytest.raises(torsor.ModelError, match=r"disagree by 0\.5: 2 are given, and 1 move it"):
+    with pytest.raises(torsor.ModelError, match=r"disagree by 0\.5: 2 are given, and 1 are independent"):
         both.assemble([0.3, q[2] + 0.5], guess=q)
     v = short.constrained_velocities(q, [1.0])[[0, 2]]
     a = short.constrained_accelerations(q, [1.0], [2.0])[1][[0, 2]]
@@ -114,9 +114,12 @@ def test_a_rod_whose_ends_meet_is_assembled() -> None:
         (lambda r, q: r.assemble("ab"), r"q_active is 'ab'; allowed: \(..., 2\) finite numbers"),
         (lambda r, q: r.assemble([1e5, 0.0]), "rad or sizes away from the guess"),
         (lambda r, q: r.assemble([1.0, 1.0], missing="maybe"), "missing is 'maybe'"),
-        (lambda r, q: r.jvp("constrained_velocities", (q + 0.3, [1.0, 0.0]), (None, [1.0, 0.0])), "loops are open"),
-        (lambda r, q: r.vjp("constrained_velocities", (q + 0.3, [1.0, 0.0]), np.ones(4)), "loops are open"),
-        (lambda r, q: r.sparse("constrained_velocity_derivatives", q + 0.3, [1.0, 0.0]), "loops are open"),
+        (
+            lambda r, q: r.jvp("constrained_velocities", (q + 0.3, [1.0, 0.0]), (None, [1.0, 0.0])),
+            "loops are not closed",
+        ),
+        (lambda r, q: r.vjp("constrained_velocities", (q + 0.3, [1.0, 0.0]), np.ones(4)), "loops are not closed"),
+        (lambda r, q: r.sparse("constrained_velocity_derivatives", q + 0.3, [1.0, 0.0]), "loops are not closed"),
         (lambda r, q: r.closed_positions(q[:2]), "q has shape"),
         (lambda r, q: r.active_sets(q, ["joint9"]), "no coordinate 'joint9'"),
         (lambda r, q: torsor.control.gravity_pd(r, q, kp=1.0, kd=1.0), "gravity_pd for a robot with loops"),

@@ -74,7 +74,7 @@ def test_shares_of_many_states() -> None:
     many = robot.constrained_inverse_dynamics(np.tile(q, (3, 1)), x, x_rate, share=rows)
     same = robot.constrained_inverse_dynamics(np.tile(q, (3, 1)), x, x_rate, share=rows[:, None] * np.eye(2))
     close(many, same)
-    with pytest.raises(torsor.ModelError, match="may be one matrix or a row for each; fix: "):
+    with pytest.raises(torsor.ModelError, match="is ambiguous: one matrix, or a row for each state; fix: "):
         robot.constrained_inverse_dynamics(np.tile(q, (2, 1)), x, x_rate, share=rows[:2])
 
 

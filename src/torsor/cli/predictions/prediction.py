@@ -1,4 +1,4 @@
-"""What ``torsor predict`` needs to know of a motion that it finds: options, problem, report."""
+"""The definition of a motion that ``torsor predict`` finds: options, problem, report."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from torsor.motion import MotionProblem, MotionResult
 
 
 class Option:
-    """An option of some predictions: its flag, and what ``ArgumentParser.add_argument`` takes beside it.
+    """An option of some predictions: its flag, and further arguments of ``ArgumentParser.add_argument``.
 
     Two predictions that have the same option share one object. Without the option, its value is None.
 
@@ -27,7 +27,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Report:
-    """What is told of a result beside its own table: more ``tables``, a ``plot``, and ``figures`` for the JSON file."""
+    """Output in addition to the table of a result: more ``tables``, a ``plot``, and ``figures`` for the JSON file."""
 
     plot: Callable[[Path], object]
     tables: tuple[RenderableType, ...] = ()

@@ -53,12 +53,12 @@ def export_c(
         taken = ", ".join(sorted(_TARGETS))
         raise ValueError(f"name is {name!r}; allowed: letters, digits and _, a letter first, none of {taken}")
     names = Names({name.upper() + "_H"})
-    kernels = [_Kernel(names.new(title), title, each, CScalar(dtype)) for title, each in _named(functions)]
+    kernels = [_Kernel(names.new(title), title, each, CScalar(dtype)) for title, each in _with_names(functions)]
     texts = {f"{name}.h": _header(name, kernels, names), f"{name}.c": _source(name, kernels, names)}
     return _write_all(Path(path), texts | {"CMakeLists.txt": _CMAKE.replace("NAME", name)})
 
 
-def _named(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
+def _with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
     """Return the functions with their names, or raise an error that describes what is wrong."""
     if not isinstance(functions, Iterable):
         raise ValueError(f"functions is {functions!r}; allowed: a list, or a mapping from names; fix: make it a list")
@@ -93,7 +93,7 @@ class _Array(NamedTuple):
         return f"{kind} {self.name}[{qualifier}{length}]" if length else f"{kind} *{qualifier}{self.name}"
 
 
-def _used(operation: Operation) -> tuple[int, ...]:
+def _arguments_of(operation: Operation) -> tuple[int, ...]:
     """Return the values that an operation needs."""
     return () if operation.code in _FREE else operation.arguments
 
@@ -103,7 +103,7 @@ def _pieces(program: Program) -> list[list[int]]:
     needed = {index for output in program.results for index in output if index is not None}
     for index in range(len(program.operations) - 1, -1, -1):
         if index in needed:
-            needed.update(_used(program.operations[index]))
+            needed.update(_arguments_of(program.operations[index]))
     order = [index for index in sorted(needed) if program.operations[index].code not in _FREE]
     count = max(1, -(-len(order) // PIECE))
     return [order[len(order) * k // count : len(order) * (k + 1) // count] for k in range(count)]
@@ -145,7 +145,7 @@ class _Kernel:
         self.pieces = _pieces(program)
         home = {index: number for number, piece in enumerate(self.pieces) for index in piece}
         # Values that a later piece uses have a place in the scratch array, until the piece after their last use.
-        ends = {a: n + 1 for i, n in home.items() for a in _used(program.operations[i]) if home.get(a, n) < n}
+        ends = {a: n + 1 for i, n in home.items() for a in _arguments_of(program.operations[i]) if home.get(a, n) < n}
         self.slots, self.scratch = _places(((index, home[index]) for index in home if index in ends), ends)
 
     def declared(self, qualifier: str = "") -> str:
@@ -176,7 +176,7 @@ class _Kernel:
 
     def statements(self, piece: list[int]) -> list[str]:
         """Return the statements of a piece; local variables are reused."""
-        last = {argument: index for index in piece for argument in _used(self.program.operations[index])}
+        last = {argument: index for index in piece for argument in _arguments_of(self.program.operations[index])}
         targets = {index: list(self.targets.get(index, [])) for index in piece}
         for index in piece:
             targets[index] += [f"s[{self.slots[index]}]"] if index in self.slots else []
@@ -185,7 +185,7 @@ class _Kernel:
         lines, declared = [], set[int]()
         for index in piece:
             operation = self.program.operations[index]
-            arguments = [f"w{places[a]}" if a in places else self._value(a) for a in _used(operation)]
+            arguments = [f"w{places[a]}" if a in places else self._value(a) for a in _arguments_of(operation)]
             expression = C_RULES[operation.code](self.scalar, *arguments)
             if index in places:
                 kind = "" if places[index] in declared else f"{self.scalar.name} "

@@ -30,7 +30,7 @@ def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, 
     scalar = Scalar(dtype)
     pieces = _cut(program)
     slots, count = _slots(program, pieces)
-    wanted = _wanted(program)
+    wanted = _result_entries(program)
     modules = [_piece(program, scalar, width, number, piece, slots, wanted) for number, piece in enumerate(pieces)]
     loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), count)
     return [loop + call + write_constants(_constants(program, wanted), scalar, width), *modules]
@@ -171,7 +171,7 @@ def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, floa
     return found
 
 
-def _wanted(program: Program) -> dict[int, list[int]]:
+def _result_entries(program: Program) -> dict[int, list[int]]:
     """Return, for each value that is a result, the entries of the outputs where it is stored."""
     wanted: dict[int, list[int]] = {}
     for start, indices in zip(_offsets(program.outputs), program.results, strict=False):

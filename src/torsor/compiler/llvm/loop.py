@@ -278,7 +278,7 @@ class _Shuffles:
         return f"%s{self._next}"
 
 
-def _transposed(s: _Shuffles, rows: list[str], length: int) -> list[str]:
+def _transpose(s: _Shuffles, rows: list[str], length: int) -> list[str]:
     """Return the columns of a matrix given by its rows, each of the given length, by shuffles of pairs.
 
     At first each vector holds one row. Neighbours are merged to vectors that hold entries of two rows, then of four,
@@ -314,7 +314,7 @@ def _pack_tiles(scalar: Scalar, width: int) -> str:
         s.lines.append(f"  %r.{lane} = load <{TILE} x {scalar.name}>, ptr %p.{lane}, align {scalar.size}")
         rows.append(f"%r.{lane}")
     align = width * scalar.size
-    for entry, name in enumerate(_transposed(s, rows, TILE)):
+    for entry, name in enumerate(_transpose(s, rows, TILE)):
         s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
         s.lines.append(f"  store <{width} x {scalar.name}> {name}, ptr %b.{entry}, align {align}")
     return _over_tiles("pack.tiles", scalar, width, TILE, s)
@@ -328,7 +328,7 @@ def _unpack_tiles(scalar: Scalar, width: int, tile: int) -> str:
         s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
         s.lines.append(f"  %v.{entry} = load <{width} x {scalar.name}>, ptr %b.{entry}, align {align}")
         entries.append(f"%v.{entry}")
-    for lane, row in enumerate(_transposed(s, entries, width)):
+    for lane, row in enumerate(_transpose(s, entries, width)):
         s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
         s.lines.append(f"  %q.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
         s.lines.append(f"  store <{tile} x {scalar.name}> {row}, ptr %q.{lane}, align {scalar.size}")

@@ -24,7 +24,7 @@ LARGE = 400_000
 # From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
 # code is slower by an eighth to a half.
 HUGE = 128
-# The same for code that must be there soon: about 10,000 operations.
+# The same limit for ``quick``: about 10,000 operations.
 QUICK = 8
 
 C_FUNCTIONS = (
@@ -49,15 +49,15 @@ def vector_width(dtype: str) -> int:
 
 @cache
 def target_description() -> str:
-    """Return what object code depends on beside its source: machine, features, and versions of LLVM and llvmlite."""
+    """Return a text of everything object code depends on besides its source: machine, features, versions of LLVM."""
     return host().description
 
 
 def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """Return the object code of LLVM modules; all cores of the machine compile large ones.
 
-    ``quick`` switches optimisation off from fewer modules on: it pays for code that runs some hundred times.
-    llvmlite lets one thread of a process into LLVM at a time, so the work is divided among processes.
+    ``quick`` switches optimisation off from fewer modules on, for code that runs only some hundred times.
+    llvmlite allows one thread of a process in LLVM at a time, so the work is divided among processes.
     """
     level = 2 if len(modules) < (QUICK if quick else HUGE) else 0
     workers = min(os.cpu_count() or 1, len(modules))
@@ -97,7 +97,7 @@ def _emit_elsewhere(python: str, modules: list[str], level: int) -> list[bytes]:
 
 
 def link(objects: Sequence[bytes]) -> Any:
-    """Return an engine with object code made ready to run: it knows the addresses, and must live as long as they do."""
+    """Return an engine with object code ready to run; it has the addresses, and must live as long as they are used."""
     machine = host().machine()
     with _LINKING:
         _provide_c_library()

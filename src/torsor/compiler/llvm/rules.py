@@ -153,12 +153,12 @@ class Emitter:
         cos_r = self.call("fma", z, self.constant(-0.5), self.constant(1.0))
         cos_r = self.call("fma", self.exact("fmul", z, z), self.polynomial(z, s.cos_terms), cos_r)
         odd = self.put(f"trunc {self.integers} {quarter} to {self.bits}")
-        sin = self._signed(self.select(odd, cos_r, sin_r), quarter)
+        sin = self._flip_sign(self.select(odd, cos_r, sin_r), quarter)
         after = self.put(f"add {self.integers} {quarter}, {self.integer(1)}")
-        cos = self._signed(self.select(odd, sin_r, cos_r), after)
+        cos = self._flip_sign(self.select(odd, sin_r, cos_r), after)
         return self._unless_huge(x, sin, cos)
 
-    def _signed(self, value: str, quarter: str) -> str:
+    def _flip_sign(self, value: str, quarter: str) -> str:
         """Return a value with its sign changed in the third and fourth quadrant."""
         second = self.put(f"and {self.integers} {quarter}, {self.integer(2)}")
         sign = self.put(f"shl {self.integers} {second}, {self.integer(8 * self.scalar.size - 2)}")
@@ -196,7 +196,7 @@ def _arithmetic(operation: str) -> Rule:
     return lambda e, a, b: e.arithmetic(operation, a, b)
 
 
-def _compared(condition: str) -> Rule:
+def _comparison(condition: str) -> Rule:
     return lambda e, a, b: e.truth(e.compare(condition, a, b))
 
 
@@ -270,7 +270,7 @@ def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
 
-# sin and cos are not in the table: ``code.py`` asks the emitter for both of an angle at once.
+# sin and cos are not in the table: ``code.py`` lets the emitter compute both of an angle at once.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,
@@ -288,10 +288,10 @@ RULES: dict[int, Rule] = {
     ca.OP_CEIL: _intrinsic("ceil"),
     ca.OP_COPYSIGN: _intrinsic("copysign"),
     ca.OP_SIGN: _sign,
-    ca.OP_LT: _compared("olt"),
-    ca.OP_LE: _compared("ole"),
-    ca.OP_EQ: _compared("oeq"),
-    ca.OP_NE: _compared("une"),
+    ca.OP_LT: _comparison("olt"),
+    ca.OP_LE: _comparison("ole"),
+    ca.OP_EQ: _comparison("oeq"),
+    ca.OP_NE: _comparison("une"),
     ca.OP_NOT: _not,
     ca.OP_AND: _logic("and"),
     ca.OP_OR: _logic("or"),

@@ -34,7 +34,7 @@ class Target:
 
     @property
     def description(self) -> str:
-        """Everything that object code depends on beside its source, the versions of LLVM and llvmlite included."""
+        """Everything that object code depends on besides its source, including the versions of LLVM and llvmlite."""
         version = ".".join(map(str, llvm.llvm_version_info))
         return "|".join([self.triple, self.cpu, self.features, version, llvmlite.__version__])
 
@@ -43,7 +43,7 @@ class Target:
         return self.bits // (64 if dtype == "float64" else 32)
 
     def machine(self, level: int = 2) -> llvm.TargetMachine:
-        """Return LLVM's code generator, which optimises by a ``level`` from 0 to 3."""
+        """Return LLVM's code generator with the optimisation ``level`` 0 to 3."""
         _initialize()
         # Small code with relative addresses: constants lie beside the code, and need no instruction to find them.
         return llvm.Target.from_triple(self.triple).create_target_machine(
@@ -53,14 +53,14 @@ class Target:
     def objects(self, modules: Sequence[str], level: int = 2) -> list[bytes]:
         """Return the object code of each LLVM module."""
         machine = self.machine(level)
-        return [bytes(machine.emit_object(self._parsed(text))) for text in modules]
+        return [bytes(machine.emit_object(self._parse(text))) for text in modules]
 
     def assembly(self, modules: Sequence[str], level: int = 2) -> str:
         """Return the assembly text of LLVM modules."""
         machine = self.machine(level)
-        return "\n".join(str(machine.emit_assembly(self._parsed(text))) for text in modules)
+        return "\n".join(str(machine.emit_assembly(self._parse(text))) for text in modules)
 
-    def _parsed(self, text: str) -> llvm.ModuleRef:
+    def _parse(self, text: str) -> llvm.ModuleRef:
         module = llvm.parse_assembly(text)
         module.triple = self.triple
         return module

@@ -27,14 +27,14 @@ import casadi as ca
 from torsor.dynamics.derivatives.inverse_dynamics import Loads, Setting, carry
 from torsor.dynamics.recursions.composite import Entries, body_momenta, climb, momentum_composites, rotors, times_B_T
 from torsor.dynamics.recursions.kinematics import sx, twists
-from torsor.dynamics.recursions.passive import curvatures
+from torsor.dynamics.recursions.passive import passive_hessians
 from torsor.dynamics.trees.simple import simple
 from torsor.dynamics.trees.tree import Rotor, Tree
 from torsor.spatial import ad, cross
 
 
 class _Virtual:
-    """A state with a virtual velocity, from which the covectors are made."""
+    """A state and a virtual velocity, and the covectors that follow from them."""
 
     def __init__(self, at: Setting, v: ca.SX, weight: ca.SX):
         tree, self.at = at.tree, at
@@ -113,7 +113,7 @@ def inverse_dynamics_hessian(
             qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)
             qa.add(bodies[j], rotor, (W_by_a @ W).T)
             vv.add_both(rotor, bodies[j], V_by_v @ each.S)
-    for (i, j), (spring, friction) in curvatures(tree, q, v, weight):
+    for (i, j), (spring, friction) in passive_hessians(tree, q, v, weight):
         qq.add_at(i, j, spring)
         vv.add_at(i, j, friction)
     QV, QA, none = qv.matrix(), qa.matrix(), ca.SX(tree.nv, tree.nv)

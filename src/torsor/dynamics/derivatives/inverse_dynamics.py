@@ -42,7 +42,7 @@ from torsor.dynamics.recursions.composite import (
 )
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists
 from torsor.dynamics.recursions.newton_euler import to_link, wrenches
-from torsor.dynamics.recursions.passive import slopes
+from torsor.dynamics.recursions.passive import passive_jacobians
 from torsor.dynamics.trees.tree import Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
@@ -127,7 +127,7 @@ def _parts(X: ca.SX, count: int) -> list[ca.SX]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Climbing:
+class _Propagated:
     """Wrenches that are propagated to the root: for each coordinate, with its ratio, a column (6 x 1) of each kind.
 
     All are transformed in one product, since the overhead of a product in CasADi exceeds its cost.
@@ -136,20 +136,20 @@ class _Climbing:
     coordinates: list[tuple[int, float]]
     kinds: tuple[ca.SX, ...]
 
-    def beside(self, other: "_Climbing") -> "_Climbing":
+    def beside(self, other: "_Propagated") -> "_Propagated":
         """Return the wrenches of both."""
         both = zip(self.kinds, other.kinds, strict=True)
-        return _Climbing(self.coordinates + other.coordinates, tuple(ca.horzcat(mine, its) for mine, its in both))
+        return _Propagated(self.coordinates + other.coordinates, tuple(ca.horzcat(mine, its) for mine, its in both))
 
-    def up(self, move: Move) -> "_Climbing":
+    def up(self, move: Move) -> "_Propagated":
         """Return the same in the frame of the parent."""
         X = ca.horzcat(*self.kinds)
         moved = ca.vertcat(*move.up_wrench(X[:3, :], X[3:, :]))
-        return _Climbing(self.coordinates, tuple(_parts(moved, len(self.kinds))))
+        return _Propagated(self.coordinates, tuple(_parts(moved, len(self.kinds))))
 
 
 class Setting:
-    """All quantities at a state from which the derivatives are made."""
+    """All quantities at a state that the derivatives are computed from."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
         external = loads.external
@@ -202,16 +202,16 @@ class Setting:
 
     def below(
         self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
-    ) -> list[_Climbing]:
-        """Return for each body the columns of all joints below it and of its rotors, given by the two functions."""
+    ) -> list[_Propagated]:
+        """Return for each body the columns of all joints below it and of its rotors, computed by the two functions."""
         bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
-        arrived = [_Climbing([], (ca.SX(6, 0),) * count) for _ in bodies]
+        arrived = [_Propagated([], (ca.SX(6, 0),) * count) for _ in bodies]
         for k in reversed(range(len(bodies))):
             for each in bodies[k].rotors:
-                arrived[k] = arrived[k].beside(_Climbing(coordinates(each), rotor(k, each)))
+                arrived[k] = arrived[k].beside(_Propagated(coordinates(each), rotor(k, each)))
             parent = bodies[k].parent
             if parent >= 0:
-                own = _Climbing(coordinates(bodies[k]), joint(k))
+                own = _Propagated(coordinates(bodies[k]), joint(k))
                 arrived[parent] = arrived[parent].beside(arrived[k].beside(own).up(self.moved[k]))
         return arrived
 
@@ -232,19 +232,20 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
     for k, (body, below) in enumerate(zip(tree.bodies, at.below(of_joint, of_rotor), strict=True)):
         S, each, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
         by_q, by_v, u, b, e = below.kinds
-        felt = S.T @ by_q, S.T @ by_v, S.T @ u  # the joint's force by the coordinates below; then theirs by the joint
+        # Derivatives of the joint's force by the coordinates below, and of their forces by the joint's coordinates.
+        force = S.T @ by_q, S.T @ by_v, S.T @ u
         given = u.T @ each.P2 + b.T @ each.P1 + e.T @ S, u.T @ each.P3 + b.T @ S, u.T @ S
         by_q, by_v, by_a = (S.T @ wrench for wrench in each.wrenches(carried))
         if at.moved[k].varies:
             by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
         own = by_q, by_v, ca.triu2symm(ca.triu(by_a))
         here, others = coordinates(body), below.coordinates
-        for entries, above, beneath, block in zip(found, felt, given, own, strict=True):
+        for entries, above, beneath, block in zip(found, force, given, own, strict=True):
             entries.add_block(here, here, block)
             entries.add_block(here, others, above)
             entries.add_block(others, here, beneath)
     dq, dv, da = found
-    for (i, j), (K, D) in slopes(tree, q, v).items():
+    for (i, j), (K, D) in passive_jacobians(tree, q, v).items():
         for row, column in {(i, j), (j, i)}:
             dq.add_at(row, column, K)
             dv.add_at(row, column, D)

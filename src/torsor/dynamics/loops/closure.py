@@ -13,7 +13,7 @@ from functools import cached_property
 
 import casadi as ca
 
-from torsor.dynamics.loops.relative import Chain, Slopes
+from torsor.dynamics.loops.relative import Chain, RateDerivatives
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.trees.tree import Cut, Relation, Tree
@@ -61,11 +61,13 @@ class Closures:
         parts = (each.second(v) if isinstance(each, Chain) else ca.SX(1, 1) for each in self._parts)
         return ca.vertcat(ca.SX(0, 1), *parts)
 
-    def slopes(self, v: ca.SX, a: ca.SX) -> Slopes:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
         """Return the derivatives of phi' with respect to q, and of phi'' with respect to q and v (c x nv each)."""
         start, none = ([ca.SX(rows, self._nv)] * 3 for rows in (0, 1))
-        parts = [each.slopes(v, a) if isinstance(each, Chain) else Slopes(*none) for each in self._parts]
-        return Slopes(*(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True)))
+        parts = [
+            each.rate_derivatives(v, a) if isinstance(each, Chain) else RateDerivatives(*none) for each in self._parts
+        ]
+        return RateDerivatives(*(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True)))
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative of A^T forces with respect to q (nv x nv), for constant forces (c x 1)."""

@@ -31,7 +31,7 @@ from torsor.dynamics.trees.tree import Tree
 class ClosureChoice(NamedTuple):
     """The chosen equations of closure (``rows``), the independent coordinates, and the active (driven) ones.
 
-    ``coupled`` says that the weights of the drives are a matrix. ``units`` (c) and ``length`` (m) are the scales of
+    ``coupled``: the weights of the drives are a matrix. ``units`` (c) and ``length`` (m) are the scales of
     errors of closure and of steps of coordinates. For dynamics with multipliers no coordinates are independent;
     ``scales`` then has the entry of A M^-1 A^T of each chosen equation at a configuration far from singular.
     """
@@ -160,7 +160,7 @@ class Sharing:
         return self._spread @ self.levels(force)
 
     def turned(self, force: ca.SX, change: ca.SX) -> ca.SX:
-        """Return the change of the forces with G_a^T d(tau) = force (m x k), where d(G_a) y is ``change`` (N x k)."""
+        """Return d(tau) with G_a^T d(tau) = force (m x k), where d(G_a) y is ``change`` (N x k)."""
         moved = self._share @ change
         return moved + self.forces(force - self._linkage.G_active.T @ moved)
 

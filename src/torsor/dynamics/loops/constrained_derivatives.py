@@ -30,7 +30,7 @@ from torsor.dynamics.trees.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
-class MotionSlopes:
+class MotionDerivatives:
     """Derivatives of v and a of all coordinates by the independent ones and their rates (nv x m each)."""
 
     linkage: Linkage
@@ -38,30 +38,30 @@ class MotionSlopes:
     a: ca.SX
 
     @cached_property
-    def _slopes(self) -> list[ca.SX]:
-        return [each[self.linkage.rows, :] for each in self.linkage.closures.slopes(self.v, self.a)]
+    def _rate_derivatives(self) -> list[ca.SX]:
+        return [each[self.linkage.rows, :] for each in self.linkage.closures.rate_derivatives(self.v, self.a)]
 
     @cached_property
     def v_by_q(self) -> ca.SX:
         """Derivative of v by x; that by x' is G."""
-        return self.linkage.following(self._slopes[0] @ self.linkage.G)
+        return self.linkage.following(self._rate_derivatives[0] @ self.linkage.G)
 
     @cached_property
     def a_by_q(self) -> ca.SX:
         """Derivative of a by x."""
-        _, by_q, by_v = self._slopes
+        _, by_q, by_v = self._rate_derivatives
         return self.linkage.following(by_q @ self.linkage.G + by_v @ self.v_by_q)
 
     @cached_property
     def a_by_v(self) -> ca.SX:
         """Derivative of a by x'; that by x'' is G."""
-        return self.linkage.following(self._slopes[2] @ self.linkage.G)
+        return self.linkage.following(self._rate_derivatives[2] @ self.linkage.G)
 
 
 class Balance:
     """Derivatives along G (nv x m) of the inverse dynamics minus the loop forces at constant multipliers."""
 
-    def __init__(self, motion: MotionSlopes, tau: ca.SX, passed: ca.SX, **loads: Any):
+    def __init__(self, motion: MotionDerivatives, tau: ca.SX, passed: ca.SX, **loads: Any):
         self.linkage, self.motion, self.tau = motion.linkage, motion, tau
         dq, self.dv, self.M = inverse_dynamics_derivatives(
             self.linkage.tree, self.linkage.q, motion.v, motion.a, **loads
@@ -76,7 +76,7 @@ class Balance:
         linkage = Linkage(tree, q, choice)
         v, a = linkage.motion(v_active, a_active)
         tau = inverse_dynamics(tree, q, v, a, Loads(**loads).external)
-        return cls(MotionSlopes(linkage, v, a), tau, linkage.balance(tau, share)[1], **loads)
+        return cls(MotionDerivatives(linkage, v, a), tau, linkage.balance(tau, share)[1], **loads)
 
     def changes(self) -> Three:
         """Return the derivatives by q, v and a, in all coordinates."""
@@ -87,9 +87,9 @@ class Balance:
     def projected(self) -> Three:
         """Return G^T times ``changes`` (m x m each), multiplied from the left first, which takes fewer operations."""
         G, motion = self.linkage.G, self.motion
-        felt, dv = (self.M @ G).T, G.T @ self.dv
-        by_q = G.T @ (self.dq @ G) + dv @ motion.v_by_q + felt @ motion.a_by_q
-        return by_q, dv @ G + felt @ motion.a_by_v, symmetric(felt @ G)
+        MG_T, dv = (self.M @ G).T, G.T @ self.dv
+        by_q = G.T @ (self.dq @ G) + dv @ motion.v_by_q + MG_T @ motion.a_by_q
+        return by_q, dv @ G + MG_T @ motion.a_by_v, symmetric(MG_T @ G)
 
     def drives(self, share: ca.SX, changes: Three) -> Three:
         """Return the derivatives of the drives' forces (N x m each), from G^T times those of all coordinates."""
@@ -98,7 +98,7 @@ class Balance:
         if not linkage.is_redundant:
             return sharing.forces(by_q), sharing.forces(by_v), sharing.forces(by_a)
         level = linkage.G @ sharing.levels(linkage.G.T @ self.tau)
-        turned = MotionSlopes(linkage, level, level).v_by_q[linkage.active, :]
+        turned = MotionDerivatives(linkage, level, level).v_by_q[linkage.active, :]
         return sharing.turned(by_q, turned), sharing.forces(by_v), sharing.forces(by_a)
 
     def passed(self, share: ca.SX) -> Three:
@@ -119,7 +119,7 @@ def constrained_velocity_derivatives(
     """Return the derivatives of v by the active coordinates and their velocities (nv x N each)."""
     linkage = Linkage(tree, q, choice)
     v = linkage.velocities(v_active)
-    return linkage.by_active(MotionSlopes(linkage, v, v).v_by_q), linkage.by_active(linkage.G)
+    return linkage.by_active(MotionDerivatives(linkage, v, v).v_by_q), linkage.by_active(linkage.G)
 
 
 def constrained_acceleration_derivatives(
@@ -127,7 +127,7 @@ def constrained_acceleration_derivatives(
 ) -> Three:
     """Return the derivatives of a by the active coordinates, their velocities and accelerations (nv x N each)."""
     linkage = Linkage(tree, q, choice)
-    motion = MotionSlopes(linkage, *linkage.motion(v_active, a_active))
+    motion = MotionDerivatives(linkage, *linkage.motion(v_active, a_active))
     return linkage.by_active(motion.a_by_q), linkage.by_active(motion.a_by_v), linkage.by_active(linkage.G)
 
 
@@ -148,7 +148,7 @@ def constrained_forward_dynamics_derivatives(
     v, M = linkage.velocities(v_active), mass_matrix(tree, q)
     external = Loads(**loads).external
     a = accelerated(linkage, v, tau_active, M, external)
-    motion, tau = MotionSlopes(linkage, v, a), inverse_dynamics(tree, q, v, a, external)
+    motion, tau = MotionDerivatives(linkage, v, a), inverse_dynamics(tree, q, v, a, external)
     passed = linkage.multipliers(tau - linkage.driven(tau_active))
     by_q, by_v, _ = Balance(motion, tau, passed, **loads).projected()
     factors, active = Squares(projected_mass(linkage, M)), linkage.active

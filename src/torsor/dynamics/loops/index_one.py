@@ -35,7 +35,7 @@ CLOSED = 1e-10
 NEAR = 0.1
 
 
-class _Held:
+class _WithMultipliers:
     """A mechanism at positions q with the chosen rows of A: factors of the equations with multipliers."""
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
@@ -45,15 +45,15 @@ class _Held:
         self.X = self.mass.solve(ca.densify(self.A.T))
         self.factors = Squares(symmetric(self.A @ self.X))
         # The part of each row that is independent of those before it, relative to its size at a regular configuration.
-        shares = self.factors.D / ca.SX(list(choice.scales)) if self.rows else ca.SX.ones(1, 1)
-        self.margin = ca.sqrt(ca.fmax(0, ca.mmin(shares)))
+        independent = self.factors.D / ca.SX(list(choice.scales)) if self.rows else ca.SX.ones(1, 1)
+        self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
-    def without(self, x: ca.SX, rate: ca.SX) -> ca.SX:
+    def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
         """Return the vector nearest to x (nv x 1), in the norm of M, with A times it equal to A x - ``rate``."""
         return x - self.X @ self.factors.solve(rate)
 
 
-def _pushed(
+def _accelerations(
     tree: Tree,
     q: ca.SX,
     v: ca.SX,
@@ -63,13 +63,13 @@ def _pushed(
     rate: float,
 ) -> tuple[ca.SX, ca.SX]:
     """Return a (nv x 1) and minus the multipliers of the chosen rows."""
-    held = _Held(tree, q, choice)
-    a0 = held.mass.solve(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
-    too_much = held.A @ a0 + held.closures.drift(v)[held.rows]
+    system = _WithMultipliers(tree, q, choice)
+    a0 = system.mass.solve(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
+    violation = system.A @ a0 + system.closures.drift(v)[system.rows]
     if rate:
-        too_much += 2 * rate * (held.A @ v) + rate**2 * closure_error(tree, q)[held.rows]
-    push = held.factors.solve(too_much)
-    return a0 - held.X @ push, push
+        violation += 2 * rate * (system.A @ v) + rate**2 * closure_error(tree, q)[system.rows]
+    minus_lambda = system.factors.solve(violation)
+    return a0 - system.X @ minus_lambda, minus_lambda
 
 
 def closed_forward_dynamics(
@@ -82,7 +82,7 @@ def closed_forward_dynamics(
     rate: float = 0.0,
 ) -> ca.SX:
     """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation."""
-    return _pushed(tree, q, v, tau, choice, external, rate)[0]
+    return _accelerations(tree, q, v, tau, choice, external, rate)[0]
 
 
 def closed_loop_forces(
@@ -90,14 +90,14 @@ def closed_loop_forces(
 ) -> ca.SX:
     """Return lambda (c x 1) of M a + h = tau + A^T lambda for all equations of closure, 0 for redundant ones."""
     found = ca.SX(closure_error(tree, q).numel(), 1)
-    found[list(choice.rows)] = -_pushed(tree, q, v, tau, choice, external, 0.0)[1]
+    found[list(choice.rows)] = -_accelerations(tree, q, v, tau, choice, external, 0.0)[1]
     return found
 
 
 def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return the velocities with A v = 0 that are nearest to v (nv x 1) in the norm of the mass matrix."""
-    held = _Held(tree, q, choice)
-    return held.without(v, held.A @ v)
+    system = _WithMultipliers(tree, q, choice)
+    return system.project(v, system.A @ v)
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
@@ -105,23 +105,25 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
 
     Lengths are in the norm of M^-1 and relative to those at a regular configuration, so that units do not matter.
     """
-    return _Held(tree, q, choice).margin
+    return _WithMultipliers(tree, q, choice).margin
 
 
 def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the nearest (q, v) with closed loops, and the margin; v is NaN where the loops could not be closed."""
-    held = _Held(tree, q, choice)
+    system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
-        q = chart(tree, q, held.without(still, closure_error(tree, q)[held.rows]))
-    A = Closures(tree, q).A[held.rows, :]
+        q = chart(tree, q, system.project(still, closure_error(tree, q)[system.rows]))
+    A = Closures(tree, q).A[system.rows, :]
     for _ in range(CORRECTIONS):
-        v = held.without(v, A @ v)
+        v = system.project(v, A @ v)
     gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(choice.units)))
-    return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), held.margin
+    return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), system.margin
 
 
-def held_end(tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
+def projected_end(
+    tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice
+) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
 
     The margin is negative where, at the rate of this step, it vanishes within the next.

@@ -64,7 +64,7 @@ class _Link:
         return self.seen(self.move.S)
 
 
-class Slopes(NamedTuple):
+class RateDerivatives(NamedTuple):
     """Derivatives of the first and second rates of the equations (rows x nv each): r' by q, r'' by q and by v."""
 
     rate_by_q: ca.SX
@@ -165,7 +165,7 @@ class Chain:
         V, A = self._motion(v, None)
         return self._rules[1](*self.pose, V[-1], A[-1])
 
-    def slopes(self, v: ca.SX, a: ca.SX) -> Slopes:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
         """Return the derivatives of r' and r'' by positions (along ``integrate``) and velocities."""
         V, A = self._motion(v, a)
         V_by_q, A_by_q, A_by_v = [ca.SX(6, 0)], [ca.SX(6, 0)], [ca.SX(6, 0)]
@@ -174,8 +174,8 @@ class Chain:
             kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
             turned, own = -ad(Z) @ J, ad(V[carried]) @ J
-            felt = ad(V[kept]) @ J if link.has_many else own  # a single column does not move itself
-            by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ felt
+            shift = ad(V[kept]) @ J if link.has_many else own  # a single column does not move itself
+            by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ shift
             by_v = own + turned
             if link.move.varies:
                 rates = link.body.rate(v), link.body.rate(a)
@@ -188,7 +188,7 @@ class Chain:
             A_by_v.append(by_v)
         V_q, A_q, A_v = (ca.horzcat(*each) for each in (V_by_q, A_by_q, A_by_v))
         W, (by_pose, second_by_pose, second_by_V) = self._W, self._rules[2](*self.pose, V[-1], A[-1])
-        return Slopes(
+        return RateDerivatives(
             (by_pose @ self.J + W @ V_q) @ self._gather,
             (second_by_pose @ self.J + second_by_V @ V_q + W @ A_q) @ self._gather,
             (second_by_V @ self.J + W @ A_v) @ self._gather,
@@ -201,9 +201,9 @@ class Chain:
         first = 0
         for link in self.links:
             last = first + link.J.size2()
-            felt = _ad_T(link.J, wrench)  # (J_j x J_k) . wrench = J_k . felt_j
+            dual = _ad_T(link.J, wrench)  # (J_j x J_k) . wrench = J_k . dual_j
             turned = slice(first if link.turns_itself else last, J.size2())
-            found[turned, first:last] += J[:, turned].T @ felt
+            found[turned, first:last] += J[:, turned].T @ dual
             if link.move.varies:
                 R, p = link.pose
                 n, f = wrench[:3] - cross(p, wrench[3:]), wrench[3:]
@@ -216,8 +216,8 @@ class Chain:
 def _ad_T(J: ca.SX, wrench: ca.SX) -> ca.SX:
     """Return ad(J_j)^T wrench for each column of J (6 x n)."""
     n, f = skew(wrench[:3]), skew(wrench[3:])
-    felt: ca.SX = ca.vertcat(n @ J[:3, :] + f @ J[3:, :], f @ J[:3, :])
-    return felt
+    columns: ca.SX = ca.vertcat(n @ J[:3, :] + f @ J[3:, :], f @ J[:3, :])
+    return columns
 
 
 def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:
@@ -254,7 +254,7 @@ def _rules_of(kind: str, exact: bool) -> Rules:
     W = ca.jacobian(r, at) @ along
     by_pose = ca.jacobian(W @ V, at) @ along
     second = by_pose @ V + W @ A
-    slopes = by_pose, ca.jacobian(second, at) @ along, ca.jacobian(second, V)
+    rate_derivatives = by_pose, ca.jacobian(second, at) @ along, ca.jacobian(second, V)
     stiffness = ca.jacobian(W.T @ forces, at) @ along
 
     def rule(name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
@@ -265,6 +265,6 @@ def _rules_of(kind: str, exact: bool) -> Rules:
     return (
         rule("W", [R, p], W),
         rule("second", [R, p, V, A], second),
-        rule("slopes", [R, p, V, A], *slopes),
+        rule("rate_derivatives", [R, p, V, A], *rate_derivatives),
         rule("stiffness", [R, p, forces], stiffness),
     )

@@ -1,7 +1,7 @@
 """Derivatives of the wrenches in cut joints, and in the joints of the tree with closed loops.
 
 The wrench of a cut joint changes with its multipliers, and at constant multipliers with the pose of b relative to a.
-For the tree it is an external load: its changes are propagated to the root and added to those from the motion.
+On the tree it is an external load: its changes are propagated to the root and added to those from the motion.
 """
 
 import casadi as ca

@@ -17,7 +17,7 @@ from torsor.mechanism import Place
 from torsor.spatial import skew
 
 
-def _solved(
+def _motion_and_wrenches(
     tree: Tree,
     q: ca.SX,
     v_active: ca.SX,
@@ -42,7 +42,7 @@ def loop_wrenches(
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return the wrench of a on b in each cut joint, at frame a in its axes (cuts x 6)."""
-    *_, found = _solved(tree, q, v_active, a_active, share, choice, external)
+    *_, found = _motion_and_wrenches(tree, q, v_active, a_active, share, choice, external)
     return ca.vertcat(ca.SX(0, 6), *(wrench.T for wrench in found))
 
 
@@ -56,7 +56,7 @@ def constrained_joint_wrenches(
     external: ca.SX | None = None,
 ) -> ca.SX:
     """Return the wrench of each parent on its link with closed loops, at the link's origin in its axes (L x 6)."""
-    v, a, closures, found = _solved(tree, q, v_active, a_active, share, choice, external)
+    v, a, closures, found = _motion_and_wrenches(tree, q, v_active, a_active, share, choice, external)
     return joint_wrenches(tree, q, v, a, loads(tree, closures, found, external))
 
 

@@ -54,7 +54,7 @@ class _Articulated:
         """Return I - U U^T / D. If D is an entry of I itself, its row and column vanish, and are made zero exactly."""
         w, v = U[:3], U[3:]
         scaled_w, scaled_v = w / D, v / D
-        A, B, C = self.A - _mirrored(w @ scaled_w.T), self.B - scaled_w @ v.T, self.C - _mirrored(v @ scaled_v.T)
+        A, B, C = self.A - _mirror(w @ scaled_w.T), self.B - scaled_w @ v.T, self.C - _mirror(v @ scaled_v.T)
         if axis is not None:
             keep = np.ones(6)
             keep[axis] = 0.0
@@ -65,17 +65,17 @@ class _Articulated:
     def up(self, move: Move) -> "_Articulated":
         """Return the inertia in the parent's frame."""
         p = skew(move.p)
-        C = _mirrored(move.up_tensor(self.C))
+        C = _mirror(move.up_tensor(self.C))
         B_turned = move.up_tensor(self.B)
         B = B_turned + p @ C
-        A = _mirrored(move.up_tensor(self.A) - B_turned @ p + p @ B.T)
+        A = _mirror(move.up_tensor(self.A) - B_turned @ p + p @ B.T)
         return _Articulated(A, B, C)
 
     def __add__(self, other: "_Articulated") -> "_Articulated":
         return _Articulated(self.A + other.A, self.B + other.B, self.C + other.C)
 
 
-def _mirrored(matrix: ca.SX) -> ca.SX:
+def _mirror(matrix: ca.SX) -> ca.SX:
     """Return a symmetric matrix whose lower triangle is copied from its upper one, without further operations."""
     return ca.triu2symm(ca.triu(ca.densify(matrix)))
 
@@ -120,7 +120,7 @@ class _Elimination:
         self.tree, self.moved, self.u = tree, moved, dict(residual)
         self.inertia = [_Articulated.of(body) for body in tree.bodies]
         self.force = [ca.SX.zeros(6, 1) for _ in tree.bodies]
-        self.waiting: list[dict[int, ca.SX]] = [{} for _ in tree.bodies]  # U of the coordinates pending at a body
+        self.pending: list[dict[int, ca.SX]] = [{} for _ in tree.bodies]  # U of the coordinates pending at a body
         self.D: dict[int, dict[int, ca.SX]] = {k: {k: ca.SX(tree.armature[k])} for k in residual}
         for (i, j), value in stiffness.items():
             self._couple(i, j, value)
@@ -132,49 +132,49 @@ class _Elimination:
         for row, column in {(i, j), (j, i)}:
             self.D[row][column] = self.D[row].get(column, 0) + value
 
-    def _pivot(self, k: int, U: ca.SX, waiting: dict[int, ca.SX]) -> _Pivot:
+    def _pivot(self, k: int, U: ca.SX, pending: dict[int, ca.SX]) -> _Pivot:
         """Eliminate coordinate k from the equations of the pending ones."""
         pivot = _Pivot(k, U, self.D[k].pop(k), self.u.pop(k), self.D.pop(k))
         for m, c in pivot.c.items():
             del self.D[m][k]
-            share = c / pivot.D
-            waiting[m] = waiting.get(m, ca.SX.zeros(6, 1)) - U * share
-            self.u[m] = self.u[m] - share * pivot.u
+            factor = c / pivot.D
+            pending[m] = pending.get(m, ca.SX.zeros(6, 1)) - U * factor
+            self.u[m] = self.u[m] - factor * pivot.u
             for n, other in pivot.c.items():
                 if n <= m:
-                    self._couple(m, n, -share * other)
+                    self._couple(m, n, -factor * other)
         return pivot
 
     def _eliminate(self, j: int, k: int, axis: int | None = None) -> None:
-        pivot = self._pivot(k, self.waiting[j].pop(k), self.waiting[j])
+        pivot = self._pivot(k, self.pending[j].pop(k), self.pending[j])
         self.inertia[j] = self.inertia[j].without(pivot.U, pivot.D, axis)
         self.force[j] = self.force[j] + pivot.U * (pivot.u / pivot.D)
         self.done[j].append(pivot)
 
     def _move(self, j: int, k: int, S: ca.SX) -> None:
         """Let coordinate k move body j: substitute A + S x for A."""
-        waiting, IS = self.waiting[j], self.inertia[j].times(S)
-        for m, U in waiting.items():
+        pending, IS = self.pending[j], self.inertia[j].times(S)
+        for m, U in pending.items():
             self._couple(k, m, ca.dot(S, U) * (2 if m == k else 1))
         self._couple(k, k, ca.dot(S, IS))
         self.u[k] = self.u[k] - ca.dot(S, self.force[j])
-        waiting[k] = waiting.get(k, ca.SX.zeros(6, 1)) + IS
+        pending[k] = pending.get(k, ca.SX.zeros(6, 1)) + IS
         self.done[j].append(_Step(k, S))
 
     def inward(self) -> None:
         """Eliminate, from the tips to the root."""
         for j in reversed(range(len(self.tree.bodies))):
-            body, waiting = self.tree.bodies[j], self.waiting[j]
+            body, pending = self.tree.bodies[j], self.pending[j]
             own = range(body.v.start, body.v.stop)
             for rotor in body.rotors:
                 if rotor.v in self.ends:
-                    waiting[rotor.v] = waiting.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(sx(rotor.h), np.zeros(3))
-            for k in [k for k in waiting if self.ends[k] == j and k not in own]:
+                    pending[rotor.v] = pending.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(sx(rotor.h), np.zeros(3))
+            for k in [k for k in pending if self.ends[k] == j and k not in own]:
                 self._eliminate(j, k)
             for index, k in enumerate(own):
                 if k in self.ends:
                     S = body.joint.ratio * self.moved[j].S[:, index]
-                    alone = k not in waiting and self.D[k][k].is_zero()
+                    alone = k not in pending and self.D[k][k].is_zero()
                     self._move(j, k, S)
                     if self.ends[k] == j:
                         self._eliminate(j, k, _axis(S) if alone else None)
@@ -187,9 +187,9 @@ class _Elimination:
         n, f = self.moved[j].up_wrench(self.force[j][:3], self.force[j][3:])
         self.force[parent] = self.force[parent] + ca.vertcat(n, f)
         self.inertia[parent] = self.inertia[parent] + self.inertia[j].up(self.moved[j])
-        for k, U in self.waiting[j].items():
+        for k, U in self.pending[j].items():
             up = ca.vertcat(*self.moved[j].up_wrench(U[:3], U[3:]))
-            self.waiting[parent][k] = self.waiting[parent][k] + up if k in self.waiting[parent] else up
+            self.pending[parent][k] = self.pending[parent][k] + up if k in self.pending[parent] else up
 
     def outward(self) -> tuple[dict[int, ca.SX], ca.SX]:
         """Return the unknown accelerations, and the forces of all coordinates due to them, root to tips."""
@@ -203,26 +203,26 @@ class _Elimination:
 
         for pivot in reversed(self.last):
             solve(pivot, ca.SX.zeros(6, 1))
-        shares: list[tuple[int, ca.SX]] = []
+        forces: list[tuple[int, ca.SX]] = []
         acceleration: list[ca.SX] = []
         for j, (body, move) in enumerate(zip(self.tree.bodies, self.moved, strict=True)):
             above = acceleration[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1)
             A = ca.vertcat(move.down(above[:3]), move.down(above[3:] - skew(move.p) @ above[:3]))
             # With the joint's own unknowns eliminated, this is the wrench through the joint.
             wrench = self.inertia[j].times(A) + self.force[j]
-            for k, U in self.waiting[j].items():
+            for k, U in self.pending[j].items():
                 wrench = wrench + U * found[k]
             for index, k in enumerate(range(body.v.start, body.v.stop)):
                 if k not in self.ends:
-                    shares.append((k, body.joint.ratio * ca.dot(move.S[:, index], wrench)))
+                    forces.append((k, body.joint.ratio * ca.dot(move.S[:, index], wrench)))
             for act in reversed(self.done[j]):
                 if isinstance(act, _Pivot):
                     solve(act, A)
                 else:
                     A = A + act.S * found[act.index]
-            shares += [(rotor.v, ca.dot(sx(rotor.h), A[:3])) for rotor in body.rotors if rotor.v not in self.ends]
+            forces += [(rotor.v, ca.dot(sx(rotor.h), A[:3])) for rotor in body.rotors if rotor.v not in self.ends]
             acceleration.append(A)
-        return found, gather(self.tree.nv, shares)
+        return found, gather(self.tree.nv, forces)
 
 
 def _ends(tree: Tree, unknown: set[int], stiffness: Stiffness) -> dict[int, int]:
@@ -258,7 +258,7 @@ def solve_mass(
 def hybrid_dynamics(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], external: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (a, tau) complete: of the coordinates in ``forced`` tau is given, of the others a."""
+    """Return (a, tau) of all coordinates; tau is given for the coordinates in ``forced``, a for the others."""
     known = ca.vertcat(ca.SX.zeros(0, 1), *(ca.SX(0) if k in forced else a[k] for k in range(tree.nv)))
     tau0 = inverse_dynamics(tree, q, v, known, external)
     residual = {k: tau[k] - tau0[k] for k in forced}

@@ -58,7 +58,7 @@ class Move:
 
     def up_tensor(self, D: ca.SX) -> ca.SX:
         """Return components (3 x 3) in the parent's axes of a tensor in the body's axes."""
-        return _turned(self._placement, _turned(self._joint, D))
+        return _rotate_tensor(self._placement, _rotate_tensor(self._joint, D))
 
     def down_twist(self, X: ca.SX) -> ca.SX:
         """Return twists of the parent (6 rows), or their rates, in the body's frame."""
@@ -98,8 +98,8 @@ class Move:
     def turning(self, wrench: ca.SX) -> ca.SX:
         """Return the derivative of S^T wrench by the joint's positions (nv x nv), for a constant wrench."""
         q = ca.SX.sym("q", self._kind.nq)
-        share = ca.jacobian(self._kind.subspace(q, self._pitch).T @ wrench, q)
-        return ca.substitute(share, q, self._position)
+        derivative = ca.jacobian(self._kind.subspace(q, self._pitch).T @ wrench, q)
+        return ca.substitute(derivative, q, self._position)
 
     def up_wrench(self, n: ca.SX, f: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return wrenches at the parent's origin in its axes: each column of n is a moment about the body's origin."""
@@ -107,7 +107,7 @@ class Move:
         return self.up(n) + skew(self.p) @ f, f
 
 
-def _turned(R: ca.SX, D: ca.SX) -> ca.SX:
+def _rotate_tensor(R: ca.SX, D: ca.SX) -> ca.SX:
     """Return R D R^T.
 
     A rotation about a coordinate axis keeps the trace and the skew-symmetric part of the four components of its plane:

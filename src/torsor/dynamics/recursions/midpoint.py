@@ -36,7 +36,7 @@ from torsor.dynamics.recursions.energy import gravity_energy, kinetic_energy
 from torsor.dynamics.recursions.hybrid import Stiffness, solve_mass
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.newton_euler import inertial_force, load_force
-from torsor.dynamics.recursions.passive import friction_force, slopes, spring_force
+from torsor.dynamics.recursions.passive import friction_force, passive_jacobians, spring_force
 from torsor.dynamics.trees.tree import Tree
 
 Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
@@ -59,27 +59,27 @@ def midpoint_step(
         return q, v
     mu0 = inertial_force(tree, q, v)
     near = chart(tree, q, h / 2 * v)
-    push = _lagrangian_force(tree)
-    rubbing = {k for each in tree.passives if each.coulomb for k in each.v}
-    evaluations = EVALUATIONS_WITH_FRICTION if rubbing else EVALUATIONS
-    outer = _outer_slopes(tree, near, v, forces)
+    lagrangian_force = _lagrangian_force(tree)
+    with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
+    evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
+    outer = _outer_jacobians(tree, near, v, forces)
     # Friction is concave in the speed: Newton's method converges from rest, and may overshoot from higher speeds.
-    w = ca.vertcat(*(ca.SX(0) if k in rubbing else v[k] for k in range(tree.nv)))
-    mu1, off, scale = mu0, mu0, mu0
+    w = ca.vertcat(*(ca.SX(0) if k in with_friction else v[k] for k in range(tree.nv)))
+    mu1, residual, scale = mu0, mu0, mu0
     loops = None if choice is None else _Loops(tree, q, v, h, choice)
     for k in range(evaluations):
         u = h / 2 * w
         q_mid, v_mid = chart(tree, q, u), chart_velocity(tree, u, w)
         tau, external = forces(q_mid, v_mid)
-        Q = push(q_mid, v_mid) + tau - spring_force(tree, q_mid) - friction_force(tree, v_mid)
+        Q = lagrangian_force(q_mid, v_mid) + tau - spring_force(tree, q_mid) - friction_force(tree, v_mid)
         if external is not None:
             Q = Q + load_force(tree, q_mid, external)
         mu1, start = _ends(tree, w, h, inertial_force(tree, q_mid, v_mid), Q)
-        off, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
+        residual, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
         if loops is not None:
-            off = off + loops.push
+            residual = residual + loops.impulse
         if k < evaluations - 1:
-            own = slopes(tree, q_mid, v_mid, chord=k < CHORDS)
+            own = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
             stiffness = {key: h**2 / 4 * K + h / 2 * D for key, (K, D) in own.items()}
             if outer is None:
                 solve = partial(_solve, tree, near, stiffness=stiffness)
@@ -89,14 +89,14 @@ def midpoint_step(
                     for row, column in {(i, j), (j, i)}:
                         A[row, column] += value
                 solve = partial(ca.solve, A)
-            change = solve(off)
+            change = solve(residual)
             w = w + (change if loops is None else loops.closing(w, change, solve))
     q_end = chart(tree, q, h * w)
     v_end = _solve(tree, q_end, mu1, {})
-    found = ca.norm_1(off) <= CONVERGED * scale
+    converged = ca.norm_1(residual) <= CONVERGED * scale
     if loops is not None:
-        found = ca.logic_and(found, ca.norm_inf(loops.error(w)) <= CLOSED)
-    return q_end, ca.if_else(found, v_end, ca.SX.nan(tree.nv, 1))
+        converged = ca.logic_and(converged, ca.norm_inf(loops.error(w)) <= CLOSED)
+    return q_end, ca.if_else(converged, v_end, ca.SX.nan(tree.nv, 1))
 
 
 class _Loops:
@@ -108,10 +108,10 @@ class _Loops:
         self.multipliers = ca.SX.zeros(len(self.rows), 1)
         u = ca.SX.sym("u", tree.nv)
         by_u = ca.jacobian(closure_error(tree, chart(tree, q, u))[self.rows], u)
-        self.slope = h * ca.substitute(by_u, u, h * v)  # derivative by w of the closure error at the expected end
+        self.jacobian = h * ca.substitute(by_u, u, h * v)  # derivative by w of the closure error at the expected end
 
     @property
-    def push(self) -> ca.SX:
+    def impulse(self) -> ca.SX:
         """The impulse (nv x 1) of the loops at the start."""
         return self.A_T @ self.multipliers
 
@@ -122,12 +122,12 @@ class _Loops:
     def closing(self, w: ca.SX, change: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
         """Return the change of w that also closes the loops, from the unconstrained one, and update the multipliers."""
         X = ca.horzcat(*(solve(column) for column in ca.horzsplit(self.A_T)))
-        more = -Columns(self.slope @ X).solve(self.error(w) + self.slope @ change)
+        more = -Columns(self.jacobian @ X).solve(self.error(w) + self.jacobian @ change)
         self.multipliers = self.multipliers + more
         return change + X @ more
 
 
-def _outer_slopes(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
+def _outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
     """Return minus the derivatives of tau and external wrenches by q and v, or None if they do not depend on them."""
     here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
     moved = chart(tree, here, s)
@@ -145,8 +145,8 @@ def _lagrangian_force(tree: Tree) -> ca.Function:
     """Return (q, v) -> dL/dq (nv x 1) at constant v, along the local coordinates about q; springs belong to F."""
     q, v, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
     moved = chart(tree, q, s)
-    slope = ca.gradient(kinetic_energy(tree, moved, v) - gravity_energy(tree, moved), s)
-    return ca.Function("push", [q, v], [ca.substitute(slope, s, ca.SX.zeros(tree.nv, 1))])
+    gradient = ca.gradient(kinetic_energy(tree, moved, v) - gravity_energy(tree, moved), s)
+    return ca.Function("lagrangian_force", [q, v], [ca.substitute(gradient, s, ca.SX.zeros(tree.nv, 1))])
 
 
 def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, ca.SX]:

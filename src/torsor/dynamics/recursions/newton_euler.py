@@ -69,14 +69,14 @@ def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
 def _project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], motion: list[Motion]) -> ca.SX:
     """Return the forces S^T (n, f) of each coordinate, plus h . omega' of its rotors."""
 
-    def shares() -> Iterator[tuple[int, ca.SX]]:
+    def forces() -> Iterator[tuple[int, ca.SX]]:
         for body, move, (n, f), m in zip(tree.bodies, moved, wrench, motion, strict=True):
             force = body.joint.ratio * (move.S.T @ ca.vertcat(n, f))
             yield from enumerate(ca.vertsplit(force) if body.v.stop > body.v.start else [], body.v.start)
             for rotor in body.rotors:
                 yield rotor.v, ca.dot(sx(rotor.h), m.wd)
 
-    return gather(tree.nv, shares())
+    return gather(tree.nv, forces())
 
 
 def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: ca.SX | None = None) -> ca.SX:

@@ -34,15 +34,15 @@ def _deflection(passive: Passive, q: ca.SX) -> ca.SX:
     return _along(passive, passive.q, q) + passive.offset
 
 
-def _shared(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca.SX:
-    shares = ((k, c * F) for passive, F in forces for c, k in zip(passive.c, passive.v, strict=True))
-    return gather(tree.nv, shares)
+def _onto_coordinates(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca.SX:
+    forces_by_coordinate = ((k, c * F) for passive, F in forces for c, k in zip(passive.c, passive.v, strict=True))
+    return gather(tree.nv, forces_by_coordinate)
 
 
 def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
     """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v, of friction and of the dampers of springs."""
     rubbing = (each for each in tree.passives if _acts(each.coulomb) or _acts(each.damping))
-    return _shared(tree, ((each, _friction(each, _along(each, each.v, v))) for each in rubbing))
+    return _onto_coordinates(tree, ((each, _friction(each, _along(each, each.v, v))) for each in rubbing))
 
 
 def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
@@ -53,7 +53,7 @@ def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
 def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
     """Return K(x) x of the springs for each coordinate (nv x 1)."""
     springs = (each for each in tree.passives if _acts(each.stiffness))
-    return _shared(tree, ((each, _spring(each, _deflection(each, q))) for each in springs))
+    return _onto_coordinates(tree, ((each, _spring(each, _deflection(each, q))) for each in springs))
 
 
 def _spring(passive: Passive, x: ca.SX) -> ca.SX:
@@ -71,7 +71,9 @@ def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
     return passive.damping + passive.coulomb / passive.smooth * slope
 
 
-def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
+def passive_jacobians(
+    tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False
+) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
     """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices.
 
     With ``chord``, the slope of friction is that of the line from rest, which is never too small.
@@ -81,28 +83,30 @@ def slopes(tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False) -> dict[tuple[in
     for each in tree.passives:
         K = ca.substitute(ca.gradient(_spring(each, x), x), x, _deflection(each, q) if _acts(each.stiffness) else 0)
         D = _friction_slope(each, _along(each, each.v, v), chord)
-        shares = list(zip(each.v, each.c, strict=True))
-        for i, ci in shares:
-            for j, cj in shares:
+        terms = list(zip(each.v, each.c, strict=True))
+        for i, ci in terms:
+            for j, cj in terms:
                 if i <= j:
                     before = found.get((i, j), (ca.SX(0), ca.SX(0)))
                     found[i, j] = before[0] + ci * cj * K, before[1] + ci * cj * D
     return found
 
 
-def curvatures(tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
+def passive_hessians(
+    tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX
+) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
     """Yield the second derivatives (by q, by v) of weight . passive forces: summands of symmetric matrices."""
     x = ca.SX.sym("x")
     for each in tree.passives:
         laws = _spring(each, x), _friction(each, x)
         at = _deflection(each, q) if _acts(each.stiffness) else 0, _along(each, each.v, v)
-        share = _along(each, each.v, weight)
-        bent = [share * ca.substitute(ca.hessian(law, x)[0], x, here) for law, here in zip(laws, at, strict=True)]
-        shares = list(zip(each.v, each.c, strict=True))
-        for i, ci in shares:
-            for j, cj in shares:
-                if not (bent[0].is_zero() and bent[1].is_zero()):
-                    yield (i, j), (ci * cj * bent[0], ci * cj * bent[1])
+        along = _along(each, each.v, weight)
+        curvature = [along * ca.substitute(ca.hessian(law, x)[0], x, here) for law, here in zip(laws, at, strict=True)]
+        terms = list(zip(each.v, each.c, strict=True))
+        for i, ci in terms:
+            for j, cj in terms:
+                if not (curvature[0].is_zero() and curvature[1].is_zero()):
+                    yield (i, j), (ci * cj * curvature[0], ci * cj * curvature[1])
 
 
 def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:

@@ -2,7 +2,7 @@
 
 A place is a pose in the axes of a link. In the axes of the place at its origin, joint k above it has the column Ad S_k
 of the Jacobian, computed from the place up to the root; the rate of that column is -ad(V) Ad S_k + Ad S'_k, with V the
-twist of the place relative to body k, which is the sum of the columns so far times their rates.
+twist of the place relative to body k: the sum of the columns computed before, times their velocities.
 """
 
 import casadi as ca

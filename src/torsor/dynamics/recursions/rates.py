@@ -70,9 +70,9 @@ class _Turning:
     def __init__(self, move: Move, w: Jet):
         self.move, self.w = move, w
         # In the axes of the parent, w_J has other rates from the second on.
-        self._seen = w[:1] + self._carried(w[1:]) if len(w) > 1 else w
+        self._seen = w[:1] + self._rates_in_parent(w[1:]) if len(w) > 1 else w
 
-    def _carried(self, jet: Jet) -> Jet:
+    def _rates_in_parent(self, jet: Jet) -> Jet:
         """Return x, x' + w_J x x, ...: the rates relative to the parent, in the child's axes."""
         found, rates = jet[:1], jet
         while len(rates) > 1:
@@ -82,7 +82,7 @@ class _Turning:
 
     def up(self, jet: Jet) -> Jet:
         """Return components in the parent's axes."""
-        return [self.move.up(x) for x in self._carried(jet)]
+        return [self.move.up(x) for x in self._rates_in_parent(jet)]
 
     def down(self, jet: Jet) -> Jet:
         """Return components in the child's axes."""
@@ -131,9 +131,9 @@ class _Recursion:
         p = [move.p, *joint.up(vJ)[: len(self.orders) - 1]]
         carried = joint.down(w_above)
         w = [carried[m] + wJ[m] for m in range(len(own))]
-        felt = joint.down([a_above[m] + _product(lambda U, r: U @ r, U_above, p, m) for m in self.orders])
+        a_origin = joint.down([a_above[m] + _product(lambda U, r: U @ r, U_above, p, m) for m in self.orders])
         across = [2 * carried[m] + wJ[m] for m in range(len(own))]
-        a = [felt[m] + vJ[m + 1] + _product(cross, across, vJ, m) for m in self.orders]
+        a = [a_origin[m] + vJ[m + 1] + _product(cross, across, vJ, m) for m in self.orders]
         self.w.append(w)
         self.a.append(a)
         self.U.append([_U(w, m) for m in self.orders])
@@ -176,14 +176,14 @@ class _Recursion:
         """Return the jet of the forces of the motion of the bodies, each nv x 1."""
         found = []
         for m in self.orders:
-            shares: list[tuple[int, ca.SX]] = []
+            forces: list[tuple[int, ca.SX]] = []
             for i, body in enumerate(self.tree.bodies):
                 both = [ca.vertcat(n, f) for n, f in zip(*wrench[i], strict=True)]
                 S, varies = self.S[i], self.moved[i].varies
                 force = _product(lambda S, x: S.T @ x, S, both, m) if varies else S[0].T @ both[m]
-                shares += enumerate(ca.vertsplit(body.joint.ratio * force), body.v.start)
-                shares += [(rotor.v, ca.dot(sx(rotor.h), self.w[i][m + 1])) for rotor in body.rotors]
-            found.append(gather(self.tree.nv, shares))
+                forces += enumerate(ca.vertsplit(body.joint.ratio * force), body.v.start)
+                forces += [(rotor.v, ca.dot(sx(rotor.h), self.w[i][m + 1])) for rotor in body.rotors]
+            found.append(gather(self.tree.nv, forces))
         return found
 
 

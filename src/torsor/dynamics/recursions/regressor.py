@@ -67,9 +67,9 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
         rows: dict[int, ca.SX] = {}
         for j, wrench in climb(tree, moved, k, *_link_columns(body, m)):
             above = tree.bodies[j]
-            shares = above.joint.ratio * (moved[j].S.T @ wrench)
-            for r in range(shares.size1()):
-                rows[above.v.start + r] = rows.get(above.v.start + r, 0) + shares[r, :]
+            forces = above.joint.ratio * (moved[j].S.T @ wrench)
+            for r in range(forces.size1()):
+                rows[above.v.start + r] = rows.get(above.v.start + r, 0) + forces[r, :]
         blocks.append(ca.vertcat(ca.SX(0, 10), *(rows.get(r, ca.SX(1, 10)) for r in range(tree.nv))))
     return ca.horzcat(ca.SX(tree.nv, 0), *blocks, *_joint_columns(tree, v, a))
 
@@ -94,8 +94,8 @@ def energy_regressor(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     return ca.densify(ca.vertcat(ca.SX(0, 1), *columns))
 
 
-def _column(nv: int, shares: dict[int, ca.SX]) -> ca.SX:
-    return ca.vertcat(ca.SX(0, 1), *(shares.get(k, ca.SX(1, 1)) for k in range(nv)))
+def _column(nv: int, forces: dict[int, ca.SX]) -> ca.SX:
+    return ca.vertcat(ca.SX(0, 1), *(forces.get(k, ca.SX(1, 1)) for k in range(nv)))
 
 
 def _joint_columns(tree: Tree, v: ca.SX, a: ca.SX) -> Iterator[ca.SX]:

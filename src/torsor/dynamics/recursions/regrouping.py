@@ -4,10 +4,10 @@ Inertia of a link that is equivalent to inertia of its parent (``invisible`` of 
 parent. Near the base there are more rules, since links there have restricted motions. With u the only direction about
 which a link rotates, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in its joint frame:
 
-- of a link that never rotates only the mass is identifiable;
-- of one that rotates about u only, of its inertia only J_uu = tr(Sigma) - Sigma_uu is, and of ms not the part along u;
-- of one that slides along u, after rotations about u only, ms can be moved to its parent;
-- of one that rotates about one fixed line, parallel to gravity, ms is not identifiable;
+- if a link never rotates, only its mass is identifiable;
+- if it rotates about u only, J_uu = tr(Sigma) - Sigma_uu is identifiable, and the part of ms normal to u;
+- if it slides along u, after rotations about u only, its ms can be moved to its parent;
+- if it rotates about one fixed line, parallel to gravity, its ms is not identifiable;
 - a rotor inertia is equivalent to inertia of its own link about the joint's axis if all rotations before are about one
   direction orthogonal to that axis; and to mass of the link if no joint is before it and gravity has no component along
   the joint;
@@ -33,7 +33,7 @@ PARALLEL = 1e-9  # sine of an angle that counts as zero
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
+class _PossibleMotion:
     """The possible motions of a body: axes of rotation and translation of the joints from the base to it, at rest.
 
     ``turns`` and ``slides`` (3 x any) are those of its own joint in base axes, ``..._before`` those of the joints
@@ -71,7 +71,7 @@ def _along(u: Array, vectors: Array) -> bool:
 
 
 class _Row:
-    """Makes changes of parameters (p,): of the inertia of a link, and of rotor inertia and friction of a joint."""
+    """Vectors of parameter changes (p,): of the inertia of a link, or of rotor inertia and friction of a joint."""
 
     def __init__(self, tree: Tree):
         self.tree = tree
@@ -93,26 +93,26 @@ class _Row:
 
 def regroupings(tree: Tree) -> Array:
     """Return changes of the parameters (r x p), ordered as in ``regressor.parameters``, that change no force."""
-    row, ways = _Row(tree), _ways(tree)
-    found = [row.link(i, P) for i, way in enumerate(ways) for P in _not_shown(way, tree.gravity)]
-    found += _shared_with_parents(tree, row, ways)
-    found += _rotors(tree, row, ways)
+    row, motions = _Row(tree), _possible_motions(tree)
+    found = [row.link(i, P) for i, motion in enumerate(motions) for P in _without_effect(motion, tree.gravity)]
+    found += _moves_to_parents(tree, row, motions)
+    found += _rotors(tree, row, motions)
     found += _of_one_coordinate(tree, row)
     return np.array(found).reshape(len(found), row.starts[-1])
 
 
-def _ways(tree: Tree) -> list[_Way]:
+def _possible_motions(tree: Tree) -> list[_PossibleMotion]:
     """Return the possible motions of each body, root to tips."""
-    ways: list[_Way] = []
+    motions: list[_PossibleMotion] = []
     none = np.zeros((3, 0))
     for body in tree.bodies:
         kind, pitch = body.joint.kind, body.joint.pitch
         S = np.array(kind.subspace(kind.neutral, pitch), dtype=float)
-        before = ways[body.parent] if body.parent >= 0 else _Way(np.eye(4), none, none, none, none, none)
+        before = motions[body.parent] if body.parent >= 0 else _PossibleMotion(np.eye(4), none, none, none, none, none)
         pose = before.pose @ body.T
         turns, slides = (pose[:3, :3] @ part[:, part.any(axis=0)] for part in (S[:3], S[3:]))
-        ways.append(
-            _Way(
+        motions.append(
+            _PossibleMotion(
                 pose,
                 np.column_stack([before.turns_before, before.turns]),
                 np.column_stack([before.slides_before, before.slides]),
@@ -121,7 +121,7 @@ def _ways(tree: Tree) -> list[_Way]:
                 np.column_stack([before.points, *([pose[:3, 3]] if turns.size else [])]),
             )
         )
-    return ways
+    return motions
 
 
 def _second(R: Array, Sigma: Array) -> Array:
@@ -137,40 +137,40 @@ def _first(ms: Array) -> Array:
     return P
 
 
-def _axes(way: _Way, u: Array) -> Array:
+def _axes(motion: _PossibleMotion, u: Array) -> Array:
     """Return axes (3 x 3), in those of the body, whose third is u."""
-    return axis_frame(way.pose[:3, :3].T @ u)
+    return axis_frame(motion.pose[:3, :3].T @ u)
 
 
-def _not_shown(way: _Way, gravity: Array) -> Iterator[Array]:
+def _without_effect(motion: _PossibleMotion, gravity: Array) -> Iterator[Array]:
     """Yield the changes of a body's pseudo-inertia, in its own axes, that have no effect on any force."""
-    if not way.turns_before.size and not way.turns.size:
+    if not motion.turns_before.size and not motion.turns.size:
         yield from (P for P in parameter_basis() if P[3, 3] == 0)  # all but the mass
         return
-    u = way.u
+    u = motion.u
     if u is None:
         return
-    R = _axes(way, u)
+    R = _axes(motion, u)
     for i, j in ((2, 2), (0, 2), (1, 2), (0, 1)):
         Sigma = np.zeros((3, 3))
         Sigma[i, j] = Sigma[j, i] = 1.0
         yield _second(R, Sigma)
     yield _second(R, np.diag([1.0, -1.0, 0.0]))
     yield _first(R[:, 2])
-    places = way.points - way.pose[:3, 3:]
-    still = _along(u, np.column_stack([way.slides_before, way.slides, places]))
-    if way.turns.size and still and _along(u, gravity[:, None]):
+    places = motion.points - motion.pose[:3, 3:]
+    still = _along(u, np.column_stack([motion.slides_before, motion.slides, places]))
+    if motion.turns.size and still and _along(u, gravity[:, None]):
         yield _first(R[:, 0])
         yield _first(R[:, 1])
 
 
-def _shared_with_parents(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]:
+def _moves_to_parents(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array]:
     """Return the changes that move inertia between a link and its parent."""
     found = []
-    for i, (body, way) in enumerate(zip(tree.bodies, ways, strict=True)):
+    for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
         parts = [body.joint.kind.invisible(P) for P in parameter_basis()]
-        if way.u is not None and not way.turns.size and _along(way.u, way.slides):
-            R = _axes(way, way.u)
+        if motion.u is not None and not motion.turns.size and _along(motion.u, motion.slides):
+            R = _axes(motion, motion.u)
             parts += [_first(R[:, 0]), _first(R[:, 1])]
         for P in parts:
             if P.any():
@@ -179,22 +179,23 @@ def _shared_with_parents(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]
     return found
 
 
-def _rotors(tree: Tree, row: _Row, ways: list[_Way]) -> list[Array]:
+def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array]:
     """Return the changes that move inertia between a rotor and the joint's own link."""
     found = []
-    for i, (body, way) in enumerate(zip(tree.bodies, ways, strict=True)):
+    for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
         S = np.array(body.joint.kind.subspace(body.joint.kind.neutral, body.joint.pitch), dtype=float)
-        if way.turns.shape[1] > 1:  # of several rotors, only three equal ones are equivalent to a link, a ball
-            if not way.turns_before.size:
+        if motion.turns.shape[1] > 1:  # of several rotors, only three equal ones are equivalent to a link, a ball
+            if not motion.turns_before.size:
                 rotors = sum(row.drive(i, int(k)) for k in np.flatnonzero(S[:3].any(axis=0)))
                 found.append(row.link(i, _second(np.eye(3), np.eye(3) / 2)) - rotors)
             continue
-        before = _common(way.turns_before)
-        apart = not way.turns_before.size or (before is not None and np.abs(before @ way.turns).max(initial=0) < 1e-9)
+        before = _common(motion.turns_before)
+        orthogonal = before is not None and np.abs(before @ motion.turns).max(initial=0) < 1e-9
+        apart = not motion.turns_before.size or orthogonal
         for k in np.flatnonzero(S[:3].any(axis=0)) if apart else ():
             J = np.outer(S[:3, k], S[:3, k])
             found.append(row.link(i, _second(np.eye(3), np.trace(J) / 2 * np.eye(3) - J)) - row.drive(i, int(k)))
-        pulled = np.abs(tree.gravity @ way.slides).max(initial=0.0) > PARALLEL * np.linalg.norm(tree.gravity)
+        pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL * np.linalg.norm(tree.gravity)
         if body.parent < 0 and not pulled:
             mass = np.zeros((4, 4))
             mass[3, 3] = 1.0
@@ -211,8 +212,8 @@ def _of_one_coordinate(tree: Tree, row: _Row) -> list[Array]:
         leader = tree.bodies[first].joint
         if first == i:
             continue
-        share = abs(body.joint.ratio / leader.ratio)
-        same = abs(leader.smooth * share - body.joint.smooth) <= 1e-12 * body.joint.smooth
-        for what, value in ((0, share**2), (2, share**2), *([(1, share)] if same else [])):
+        ratio = abs(body.joint.ratio / leader.ratio)
+        same = abs(leader.smooth * ratio - body.joint.smooth) <= 1e-12 * body.joint.smooth
+        for what, value in ((0, ratio**2), (2, ratio**2), *([(1, ratio)] if same else [])):
             found.append(row.drive(i, 0, what) - value * row.drive(first, 0, what))
     return found

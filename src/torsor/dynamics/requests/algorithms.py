@@ -1,4 +1,4 @@
-"""The table of algorithms. What each takes is read from the signature of its rule; the table adds what it gives."""
+"""The table of algorithms. Inputs are read from the signature of the rule; the table adds the shapes of results."""
 
 import inspect
 from collections.abc import Callable
@@ -36,12 +36,12 @@ _OPTIONS = {"tree", "place", "forced", "choice", "in_world"}  # parameters of ru
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm: its ``rule``, a function of a tree and symbols, and what it gives.
+    """An algorithm: its ``rule``, a function of a tree and symbols, and its results.
 
     ``output`` is the shape of the result for one state, with the names of ``size`` for axes that depend on the
-    mechanism; where there are several results, all of that shape, ``results`` names them. ``lean`` says that only the
-    coordinates see the result, so that the tree may be simplified; ``shared`` that the rule computes nothing twice, so
-    that no search for common subexpressions is needed; ``multipliers`` that the closure equations act by multipliers.
+    mechanism; where there are several results, all of that shape, ``results`` names them. ``lean``: the result depends
+    on the coordinates only, so that the tree may be simplified. ``shared``: the rule computes nothing twice, so that no
+    search for common subexpressions is needed. ``multipliers``: the loops are closed by Lagrange multipliers.
     """
 
     rule: Callable[..., Any]
@@ -68,7 +68,7 @@ class Algorithm:
 
     @cached_property
     def keeps(self) -> bool:
-        """Whether it matters what external wrenches keep while q changes."""
+        """Whether the result depends on where external wrenches are fixed (link or world) while q changes."""
         return "loads" in self._parameters
 
     @cached_property
@@ -78,7 +78,7 @@ class Algorithm:
 
     @cached_property
     def hybrid(self) -> bool:
-        """Whether the coordinates driven by force are named."""
+        """Whether the coordinates driven by force are an option."""
         return "forced" in self._parameters
 
     @cached_property
@@ -88,11 +88,11 @@ class Algorithm:
 
     @cached_property
     def rates(self) -> bool:
-        """Whether there may be more rates of the motion, and as many of the results."""
+        """Whether higher rates of the motion are optional inputs, each with one more result."""
         return "external_rate" in self._parameters
 
     def axis_of(self, name: str) -> str:
-        """Return which ``size`` an input has."""
+        """Return the name of the axis of an input, see ``size``."""
         if name == "multipliers":
             return "c"
         return "nq" if name in ("q", "q_end") else "N" if name.endswith("_active") or name == "share" else "n"

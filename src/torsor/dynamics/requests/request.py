@@ -38,7 +38,7 @@ class Request:
 
     @property
     def plain(self) -> "Request":
-        """The same function, its results as they are."""
+        """The same function in the form "value"."""
         return replace(self, form="value", by=(), components=False)
 
     def arguments(self, mechanism: Mechanism) -> dict[str, Shape]:

@@ -5,7 +5,7 @@ added in its frame of the tree. The pose of a joint in its parent follows from t
 
     T = L_parent placement L^-1 Rz(-turn)        L: pose of the link's frame in the body's frame
 
-which also holds in a lean tree if no inertia was regrouped through that pose (``Held``).
+which also holds in a lean tree if no inertia was regrouped through that pose (``SymbolicFrames``).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics.recursions.kinematics import sx
-from torsor.dynamics.trees.lean import Held
+from torsor.dynamics.trees.lean import SymbolicFrames
 from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import PAIRS, Free, Number, read_number
@@ -24,13 +24,13 @@ from torsor.spatial import about_z, from_quaternion, make_pose, pseudo_inertia, 
 _POSES = ("origin", "turn", "point")
 
 
-def touched(mechanism: Mechanism, free: Sequence[Free]) -> Held:
+def touched(mechanism: Mechanism, free: Sequence[Free]) -> SymbolicFrames:
     """Return the bodies whose poses or joint frames depend on free numbers."""
     numbers = [number for each in free for number, _ in each.coefficients if number.part == "joints"]
     frames = {number.index for number in numbers if number.field == "point"}
     poses = {number.index for number in numbers if number.field in _POSES}
     poses |= {i for i, parent in enumerate(mechanism.parents) if parent in frames}
-    return Held(frozenset(poses), frozenset(frames))
+    return SymbolicFrames(frozenset(poses), frozenset(frames))
 
 
 class _Values:
@@ -61,20 +61,20 @@ class _Values:
 
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX) -> Tree:
     """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers."""
-    values, held = _Values(mechanism, free, p), touched(mechanism, free)
+    values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
-    for i in held.frames:
+    for i in symbolic.frames:
         bodies[i] = replace(bodies[i], link=_link_frame(values, i))
     for i in range(len(bodies)):
-        if i in held.frames:  # no inertia was regrouped into or out of it
-            bodies[i] = replace(bodies[i], P=_moved(bodies[i].link, _pseudo_inertia(values, i)))
+        if i in symbolic.frames:  # no inertia was regrouped into or out of it
+            bodies[i] = replace(bodies[i], P=_congruence(bodies[i].link, _pseudo_inertia(values, i)))
         elif values.has("links", i, "mass", "com", "inertia"):
             change = _pseudo_inertia(values, i) - sx(pseudo_inertia(*mechanism.links[i].body))
-            bodies[i] = replace(bodies[i], P=sx(bodies[i].P) + _moved(bodies[i].link, change))
-    for i in held.poses:
+            bodies[i] = replace(bodies[i], P=sx(bodies[i].P) + _congruence(bodies[i].link, change))
+    for i in symbolic.poses:
         above = bodies[bodies[i].parent].link if bodies[i].parent >= 0 else np.eye(4)
-        only_origin = not held.frames and not values.has("joints", i, "turn")
-        pose = _shifted if only_origin else _posed
+        only_origin = not symbolic.frames and not values.has("joints", i, "turn")
+        pose = _pose_with_origin if only_origin else _pose_from_placement
         bodies[i] = replace(bodies[i], T=pose(values, i, bodies[i], sx(above)))
     armature, passives = _drives(tree, values)
     gravity = values.vector("gravity", -1, "gravity", 3)
@@ -90,7 +90,7 @@ def _pseudo_inertia(values: _Values, i: int) -> ca.SX:
     return sx(ca.blockcat([[Sigma, m * c], [m * c.T, m]]))
 
 
-def _moved(T: ca.SX, P: ca.SX) -> ca.SX:
+def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
     """Return T P T^T; one triangle is computed and mirrored."""
     return ca.triu2symm(ca.triu(sx(T) @ P @ sx(T).T))
 
@@ -101,14 +101,14 @@ def _link_frame(values: _Values, i: int) -> ca.SX:
     return _pose(R.T, -R.T @ values.vector("joints", i, "point", 3))
 
 
-def _shifted(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
+def _pose_with_origin(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
     """Return T where only the origin is an input: its rotation keeps exact zeros and ones."""
     T = sx(body.T)
     change = values.vector("joints", i, "origin", 3) - sx(values.mechanism.joints[i].placement[:3, 3])
     return _pose(T[:3, :3], T[:3, 3] + above[:3, :3] @ change)
 
 
-def _posed(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
+def _pose_from_placement(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
     """Return T from the placement of the link and the frames of the two links."""
     R = sx(values.mechanism.joints[i].placement[:3, :3])
     if values.has("joints", i, "turn"):

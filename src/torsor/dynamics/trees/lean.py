@@ -24,7 +24,7 @@ from torsor.dynamics.trees.tree import ROUNDING, Body, Tree, tidy, tidy_inertia,
 from torsor.spatial import about_z, axis_frame, inverse_pose, make_pose, move_pseudo_inertia
 
 
-class Held(NamedTuple):
+class SymbolicFrames(NamedTuple):
     """Bodies whose pose in the parent's frame, and bodies whose joint frame in the link, are inputs and not numbers.
 
     No inertia is regrouped through such a pose, and such a joint frame is not moved.
@@ -34,23 +34,23 @@ class Held(NamedTuple):
     frames: frozenset[int] = frozenset()
 
 
-NOTHING = Held()
+NOTHING = SymbolicFrames()
 
 
-def lean(tree: Tree, held: Held = NOTHING) -> Tree:
+def lean(tree: Tree, symbolic: SymbolicFrames = NOTHING) -> Tree:
     """Return an equivalent tree that takes fewer operations; its poses and joint wrenches differ from the robot's."""
-    bodies = _align(_regroup(_slide(list(tree.bodies), held), held), held)
+    bodies = _align(_regroup(_slide(list(tree.bodies), symbolic), symbolic), symbolic)
     return replace(tree, bodies=tuple(map(tidy, bodies)))
 
 
-def _slide(bodies: list[Body], held: Held) -> list[Body]:
+def _slide(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     """Root to tips: shift each joint frame, as far as its joint allows, to the point nearest to the parent's origin."""
     slid: list[Body] = []
     shifts: list[Array] = []
     for i, body in enumerate(bodies):
         T = inverse_pose(shifts[body.parent]) @ body.T if body.parent >= 0 else body.T
         shift = np.eye(4)
-        if i not in held.frames:
+        if i not in symbolic.frames:
             shift = make_pose(p=body.joint.kind.free_shift(T[:3, :3].T @ T[:3, 3]))
         back = inverse_pose(shift)
         shifts.append(shift)
@@ -58,11 +58,11 @@ def _slide(bodies: list[Body], held: Held) -> list[Body]:
     return slid
 
 
-def _regroup(bodies: list[Body], held: Held) -> list[Body]:
+def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     """Tips to root: move to each parent the inertia of a body that is equivalent to inertia of the parent."""
     P = [body.P for body in bodies]
     for i in reversed(range(len(bodies))):
-        if i in held.poses:
+        if i in symbolic.poses:
             continue
         invisible = bodies[i].joint.kind.invisible(P[i])
         P[i] = P[i] - invisible
@@ -71,7 +71,7 @@ def _regroup(bodies: list[Body], held: Held) -> list[Body]:
     return [replace(body, P=Pi) for body, Pi in zip(bodies, P, strict=True)]
 
 
-def _align(bodies: list[Body], held: Held) -> list[Body]:
+def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     """Root to tips: rotate each joint frame about its axis to the angle with the lowest cost.
 
     Only where the joint rotates about that axis: the angle is then an offset of its coordinate, one addition.
@@ -81,10 +81,10 @@ def _align(bodies: list[Body], held: Held) -> list[Body]:
         children[body.parent].append(i)
     aligned = list(bodies)
     for i in range(len(bodies)):
-        if aligned[i].joint.kind.absorbs_turn and i not in held.frames:
+        if aligned[i].joint.kind.absorbs_turn and i not in symbolic.frames:
             family = [aligned[i], *(aligned[k] for k in children[i])]
-            options = [_turned(family, angle) for angle in _angles(family)]
-            best = min(options, key=_cost)  # of equal costs the first, which is the frame as described
+            options = [_rotate_frame(family, angle) for angle in _angles(family)]
+            best = min(options, key=_cost)  # of equal costs the first: angle zero, the original frame
             for k, body in zip([i, *children[i]], best, strict=True):
                 aligned[k] = body
     return aligned
@@ -97,7 +97,7 @@ def _angles(family: list[Body]) -> list[float]:
     return [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
 
 
-def _turned(family: list[Body], angle: float) -> list[Body]:
+def _rotate_frame(family: list[Body], angle: float) -> list[Body]:
     """Return a body and its children with the body's frame turned about its axis by an angle."""
     body, *children = family
     turn = make_pose(about_z(angle))
@@ -116,7 +116,7 @@ def _turned(family: list[Body], angle: float) -> list[Body]:
 
 
 def _rest(T: Array) -> Array:
-    """Return the simplest axes (3 x 3) whose z is that of the pose T."""
+    """Return the simplest axes (3 x 3) with the z axis of the pose T."""
     return axis_frame(T[:3, 2])
 
 

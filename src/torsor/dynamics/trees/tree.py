@@ -200,8 +200,8 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
             yield _transmission(joint, slices, mechanism.motor_coordinates[joint.name])
     for joint, motor, v, _ in _motor_rates(mechanism):
         if motor.coulomb or motor.viscous:
-            share = 1.0 if joint.is_elastic else joint.ratio
-            yield Passive((), (v,), (share,), 0.0, 0.0, motor.viscous, motor.coulomb, motor.smooth)
+            coefficient = 1.0 if joint.is_elastic else joint.ratio
+            yield Passive((), (v,), (coefficient,), 0.0, 0.0, motor.viscous, motor.coulomb, motor.smooth)
 
 
 def _spring(joint: Joint, at: Coordinate) -> Passive:

@@ -83,7 +83,7 @@ def landmarks(body: Robot, q: ArrayLike) -> dict[str, Array]:
 
 @lru_cache(maxsize=8)
 def _drawn(body: Robot) -> Robot:
-    """Return the body in CasADi's virtual machine: pictures have few postures, so that compiling does not pay."""
+    """Return the body in CasADi's virtual machine: for the few postures of a picture, compiling takes too long."""
     return body.to(device="casadi")
 
 

@@ -3,12 +3,12 @@
 It is applied to each direction of a joint. With L the load as a fraction of the initial strength, c the remaining
 fraction of that strength, and F and R the rates of fatigue and recovery (1/s),
 
-    dc/dt = R (1 - c) - F L      while L <= c: the load is held
-    dc/dt = R (1 - c) - F c      while L > c: all that is left works, and it is not enough
+    dc/dt = R (1 - c) - F L      while L <= c: the joint sustains the load
+    dc/dt = R (1 - c) - F c      while L > c: the remaining strength is not enough
 
 and where L = 0 recovery is r times as fast (Looft et al. 2018). This is their law with instant recruitment. For a
 constant load the solutions are exponentials, which are used here: steps may have any length. A constant load can be
-held for -ln(1 - R (1 - L) / (F L)) / R seconds, and without limit if L <= R / (F + R).
+sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and without limit if L <= R / (F + R).
 
 The rates are those of Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the documentation of MyoSuite, with
 r = 15; they were fitted to isometric loads. Hips have no rates of their own and take the general ones. The loads are
@@ -77,14 +77,14 @@ class Fatigue:
         found, c = np.empty(len(loads)), _capacity(capacity)
         for k, (each, decay, limit) in enumerate(zip(loads.tolist(), decays, limits, strict=True)):
             after = limit + (c - limit) * decay
-            c = after if min(c, after) >= each else self._overloaded(c, each, dt)
+            c = after if min(c, after) >= each else self._after_overload(c, each, dt)
             found[k] = c
         return found
 
-    def _overloaded(self, c: float, load: float, dt: float) -> float:
+    def _after_overload(self, c: float, load: float, dt: float) -> float:
         """Return the capacity after an interval in which the load exceeds it for some time."""
         both, held = self.tiring + self.recovery, 1 - self.tiring * load / self.recovery
-        failed = self.recovery / both  # the limit of c while the load is not held
+        failed = self.recovery / both  # the limit of c while the load is not sustained
         if c >= load:
             before = math.log((c - held) / (load - held)) / self.recovery
             return failed + (load - failed) * math.exp(-both * (dt - before))
@@ -100,7 +100,7 @@ class Fatigue:
         return 1 - (1 - _capacity(capacity)) * math.exp(-self.rest * self.recovery * seconds)
 
     def endurance(self, load: float) -> float:
-        """Return the time (s) for which a rested joint holds a constant load (a fraction of its strength)."""
+        """Return the time (s) for which a rested joint sustains a constant load (a fraction of its strength)."""
         (fraction,) = _loads([load]).tolist()
         tires, recovers = self.tiring * fraction, self.recovery * (1 - fraction)
         return math.inf if tires <= recovers else max(0.0, -math.log1p(-recovers / tires) / self.recovery)

@@ -14,7 +14,7 @@ Millard2016TorqueMuscle). Passive torques are left out.
 
 The law has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it is
 twice differentiable: its branches are blended where |v| < BLEND, with f(0) = 1, and both factors have a smooth lower
-limit, the second one also a smooth upper limit. Elsewhere it is the law itself, even where that is unlike other
+limit, the second one also a smooth upper limit. Elsewhere it is the law itself, even where that is untypical of
 muscles: knee extensors of the young are weaker in eccentric than in isometric contraction. The limits, the blend and
 the angle of the hip (between thigh and pelvis) are choices of this library.
 """

@@ -48,7 +48,7 @@ def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
     return Wrench(tau[:3], own + ca.cross(origin, tau[:3]))
 
 
-def felt(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
+def moment_about(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
     """Return the moment of a wrench about a hinge axis through a point, all in base axes: axis . (n - at x f)."""
     return ca.dot(axis, wrench.n - ca.cross(at, wrench.f))
 

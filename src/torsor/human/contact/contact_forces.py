@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.contact.balance import Wrench, felt, required
+from torsor.human.contact.balance import Wrench, moment_about, required
 from torsor.human.contact.support import Foot, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
@@ -102,7 +102,7 @@ class ContactForces:
             for name in (*LEGS, TOES):
                 joint = node.robot.joints[node.robot.joint_names.index(f"{side}_{name}")]
                 pose = node.pose(joint.child)
-                taken = felt(wrench, pose[:3, :3] @ ca.SX(joint.axis), pose[:3, 3])
+                taken = moment_about(wrench, pose[:3, :3] @ ca.SX(joint.axis), pose[:3, 3])
                 k = self.names.index(joint.name)
                 found[k] = found[k] - (self.toes[side] * taken if name == TOES else taken)
         return ca.vertcat(*found[len(GLOBAL) :])

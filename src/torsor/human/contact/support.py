@@ -17,7 +17,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.landmarks import landmark
 from torsor.robot.robot import Robot
 
-# Points of a foot, each with the axes along which it is held: six rows that hold a whole foot, or its toes.
+# Points of a foot, each with the axes along which it is fixed: six rows that fix a whole foot, or its toes.
 WHOLE = (("heel", "xyz"), ("ball", "xy"), ("ball_medial", "y"))
 FORE = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
 
@@ -37,7 +37,7 @@ def smoothstep(u: Array) -> Array:
 class Stance(NamedTuple):
     """Stance of a foot from the time ``first`` to ``last``, fractions of the motion.
 
-    ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is held;
+    ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed;
     ``heel`` (x, z) is the position of the heel while the whole foot stands (m).
     """
 

@@ -28,7 +28,7 @@ def plot(stride: StrideCurves, path: str | Path | None) -> Any:
     alike = stride.likeness()
     for index, name in enumerate(SHOWN):
         row, column = divmod(index, COLUMNS)
-        _compared(figure.add_subplot(grid[row, column]), stride, name, alike)
+        _compare(figure.add_subplot(grid[row, column]), stride, name, alike)
     _reactions(figure.add_subplot(grid[rows, 0]), stride)
     _powers(figure.add_subplot(grid[rows, 1]), stride)
     _pressure(figure.add_subplot(grid[rows, 2]), stride)
@@ -54,7 +54,7 @@ def _style(axes: Any, title: str, unit: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _compared(axes: Any, stride: StrideCurves, name: str, alike: dict[str, Likeness]) -> None:
+def _compare(axes: Any, stride: StrideCurves, name: str, alike: dict[str, Likeness]) -> None:
     """Draw a curve over the band of its reference, and other references as thin lines."""
     own = [each for each in REFERENCES if each.split(",")[0] == name]
     for key, colour in zip(own, (PEOPLE, *OTHERS), strict=False):

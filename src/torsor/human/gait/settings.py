@@ -1,4 +1,4 @@
-"""Settings of a walk: the arguments of ``walking``, checked, and what follows from them."""
+"""Settings of a walk: the arguments of ``walking``, checked, and quantities derived from them."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -30,5 +30,5 @@ class Stride(StrideCurves):
         return tables(self)
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Return a figure (matplotlib, the extra ``plot``) of curves beside those of people; ``path`` saves it."""
+        """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it."""
         return plot(self, path)

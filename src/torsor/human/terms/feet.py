@@ -31,7 +31,7 @@ def _local(body: Robot, frame: str) -> tuple[str, Array]:
 class Stands(Constraint):
     """Points of a foot stay at their places on the ground: within ``slack`` (m), and slower than ``slip`` (m/s).
 
-    Velocities are bounded along all axes along which a point is held; ``slip=None`` leaves them free.
+    Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free.
     """
 
     body: Robot
@@ -99,7 +99,7 @@ class Clears(Constraint):
 def contacts(body: Robot, support: Support, slack: float, slip: float | None, axes: str = AXES) -> list[Constraint]:
     """Return the constraints of all stances, and of heels, balls and toes that stay above the ground otherwise.
 
-    ``axes`` are those along which points are held at all.
+    Points are fixed along these ``axes`` only.
     """
     found: list[Constraint] = []
     names = list[str]()

@@ -1,6 +1,6 @@
-"""Habits of walking that mechanics and strength leave open: ranges of joints, an upright chest, swinging arms.
+"""Habits of walking that mechanics and strength do not determine: ranges of joints, an upright chest, swinging arms.
 
-With the ranges of the joints alone, the walk of least effort is unlike that of people: elbows and hips go far out.
+With the ranges of the joints alone, the walk of least effort is unlike that of people: elbows and hips move far out.
 """
 
 import math

@@ -66,7 +66,7 @@ def load(path: Path, problem: P | None, read_problem: Callable[[Path], P]) -> So
 
 def _problem(found: dict[str, NDArray[Any]], read_problem: Callable[[Path], P]) -> P:
     if "problem" not in found:
-        raise ValueError("the file does not hold its problem; fix: give problem=...")
+        raise ValueError("the file does not contain its problem; fix: give problem=...")
     with tempfile.TemporaryDirectory() as folder:
         for key, name in (("problem", "problem.toml"), ("problem_robot", "problem.robot.toml")):
             Path(folder, name).write_bytes(found[key].astype(np.uint8).tobytes())

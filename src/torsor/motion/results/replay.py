@@ -53,12 +53,12 @@ def replay(result: Solution, steps: int) -> Replay:
         tau = _forces(result, result.at(middles).tau)
         tau[:, _unactuated(result)] = 0.0
 
-        def held(t: float, q: Array, v: Array, tau: Array = tau, h: float = h) -> Array:
+        def piecewise_constant(t: float, q: Array, v: Array, tau: Array = tau, h: float = h) -> Array:
             return np.asarray(tau[min(round(t / h), len(tau) - 1)])
 
-        made = simulate(robot, q, v, T, controller=held, step=h * (1 + 1e-9), progress=False)
+        made = simulate(robot, q, v, T, controller=piecewise_constant, step=h * (1 + 1e-9), progress=False)
         q, v, begun = made.q[-1], made.v[-1], begun + T
-        parts.append(_shifted(made, begun - T, phase > 0))
+        parts.append(_shift(made, begun - T, phase > 0))
     whole: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in ("times", "q", "v", "a", "tau")
     }
@@ -79,7 +79,7 @@ def _unactuated(result: Solution) -> list[int]:
     return [k for k, name in enumerate(result.robot.coordinate_names) if name in names]
 
 
-def _shifted(part: Trajectory, begun: float, later: bool) -> Trajectory:
+def _shift(part: Trajectory, begun: float, later: bool) -> Trajectory:
     """Return a phase shifted in time; a later one without its first sample, the last one of the phase before."""
     kept = slice(int(later), None)
     return replace(

@@ -55,13 +55,13 @@ def _constraints(result: Solution) -> Table:
 def _sensitivities(result: Solution) -> Table:
     """Return the bounds to which the objective is most sensitive."""
     table = titled_table("Sensitivity of the objective to bounds", "name", "of", "side", "dJ/d(bound)")
-    felt = [
+    found = [
         (title, label, side, value)
         for title, group in result.constraints.items()
         for (label, side), value in group.sensitivity.items()
     ]
-    felt += [(row.title, row.label, row.side, row.sensitivity) for row in result.active if row.title in VARIABLES]
-    for title, label, side, value in sorted(felt, key=lambda each: -abs(each[-1]))[:MOST]:
+    found += [(row.title, row.label, row.side, row.sensitivity) for row in result.active if row.title in VARIABLES]
+    for title, label, side, value in sorted(found, key=lambda each: -abs(each[-1]))[:MOST]:
         table.add_row(escape(title), escape(label), side, f"{value:.4g}")
     return table
 

@@ -125,7 +125,7 @@ class Moments:
     def __len__(self) -> int:
         return self.times.size
 
-    def _found(self, names: tuple[str, ...]) -> dict[str, Array]:
+    def _sample(self, names: tuple[str, ...]) -> dict[str, Array]:
         phases, s, parts = np.atleast_1d(self.phase), np.atleast_1d(self.s), list[dict[str, Array]]()
         order = np.lexsort((s, phases))
         for phase in np.unique(phases):
@@ -139,43 +139,43 @@ class Moments:
         return {name: values[back].reshape(*self.times.shape, -1) for name, values in found.items()}
 
     @cached_property
-    def _moved(self) -> dict[str, Array]:
-        return self._found(MOVED)
+    def _motion(self) -> dict[str, Array]:
+        return self._sample(MOVED)
 
     @property
     def q(self) -> Array:
         """Positions (K, nq)."""
-        return self._moved["q"]
+        return self._motion["q"]
 
     @property
     def v(self) -> Array:
         """Velocities (K, nv)."""
-        return self._moved["v"]
+        return self._motion["v"]
 
     @property
     def a(self) -> Array:
         """Accelerations (K, nv)."""
-        return self._moved["a"]
+        return self._motion["a"]
 
     @property
     def j(self) -> Array:
         """Jerks (K, nv)."""
-        return self._moved["j"]
+        return self._motion["j"]
 
     @property
     def tau(self) -> Array:
         """Forces (K, nv) in N m and N; with closed loops those of the active coordinates (K, N)."""
-        return self._moved["tau"]
+        return self._motion["tau"]
 
     @cached_property
     def tau_rate(self) -> Array:
         """Rates of the forces, in N m/s and N/s."""
-        return self._found(RATES)["tau_rate"]
+        return self._sample(RATES)["tau_rate"]
 
     @cached_property
     def reactions(self) -> Array:
         """Joint reactions (K, L, 6): moment and force, in N m and N."""
-        found = self._found(REACTIONS)["reactions"]
+        found = self._sample(REACTIONS)["reactions"]
         return found.reshape(*self.times.shape, found.shape[-1] // 6, 6)
 
 

@@ -13,7 +13,7 @@ from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.node import Node
 
 
-def _called(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
+def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     """Return the column that a function gives for a node, checked to depend on the node's symbols only."""
     if not callable(function):
         raise ModelError(describe(f"function is {function!r}", where=where, allowed="a function of a node"))
@@ -46,7 +46,7 @@ class ExpressionCost(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the value of the function."""
-        found = _called(self.function, node, self.title)
+        found = _evaluate(self.function, node, self.title)
         if found.numel() != 1:
             raise ModelError(describe(f"the function gives {found.numel()} numbers", where=self.title, allowed="one"))
         return found
@@ -71,7 +71,7 @@ class ExpressionConstraint(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the rows that have a finite bound."""
-        found = _called(self.function, node, self.title)
+        found = _evaluate(self.function, node, self.title)
         m = found.numel()
         labels = tuple(self.labels) or tuple(f"row {k}" for k in range(m))
         if len(labels) != m:

@@ -40,11 +40,11 @@ def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
     return T[:3, :3] @ local + T[:3, 3]
 
 
-def _banded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Rows:
+def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Rows:
     """Return the components with finite bounds, from (lower, upper) or from ``given`` (target, tolerance)."""
     (target, tolerance), m = given, values.numel()
     if target is None and (np.ndim(tolerance) or tolerance != 0):
-        raise ModelError(describe(f"tolerance is {tolerance!r} of no target", where=where, fix="widen the bounds"))
+        raise ModelError(describe(f"tolerance is {tolerance!r} without a target", where=where, fix="widen the bounds"))
     if target is not None:
         if lower is not None or upper is not None:
             raise ModelError(describe("a target and bounds", where=where, fix="leave one of them out"))
@@ -92,7 +92,7 @@ class FramePosition(Constraint):
             T = node.pose(self.seen_from)
             p = T[:3, :3].T @ (p - T[:3, 3])
         labels = [f"{axis} of {self.frame}" for axis in AXES]
-        return _banded(p, self.lower, self.upper, (self.position, self.tolerance), labels, self.title)
+        return _bounded(p, self.lower, self.upper, (self.position, self.tolerance), labels, self.title)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,12 +127,12 @@ class FrameVelocity(Constraint):
         v = own if self.axes == "own" else node.pose(self.frame)[:3, :3] @ own
         labels = [f"{axis} of the {self.part} velocity of {self.frame}" for axis in AXES]
         if self.speed is None:
-            return _banded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
+            return _bounded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
         size = ca.sumsqr(own) / positive(self.speed, self.title, "speed") ** 2
         whole = Rows(size, np.array([-np.inf]), np.ones(1), (f"{self.part} speed of {self.frame}",))
         if self.lower is None and self.upper is None and self.velocity is None:
             return whole
-        parts = _banded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
+        parts = _bounded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
         return Rows(
             ca.vertcat(parts.expression, size),
             np.append(parts.lower, -np.inf),

@@ -29,7 +29,7 @@ class Time(Cost):
         return ca.SX(1)
 
 
-def _scaled(values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.SX:
+def _divide_by_scales(values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.SX:
     """Return values divided by their scales, leaving out those with infinite scales."""
     sizes = by_name(scale, names, np.inf, where)
     if not (sizes > 0).all() or not np.isfinite(sizes).any():
@@ -67,13 +67,13 @@ class Effort(Cost):
         if self.kind == "normalised":
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
                 fix = "leave scale out, or use kind='squared'"
-                raise ModelError(describe(f"scale is {scale!r} beside the robot's limits", where=self.title, fix=fix))
+                raise ModelError(describe(f"scale is {scale!r} besides the robot's limits", where=self.title, fix=fix))
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
             scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have the limit 0
             if not np.isfinite(scale).any():
                 fix = "give the robot effort limits, or kind='squared' with a scale"
                 raise ModelError(describe("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix))
-        x = _scaled(tau, scale, names, self.title)
+        x = _divide_by_scales(tau, scale, names, self.title)
         if self.kind == "absolute":
             return ca.sum1(_magnitude(x, positive(self.width, self.title, "width")))
         return ca.sumsqr(x)
@@ -92,7 +92,7 @@ class TorqueRate(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum of (tau' / scale)^2."""
-        return ca.sumsqr(_scaled(node.tau_rate, self.scale, node.force_names, self.title))
+        return ca.sumsqr(_divide_by_scales(node.tau_rate, self.scale, node.force_names, self.title))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -167,4 +167,4 @@ class Jerk(Cost):
         if self.frame is not None:
             node.robot.place(self.frame)
             return ca.sumsqr(node.jerk(self.frame)[3:] / positive(self.scale, self.title, "scale"))
-        return ca.sumsqr(_scaled(node.j, self.scale, node.robot.coordinate_names, self.title))
+        return ca.sumsqr(_divide_by_scales(node.j, self.scale, node.robot.coordinate_names, self.title))

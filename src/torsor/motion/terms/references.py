@@ -38,8 +38,8 @@ class Reference(Cost):
     @cached_property
     def _path(self) -> Path:
         count = len(self.values) if isinstance(self.values, (Sequence, np.ndarray)) else 0
-        shares = np.linspace(0.0, 1.0, count) if self.shares is None else self.shares
-        return Path.of(self.values, 3, shares, f"{self.title}: values")
+        fractions = np.linspace(0.0, 1.0, count) if self.shares is None else self.shares
+        return Path.of(self.values, 3, fractions, f"{self.title}: values")
 
     def fewest(self, model: MotionModel) -> int:
         """Return the least number of points of the integral."""

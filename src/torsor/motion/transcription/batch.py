@@ -83,7 +83,7 @@ class Batch:
         return x[self._specials[1:]]
 
     def _inputs(self, x: Array, at: _Scaled) -> dict[str, Array]:
-        Q = self._closed(at.w[0]) if self.kernels.node.model.is_closed else None
+        Q = self._closed_positions(at.w[0]) if self.kernels.node.model.is_closed else None
         return self.kernels.inputs(at.w, at.T, self._numbers(x), self.s, Q) | {"data": self._data}
 
     @cached_property
@@ -95,7 +95,7 @@ class Batch:
         """The last profiles (K, N) and positions (K, nq) of closed loops, and the last ones that closed."""
         return []
 
-    def _closed(self, y: Array) -> Array:
+    def _closed_positions(self, y: Array) -> Array:
         """Return positions (K, nq) of closed loops, near the last ones; NaN where the loops cannot be closed."""
         before = self._before
         if before and np.array_equal(before[0], y):

@@ -29,7 +29,7 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) 
                 moments, weights = moments_of(term, phase, model)
                 key = index, tuple(moments.tolist()), tuple(weights.tolist()), term.together
                 found.setdefault(key, []).append(term)
-    return _with_constants(_merged(found))
+    return _with_constants(_merge_constraints(found))
 
 
 def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Array]:
@@ -40,7 +40,7 @@ def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Arr
     return moments, np.full(len(moments), float(isinstance(term, Cost)))
 
 
-def _merged(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
+def _merge_constraints(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
     """Return groups with constraints merged into integrals over the same moments."""
     integrals = {(phase, moments, word): weights for phase, moments, weights, word in groups if any(weights)}
     merged: dict[Key, list[Term]] = {}

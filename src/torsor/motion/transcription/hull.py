@@ -28,7 +28,7 @@ def bound_control_points(
             given = known[columns < 0]
             beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
             if beyond.size:
-                found = f"{name} is held at {beyond.tolist()} at an end"
+                found = f"{name} is given as {beyond.tolist()} at an end"
                 raise ModelError(describe(found, where=where, allowed=f"{least} to {most}"))
             free = columns[columns >= 0]
             lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)

@@ -70,10 +70,10 @@ class MotionModel:
             raise ModelError(describe(found, where=robot.name, allowed="{coordinate: a finite number}"))
         indices_of(list(self.frozen), robot.coordinate_names, f"{robot.name}: frozen")
         if robot.loops and (self.frozen or self.path is not None):
-            fix = "hold it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
+            fix = "lock it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
             raise ModelError(describe("frozen coordinates or a path of a robot with loops", where=robot.name, fix=fix))
         if robot.loops and self.parameters:
-            found = f"{', '.join(self.parameters)} of a robot with loops: where its joints are depends on them"
+            found = f"{', '.join(self.parameters)} of a robot with loops: positions of its joints depend on them"
             raise ModelError(describe(found, where=robot.name, allowed="free numbers of robots without loops"))
         if self.path is not None and (self.path.points.shape[1] != robot.nv or self.frozen):
             found = f"a path of {self.path.points.shape[1]} coordinates, with {len(self.frozen)} frozen"
@@ -86,7 +86,7 @@ class MotionModel:
             raise ModelError(describe("no coordinate moves", where=robot.name, fix="freeze fewer coordinates"))
         twice = [name for name in self.extras if name in self.names[: self.names.moving]]
         if twice:
-            found = f"a profile {twice[0]!r} beside the coordinate of that name"
+            found = f"a profile {twice[0]!r} and a coordinate of the same name"
             raise ModelError(describe(found, where=robot.name, fix="give it another name"))
 
     @property
@@ -129,7 +129,7 @@ class MotionModel:
         """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are those of closed loops."""
         y = [each[: self.names.moving] for each in y]
         if Q is not None:
-            return self._closed(y, Q)
+            return self._closed_motion(y, Q)
         if self.path is not None:
             return self.path.motion(y)
         robot = self.robot
@@ -141,7 +141,7 @@ class MotionModel:
             spread[row, column] = 1
         return [ca.SX(constant) + spread @ y[0], *(spread @ each for each in y[1:])]
 
-    def _closed(self, y: list[ca.SX], Q: ca.SX) -> list[ca.SX]:
+    def _closed_motion(self, y: list[ca.SX], Q: ca.SX) -> list[ca.SX]:
         """Return the same for known positions Q; the jerk is the time derivative of the acceleration."""
         v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
         rates = steps(Tree.of(self.robot), Q) @ v

@@ -109,7 +109,7 @@ class Node:
         if name not in self._data:
             self._data[name] = ca.SX.sym(name, count)
         elif self._data[name].numel() != count:
-            what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as another term asks for"
+            what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as in another term"
             raise ModelError(describe(what, where="node", allowed=allowed))
         return self._data[name]
 
@@ -150,9 +150,9 @@ class Node:
     def tau(self) -> ca.SX:
         """Forces (nv x 1) of all coordinates (N m, N); with closed loops, those of the active ones (N x 1)."""
         if self.Q is not None:
-            return self._computed("constrained_inverse_dynamics", *self._driving(self.Q))
+            return self._compute("constrained_inverse_dynamics", *self._driving(self.Q))
         if self._is_free:
-            return self._computed("inverse_dynamics", self.q, self.v, self.a)
+            return self._compute("inverse_dynamics", self.q, self.v, self.a)
         return self._quantity("tau", 3, lambda: self.call("inverse_dynamics", self.q, self.v, self.a), self._forces)
 
     @property
@@ -175,7 +175,7 @@ class Node:
 
     def rate(self, expression: ca.SX) -> ca.SX:
         """Return the time derivative of an expression of profiles up to accelerations."""
-        before = self._substituted(expression)
+        before = self._substitute(expression)
         found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
         if self.Q is not None:
             found += ca.jtimes(before, self.Q, self._loop_jacobian @ self.y[1])
@@ -186,7 +186,7 @@ class Node:
         link, within = self.robot.place(place)
         if link < 0:
             return sx(within)
-        own = self._computed("poses", self.q)[4 * link : 4 * link + 4, :]  # all links at once: terms use many
+        own = self._compute("poses", self.q)[4 * link : 4 * link + 4, :]  # all links at once: terms use many
         return own if np.array_equal(within, np.eye(4)) else own @ sx(within)
 
     def position(self, place: str) -> ca.SX:
@@ -198,14 +198,14 @@ class Node:
         link, within = self.robot.place(place)
         if link < 0:
             return ca.SX.zeros(6, 1)
-        V = self._computed("velocities", self.q, self.v)[link, :].T
+        V = self._compute("velocities", self.q, self.v)[link, :].T
         R, p = sx(within[:3, :3]), sx(within[:3, 3])
         same = np.array_equal(within, np.eye(4))
         return V if same else ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
 
     def jerk(self, place: str) -> ca.SX:
         """Return the rate of acceleration (6 x 1) of a link or frame (see ``Robot.jerk``)."""
-        return self._computed("jerk", self.q, self.v, self.a, self.j, place=place)
+        return self._compute("jerk", self.q, self.v, self.a, self.j, place=place)
 
     def jacobian(self, place: str) -> ca.SX:
         """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the profiles that move."""
@@ -215,14 +215,14 @@ class Node:
     def wrenches(self) -> ca.SX:
         """Return the joint reactions (L x 6): the wrench of each parent on its link, at its origin in its axes."""
         if self.Q is not None:
-            return self._computed("constrained_joint_wrenches", *self._driving(self.Q))
-        return self._computed("joint_wrenches", self.q, self.v, self.a)
+            return self._compute("constrained_joint_wrenches", *self._driving(self.Q))
+        return self._compute("joint_wrenches", self.q, self.v, self.a)
 
     def _driving(self, Q: ca.SX) -> tuple[ca.SX, ...]:
         moving = self.model.names.moving
         return Q, self.y[1][:moving], self.y[2][:moving], ca.SX.ones(moving, 1)
 
-    def _computed(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
+    def _compute(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
         """Return an algorithm applied to this node's motion, computed once for all terms."""
         key = name, *options.values()
         if key not in self._known:
@@ -248,7 +248,7 @@ class Node:
         """Return the number of orders of profiles in an expression: 1 for positions alone."""
         own = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
         # With closed loops, second derivatives of positions contain accelerations.
-        return max([1 if self.Q is None else 3, *own, *(each.orders for each in self._used(expression))])
+        return max([1 if self.Q is None else 3, *own, *(each.orders for each in self._quantities_in(expression))])
 
     @cached_property
     def u(self) -> ca.SX:
@@ -307,34 +307,34 @@ class Node:
 
     def _curvature(self, w: ca.SX, weights: ca.SX) -> ca.SX:
         """Return the Hessian by u of weights . w with constant weights; zero without a path, where w is linear."""
-        held = ca.SX.sym("held", weights.numel())
-        jacobian = ca.jacobian(held.T @ w, self.u)
-        return ca.substitute(ca.jacobian(jacobian.T, self.u), held, ca.densify(weights))
+        constant = ca.SX.sym("constant", weights.numel())
+        jacobian = ca.jacobian(constant.T @ w, self.u)
+        return ca.substitute(ca.jacobian(jacobian.T, self.u), constant, ca.densify(weights))
 
-    def _substituted(self, expression: ca.SX) -> ca.SX:
+    def _substitute(self, expression: ca.SX) -> ca.SX:
         """Return an expression with the symbols of all quantities replaced by their values."""
-        for each in self._used(expression):
+        for each in self._quantities_in(expression):
             expression = ca.substitute(expression, each.symbol, each.value)
         return expression
 
     def value(self, expression: ca.SX) -> ca.SX:
         """Return an expression of terms as a function of the node's inputs."""
-        return self._substituted(expression)
+        return self._substitute(expression)
 
     def derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
         """Return the Jacobian (rows x u) of a column of terms; with ``direct`` by CasADi's rules alone."""
         if direct:
-            return self._by_u(self._substituted(expression))
+            return self._by_u(self._substitute(expression))
         total = self._by_u(expression)
-        for each in self._used(expression):
+        for each in self._quantities_in(expression):
             total += ca.jacobian(expression, each.symbol) @ each.derivatives.jacobian
-        return self._substituted(total)
+        return self._substitute(total)
 
     def second_derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
         """Return the Hessian (u x u) of a scalar of terms; with ``direct`` by CasADi's rules alone."""
         if direct:
-            return self._by_u(self._by_u(self._substituted(expression)).T)
-        used = self._used(expression)
+            return self._by_u(self._by_u(self._substitute(expression)).T)
+        used = self._quantities_in(expression)
         total = self._by_u(self._by_u(expression).T)
         if used:
             Y, J = (
@@ -349,11 +349,11 @@ class Node:
                 last = first + each.symbol.numel()
                 total += each.derivatives.hessian(by_Y[first:last])
                 first = last
-        return self._substituted(total)
+        return self._substitute(total)
 
     def has_recursions(self, expression: ca.SX) -> bool:
         """Whether an expression depends on quantities whose derivatives are computed by recursions."""
-        return bool(self._used(expression))
+        return bool(self._quantities_in(expression))
 
-    def _used(self, expression: ca.SX) -> list[_Quantity]:
+    def _quantities_in(self, expression: ca.SX) -> list[_Quantity]:
         return [each for each in self._quantities.values() if ca.depends_on(expression, each.symbol)]

@@ -19,19 +19,20 @@ from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
 
 Call = Callable[..., dict[str, Array]]
-Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and patterns that tell where they belong
+Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and their sparsity patterns
 
-SAME = 1e-9  # what numbers may differ by from bounds that they only just keep
+SAME = 1e-9  # tolerance of the bounds of constant rows
 _SINGLE = ("T", "s", "weight")
 
 
 class NodeJacobian(NamedTuple):
-    """First derivatives of a node: which entries there are, and the kernel that gives them.
+    """First derivatives of a node: their sparsity pattern, and the kernel that computes them.
 
-    Derivatives are by B_d c = T^d w_d, the rates by the share s, by T with control points held, and by the numbers.
-    ``pairs`` (2, pairs) are the rows and profiles that depend on each other, ``timed`` the rows that depend on T,
-    ``entries`` (2, entries) the rows and numbers that do. The kernel gives "rows" (orders x pairs), "timed", "shared",
-    and of the integrand all derivatives, "cost" (orders x N, T, numbers). What is by T is left out where T is given.
+    Derivatives are by B_d c = T^d w_d, the derivatives of profiles by s; by T at constant control points; and by the
+    numbers. ``pairs`` (2, pairs) are rows with the profiles on which they depend, ``timed`` the rows that depend on T,
+    ``entries`` (2, entries) rows with the numbers on which they depend. The kernel returns "rows" (orders x pairs),
+    "timed", "shared", and "cost" (orders x N, T, numbers), the dense gradient of the integrand. Derivatives by T are
+    left out where T is given.
     """
 
     pairs: Indices
@@ -41,12 +42,12 @@ class NodeJacobian(NamedTuple):
 
 
 class NodeHessian(NamedTuple):
-    """Second derivatives of a node, as those of ``NodeJacobian``.
+    """Second derivatives of a node, by the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
 
-    ``blocks`` (2, blocks) are the pairs of profiles i >= j that have any. The kernel gives "blocks" (orders of i x
-    orders of j x blocks), "mixed" (orders x N x specials) by a profile and by a special, which are T, unless it is
-    given, and the numbers, and "corner" (specials x specials) by two of these. Squares are there without the products
-    of their first derivatives, which are "squares" (orders x squares x N, then squares x specials).
+    ``blocks`` (2, blocks) are the pairs of profiles i >= j with nonzero second derivatives. The kernel returns "blocks"
+    (orders of i x orders of j x blocks), "mixed" (orders x N x specials) by a profile and a special, and "corner"
+    (specials x specials). Squares are included without the products of their first derivatives; these derivatives are
+    "squares" (orders x squares x N, then squares x specials).
     """
 
     blocks: Indices
@@ -54,12 +55,12 @@ class NodeHessian(NamedTuple):
 
 
 def _moving(term: Constraint, bound: Rows) -> Rows:
-    """Return the rows that are not the same at all moments: those that are hold, or never will."""
+    """Return the rows that are not constant; raise ModelError for a constant row outside of its bounds."""
     still = np.array([bound.expression[k].is_constant() for k in range(bound.expression.numel())], dtype=bool)
     for k in np.flatnonzero(still).tolist():
         value, least, most = float(bound.expression[k]), float(bound.lower[k]), float(bound.upper[k])
         if not least - SAME <= value <= most + SAME:
-            found = f"{bound.labels[k]} is {value:.6g} whatever the robot does"
+            found = f"{bound.labels[k]} is {value:.6g} for every motion"
             raise ModelError(describe(found, where=term.title, allowed=f"{least:.6g} to {most:.6g}"))
     kept = np.flatnonzero(~still)
     labels = tuple(bound.labels[k] for k in kept.tolist())
@@ -69,8 +70,8 @@ def _moving(term: Constraint, bound: Rows) -> Rows:
 class NodeKernels:
     """Terms at one kind of node: their rows (m), and their integrand.
 
-    Inputs are the profiles and their rates up to the highest order that occurs (``orders`` of them), T, the shared
-    numbers, s, and with closed loops the positions Q; u has the first ``orders`` x N, then T, then the numbers.
+    Inputs are the profiles and their time derivatives up to the highest order that occurs (``orders`` of them), T, the
+    shared numbers, s, and with closed loops the positions Q; u has the first ``orders`` x N, then T, then the numbers.
     """
 
     def __init__(self, node: Node, constraints: Sequence[Constraint], costs: Sequence[Cost]):
@@ -82,7 +83,7 @@ class NodeKernels:
             weight = (1 if each.is_sum else node.T) * each.weight
             column = each.squares(node)
             parts.append(weight * each.integrand(node))
-            if each.weight < 0:  # has no root
+            if each.weight < 0:  # the weight has no real square root
                 parts.append(weight * ca.sumsqr(column))
             else:
                 squares.append(ca.sqrt(weight) * column)
@@ -106,7 +107,7 @@ class NodeKernels:
         return Kernels(Target(), self._identity)
 
     def _identity(self) -> str:
-        """Return a hash of everything that the kernels depend on, known before anything of the robot is traced."""
+        """Return a hash of everything that the kernels depend on; it needs no tracing of the robot."""
         node = self.node
         inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
         inputs += [] if node.Q is None else [node.Q]
@@ -151,7 +152,7 @@ class NodeKernels:
         return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
-        """Return columns by u without the orders that do not occur."""
+        """Return the columns by u, without those of orders that do not occur."""
         kept = [*range(self.profiles), *range(ORDERS * self.count, self.node.u.numel())]
         return matrix[:, kept]
 
@@ -167,8 +168,8 @@ class NodeKernels:
     def _cheaper(self, made: Callable[[bool], list[ca.SX]], expression: ca.SX) -> list[ca.SX]:
         """Return derivatives by recursions, or by CasADi's own rules, whichever takes fewer operations.
 
-        Recursions win where forces of many coordinates are bounded; CasADi's reverse sweep for a cost alone, and its
-        forward sweeps where few profiles move the robot, as along a path.
+        Recursions take fewer where forces of many coordinates are bounded, CasADi's reverse mode for a cost alone, and
+        its forward mode where few profiles move the robot, as along a path.
         """
         if not self.node.has_recursions(expression):
             return made(False)
@@ -185,16 +186,16 @@ class NodeKernels:
         return rows, cost
 
     @cached_property
-    def _found(self) -> dict[tuple[str, bool], Any]:
+    def _cache(self) -> dict[tuple[str, bool], Any]:
         return {}
 
     def jacobian(self, by_T: bool) -> NodeJacobian:
         """Return derivatives by (B c, T, numbers); T is left out where it is given."""
-        if ("jacobian", by_T) not in self._found:
+        if ("jacobian", by_T) not in self._cache:
             name = "jacobian" if by_T else "jacobian_given_T"
             (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
-            self._found["jacobian", by_T] = NodeJacobian(pairs, timed, entries, call)
-        jacobian: NodeJacobian = self._found["jacobian", by_T]
+            self._cache["jacobian", by_T] = NodeJacobian(pairs, timed, entries, call)
+        jacobian: NodeJacobian = self._cache["jacobian", by_T]
         return jacobian
 
     def _make_jacobian(self, by_T: bool) -> Made:
@@ -207,9 +208,9 @@ class NodeKernels:
         entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
         full, rates = ca.densify(rows), self._rates
         outputs = {
-            "rows": ca.vertcat(*(_taken(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
+            "rows": ca.vertcat(*(_entries_of(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
             "timed": (full @ rates)[timed.tolist()] if by_T else ca.SX(0, 1),
-            "shared": _taken(full, entries[0], entries[1] + self.profiles + 1),
+            "shared": _entries_of(full, entries[0], entries[1] + self.profiles + 1),
             "cost": ca.vertcat(
                 self._unscaled(cost.T), cost @ rates if by_T else ca.SX(0, 1), cost[self.profiles + 1 :].T
             ),
@@ -218,13 +219,13 @@ class NodeKernels:
 
     @cached_property
     def _rates(self) -> ca.SX:
-        """How profiles, their rates in time, T and the numbers change with T where control points are held."""
+        """Derivative by T of profiles, their time derivatives, T and the numbers, at constant control points."""
         y, T = self.node.y, self.node.T
         parts = [-d / T * y[d] for d in range(self.orders)]
         return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
 
     def _unscaled(self, column: ca.SX) -> ca.SX:
-        """Return derivatives by B c, orders after each other, from those by rates in time."""
+        """Return derivatives by B c, order by order, from those by time derivatives of profiles."""
         N, T = self.count, self.node.T
         return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 
@@ -245,25 +246,25 @@ class NodeKernels:
 
     def hessian(self, by_T: bool) -> NodeHessian:
         """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
-        if ("hessian", by_T) not in self._found:
+        if ("hessian", by_T) not in self._cache:
             name = "hessian" if by_T else "hessian_given_T"
             (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
-            self._found["hessian", by_T] = NodeHessian(blocks, call)
-        hessian: NodeHessian = self._found["hessian", by_T]
+            self._cache["hessian", by_T] = NodeHessian(blocks, call)
+        hessian: NodeHessian = self._cache["hessian", by_T]
         return hessian
 
     def _make_hessian(self, by_T: bool) -> Made:
         _, lower, jacobian = self._hessian_parts
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
-        own = i < U  # and so is j
+        own = i < U  # then j < U too
         touched = np.zeros((N, N), dtype=bool)
         touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
         jacobians = ca.sparsify(self._u(self.node.derivatives(self._squares)))
         k, at = _triplet(jacobians)
-        felt = np.zeros((jacobians.shape[0], N), dtype=bool)
-        felt[k[at < U], at[at < U] % N] = True
-        touched |= felt.T @ felt
+        depends = np.zeros((jacobians.shape[0], N), dtype=bool)
+        depends[k[at < U], at[at < U] % N] = True
+        touched |= depends.T @ depends
         blocks = np.stack(np.nonzero(np.tril(touched)))
         full = ca.densify(ca.tril2symm(lower))
         mixed, corner = full[:U, U + 1 :], full[U + 1 :, U + 1 :]
@@ -278,7 +279,7 @@ class NodeKernels:
             corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
         scaled = ca.horzcat(ca.SX(U, 0), *(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
         by_orders = [
-            _taken(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D)
+            _entries_of(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D)
         ]
         outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
         if self._squares.numel():
@@ -290,17 +291,17 @@ class NodeKernels:
         return outputs, [blocks]
 
     def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
-        """Return the arguments of kernels, from profiles and their rates (orders, K, N)."""
+        """Return the arguments of kernels, from profiles and their time derivatives (orders, K, N)."""
         given: dict[str, Any] = {f"y_{k}": y[k] for k in range(self.orders)}
-        given |= {"T": np.array(T), "numbers": numbers, "s": s, "held": self._held}
+        given |= {"T": np.array(T), "numbers": numbers, "s": s, "held": self._held_values}
         return given if Q is None else given | {"Q": Q}
 
     @cached_property
-    def _held(self) -> Array:
+    def _held_values(self) -> Array:
         return np.array(list(self.node.held.values()))
 
     def data(self, s: Array) -> Array:
-        """Return the numbers (K, count) that the terms give for moments at shares s (K,)."""
+        """Return the data (K, count) of the terms at moments s (K,)."""
         found: dict[str, Array] = {}
         for term in (*self.constraints, *self.costs):
             for name, given in term.data(s).items():
@@ -312,12 +313,12 @@ class NodeKernels:
         missing = next((name for name in self._data if name not in found), None)
         if missing is not None:
             titles = ", ".join(each.title for each in (*self.constraints, *self.costs))
-            what, fix = f"node.data asks for {missing!r}, which no term gives", "give it in Term.data"
+            what, fix = f"node.data needs {missing!r}, which no term gives", "give it in Term.data"
             raise ModelError(describe(what, where=titles, fix=fix))
         return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
 
     def _checked(self, given: Any, moments: int, where: str, name: str) -> Array:
-        """Return data of a term as numbers, one row a moment."""
+        """Return data of a term as numbers, one row for each moment."""
         count = self._data[name].numel()
         try:
             values = np.asarray(given, dtype=float)
@@ -325,7 +326,8 @@ class NodeKernels:
             values = np.array(np.nan)
         if values.shape != (moments, count):
             found = f"shape {values.shape}" if values.ndim else f"{given!r}"
-            raise ModelError(describe(found, where=where, allowed=f"numbers ({moments}, {count}), one row a moment"))
+            allowed = f"numbers ({moments}, {count}), one row for each moment"
+            raise ModelError(describe(found, where=where, allowed=allowed))
         return values
 
 
@@ -334,6 +336,6 @@ def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:
     return np.array(rows, dtype=int), np.array(columns, dtype=int)
 
 
-def _taken(matrix: ca.SX, rows: Indices, columns: Indices) -> ca.SX:
+def _entries_of(matrix: ca.SX, rows: Indices, columns: Indices) -> ca.SX:
     """Return entries of a dense matrix as a column."""
     return matrix[(rows + columns * matrix.shape[0]).tolist()] if rows.size else ca.SX(0, 1)

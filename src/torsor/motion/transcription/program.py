@@ -101,7 +101,7 @@ class Program:
 
     @cached_property
     def _last(self) -> dict[str, tuple[bytes, Any]]:
-        """The last values and derivatives with their x: solvers ask for f and g one by one."""
+        """The last values and derivatives with their x: solvers evaluate f and g one by one."""
         return {}
 
     def _at(self, what: str, x: Array, find: Callable[[Array], Any]) -> Any:

@@ -89,9 +89,9 @@ class Spline:
             rising = values * ratio
             values = np.pad(values * (1 - ratio), ((0, 0), (0, 1)))
             values[:, 1:] += rising
-        return self._lifted(values, first, order), first
+        return self._raise_to_points(values, first, order), first
 
-    def _lifted(self, values: Array, first: Indices, order: int) -> Array:
+    def _raise_to_points(self, values: Array, first: Indices, order: int) -> Array:
         """Return values of the basis functions of a derivative, multiplied by the differences of control points."""
         D = self.differences(order)
         found = np.empty((len(values), self.degree + 1))

@@ -9,8 +9,8 @@ from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, STRIDE, STRIDES, AssemblyError
 
-TRIALS = 10  # configurations beside the one given from which closing is tried
-AGREED = 1e-9  # largest contradiction of active coordinates, where more are active than are needed
+TRIALS = 10  # perturbed starts of the search for closed positions
+AGREED = 1e-9  # tolerance of the agreement of redundant active coordinates
 
 
 def assemble(closure: LoopClosure, q_active: ArrayLike, guess: ArrayLike | None, missing: str) -> Array:
@@ -26,12 +26,12 @@ def assemble(closure: LoopClosure, q_active: ArrayLike, guess: ArrayLike | None,
     begin = np.ascontiguousarray(np.broadcast_to(start, (*batch, nq)).reshape(-1, nq))
     goal = begin.copy()
     goal[:, places] = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
-    way = closure.kernels.exact.call("difference", begin, goal)
-    _check_way(closure, way)
+    displacement = closure.kernels.exact.call("difference", begin, goal)
+    _check_displacement(closure, displacement)
     side = np.broadcast_to(closure.closer.side(start.reshape(-1, nq)).reshape(start.shape[:-1]), batch).ravel()
-    found, arrived = closure.closer.walk(begin, side, way)
+    found, arrived = closure.closer.walk(begin, side, displacement)
     for k in np.flatnonzero(np.logical_not(arrived)):
-        found[k] = np.nan if missing == "nan" else _reached(closure, begin[k], goal[k])
+        found[k] = np.nan if missing == "nan" else _search_goal(closure, begin[k], goal[k])
     if len(closure.active) > len(set(closure.active) & set(closure.assembly_choice.independent)):
         _check_agreement(closure, found, goal, missing)
     return found.reshape(*batch, nq)
@@ -44,20 +44,20 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
     found = np.empty_like(at)
     for index in np.ndindex(at.shape[:-1]):
         rng = np.random.default_rng(0)
-        for trial in range(TRIALS):  # where bars are in one line no step helps, but beside it one does
+        for trial in range(TRIALS):  # where bars are in line the Jacobian is singular: start beside it
             beside = 0.1 * trial * rng.normal(size=nv) * closure.scales[2]
             found[index], error = space.closest(space.integrate(at[index], beside))
             if error <= CLOSED:
                 break
         else:
-            text = f"no closed positions were found near {at[index].round(6).tolist()}: open by {error:.2g}"
-            fix = "begin elsewhere, and see that z axes of loops' frames point the same way"
+            text = f"no closed positions were found near {at[index].round(6).tolist()}: error of closure {error:.2g}"
+            fix = "start from other positions, and check that the z axes of the loops' frames point the same way"
             raise ModelError(describe(text, where=closure.name, fix=fix))
     return found
 
 
 def _near(closure: LoopClosure, guess: Array) -> Array:
-    """Return closed configurations near the guesses (..., nq); their active coordinates stay, where they can."""
+    """Return closed configurations near the guesses (..., nq), with the same active coordinates where possible."""
     mechanism = closure.mechanism
     flat = guess.reshape(-1, mechanism.nq)
     found, error, _ = closure.closer.close(flat, np.zeros((len(flat), mechanism.nv)))
@@ -67,14 +67,14 @@ def _near(closure: LoopClosure, guess: Array) -> Array:
     return found.reshape(guess.shape)
 
 
-def _check_way(closure: LoopClosure, way: Array) -> None:
-    """Raise ModelError for positions that are no configuration, or too far away to be meant."""
-    far = float((np.abs(way).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
+def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
+    """Raise ModelError for positions that are not a configuration, or are too far from the guess."""
+    far = float((np.abs(displacement).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
     if not np.isfinite(far):
         raise ModelError(describe("a quaternion is zero", where=closure.name, allowed="rotations"))
     if far > STRIDES * STRIDE:
         text = f"q_active is {far:.3g} rad or sizes away from the guess"
-        fix = "give a guess nearer to it, or take whole turns off"
+        fix = "give a guess nearer to it, or subtract whole turns"
         raise ModelError(describe(text, where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix))
 
 
@@ -86,12 +86,12 @@ def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: s
         found[wrong] = np.nan
     elif wrong.any():
         given, free = len(closure.active), len(closure.assembly_choice.independent)
-        text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, and {free} move it"
-        fix = "give values that agree, or look at robot.mobility() for loops that hold more than they should"
+        text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, and {free} are independent"
+        fix = "give consistent values, or check robot.mobility() for loops with too many constraints"
         raise ModelError(describe(text, where=closure.name, allowed=f"{AGREED:g}", fix=fix))
 
 
-def _reached(closure: LoopClosure, begin: Array, goal: Array) -> Array:
+def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     """Return the closed configuration with the active coordinates of the goal, or raise with the closest ones."""
     places, space, active = closure.active_positions, closure.space, closure.active
 
@@ -109,16 +109,16 @@ def _reached(closure: LoopClosure, begin: Array, goal: Array) -> Array:
             return trial
         place = "there" if abs(there) <= NEAREST else "on the way there"
         place = "at the guess" if abs(here) <= NEAREST else place
-        text = f"with {wanted} the mechanism is singular {place}: ways to put it together meet"
-        fix = "give a guess of the way that is meant, beyond the singular place"
+        text = f"with {wanted} the mechanism is singular {place}: assembly modes meet"
+        fix = "give a guess in the wanted assembly mode, beyond the singularity"
         raise AssemblyError(describe(text, where=closure.name, fix=fix), trial, trial[places], 0.0)
     error = float(np.abs(closure.kernels.exact.call("closure_error", trial)).max())
     names = [closure.mechanism.position_names[k] for k in places]
     reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, q[places], strict=True))
     message = describe(
-        f"no closed configuration with {wanted} was reached: the loops stay open by {error:.3g}",
+        f"no closed configuration with {wanted} was reached: error of closure {error:.3g}",
         where=closure.name,
         allowed=f"the closest that can be reached: {reached}",
-        fix="ask for what can be reached, or give another guess",
+        fix="give coordinates that can be reached, or another guess",
     )
     raise AssemblyError(message, q, q[places], error)

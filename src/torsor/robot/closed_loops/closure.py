@@ -25,15 +25,15 @@ from torsor.robot.kernels import RobotKernels
 
 OPEN = 1e-6  # largest error of closure that a caller's positions may have, relative to the size of the mechanism
 REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding
-BENT = 1e-3  # largest error of closure there, relative to that distance squared: forces would be wrong by as much
+CURVED = 1e-3  # largest error of closure, relative to that distance squared: forces have a relative error of this size
 FAIR = 0.2  # a configuration with this fraction of the best score is good enough
-TRIALS, ENOUGH = 40, 4  # random configurations that are tried, and that are enough once one was closed
+TRIALS, ENOUGH = 40, 4  # random configurations tried at most, and tried at least before a closed one is accepted
 SMALL = 1e-4  # least scale of a closure equation, relative to the largest
 MASSLESS = 1e-14  # eigenvalues of the mass matrix below this fraction of the largest are rounding
 
 
 class LoopClosure:
-    """The loops of one mechanism, with everything about them that is computed once."""
+    """The loops of one mechanism, and results about them that are computed once."""
 
     def __init__(self, kernels: RobotKernels):
         self.kernels = kernels
@@ -78,7 +78,7 @@ class LoopClosure:
 
     @cached_property
     def space(self) -> Space:
-        """The configurations, for searches of one at a time."""
+        """The configuration space, for searches of one state at a time."""
 
         def integrate(q: Array, dv: Array) -> Array:
             return np.asarray(self.kernels.exact.call("integrate", q, dv))
@@ -115,7 +115,7 @@ class LoopClosure:
             elif at.q.start not in found:
                 missing = [name for name in names[at.v] if name not in mechanism.active]
                 if missing:
-                    allowed = "all velocities of a joint whose positions hold a quaternion, or none"
+                    allowed = "all velocities of a joint whose positions contain a quaternion, or none"
                     raise ModelError(describe(f"{', '.join(missing)} not active", where=self.name, allowed=allowed))
                 found.extend(range(at.q.start, at.q.stop))
         return found
@@ -185,7 +185,7 @@ class LoopClosure:
         return self._with_scales(ClosureChoice(rows, scales=tuple(sizes[list(rows)].tolist())))
 
     def independent_near(self, q: Array) -> ClosureChoice:
-        """Return equations to begin with at q (nq,): the general ones, unless there are none or more hold there."""
+        """Return equations to begin with at q (nq,): the general ones, unless there are none or the rank is higher."""
         try:
             general = self.independent_equations
         except ModelError:
@@ -206,7 +206,7 @@ class LoopClosure:
         return bool((self.rank(q) != len(choice.rows)).any())
 
     def margin(self, choice: ClosureChoice, q: ArrayLike) -> Array:
-        """Return how far (...) a choice of equations is from losing rank at positions (..., nq)."""
+        """Return the margin (...) of a choice of equations at positions (..., nq): 0 where it loses rank."""
         kernels = self.kernels
         return np.asarray(kernels.compiled(kernels.request("closure_margin", choice=choice))(q))
 
@@ -220,7 +220,7 @@ class LoopClosure:
         moments, directions = np.linalg.eigh(M)
         if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
             name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
-            found = f"the mass matrix is singular where the loops are cut: {name} moves no inertia"
+            found = f"the mass matrix of the tree with cut loops is singular: {name} moves no inertia"
             raise ModelError(describe(found, where=self.name, fix="give the links that it moves an inertia"))
         lengths = np.diag(A @ np.linalg.solve(M, A.T))
         return np.asarray(np.maximum(lengths, SMALL * lengths.max(initial=0.0)))
@@ -233,8 +233,8 @@ class LoopClosure:
         names = self.mechanism.coordinate_names
         missing = [names[k] for k in choice.independent if k not in self.active and k in moved]
         if missing:
-            found = f"the {len(self.active)} active coordinates do not move all: {len(choice.independent)} are needed"
-            fix = f"make {', '.join(map(repr, missing))} active as well, or others that move with them"
+            found = f"the {len(self.active)} active coordinates are too few: {len(choice.independent)} are needed"
+            fix = f"make {', '.join(map(repr, missing))} active as well, or coordinates that depend on them"
             raise ModelError(describe(found, where=self.name, fix=fix))
 
     # Mobility
@@ -276,14 +276,15 @@ class LoopClosure:
 
     def _check_error(self, size: float) -> None:
         if not size <= OPEN:
-            found, fix = f"the loops are open by {size:.2g} of its size", "q = robot.assemble(q_active, guess=q)"
+            found = f"the loops are not closed: error of closure {size:.2g} of its size"
+            fix = "q = robot.assemble(q_active, guess=q)"
             raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
 
     def check_driven(self, q: ArrayLike) -> None:
         """Raise ModelError where loops are open, or where the active coordinates do not determine the others."""
         state = self.kernels.exact.call("closure_state", q)
         self._check_error(float(state[..., 0].max(initial=0.0)))
-        regular = (state[..., 1] > REGULAR) & (state[..., 0] <= BENT * state[..., 1] ** 2)
+        regular = (state[..., 1] > REGULAR) & (state[..., 0] <= CURVED * state[..., 1] ** 2)
         fine = regular & (state[..., 2] < RANK)
         if fine.all():
             return
@@ -293,8 +294,8 @@ class LoopClosure:
         free = analyse(self.scaled_jacobian(worst), self.active, self.scales[2]).uncontrolled
         moving = free[0] if len(free) else np.zeros(0)
         listed = [f"{n} ({x:.3g})" for n, x in zip(names, moving, strict=False) if abs(x) > RANK]
-        why = f"with the active coordinates held, {', '.join(listed)} can move"
+        why = f"with the active coordinates locked, {', '.join(listed)} can move"
         if not listed:
-            why = "closure equations that are redundant elsewhere hold it there, see robot.mobility(q)"
+            why = "closure equations that are redundant elsewhere are independent there, see robot.mobility(q)"
         found = f"singular at q = {(worst.round(6) + 0.0).tolist()}: {why}"
         raise ModelError(describe(found, where=self.name, fix="drive other coordinates there: robot.active_sets(q)"))

@@ -30,14 +30,14 @@ def driven(
 ) -> Any:
     """Return the results of an algorithm of (q, v_active, a_active) whose drives may be redundant.
 
-    ``share`` (..., N) or (..., N, N) says how redundant drives share the load; equally, by default.
+    ``share`` (..., N) or (..., N, N) are the weights of redundant drives; 1 by default.
     """
     count = len(closure.active)
-    shares = np.ones(count) if share is None else _checked_share(closure, share, values)
+    weights = np.ones(count) if share is None else _checked_share(closure, share, values)
     if count == len(closure.driven_choice.independent):  # no drive is redundant
         return constrained(closure, name, *values, np.ones(count), loads=loads)
-    coupled = {"choice": closure.driven_choice._replace(coupled=True)} if _is_matrix(shares, count) else {}
-    return constrained(closure, name, *values, shares, loads=loads, **coupled)
+    coupled = {"choice": closure.driven_choice._replace(coupled=True)} if _is_matrix(weights, count) else {}
+    return constrained(closure, name, *values, weights, loads=loads, **coupled)
 
 
 def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike]) -> None:
@@ -51,7 +51,7 @@ def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike]) -> None:
             size = max(1.0, float(np.abs(given[name]).max(initial=0.0)))
             if not wrong <= CONTRADICTION * size:
                 text = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
-                fix = "name as active no more coordinates than move it, or give rates that agree"
+                fix = "make only as many coordinates active as there are degrees of freedom, or give consistent rates"
                 raise ModelError(describe(text, where=closure.name, fix=fix))
 
 
@@ -60,7 +60,7 @@ def _is_matrix(share: Array, count: int) -> bool:
 
 
 def _checked_share(closure: LoopClosure, share: ArrayLike, values: tuple[ArrayLike, ...]) -> Array:
-    """Return positive shares (..., N), or symmetric positive definite matrices (..., N, N)."""
+    """Return the weights: positive numbers (..., N), or symmetric positive definite matrices (..., N, N)."""
     count, where = len(closure.active), closure.name
     given = real_array(share, where, "share")
     if given.ndim == 0 or given.shape[-1] != count:
@@ -72,7 +72,7 @@ def _checked_share(closure: LoopClosure, share: ArrayLike, values: tuple[ArrayLi
         return given
     batch = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values))
     if given.ndim == 2 and batch and batch[-1] == count:
-        found = f"share {given.shape} of {count} states may be one matrix or a row for each"
+        found = f"share {given.shape} of {count} states is ambiguous: one matrix, or a row for each state"
         fix = "share[None] is one matrix, share[:, None] * np.eye(N) has a row for each"
         raise ModelError(describe(found, where=where, fix=fix))
     size = np.abs(given).max(initial=0.0)

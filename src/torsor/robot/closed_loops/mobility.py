@@ -1,4 +1,4 @@
-"""Mobility: degrees of freedom of a mechanism with loops, redundant equations, and what its drives control."""
+"""Mobility: degrees of freedom of a mechanism with loops, redundant equations, and control by its drives."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
 
 # Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more;
-# assembly leaves errors of 1e-12, but where modes of assembly meet, positions are known to the root of that only.
+# assembly leaves errors of 1e-12, but where assembly modes meet, positions have errors of the square root of that.
 RANK = 1e-5
-TRIED = 20_000  # sets of coordinates that are all tried; of more, the best is built up one by one
+TRIED = 20_000  # up to so many sets of coordinates all are tried; of more, a good one is built up one by one
 
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """What drives and output do to each other at one configuration (see ``Mobility``).
+    """Singularities between drives and output at one configuration (see ``Mobility``).
 
     ``still`` (k, N) are directions of the active coordinates that leave the output at rest: a singularity of the first
     kind, where the output loses directions. ``loose`` (k, 6 or 3) are velocities of the output with the active
-    coordinates held: a singularity of the second kind, where it gains some. ``dof`` is the number of its directions.
+    coordinates locked: a singularity of the second kind, where it gains some. ``dof`` is the number of its directions.
     """
 
     dof: int
@@ -32,16 +32,16 @@ class Output:
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """What can move at one configuration.
+    """The possible motions at one configuration.
 
-    ``dof`` is the number of degrees of freedom there, ``redundant`` how many of the ``equations`` of closure say
-    nothing new. ``uncontrolled`` (k, nv) are motions that the active coordinates leave free when they are held (a
+    ``dof`` is the number of degrees of freedom there, ``redundant`` how many of the ``equations`` of closure are
+    redundant. ``uncontrolled`` (k, nv) are motions that remain possible with the active coordinates locked (a
     singularity of the second kind, or too few drives); ``blocked`` (k, N) are directions of the active coordinates that
     no motion has (they are more than the degrees of freedom, or the mechanism is at the end of a drive's range).
-    ``control`` is 1 where the active coordinates see all motions fully, and falls to 0 at a singularity of the second
-    kind: the least that they move by, of all motions of unit size. ``margin`` falls to 0 where the equations lose their
-    rank, and the mechanism may go on in several ways (a change point): the least singular value of the equations that
-    is not zero, in parts of the largest. ``output`` is what was asked for, or None.
+    ``control`` is the smallest motion of the active coordinates over all motions of unit size: 1 if they control all
+    motions fully, 0 at a singularity of the second kind. ``margin`` is the least nonzero singular value of the
+    equations relative to the largest: 0 where they lose rank and the mechanism may continue in several directions (a
+    change point). ``output`` has the singularities of the requested output, or is None.
     """
 
     dof: int
@@ -55,7 +55,7 @@ class Mobility:
 
     @property
     def is_singular(self) -> bool:
-        """Whether motion is left when the active coordinates are held."""
+        """Whether the mechanism can move with the active coordinates locked."""
         return len(self.uncontrolled) > 0
 
 
@@ -72,13 +72,13 @@ def null_space(A: Array, scale: float | None = None) -> Array:
 
 
 def analyse(A: Array, active: list[int], units: Array, J: Array | None = None) -> Mobility:
-    """Return the mobility where the Jacobian of the equations of closure is A (c x nv), both sides without units.
+    """Return the mobility where the Jacobian of the equations of closure is A (c x nv), scaled to be without units.
 
-    ``units`` (nv) are those of the coordinates; J (6 or 3 x nv) is the Jacobian of an output, without units as well.
+    ``units`` (nv) are the scales of the coordinates; J (6 or 3 x nv) is the scaled Jacobian of an output.
     """
     motions = null_space(A)
     dof, nv = motions.shape
-    seen = motions[:, active]  # of each motion, what the active coordinates do
+    seen = motions[:, active]  # the active coordinates of each motion
     free = null_space(seen.T, 1.0) if dof else np.zeros((0, 0))
     blocked = null_space(seen, 1.0) if active else np.zeros((0, 0))
     output = None if J is None else _output(J @ motions.T, seen, free, units[active])
@@ -89,7 +89,7 @@ def analyse(A: Array, active: list[int], units: Array, J: Array | None = None) -
 
 
 def _control(motions: Array, active: Sequence[int]) -> float:
-    """Return the least that the active coordinates move by, of all motions of unit size: 0 where some are unseen."""
+    """Return the smallest motion of the active coordinates over all motions of unit size: 0 at a singularity."""
     if not len(motions):
         return 1.0
     if len(active) < len(motions):
@@ -98,7 +98,7 @@ def _control(motions: Array, active: Sequence[int]) -> float:
 
 
 def _output(J: Array, seen: Array, free: Array, units: Array) -> Output:
-    """Return what drives and output do to each other, from what the output (6 x k) and the drives do in k motions."""
+    """Return the singularities of an output, from the velocities of output (6 x k) and drives (k x N) in k motions."""
     stills = null_space(J, 1.0) if J.shape[1] else np.zeros((0, 0))
     drives = stills @ seen  # of the motions that leave the output at rest
     moved, loose = np.linalg.norm(drives, axis=1) > RANK, (J @ free.T).T
@@ -107,10 +107,10 @@ def _output(J: Array, seen: Array, free: Array, units: Array) -> Output:
 
 
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
-    """Return how good a configuration is to choose equations and coordinates at, the more the better.
+    """Return a score, the higher the better, of a configuration at which equations and coordinates may be chosen.
 
-    Whether there are as many freedoms as active coordinates, the rank of A, and how far the mechanism is from moving
-    while its active coordinates are held.
+    Whether there are as many degrees of freedom as active coordinates, the rank of A, and the distance from a
+    singularity of the second kind.
     """
     rank = A.shape[1] - len(null_space(A))
     passive = [k for k in range(A.shape[1]) if k not in active]
@@ -121,17 +121,17 @@ def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
 
 
 def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[int, ...], float]]:
-    """Return sets of coordinates that move the mechanism, as few as do, with their ``control``: the best first."""
+    """Return minimal sets of coordinates that control the mechanism, with their ``control``, the best first."""
     motions = null_space(A)
     dof = len(motions)
     few = comb(len(candidates), dof) <= TRIED
-    sets = combinations(candidates, dof) if few else _exchanged(motions, candidates)
+    sets = combinations(candidates, dof) if few else _swapped_sets(motions, candidates)
     found = [(each, _control(motions, each)) for each in sets]
     return sorted((each for each in found if each[1] > RANK), key=lambda each: -each[1])[:most]
 
 
-def _exchanged(motions: Array, candidates: list[int]) -> Iterator[tuple[int, ...]]:
-    """Return a good set, taken one by one, and those that differ from it in one coordinate."""
+def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, ...]]:
+    """Return a set chosen greedily, and all sets that differ from it in one coordinate."""
     rest, best = motions[:, candidates].copy(), list[int]()
     for _ in range(len(motions)):
         k = int(np.argmax(np.linalg.norm(rest, axis=0)))
@@ -144,14 +144,13 @@ def _exchanged(motions: Array, candidates: list[int]) -> Iterator[tuple[int, ...
 
 
 def choose(A: Array, active: list[int]) -> ClosureChoice:
-    """Return equations that are independent, and coordinates that move the mechanism: active ones, then others.
+    """Return equations that are independent, and independent coordinates: active ones first, then others.
 
-    Each is the one that is farthest from those taken before (elimination with pivoting), so that what is solved later
-    is solved well.
+    Both are chosen by elimination with pivoting, so that the later systems are well conditioned.
     """
     rank = A.shape[1] - len(null_space(A))
     scale = float(np.linalg.norm(A, 2)) if A.size else 0.0
-    # Dependent coordinates first: those that nobody drives, then those that are driven too.
+    # Dependent coordinates are chosen first among the passive ones, then among the active ones.
     order = [k for k in range(A.shape[1]) if k not in active], list(active)
     rest, dependent = A.copy(), list[int]()
     for group in order:

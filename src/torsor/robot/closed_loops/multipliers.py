@@ -48,7 +48,7 @@ def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: Array
         found = np.where(better[..., None], evaluate(other), found)
         margin = np.where(better, new, margin)
     if not (margin >= SINGULAR).all():
-        fix = "another configuration; robot.mobility(q) has the motions that part there"
+        fix = "another configuration; robot.mobility(q) lists the motions that are possible there"
         raise ModelError(describe("the closure equations lose rank", where=closure.name, fix=fix))
     return found
 

@@ -19,17 +19,17 @@ from torsor.robot.closed_loops.mobility import null_space
 # Errors of closure relative to the size of the mechanism (of angles, 2 sin(angle/2)).
 EXACT = 1e-12  # goal of the iterations
 CLOSED = 1e-11  # largest error of an assembled mechanism
-LOOSE = 1e-3  # largest error on the way, relative to the squared distance from singular
+LOOSE = 1e-3  # largest error in between, relative to the squared distance from singular
 
 MOST = 100  # Newton iterations
 SMALLEST = 0.5**8  # smallest fraction of a Newton step that is tried
 STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # number of continuation steps, longest and shortest (rad or sizes)
 BEFORE = 0.5  # longest step, as a fraction of the distance from singular
 DROP = 0.4  # least fraction of that distance that must be left after a step
-JUMP = 0.6  # rad or sizes: a longer motion in one step went to another assembly mode
+JUMP = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
 NEAREST = 1e-4  # least distance from singular: nearer, forces that depend on its square lose half their digits
 ASIDE = 1e-2  # rad or sizes: distance from a dead point at which the search begins
-FEW = 16  # of so many states, it pays to pick one out
+FEW = 16  # if at most one state in so many is left, only these are computed
 CHUNK = 2048  # states that fit into the cache of one core
 
 
@@ -48,7 +48,7 @@ class AssemblyError(ModelError):
 class _State(NamedTuple):
     """Positions (batch, nq), the next Newton step (batch, nv), the error of closure (batch,), and the side (batch,).
 
-    The side is the distance from singular, with a sign that tells assembly modes apart.
+    The side is the distance from singular, with a sign that distinguishes assembly modes.
     """
 
     q: Array
@@ -68,81 +68,82 @@ class Closer:
     q_units: Array
     v_units: Array
 
-    def _tried(self, q: Array, dv: Array) -> _State:
+    def _trial(self, q: Array, dv: Array) -> _State:
         packed, nq = self.trial(q, dv), q.shape[-1]
         return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
     def close(self, q: Array, move: Array, until: float | Array = EXACT) -> tuple[Array, Array, Array]:
         """Return closed positions (batch, nq) near those after the step ``move``, their errors, and their sides."""
-        now, fraction, damped = self._tried(q, move), np.ones(len(q)), False
+        now, fraction, damped = self._trial(q, move), np.ones(len(q)), False
         for _ in range(MOST):
-            late = ~(now.open <= until)  # also where it is no number
+            late = ~(now.open <= until)  # also true for NaN
             if damped:
                 late &= fraction > SMALLEST
             left = np.flatnonzero(late)
             if not left.size:
                 break
-            if FEW * left.size > len(late):  # it is quicker to do all than to pick them out
-                new = self._tried(now.q, fraction[:, None] * now.step if damped else now.step)
+            if FEW * left.size > len(late):  # computing all is quicker than selecting
+                new = self._trial(now.q, fraction[:, None] * now.step if damped else now.step)
                 good = (new.open < (1 - 0.1 * fraction) * now.open) | (new.open <= until)
                 if good.all() and not damped:
                     now = new
                     continue
                 left = np.arange(len(late))
             else:
-                new = self._tried(now.q[left], fraction[left, None] * now.step[left])
+                new = self._trial(now.q[left], fraction[left, None] * now.step[left])
                 good = new.open < now.open[left] * (1 - 0.1 * fraction[left])
             for old, latest in zip(now, new, strict=True):
                 old[left[good]] = latest[good]
             fraction[left] = np.where(good, 1.0, fraction[left] / 2)
             damped = not good.all()
-        if np.ndim(until) == 0:  # once more, to the last digits: near singular places they matter
-            last = self._tried(now.q, now.step)
+        if np.ndim(until) == 0:  # one more step, to full precision, which matters near singularities
+            last = self._trial(now.q, now.step)
             finer = last.open <= np.maximum(now.open, until)
             now = last if finer.all() else now
         return now.q, now.open, now.side
 
     def side(self, q: Array) -> Array:
         """Return the sides (batch,) of positions."""
-        return self._tried(q, np.zeros((len(q), len(self.v_units)))).side
+        return self._trial(q, np.zeros((len(q), len(self.v_units)))).side
 
-    def walk(self, begin: Array, side: Array, way: Array) -> tuple[Array, Flags]:
-        """Return closed positions (batch, nq) after a ``way`` (batch, nv) of the active coordinates from closed ones.
+    def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
+        """Return closed positions (batch, nq) after a ``displacement`` (batch, nv) of the active coordinates.
 
-        And which of them (batch,) arrived. The assembly mode, given by the ``side`` (batch,), does not change.
+        Also which of them (batch,) arrived. The start is closed; its assembly mode, given by the ``side`` (batch,),
+        does not change.
         """
         found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
-            found[part], well[part] = self._abreast(begin[part], side[part], way[part])
+            found[part], well[part] = self._walk_together(begin[part], side[part], displacement[part])
         late = np.flatnonzero(~well)
         for first in range(0, len(late), CHUNK):
             some = late[first : first + CHUNK]
-            found[some], well[some] = self._apart(begin[some], side[some], way[some])
+            found[some], well[some] = self._walk_separately(begin[some], side[some], displacement[some])
         return found, well
 
-    def _went(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
+    def _accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
         """Return which steps are accepted: without a jump, and not much nearer to a singularity, or beyond it."""
         gone = (there - q) / self.q_units
         return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP**2) & (beyond / side > DROP))
 
-    def _abreast(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
-        """Return positions after the way, in equally many steps for all, and for which the steps were short enough."""
-        length = np.abs(way / self.v_units).max(axis=-1, initial=0.0)
+    def _walk_together(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
+        """Return positions after the displacement in equal steps for the batch, and whether these were short enough."""
+        length = np.abs(displacement / self.v_units).max(axis=-1, initial=0.0)
         count = max(1, int(np.ceil(length.max(initial=0.0) / STRIDE)))
-        move, well = way / count, np.ones(len(q), dtype=bool)
+        move, well = displacement / count, np.ones(len(q), dtype=bool)
         for k in range(1, min(count, MOST) + 1):
             until = EXACT if k == count else LOOSE * side**2
             there, left, beyond = self.close(q, move, until)
-            well &= self._went(q, there, side, beyond) & (length <= count * BEFORE * np.abs(side))
+            well &= self._accepted(q, there, side, beyond) & (length <= count * BEFORE * np.abs(side))
             q, side = there, beyond
             if not well.any():
                 break
         return q, well & (left <= CLOSED) & (np.abs(side) > NEAREST)
 
-    def _apart(self, q: Array, side: Array, way: Array) -> tuple[Array, Flags]:
-        """Return positions after the way, each with steps of its own, and which of them arrived."""
-        length = np.maximum(np.abs(way / self.v_units).max(axis=-1, initial=0.0), SHORTEST**2)
+    def _walk_separately(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
+        """Return positions after the displacement, each state with its own step length, and which of them arrived."""
+        length = np.maximum(np.abs(displacement / self.v_units).max(axis=-1, initial=0.0), SHORTEST**2)
         q, side, done, pace = q.copy(), side.copy(), np.zeros(len(q)), np.minimum(STRIDE, BEFORE * np.abs(side))
         for _ in range(STRIDES):
             late = np.flatnonzero((done < 1) & (pace > SHORTEST))
@@ -150,13 +151,13 @@ class Closer:
                 break
             fraction = np.minimum(1 - done[late], pace[late] / length[late])
             until = LOOSE * side[late] ** 2
-            there, left, beyond = self.close(q[late], fraction[:, None] * way[late], until)
-            good = (left <= until) & self._went(q[late], there, side[late], beyond)
+            there, left, beyond = self.close(q[late], fraction[:, None] * displacement[late], until)
+            good = (left <= until) & self._accepted(q[late], there, side[late], beyond)
             q[late[good]], side[late[good]] = there[good], beyond[good]
             done[late[good]] += fraction[good]
             longest = np.minimum(2 * pace[late], np.minimum(STRIDE, BEFORE * np.abs(beyond)))
             pace[late] = np.where(good, longest, pace[late] / 2)
-        q, left, side = self.close(q, np.zeros_like(way))
+        q, left, side = self.close(q, np.zeros_like(displacement))
         return q, (done >= 1) & (left <= CLOSED) & (np.abs(side) > NEAREST)
 
 
@@ -181,10 +182,10 @@ class Space:
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
         for _ in range(200):
-            if not EXACT / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # axes that are just opposite say no number
+            if not EXACT / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # exactly opposite axes give NaN
                 break
             A, step = self.jacobian(q)[:, columns], np.zeros(len(self.units))
-            if not np.isfinite(A).all():  # the ends of a rod meet, and point nowhere: begin a little beside
+            if not np.isfinite(A).all():  # the ends of a rod coincide, its direction is undefined: perturb
                 q = self.integrate(q, 1e-3 * np.cos(np.arange(len(self.units))) * self.units)
                 phi = self.error(q)
                 continue
@@ -208,9 +209,13 @@ class Space:
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= ASIDE**2 * np.linalg.norm(rest):
-            # A dead point: no motion leads there, but beside it one may, either way.
+            # A dead point: no motion leads to the goal. Start again beside it, on either side.
             loose = null_space(motions[:, active].T, 1.0) @ motions
-            beside = [self.closest(self.integrate(q, way * ASIDE * self.units))[0] for m in loose for way in (m, -m)]
+            beside = [
+                self.closest(self.integrate(q, direction * ASIDE * self.units))[0]
+                for m in loose
+                for direction in (m, -m)
+            ]
             q = min(beside, key=lambda at: float(np.linalg.norm(missing(at))), default=q)
             rest = missing(q)
         for _ in range(300):
