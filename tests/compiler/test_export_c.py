@@ -1,4 +1,4 @@
-"""The exported C: it compiles without a warning, and gives what the CasADi virtual machine gives."""
+"""The exported C compiles without a warning, and agrees with CasADi's virtual machine."""
 
 import ctypes
 import itertools
