@@ -65,7 +65,7 @@ def test_demo_prints_tables_and_saves_a_plot(capsys: pytest.CaptureFixture[str],
         (["demo", "--output", "no/such/folder/demo.png"], "its folder does not exist"),
     ],
 )
-def test_a_mistake_is_said_in_one_line(
+def test_a_mistake_is_reported_in_one_line(
     arguments: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],

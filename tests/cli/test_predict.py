@@ -56,7 +56,7 @@ def test_options_reach_the_search(tmp_path: Path) -> None:
     assert found["passes"][0]["violation"] > 1e-4 >= found["max_violation_fine"] and found["solver"] == "ipopt"
 
 
-def test_of_what_cannot_be_the_nearest_motion_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_infeasible_problem_writes_the_nearest_motion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "hard.toml").write_text(REACH.replace("[0.1, 2.0]", "[0.1, 0.2]"))
     assert main(["predict", "hard.toml", "--json", "out.json", "--csv", "out.csv"]) == 1
     shown = capsys.readouterr()
@@ -71,7 +71,7 @@ def test_a_problem_may_be_called_walk(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out.json").read_text())["name"] == "walk"
 
 
-def test_what_is_wrong_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.toml").write_text(REACH.replace('"torques"', '"torqes"'))
     for arguments, words in (
         (["nothing"], "nothing: no such file; allowed: a .toml file, or one of swing"),

@@ -214,7 +214,7 @@ def test_a_folder_that_cannot_be_made_is_no_error(compiler, folder, monkeypatch)
     assert folder.read_text() == "a file, not a folder"
 
 
-def test_a_read_only_folder_is_no_error_and_serves_what_it_holds(compiler, folder):
+def test_a_read_only_folder_is_no_error_and_its_kernels_are_used(compiler, folder):
     assert compiler.compiles(2.0)
     folder.chmod(0o500)
     try:

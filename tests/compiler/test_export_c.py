@@ -1,4 +1,4 @@
-"""The exported C: it compiles without a warning, and gives what the CasADi virtual machine gives."""
+"""The exported C compiles without a warning, and agrees with CasADi's virtual machine."""
 
 import ctypes
 import itertools
@@ -122,7 +122,7 @@ def codes(function: ca.Function) -> set[int]:
     return {function.instruction_id(k) for k in range(function.n_instructions())}
 
 
-def test_the_table_has_what_the_other_target_has_and_the_test_function_has_it_all(every: ca.Function) -> None:
+def test_c_has_all_operations_of_llvm_and_the_test_function_has_all_of_them(every: ca.Function) -> None:
     assert {*RULES, ca.OP_SIN, ca.OP_COS, ca.OP_ERFINV} <= set(C_RULES)
     # These two are never left in a function of SX: CasADi drops them.
     assert set(C_RULES) - {ca.OP_ASSIGN, ca.OP_LIFT} <= codes(every)

@@ -443,7 +443,7 @@ def test_out_of_another_floating_type_is_filled_with_rounded_results(kernel):
 @pytest.mark.parametrize(
     "wrong", [1j, np.ones(5, complex), "abc", ["a"] * 5, None, np.array([None] * 5), {}, [[1, 2], [3]]]
 )
-def test_what_is_no_real_number_is_refused_with_the_name_of_the_argument(kernel, wrong):
+def test_values_that_are_not_real_numbers_are_refused_with_the_name_of_the_argument(kernel, wrong):
     with pytest.raises(ValueError, match="mixed: v must be an array of real numbers"):
         kernel(np.ones((3, 5)), wrong, 1.0)
 

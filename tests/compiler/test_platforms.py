@@ -1,4 +1,4 @@
-"""What differs between platforms, simulated here: applications that are not Python, Windows, processes that spawn."""
+"""Differences between platforms, simulated here: applications that are not Python, Windows, spawned processes."""
 
 import ctypes
 import multiprocessing

@@ -229,7 +229,7 @@ BATCHES = [(), (0,), (1,), (2,), (7,), (13,), (31,), (3, 5), (2, 1, 3), (0, 4), 
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_random_graphs_give_what_the_virtual_machine_gives(dtype, examples=60):
+def test_random_graphs_agree_with_the_virtual_machine(dtype, examples=60):
     counts = []
 
     @settings(
@@ -247,8 +247,8 @@ def test_random_graphs_give_what_the_virtual_machine_gives(dtype, examples=60):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_many_random_graphs_give_what_the_virtual_machine_gives(dtype):
-    test_random_graphs_give_what_the_virtual_machine_gives(dtype, examples=400)
+def test_many_random_graphs_agree_with_the_virtual_machine(dtype):
+    test_random_graphs_agree_with_the_virtual_machine(dtype, examples=400)
 
 
 def test_the_bound_notices_an_error_of_a_few_units_of_the_last_place():
@@ -280,7 +280,7 @@ def large(operations: int) -> ca.Function:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_graph_of_twenty_thousand_operations_in_many_pieces_gives_what_the_virtual_machine_gives(dtype):
+def test_a_graph_of_twenty_thousand_operations_in_many_pieces_agrees_with_the_virtual_machine(dtype):
     function = large(40_000)  # half of them are used
     program = read_program(function)
     assert len(program.operations) > 18_000

@@ -1,4 +1,4 @@
-"""Kernels with several threads, called from several threads, and beside other threads."""
+"""Kernels with several threads, called from several threads, and next to other threads."""
 
 import subprocess
 import sys

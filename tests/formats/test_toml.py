@@ -277,7 +277,7 @@ def test_documentation_names_every_key() -> None:
     assert [kind for kind in KINDS if f"`{kind}`" not in document] == []
 
 
-# What is wrong
+# Invalid input
 
 WRONG = {
     "not TOML": ("torsor = 1\nname = \n", r"arm\.toml: not valid TOML: .*line 2.*fix: correct"),

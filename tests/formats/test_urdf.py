@@ -373,7 +373,7 @@ def test_work_to_read_a_chain_of_mimics_grows_linearly(tmp_path: Path) -> None:
             parts += [link(f"l{i}"), joint(f"j{i}", f"l{i - 1}", f"l{i}", mimic(leader))]
         assert load(tmp_path, robot(*parts)).nv == 1
 
-    read(3)  # what is done once is not counted
+    read(3)  # one-time work is not counted
     assert grows_linearly(read, (50, 150, 250))
 
 

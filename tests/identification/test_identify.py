@@ -78,7 +78,7 @@ def test_errors_agree_with_the_standard_deviations() -> None:
         assert np.abs(error / found.deviations).max() < 5
     b = len(found)
     assert abs(np.mean(sums) - b) < 4 * np.sqrt(2 * b / len(sums))
-    np.testing.assert_allclose(found.relative_residuals, 5.0, rtol=0.15)  # noise is a share of each coordinate's force
+    np.testing.assert_allclose(found.relative_residuals, 5.0, rtol=0.15)  # in percent of each coordinate's force
 
 
 def test_a_coordinate_with_more_noise_has_less_weight() -> None:

@@ -137,7 +137,7 @@ REFUSED: dict[str, tuple[Edit, str]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # what is not raised must still not pass
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # a warning instead of an error must fail too
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_wrong_edit_is_refused_and_changes_nothing(case: str) -> None:
     edit, message = REFUSED[case]

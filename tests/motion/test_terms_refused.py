@@ -169,7 +169,7 @@ def _problem(**options):
         ("a path of 3 coordinates", lambda: _problem(path=Path.through(np.eye(6)[:, :3] + np.arange(6)[:, None]))),
         ("assembly is [0.0, 0.0]", lambda: _problem(assembly=[0.0, 0.0])),
         (
-            "of a robot with loops: where its joints are depends on them",
+            "of a robot with loops: positions of its joints depend on them",
             lambda: _problem(robot=torsor.library.four_bar().parametric(["gravity"])),
         ),
         (

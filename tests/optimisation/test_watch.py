@@ -1,4 +1,4 @@
-"""Ctrl-C during a search: the first one ends the search, and a process that ignores it goes on ignoring it."""
+"""Ctrl-C during a search: the first one ends the search, and a process that ignores it still ignores it."""
 
 import signal
 from collections.abc import Callable

@@ -240,7 +240,7 @@ def test_of_redundant_drives_the_forces_are_least() -> None:
     assert K.shape == (4, 3)
     for share in (np.ones(4), np.array([1.0, 4.0, 2.0, 1.0])):
         forces = robot.inverse_dynamics(pose, u, a, share=share)
-        np.testing.assert_allclose(K.T @ forces, total, rtol=1e-10)  # they do what is needed
+        np.testing.assert_allclose(K.T @ forces, total, rtol=1e-10)  # they cause the motion
         spare = np.linalg.svd(K.T)[2][-1]
         assert abs(spare @ (forces / share)) < 1e-10 * np.abs(forces).max()  # and nothing against each other
     np.testing.assert_allclose(robot.jacobian(pose) @ K, np.eye(3), atol=1e-11)

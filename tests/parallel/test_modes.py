@@ -98,9 +98,11 @@ def test_what_is_closed_does_not_depend_on_the_size(factor: float) -> None:
 def test_singular_poses_are_refused_with_what_moves() -> None:
     robot, still = made("gough_stewart"), np.zeros(6)
     quarter = robot.grid(turn_z=[np.pi / 2])[0]
-    with pytest.raises(torsor.ModelError, match=r"do not hold the platform at pose \[0.0, .* platform/wz \(.*can move"):
+    with pytest.raises(
+        torsor.ModelError, match=r"do not control the platform at pose \[0.0, .* platform/wz \(.*can move"
+    ):
         robot.inverse_dynamics(quarter, still, still)
-    with pytest.raises(torsor.ModelError, match="the drives do not hold the platform"):
+    with pytest.raises(torsor.ModelError, match="the drives do not control the platform"):
         robot.jacobian(np.stack([robot.home, quarter]))
     assert np.isfinite(robot.forward_dynamics(quarter, still, still)).all()  # nothing is divided by there
     flat = made("three_rrr")
@@ -117,14 +119,14 @@ def test_singular_poses_are_refused_with_what_moves() -> None:
 
 
 def test_singular_homes_are_refused_with_what_moves() -> None:
-    with pytest.raises(torsor.ModelError, match=r"the drives do not hold the platform at home: .*can move"):
+    with pytest.raises(torsor.ModelError, match=r"the drives do not control the platform at home: .*can move"):
         torsor.library.gough_stewart(spread=np.pi / 3)
     flat = made("three_rrr")
     with pytest.raises(torsor.ModelError, match=r"leg 'leg1'.*(singular at home|blocks motions)"):
         replace(flat, home=np.array([-0.2, 0.0, 0.0]))
     six, plate = made("gough_stewart"), made("gough_stewart").platform
     full = [replace(leg, driven=("swing", "tilt", "stretch") if k < 2 else ()) for k, leg in enumerate(six.legs)]
-    with pytest.raises(torsor.ModelError, match="the drives do not hold the platform at home"):
+    with pytest.raises(torsor.ModelError, match="the drives do not control the platform at home"):
         replace(six, legs=full)
     car, bob = (
         torsor.Link("car", 1.0, (0, 0, 0), 0.01 * np.eye(3)),
@@ -158,7 +160,7 @@ def test_platforms_on_chains_are_what_they_say() -> None:
         ParallelRobot(welded, legs[:2], np.zeros(2))
     plain = table(torsor.Joint("y", "prismatic", "slide", "deck", **y))
     soft = plain.with_motor("y", carrier="slide", inertia=1e-4, ratio=100.0, stiffness=1e4)
-    with pytest.raises(torsor.ModelError, match=r"the drives do not hold the platform at home: .*y"):
+    with pytest.raises(torsor.ModelError, match=r"the drives do not control the platform at home: .*y"):
         ParallelRobot(soft, legs, np.zeros(3))
     double = torsor.build(
         "double",

@@ -123,7 +123,7 @@ NOT_NUMBERS: dict[str, Callable[[int], object]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # what is not raised must still not pass
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # a warning instead of an error must fail too
 @pytest.mark.parametrize("case", NOT_NUMBERS)
 def test_arguments_that_are_not_real_numbers_are_refused(robot: torsor.Robot, case: str) -> None:
     for name in ("inverse_dynamics", "mass_matrix", "jacobian", "integrate"):

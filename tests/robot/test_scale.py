@@ -21,7 +21,7 @@ def test_a_chain_of_four_thousand_links_does_not_hit_the_recursion_limit() -> No
 
 
 def test_work_to_build_and_trace_grows_linearly() -> None:
-    torsor.library.planar_chain(3).function("inverse_dynamics")  # what is done once is not counted
+    torsor.library.planar_chain(3).function("inverse_dynamics")  # one-time work is not counted
     assert grows_linearly(lambda n: torsor.library.planar_chain(n).function("inverse_dynamics"), (40, 80, 120))
 
 

@@ -1,8 +1,8 @@
 """Newton steps that close a parallel robot: one leg for a given pose, or legs and platform for given drives.
 
-A trial, as ``robot.loops.assembly.Closer`` evaluates it, is one column: the state after a step, Newton's next step, the
-closing error, and the side. The side is the signed distance from singular: it changes its sign where a leg, or the
-platform, passes a singular configuration into another assembly mode.
+A trial, as ``robot.closed_loops.search.Closer`` evaluates it, is one column: the state after a step, Newton's next
+step, the closing error, and the side. The side is the signed distance from singular: it changes its sign where a leg,
+or the platform, passes a singular configuration into another assembly mode.
 """
 
 import casadi as ca

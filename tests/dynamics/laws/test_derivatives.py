@@ -103,7 +103,7 @@ def test_the_derivative_by_velocity_at_rest_is_that_of_friction(robot: torsor.Ro
     assert_close(dv, np.array(columns).T)
 
 
-def test_forces_do_not_change_with_what_is_not_on_their_branch() -> None:
+def test_forces_do_not_depend_on_other_branches() -> None:
     robot = torsor.library.quadruped()
     q, v, a, _ = random_state(robot)
     for d in robot.inverse_dynamics_derivatives(q, v, a):
@@ -113,7 +113,7 @@ def test_forces_do_not_change_with_what_is_not_on_their_branch() -> None:
                 assert (i == j) == bool(d[row, column].any())
 
 
-def test_batches_give_what_single_states_give() -> None:
+def test_batches_agree_with_single_states() -> None:
     robot = torsor.library.random_tree(7, 1)
     q, v, a, external = random_state(robot, (4, 1))
     batch = robot.inverse_dynamics_derivatives(q, v[:, 0], a, external)

@@ -1,4 +1,4 @@
-"""Directional derivatives of every method: differences, adjoint pairs, and patterns that are the values'."""
+"""Directional derivatives of every method: differences, adjoint pairs, and sparsity patterns."""
 
 import numpy as np
 import pytest

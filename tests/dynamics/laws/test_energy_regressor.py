@@ -1,4 +1,4 @@
-"""Energy and power are linear in the parameters, and Khalil's rules say which of them no force shows."""
+"""Energy and power are linear in the parameters; Khalil's rules give the parameters without effect on forces."""
 
 import casadi as ca
 import numpy as np
@@ -37,7 +37,7 @@ def test_energy_is_its_regressor_times_the_parameters(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_power_is_the_rate_of_each_parameters_energy_and_what_friction_takes(seed: int) -> None:
+def test_power_is_the_rate_of_each_parameters_energy_plus_friction(seed: int) -> None:
     robot = tree(seed)
     q, v, a = motion(robot, 1)
     Q, V, A = (ca.SX.sym(name, size) for name, size in (("q", robot.nq), ("v", robot.nv), ("a", robot.nv)))
@@ -67,7 +67,7 @@ ROBOTS = {
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_rules_and_numbers_agree_on_what_no_force_shows(name: str) -> None:
+def test_rules_and_numerical_rank_agree_on_unidentifiable_parameters(name: str) -> None:
     robot = ROBOTS[name]()
     rules, p = regroupings(Tree.of(robot)), len(robot.parameter_names)
     Y = robot.regressor(*motion(robot, 200)).reshape(-1, p)
@@ -78,7 +78,7 @@ def test_rules_and_numbers_agree_on_what_no_force_shows(name: str) -> None:
     np.testing.assert_allclose(base.matrix @ rules.T, 0.0, rtol=0, atol=1e-12 * np.abs(base.matrix).max())
 
 
-def test_numbers_find_what_no_rule_says() -> None:
+def test_numerical_rank_finds_dependencies_without_a_rule() -> None:
     """A wheel that turns back as much as its arm turns on does not turn at all."""
     link = torsor.Link("arm", 1.0, np.array([0.5, 0, 0]), 0.1 * np.eye(3))
     hinges = [

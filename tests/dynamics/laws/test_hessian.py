@@ -52,7 +52,7 @@ def test_it_is_the_hessian_of_the_forces_along_integrate(robot: torsor.Robot) ->
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical", "planar", "spherical", "free"])
-def test_it_is_so_for_chains_of_one_kind_of_joint(kind: str) -> None:
+def test_second_derivatives_of_chains_of_one_kind_of_joint(kind: str) -> None:
     robot = torsor.library.random_tree(3, 5, (kind,), branching=0.0).to(device="casadi")
     state = random_state(robot)
     assert_close(robot.inverse_dynamics_hessian(*state), by_casadi(robot, state), 1e-10)
@@ -113,7 +113,7 @@ def test_branches_do_not_feel_each_other() -> None:
     assert sparsity.nnz() == 6 * (6 * 6 + 2 * 6 * 12 + 4 * 3 * 3)  # six blocks of trunk, trunk and legs, and each leg
 
 
-def test_batches_give_what_single_states_give() -> None:
+def test_batches_agree_with_single_states() -> None:
     robot = torsor.library.random_tree(7, 1)
     q, v, a, weight, external = random_state(robot, (4, 1))
     batch = robot.inverse_dynamics_hessian(q, v[:, 0], a, weight, external)

@@ -246,7 +246,7 @@ def test_the_lean_tree_has_the_same_forces(robot, state) -> None:
         assert_close(found, np.asarray(ca.DM(plain).full()).reshape(found.shape))
 
 
-def test_batches_give_what_single_states_give(robot) -> None:
+def test_batches_agree_with_single_states(robot) -> None:
     rng = np.random.default_rng(5)
     q = robot.integrate(robot.neutral(), rng.normal(size=(4, 1, robot.nv)))
     v, a = rng.normal(size=(3, robot.nv)), rng.normal(size=robot.nv)

@@ -7,7 +7,7 @@ import torsor
 
 
 def plain(robot: torsor.Robot) -> torsor.Robot:
-    """The robot without what is not among the parameters."""
+    """The robot without springs and motors, which are not among the parameters."""
     for joint in robot.joints:
         robot = robot.without_motor(joint.name)
         if joint.nv == 1:

@@ -1,4 +1,4 @@
-"""Rates of forces and reactions are the derivatives in time of what they are rates of, along any motion."""
+"""Rates of forces and reactions are their time derivatives along any motion."""
 
 import casadi as ca
 import numpy as np

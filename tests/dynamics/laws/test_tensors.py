@@ -1,4 +1,4 @@
-"""A tensor goes from frame to frame as R D R^T, however the rotation is placed and whatever folds."""
+"""A tensor is transformed as R D R^T, for every rotation and placement, also where operations fold."""
 
 import casadi as ca
 import numpy as np

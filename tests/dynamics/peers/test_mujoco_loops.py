@@ -1,7 +1,7 @@
-"""Equality constraints of MJCF against MuJoCo itself: the same residuals, and motions that its own matrices ask for.
+"""Equality constraints of MJCF against MuJoCo itself: the same residuals, and motions that its own matrices require.
 
 MuJoCo's constraints are soft. Its mass matrix, bias and Jacobian of the constraints, put into the equations with
-multipliers, tell what rigid ones do; its own solution comes nearer to that as they stiffen.
+multipliers, give the motion with rigid constraints; its own solution approaches that as they stiffen.
 """
 
 import warnings
@@ -93,7 +93,7 @@ GEARS = ring(
     'active="false"/>',
     5,
 ).replace('"j1"/>', '"j1"/><position joint="j4"/>')
-# Nobody drives the base of what floats.
+# A floating base has no drive.
 FLOATING = (
     FOUR_BAR.replace('<joint name="main" ref="20"/>', '<freejoint name="main"/>')
     .replace("<actuator>", "<!--")

@@ -1,4 +1,4 @@
-"""Arms of the library that are products against the files that their makers publish."""
+"""Commercial arms of the library agree with the files that their manufacturers publish."""
 
 import warnings
 from pathlib import Path

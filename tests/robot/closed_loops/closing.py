@@ -1,4 +1,4 @@
-"""A way to close loops that shares nothing with the library's: plain Gauss and Newton with the least steps."""
+"""A closing of loops that is independent of the library: Gauss-Newton with minimum-norm steps."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A second opinion: Lagrange's equations with multipliers, from where bodies are in the world, and nothing of Torsor's.
+"""A reference independent of Torsor: Lagrange's equations with multipliers, from positions of bodies in the world.
 
 Of a robot only its description is read: placements, axes, masses, springs, motors, loops. Poses come from Rodrigues'
 formula, equations of motion from CasADi's derivatives of energies, closure from origins and axes in the world with all

@@ -1,4 +1,4 @@
-"""Mechanisms with loops that also have what robots have: springs, friction, motors, elastic joints, a floating base."""
+"""Mechanisms with loops and with springs, friction, motors, elastic joints, or a floating base."""
 
 from functools import cache
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Mechanisms with loops, closed where they are made."""
+"""Mechanisms with loops, which are closed in the configuration of their construction."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Closed loops in all coordinates, with the forces that hold them: also where the drives lose hold."""
+"""Closed loops in all coordinates, by Lagrange multipliers, also at singularities of the drives."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_closed_velocities_are_the_nearest_in_kinetic_energy(case: str) -> None:
     found, A, M = robot.closed_velocities(q, v), robot.closure_jacobian(q), robot.mass_matrix(q)
     close(A @ found, np.zeros(len(A)))
     _, G = robot.constrained_velocity_derivatives(q, np.zeros(len(robot.active)))
-    close(G.T @ M @ (v - found), np.zeros(G.shape[1]), 1e-10 * np.abs(M).max())  # what is taken away moves nothing
+    close(G.T @ M @ (v - found), np.zeros(G.shape[1]), 1e-10 * np.abs(M).max())  # M-orthogonal
     close(robot.closed_velocities(q, found), found)
 
 

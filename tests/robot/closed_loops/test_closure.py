@@ -1,4 +1,4 @@
-"""Loops close: errors, Jacobians and assembly against closed forms, and what cannot be closed is said."""
+"""Loops close: errors, Jacobians and assembly against closed forms, and errors where loops cannot be closed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Derivatives with closed loops are the slopes of the functions along ways on which the loops stay closed."""
+"""Derivatives with closed loops are those of the functions along motions with closed loops."""
 
 import casadi as ca
 import numpy as np

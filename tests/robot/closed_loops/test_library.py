@@ -49,7 +49,7 @@ def test_the_crank_of_a_grashof_linkage_turns_round(lengths: tuple[float, ...]) 
     q = robot.assemble(np.linspace(1.0, 1.0 + 2 * np.pi, 37)[:, None], guess=start)
     assert np.abs(robot.closure_error(q)).max() < 1e-11
     turned = robot.poses(q[[0, -1]])
-    np.testing.assert_allclose(turned[0], turned[1], atol=1e-9)  # the same way of assembly
+    np.testing.assert_allclose(turned[0], turned[1], atol=1e-9)  # the same assembly mode
     spin = torsor.simulate(robot.with_gravity([0, 0, 0]), start, robot.constrained_velocities(start, [20.0]), 1.0)
     assert np.abs(spin.q[-1, 0] - start[0]) > 2 * np.pi
 

@@ -1,4 +1,4 @@
-"""What closed loops cannot do is said, and what they can do does not depend on the rest of a batch."""
+"""Errors for states that closed loops cannot have; results do not depend on the rest of a batch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Of more drives than are needed, each gives what its share says."""
+"""Redundant drives distribute the load by their weights, the argument ``share``."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_forces_are_the_least_in_any_metric(make) -> None:
         tau = robot.constrained_inverse_dynamics(q, x, x_rate, external, share=given)
         close(tau, spread(robot, q, needed, share), 1e-9)
         a = robot.constrained_forward_dynamics(q, x, tau, external)
-        close(a, x_rate, 1e-9)  # they do what they should
+        close(a, x_rate, 1e-9)  # they cause the motion
 
 
 def test_a_matrix_of_shares_is_felt_by_loops_and_derivatives() -> None:

@@ -1,4 +1,4 @@
-"""Wrenches with closed loops balance what every link's motion takes, and no joint gives where it is free."""
+"""Wrenches with closed loops balance the motion of every link, and do no work along free directions of joints."""
 
 import casadi as ca
 import numpy as np
