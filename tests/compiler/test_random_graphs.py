@@ -242,7 +242,7 @@ def test_random_graphs_agree_with_the_virtual_machine(dtype, examples=60):
     check()
     checked, total = np.sum(counts, axis=0)
     assert checked > 0.8 * total
-    assert checked > 1000
+    assert checked > 500  # how many there are depends on the version of hypothesis
 
 
 @pytest.mark.slow

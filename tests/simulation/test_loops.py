@@ -371,7 +371,7 @@ def test_links_without_inertia_raise_an_error(four_bar) -> None:
             robot.gravity,
         )
     light = light.with_loop("pin", "coupler_end", "rocker_end")
-    with pytest.raises(torsor.ModelError, match=r"mass matrix is singular .*give the links that it moves an inertia"):
+    with pytest.raises(torsor.ModelError, match=r"mass matrix .*is singular.*give the links that it moves an inertia"):
         torsor.simulate(light, q)
 
 
