@@ -160,3 +160,9 @@ def test_invalid_loads_and_laws_of_fatigue_raise() -> None:
 def test_a_version_has_no_other_fields() -> None:
     with pytest.raises(TypeError, match="'knots'"):
         walking(knots=5)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("value", [1, None])
+def test_walking_refuses_unknown_arguments_by_name(value: object) -> None:
+    with pytest.raises(TypeError, match=r"walking\(\) has no argument 'point'; allowed: points, nodes"):
+        walking(point=value)  # type: ignore[call-arg]

@@ -185,3 +185,14 @@ def test_saving_over_a_folder_is_an_error_that_leaves_nothing_behind(tmp_path: P
     with pytest.raises((ModelError, OSError)):
         sample().save(tmp_path / "robot.toml")
     assert [path.name for path in tmp_path.iterdir()] == ["robot.toml"]
+
+
+@pytest.mark.parametrize("links", ["ab", [1.0], 3, None, [[torsor.Link("a")]]])
+def test_robots_are_built_of_links(links: object) -> None:
+    with pytest.raises(torsor.ModelError, match="among the links; allowed: a list of Link"):
+        torsor.build("arm", links, [])  # type: ignore[arg-type]
+
+
+def test_chains_have_a_whole_number_of_rods() -> None:
+    with pytest.raises(torsor.ModelError, match="n is True; allowed: a whole number from 0"):
+        torsor.library.planar_chain(True)

@@ -346,3 +346,14 @@ def test_methods_with_several_results_take_batches_and_refuse_mistakes(name: str
     values = state(robot, name)
     values[1][0] = np.nan
     assert any(np.isnan(each).any() for each in call(robot, name, values))
+
+
+def test_integers_beyond_floats_and_names_that_are_lists_are_refused() -> None:
+    robot = torsor.library.two_link()
+    for huge in (10**400, [10**400, 0]):
+        with pytest.raises(ValueError, match="real numbers"):
+            robot.inverse_dynamics(huge, [0.0, 0.0], [0.0, 0.0])
+        with pytest.raises(ValueError, match="real numbers"):
+            robot.force_rate([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], huge)
+    with pytest.raises(torsor.ModelError, match="no algorithm"):
+        robot.function(["mass_matrix"])  # type: ignore[arg-type]

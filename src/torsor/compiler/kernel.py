@@ -138,7 +138,7 @@ class Kernel:
         if self._plain:
             try:
                 return self._direct(*values) if out is None else self.ufunc(*values, out=out)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 self._virtual_machine.check(*values)  # raises the better message if the inputs are wrong
                 raise
         return self._convert_and_call(values, out)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.checks import whole_number
 from torsor.formats import MDHLink
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build, from_mdh
@@ -27,6 +28,7 @@ def planar_chain(
         [1.5, 0.0, 0.0]
     """
     slender = mass * length**2 / 12
+    whole_number(n, name, "n", least=0)
     rows = [
         MDHLink(
             i - 1,

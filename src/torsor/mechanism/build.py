@@ -2,9 +2,11 @@
 
 import heapq
 import re
+import reprlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +17,8 @@ from torsor.mechanism.loops import Closure
 from torsor.mechanism.mechanism import Mechanism
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
+
+P = TypeVar("P", Link, Joint)
 
 
 def build(
@@ -46,7 +50,7 @@ def build(
         (2.0, [0.75, 0.0, 0.0], ['tip'])
     """
     where = source or name_of(name, "robot")
-    links, joints = list(links), list(joints)
+    links, joints = _parts_of(links, Link, where), _parts_of(joints, Joint, where)
     _check_unique([link.name for link in links], "link", where)
     _check_unique([joint.name for joint in joints], "joint", where)
     by_name = {link.name: link for link in links}
@@ -68,6 +72,17 @@ def build(
         if joint.motor is not None and joint.motor.carrier in inertias:
             joint.motor.warn_if_too_heavy(joint.name, inertias[joint.motor.carrier])
     return mechanism
+
+
+def _parts_of(given: object, kind: type[P], where: str) -> list[P]:
+    """Return links or joints as a list, or raise ModelError."""
+    parts = list(given) if isinstance(given, Iterable) else [given]
+    found = [each for each in parts if isinstance(each, kind)]
+    if len(found) < len(parts):
+        wrong = next(each for each in parts if not isinstance(each, kind))
+        text = f"{reprlib.repr(wrong)} among the {kind.__name__.lower()}s"
+        raise ModelError(describe(text, where=where, allowed=f"a list of {kind.__name__}"))
+    return found
 
 
 def _check_unique(names: list[str], what: str, where: str) -> None:

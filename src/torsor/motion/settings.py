@@ -9,6 +9,7 @@ from torsor.checks import number, one_of, whole_number
 from torsor.errors import ModelError, describe
 from torsor.optimisation import SOLVERS
 
+LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats
 REFINED = 1e-4  # scaled violation at which refinement ends by default
 DEFAULTS: dict[str, Any] = {
     "solver": "ipopt",
@@ -55,7 +56,7 @@ class SolveSettings:
             if not isinstance(values[key], bool):
                 raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
         refine = values["refine"]
-        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine < np.inf):
+        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST):
             allowed = "True, False, or a tolerance above 0 of the scaled rows"
             raise ModelError(describe(f"refine is {refine!r}", where=where, allowed=allowed))
         return cls(**values)

@@ -29,7 +29,7 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
     else:
         try:
             given = np.array(start, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             given = np.full(0, np.nan)
         is_x, is_profiles = given.shape == (program.n,), given.ndim == 2 and given.shape[1:] == (len(names),)
         if not (is_x or (is_profiles and len(given) > 1)) or not np.isfinite(given).all():

@@ -169,7 +169,7 @@ class RobotKernels(Kernels):
                 return self._direct[name](*values)
             except KeyError:
                 self._direct[name] = self.compiled(self.request(name)).direct
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 pass  # the kernel raises an error with the reason
         if external is not None:
             values = (*values, external)
@@ -237,7 +237,7 @@ class RobotKernels(Kernels):
         options: dict[str, Any],
     ) -> Request:
         mechanism, where = self.mechanism, self.mechanism.name
-        if name not in ALGORITHMS:
+        if not isinstance(name, str) or name not in ALGORITHMS:
             raise ModelError(describe(f"no algorithm {name!r}", where=where, allowed=", ".join(ALGORITHMS)))
         algorithm = ALGORITHMS[name]
         unknown = options.keys() - {each.name for each in fields(Request)}

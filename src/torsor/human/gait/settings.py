@@ -78,6 +78,10 @@ def changed_version(name: str, changes: VersionChanges) -> Version:
         >>> changed_version("clean", {"nodes": 11, "slip": None}).nodes
         11
     """
+    known = VersionChanges.__annotations__
+    unknown = sorted(changes.keys() - known.keys())
+    if unknown:
+        raise TypeError(f"walking() has no argument {unknown[0]!r}; allowed: {', '.join(known)}")
     given: dict[str, Any] = {field: value for field, value in changes.items() if value is not None}
     return replace(VERSIONS[one_of(name, tuple(VERSIONS), "walk", "version")], **given)
 

@@ -91,7 +91,7 @@ class Moments:
     def __init__(self, problem: ProblemStatement, x: Array, t: ArrayLike):
         try:
             self.times = np.asarray(t, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ModelError(describe(f"at {t!r}", where=problem.name, allowed="times in s")) from None
         self._problem, self._x = problem, x
         durations = np.array([phase_layout.seconds(x) for phase_layout in problem.program.layout.phases])
