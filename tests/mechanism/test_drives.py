@@ -153,7 +153,7 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
         (lambda r: r.with_motor("joint1", 1e-3, damping=10), r"damping of a transmission without a spring"),
         (lambda r: r.with_motor("joint1", "heavy"), r"inertia is 'heavy'; allowed: a finite number, 0 or more"),
         (lambda r: r.subtree("link2"), r"motor of joint 'joint3'|which is not in the subtree"),
-        (lambda r: r.with_spring("joint3", 1.0).fix("joint3/motor"), r"has a spring of its own beside"),
+        (lambda r: r.with_spring("joint3", 1.0).fix("joint3/motor"), r"has a spring in addition"),
         (lambda r: r.fix("joint3/motor", [0.1, 0.2]), r"value has shape \(2,\)"),
     ],
 )
