@@ -42,6 +42,13 @@ def derivatives() -> list[Row]:
         tau, alone = np.empty_like(v), best_batch(forces, (q, v, a), np.empty_like(v)) / len(q)
         with_rate = best_batch(rate, (q, v, a, v), (tau, np.empty_like(v))) / len(q)
         rows.append(Row(f"force rates, batch, {title}", with_rate, alone, "inverse dynamics alone"))
+        alone = best_small(partial(robot.inverse_dynamics, *one), 2000)
+        for what, name, values in (
+            ("force rates", "force_rate", [*one, one[1]]),
+            ("derivatives of inverse dynamics", "inverse_dynamics_derivatives", one),
+        ):
+            single = best_small(partial(getattr(robot, name), *values), 500)
+            rows.append(Row(f"{what}, one call, {title}", single, alone, "inverse dynamics alone"))
         rows.append(_hessian(robot, title, (q, v, a, v)))
     return rows
 
