@@ -29,7 +29,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
         MotionError("no motion"),
         SimulationError("too fast"),
         FileNotFoundError(2, "No such file or directory", "arm.urdf"),
-        PermissionError(13, "Permission denied", "/root/arm.urdf"),
+        PermissionError(13, "Permission denied", "/home/arm.urdf"),
         OSError(28, "No space left on device"),
         ImportError("figures need matplotlib; fix: pip install torsor[plot]"),
     ],
