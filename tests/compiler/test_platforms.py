@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor import hashing
 from torsor.compiler import cache
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm import target as targets
@@ -54,10 +53,10 @@ def test_an_application_is_not_started_a_second_time(
 def test_an_application_without_sources_has_another_hash_when_it_is_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    application, source_hash = tmp_path / "planner", hashing.source_hash.__wrapped__
+    application, source_hash = tmp_path / "planner", cache.source_hash.__wrapped__
     monkeypatch.setattr(sys, "executable", str(application))
     for package in (tmp_path / "extracted" / "torsor", application / "torsor"):  # a frozen application, a zip file
-        monkeypatch.setattr(hashing, "_PACKAGE", package)
+        monkeypatch.setattr(cache, "_PACKAGE", package)
         application.write_text("first")
         first = source_hash("compiler")
         assert source_hash("compiler") == first

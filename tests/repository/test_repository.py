@@ -2,7 +2,10 @@
 
 import ast
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +24,6 @@ COMPILING = ["robot", "autodiff", "parallel", "simulation", "control", "identifi
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
     "arrays",
-    "hashing",
     "deprecation",
     "errors",
     "checks",
@@ -44,7 +46,7 @@ LAYERS = [
     "bench",
     "cli",
 ]
-ALONE = {"compiler": {"compiler", "hashing", "arrays"}, "optimisation": {"optimisation", "errors", "checks", "arrays"}}
+ALONE = {"compiler": {"compiler", "arrays"}, "optimisation": {"optimisation", "errors", "checks", "arrays"}}
 
 # The public names that scripts and acceptance checks call, as far as this version has them.
 NAMES = [
@@ -177,6 +179,29 @@ def test_no_import_cycle_between_files() -> None:
         done = {name for name, imports in left.items() if not imports & left.keys() or name not in imported}
         left = {name: imports for name, imports in left.items() if name not in done}
     assert not left, f"import cycle among {sorted(left)}"
+
+
+FIRST_CALL = """
+import sys
+import numpy as np
+import torsor
+
+robot, passed = torsor.library.six_axis_arm(), set()
+sys.setprofile(lambda frame, event, _: passed.add(frame.f_code.co_filename))
+robot.inverse_dynamics(*np.zeros((3, 6)))
+sys.setprofile(None)
+print(sum(name.startswith(torsor.__path__[0]) for name in passed))
+"""
+
+
+def test_a_first_call_passes_through_few_files(tmp_path: Path) -> None:
+    counts = []
+    for _ in range(2):  # the first process compiles, the second finds the code on disk
+        environment = os.environ | {"TORSOR_CACHE": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", FIRST_CALL], capture_output=True, env=environment, check=True)
+        counts.append(int(done.stdout))
+    assert counts[0] <= 29
+    assert counts[1] <= 13
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

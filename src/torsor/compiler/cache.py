@@ -1,5 +1,9 @@
 """The disk cache of compiled code: each kernel is compiled once on a machine.
 
+Calling a kernel needs only its signature and its object code. A CasADi function of 100,000 operations takes longer to
+read than the code takes to run, so it is read on first access; code compiled with ``quick`` (see ``Kernel``) is stored
+without it.
+
 A file holds a checksum and the object code of one kernel; its name is the hash of everything that the code depends on.
 A file is written under a temporary name and then renamed, so that no process reads an incomplete file. A damaged file
 is deleted, and its kernel is compiled again. Files and folders that another user could have written are not read,
@@ -10,6 +14,8 @@ because their content is executed.
 
 import contextlib
 import hashlib
+import json
+import math
 import os
 import secrets
 import stat
@@ -17,9 +23,15 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import casadi as ca
+
+from torsor.arrays import Shape
+
+_PACKAGE = Path(__file__).parents[1]
 _MAGIC = b"torsor object code 1\n"
 _SUFFIX = ".kernel"
 _DEFAULT_MB = 512
@@ -31,6 +43,104 @@ class CacheInfo(NamedTuple):
     path: Path | None
     kernels: int
     bytes: int
+
+
+def natural_shape(size: tuple[int, int]) -> Shape:
+    """Return the default shape of the array of a CasADi matrix: no axis for a scalar, one for a column, else two."""
+    rows, cols = size
+    return () if size == (1, 1) else (rows,) if cols == 1 else size
+
+
+class Signature(NamedTuple):
+    """The name of a function, and the names and sizes (rows, columns) of its inputs and outputs."""
+
+    name: str
+    names_in: tuple[str, ...]
+    names_out: tuple[str, ...]
+    sizes_in: tuple[tuple[int, int], ...]
+    sizes_out: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, function: "ca.Function | StoredKernel") -> "Signature":
+        """Return the signature of a CasADi function or of a stored kernel.
+
+        Example:
+            >>> x = ca.SX.sym("x", 2)
+            >>> Signature.of(ca.Function("double", [x], [2 * x], ["x"], ["y"])).sizes_in
+            ((2, 1),)
+        """
+        if isinstance(function, StoredKernel):
+            return function.signature
+        sizes_in = tuple(function.size_in(k) for k in range(function.n_in()))
+        sizes_out = tuple(function.size_out(k) for k in range(function.n_out()))
+        return cls(function.name(), tuple(function.name_in()), tuple(function.name_out()), sizes_in, sizes_out)
+
+    def shapes(
+        self, inputs: Sequence[Shape] | None, outputs: Sequence[Shape] | None
+    ) -> tuple[list[Shape], list[Shape]]:
+        """Return the shapes of the arrays of one state, or raise an error if they do not fit the matrices."""
+        found = []
+        for what, shapes, sizes in (("inputs", inputs, self.sizes_in), ("outputs", outputs, self.sizes_out)):
+            given = [tuple(shape) for shape in (map(natural_shape, sizes) if shapes is None else shapes)]
+            if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
+                allowed = f"one shape for each of the matrices {list(sizes)}, with the same number of entries"
+                raise ValueError(f"{self.name}: {what} is {given}; allowed: {allowed}")
+            found.append(given)
+        return found[0], found[1]
+
+
+class StoredKernel:
+    """A kernel as it is stored on disk: its ``signature`` and its object ``code``."""
+
+    def __init__(self, signature: Signature, code: list[bytes], text: bytes):
+        self.signature, self.code, self._text = signature, code, text
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """The CasADi function that the code was compiled from."""
+        if not self._text:
+            raise LookupError(f"{self.signature.name}: the code was stored without its CasADi function")
+        return ca.Function.deserialize(self._text.decode())
+
+
+def recall(key: str) -> StoredKernel | None:
+    """Return the kernel that is stored under a key, or None."""
+    parts = load(key)
+    if parts is None:
+        return None
+    name, names_in, names_out, *sizes = json.loads(parts[0])
+    sizes_in, sizes_out = (tuple((rows, columns) for rows, columns in each) for each in sizes)
+    return StoredKernel(Signature(name, tuple(names_in), tuple(names_out), sizes_in, sizes_out), parts[2:], parts[1])
+
+
+def keep(key: str, function: ca.Function, code: Sequence[bytes], whole: bool = True) -> None:
+    """Store the object code of a function under a key, with the CasADi function itself if ``whole``."""
+    text = function.serialize().encode() if whole else b""
+    store(key, [json.dumps(Signature.of(function)).encode(), text, *code])
+
+
+@cache
+def source_hash(*places: str) -> str:
+    """Return the hash of all Python files in packages or modules, given relative to ``torsor``.
+
+    A frozen application or a zip file has no Python files: its size and modification time are hashed instead.
+
+    Example:
+        >>> source_hash("spatial") == source_hash("spatial/inertia.py")
+        False
+    """
+    digest = hashlib.sha256()
+    for place in places:
+        path = _PACKAGE / place
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.is_file() else []
+        if not files:
+            container = next((each for each in path.parents if each.is_file()), Path(sys.executable))
+            status = container.stat()
+            digest.update(f"{container}:{status.st_size}:{status.st_mtime_ns}\n".encode())
+        for file in files:
+            content = file.read_bytes()
+            digest.update(f"{file.relative_to(_PACKAGE).as_posix()}:{len(content)}\n".encode() + content)
+    return digest.hexdigest()
 
 
 def location() -> Path | None:

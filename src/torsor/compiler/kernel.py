@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache as memo
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -12,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Shape
+from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code
-from torsor.compiler.stored import Signature, StoredKernel
-from torsor.compiler.virtual_machine import VirtualMachine, natural_shape
+from torsor.compiler.virtual_machine import VirtualMachine
 
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")
@@ -99,9 +100,9 @@ class Kernel:
     ):
         self.dtype, self.threads = dtype, threads
         self.ufunc: Any = None
-        self._virtual_machine = VirtualMachine(function, inputs, outputs)
-        self.inputs, self.outputs = self._virtual_machine.inputs, self._virtual_machine.outputs
-        sizes_in, sizes_out = self._virtual_machine.sizes
+        self._source, self.signature = function, Signature.of(function)
+        self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
+        sizes_in, sizes_out = self.signature.sizes_in, self.signature.sizes_out
         # An array whose axes are not those of CasADi's matrix has the same numbers in another shape.
         self._core_in = [_core(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
         self._core_out = [_core(shape, size) for shape, size in zip(self.outputs, sizes_out, strict=True)]
@@ -118,12 +119,12 @@ class Kernel:
     @property
     def function(self) -> ca.Function:
         """The CasADi function that defines the kernel."""
-        return self._virtual_machine.function
+        return self._source.function if isinstance(self._source, StoredKernel) else self._source
 
-    @property
-    def signature(self) -> Signature:
-        """The name of the function, and the names and sizes of its inputs and outputs."""
-        return self._virtual_machine.signature
+    @cached_property
+    def _virtual_machine(self) -> VirtualMachine:
+        """What checks inputs, and evaluates where there is no machine code."""
+        return VirtualMachine(self._source, self.inputs, self.outputs)
 
     @property
     def direct(self) -> Callable[..., Any]:

@@ -10,15 +10,13 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Shape
-from torsor.compiler.direct_call import can_call_directly, make_callable
-from torsor.compiler.gufunc import make_gufunc
+from torsor.compiler.cache import keep, recall, source_hash
+from torsor.compiler.gufunc import can_call_directly, make_callable, make_gufunc
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import Program, read_program
-from torsor.compiler.stored import keep, recall
-from torsor.hashing import source_hash
 
 
 class MachineCode(NamedTuple):

@@ -11,13 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Shape
-from torsor.compiler.stored import Signature, StoredKernel
-
-
-def natural_shape(size: tuple[int, int]) -> Shape:
-    """Return the default shape of the array of a CasADi matrix: no axis for a scalar, one for a column, else two."""
-    rows, cols = size
-    return () if size == (1, 1) else (rows,) if cols == 1 else size
+from torsor.compiler.cache import Signature, StoredKernel
 
 
 class VirtualMachine:
@@ -40,25 +34,12 @@ class VirtualMachine:
         outputs: Sequence[Shape] | None = None,
     ):
         self._function, self.signature = function, Signature.of(function)
-        self._sizes_in, self._sizes_out = list(self.signature.sizes_in), list(self.signature.sizes_out)
-        self.sizes = self._sizes_in, self._sizes_out
-        self.inputs = self._shapes("inputs", inputs, self._sizes_in)
-        self.outputs = self._shapes("outputs", outputs, self._sizes_out)
+        self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
 
     @property
     def function(self) -> ca.Function:
         """The function that is evaluated."""
         return self._function.function if isinstance(self._function, StoredKernel) else self._function
-
-    def _shapes(self, what: str, shapes: Sequence[Shape] | None, sizes: list[tuple[int, int]]) -> list[Shape]:
-        """Return the shapes of the arrays of one state, or raise an error if they do not fit the matrices."""
-        if shapes is None:
-            return [natural_shape(size) for size in sizes]
-        given = [tuple(shape) for shape in shapes]
-        if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
-            allowed = f"one shape for each of the matrices {sizes}, with the same number of entries"
-            raise ValueError(f"{self.signature.name}: {what} is {given}; allowed: {allowed}")
-        return given
 
     def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
         """Evaluate; one array for each input, one array (or a tuple of them) out."""
@@ -101,17 +82,19 @@ class VirtualMachine:
         """Return the outputs for inputs that have been checked."""
         count = math.prod(batch)
         columns = []
-        for array, core, (rows, cols) in zip(arrays, self.inputs, self._sizes_in, strict=True):
+        for array, core, (rows, cols) in zip(arrays, self.inputs, self.signature.sizes_in, strict=True):
             states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
             # CasADi maps over blocks of columns, one block for each state.
             columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
         return [
             np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))
-            for result, core, (rows, cols) in zip(self._run(columns, count), self.outputs, self._sizes_out, strict=True)
+            for result, core, (rows, cols) in zip(
+                self._run(columns, count), self.outputs, self.signature.sizes_out, strict=True
+            )
         ]
 
     def _run(self, columns: Sequence[Array], count: int) -> list[Array]:
         if count == 0:
-            return [np.zeros((rows, 0)) for rows, _ in self._sizes_out]
+            return [np.zeros((rows, 0)) for rows, _ in self.signature.sizes_out]
         mapped = self.function if count == 1 else self.function.map(count)
         return [np.asarray(result.full()) for result in mapped.call([ca.DM(column) for column in columns])]

@@ -5,8 +5,7 @@ from torsor.dynamics.recursions.midpoint import midpoint_step
 from torsor.dynamics.recursions.regressor import inertial, parameter_basis, parameter_names, parameters
 from torsor.dynamics.recursions.regrouping import regroupings
 from torsor.dynamics.requests.algorithms import ALGORITHMS, Algorithm
-from torsor.dynamics.requests.fingerprint import fingerprint
-from torsor.dynamics.requests.request import Request
+from torsor.dynamics.requests.request import Request, fingerprint
 from torsor.dynamics.requests.tracing import trace
 from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Body, Tree

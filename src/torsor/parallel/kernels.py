@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array, name_of, real_array
 from torsor.compiler import Kernel, OperationCount, Signature, count_operations
+from torsor.compiler.cache import source_hash
 from torsor.dynamics import fingerprint
 from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree
 from torsor.errors import ModelError, describe
-from torsor.hashing import source_hash
 from torsor.mechanism import Link
 from torsor.mechanism.part import Part
 from torsor.parallel.closed_form import Strut, closest, strut_of

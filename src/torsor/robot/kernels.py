@@ -125,7 +125,8 @@ class Kernels:
 
     def _file(self, label: str) -> str:
         """Return the name of a file on disk: a hash of all that its content depends on."""
-        text = f"{self.identity} {self.target.dtype} {label}"
+        traced_by = cache.source_hash("spatial", "mechanism", "dynamics")  # other sources are in the identity or label
+        text = f"{traced_by} {self.identity} {self.target.dtype} {label}"
         return hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 import casadi as ca
 
 from torsor.compiler import Kernel, Signature
+from torsor.compiler.cache import source_hash
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.index_one import closed_forward_dynamics
-from torsor.hashing import source_hash
 from torsor.robot.robot import Robot
 from torsor.simulation.sources import Source
 

@@ -7,7 +7,7 @@ calls to the gufunc. It reads the fields of ``PyArrayObject`` that NumPy's heade
 
 from torsor.compiler.llvm.rules import Scalar
 
-# The addresses in the running process that the code needs, in this order; ``direct_call`` fills in the table.
+# The addresses in the running process that the code needs, in this order; ``gufunc`` fills in the table.
 ADDRESSES = (
     "type of arrays",
     "description of the type",

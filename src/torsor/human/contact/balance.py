@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.compiler import Kernel
+from torsor.compiler.cache import source_hash
 from torsor.errors import ModelError, describe
-from torsor.hashing import source_hash
 from torsor.human.body.coordinates import GLOBAL
 from torsor.robot.robot import Robot
 

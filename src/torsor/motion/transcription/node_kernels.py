@@ -9,9 +9,9 @@ import numpy as np
 
 from torsor.arrays import Array, Indices
 from torsor.compiler import Signature
+from torsor.compiler.cache import source_hash
 from torsor.dynamics import fingerprint
 from torsor.errors import ModelError, describe
-from torsor.hashing import source_hash
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.motion_model import ORDERS
 from torsor.motion.transcription.node import Node
