@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
 from torsor.formats.mjcf_equality import Equalities, read_equalities
-from torsor.formats.names import claim_name
+from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
+from torsor.mechanism.build import claim_name
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 # Numbers of mjtJoint, mjtTrn and mjtGeom. Other geoms (planes, height fields, ...) are not drawn.
@@ -175,10 +176,9 @@ class _Reader:
         masks = [np.asarray(getattr(self.model, name)) != 0 for name in names if hasattr(self.model, name)]
         return np.any([mask if mask.ndim == 1 else mask.any(axis=1) for mask in masks], axis=0)
 
-    def _listing(self, kind: str, mask: NDArray[np.bool_], most: int = 4) -> str:
+    def _listing(self, kind: str, mask: NDArray[np.bool_]) -> str:
         """Return the first names of the objects that a mask selects."""
-        names = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
-        return ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")
+        return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named])
 
     def parts(self, floating: bool) -> tuple[list[Link], list[Joint]]:
         """Return the links and the joints; ``floating`` adds a free joint to the one body welded to the world."""

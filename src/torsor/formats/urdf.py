@@ -17,14 +17,7 @@ from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, build
 from torsor.spatial import from_rpy, make_pose
 
-_TYPES = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "floating": "free",
-    "planar": "planar",
-}
+_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 
 def read_urdf(path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None) -> Mechanism:
@@ -49,22 +42,20 @@ class _Reader:
     def read(self, base: str) -> Mechanism:
         if self.root.tag != "robot":
             raise ModelError(describe(f"root element <{self.root.tag}>", where=self.path.name, allowed="<robot>"))
-        self._refuse_xacro()
-        for material in self.root.iter("material"):
-            color = material.find("color")
-            if color is not None:
-                self.materials.setdefault(material.get("name", ""), self._color(color))
-        links = [self._link(element) for element in _elements(self.root, "link")]
-        joints = [self._joint(element) for element in _elements(self.root, "joint")]
-        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name)
-        name = self.root.get("name") or self.path.stem
-        return build(name, links, _depth_first(joints), source=self.path.name, base=base)
-
-    def _refuse_xacro(self) -> None:
         for element in self.root.iter():
             if "xacro" in element.tag:
                 fix = "expand it first: xacro FILE > robot.urdf"
                 raise ModelError(describe("a xacro macro, not plain URDF", where=self._where(element), fix=fix))
+        for material in self.root.iter("material"):
+            color = material.find("color")
+            if color is not None:
+                self.materials.setdefault(material.get("name", ""), self._color(color))
+        # Direct children only: <transmission> and extensions contain elements with the same names.
+        links = [self._link(element) for element in self.root.findall("link")]
+        joints = [self._joint(element) for element in self.root.findall("joint")]
+        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name)
+        name = self.root.get("name") or self.path.stem
+        return build(name, links, _depth_first(joints), source=self.path.name, base=base)
 
     # Numbers and names
 
@@ -196,17 +187,16 @@ class _Reader:
         for role in ("parent", "child"):
             end = element.find(role)
             if end is None or not end.get("link"):
-                fix = f'add <{role} link="..."/>'
-                raise ModelError(describe(f"no {role} link", where=where, fix=fix))
+                raise ModelError(describe(f"no {role} link", where=where, fix=f'add <{role} link="..."/>'))
             ends.append(end.get("link"))
         settings: dict[str, Any] = {"source": self._where(element)}
         if found != "fixed":
-            settings |= (
-                self._limits(element, found, owner) | self._dynamics(element, owner) | self._mimic(element, owner)
-            )
+            settings |= self._limits(element, found, owner)
+            settings |= self._dynamics(element, owner) | self._mimic(element, owner)
         if found in ("revolute", "continuous", "prismatic", "planar"):
             settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner)
-        return Joint(name, _TYPES[found], ends[0], ends[1], self._origin(element, owner), **settings)
+        kind = "free" if found == "floating" else found
+        return Joint(name, kind, ends[0], ends[1], self._origin(element, owner), **settings)
 
     def _without_missing_leaders(self, joints: list[Joint]) -> list[Joint]:
         """Give a joint its own coordinate if the joint that it mimics is missing, as in some published files."""
@@ -278,11 +268,6 @@ _SIZES: dict[str, tuple[tuple[str, int, str | None], ...]] = {
     "sphere": (("radius", 1, None),),
     "mesh": (("scale", 3, "1 1 1"),),
 }
-
-
-def _elements(root: Any, tag: str) -> Iterable[Any]:
-    """Return the direct children with a tag; <transmission> and extensions contain elements with the same names."""
-    return (element for element in root if element.tag == tag)
 
 
 def _depth_first(joints: list[Joint]) -> list[Joint]:

@@ -104,6 +104,19 @@ def unused_name(wanted: str, taken: Iterable[str]) -> str:
     return wanted
 
 
+def claim_name(wanted: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and add it to those that are.
+
+    Example:
+        >>> taken = {"arm"}
+        >>> claim_name("arm", taken), sorted(taken)
+        ('arm_', ['arm', 'arm_'])
+    """
+    name = unused_name(wanted, taken)
+    taken.add(name)
+    return name
+
+
 def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
     """Return the one link that is not the child of any joint; every other link must have one parent joint."""
     moved_by: dict[str, str] = {}
