@@ -12,7 +12,7 @@ import numpy as np
 
 from torsor.checks import number as checked_number
 from torsor.errors import ModelError, describe
-from torsor.mechanism.mechanism import Mechanism, Place
+from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp
 
@@ -129,8 +129,8 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
     index = names.index(owner) if fits else int(owner) if owner.isdecimal() else -1
     if not 0 <= index < len(owners):
         allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
-        carrier = mechanism.places.get(owner) if part == "links" else None
-        merged = "" if carrier is None else f": {owner!r} is part of {_carrier(mechanism, carrier)!r}"
+        place = mechanism.places.get(owner) if part == "links" else None
+        merged = "" if place is None else f": {owner!r} is part of {carrier(mechanism, place).name!r}"
         raise ModelError(describe(f"path {path!r}: no such {part[:-1]}{merged}", where=mechanism.name, allowed=allowed))
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
@@ -138,10 +138,6 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         found = f"path {path!r}: no field {field!r}"
         raise ModelError(describe(found, where=mechanism.name, allowed=", ".join(fields)))
     return _components(mechanism, path, (part, index, field), fields[field], component)
-
-
-def _carrier(mechanism: Mechanism, place: Place) -> str:
-    return mechanism.base.name if place.link < 0 else mechanism.links[place.link].name
 
 
 def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
