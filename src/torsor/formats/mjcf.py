@@ -41,23 +41,15 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     root = parse_xml(path) if root is None else root  # refuses document types and entities before MuJoCo reads them
     if root.tag != "mujoco":
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
-    reader = _Reader(path, strict)
-    links, joints = reader.parts(base == "floating")
+    reader, floating = _Reader(path, strict), base == "floating"
+    links, joints = reader.parts(floating)
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
     for message in filter(None, [*(link.defect for link in links), reader.omissions(closed)]):
         warn(message)
-    return build(
-        root.get("model") or path.stem,
-        links,
-        joints,
-        [*frames, *closed.frames],
-        reader.gravity,
-        path.name,
-        "fixed" if base == "floating" else base,
-        closed.loops,
-        reader.actuated_joints() if closed.loops else (),
-    )
+    name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
+    places, base = [*frames, *closed.frames], "fixed" if floating else base
+    return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active)
 
 
 def _compile(path: Path) -> tuple[Any, Any]:

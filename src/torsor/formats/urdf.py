@@ -134,16 +134,9 @@ class _Reader:
                 for value in self._numbers(shape, attribute, count, default, owner).tolist()
             )
             mesh = shape.get("filename")
-            found = self._find(mesh) if mesh else None
-            yield Visual(
-                shape.tag,
-                size,
-                self._origin(visual, owner),
-                self._visual_color(visual),
-                mesh,
-                None if found is None else str(found),
-                visual.get("name", ""),
-            )
+            found, name = self._find(mesh) if mesh else None, visual.get("name", "")
+            pose, color = self._origin(visual, owner), self._visual_color(visual)
+            yield Visual(shape.tag, size, pose, color, mesh, None if found is None else str(found), name)
 
     def _visual_color(self, visual: Any) -> tuple[float, ...] | None:
         material = visual.find("material")
@@ -220,18 +213,13 @@ class _Reader:
         limit = element.find("limit")
         if limit is None:
             return {}
-        limits = {
-            "effort_limit": abs(self._number(limit, "effort", "inf", owner, infinite=True)),
-            "velocity_limit": abs(self._number(limit, "velocity", "inf", owner, infinite=True)),
-        }
+        largest = {key: self._number(limit, key, "inf", owner, infinite=True) for key in ("effort", "velocity")}
+        limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
-            limits["lower"] = self._number(limit, "lower", "0", owner, infinite=True)
-            limits["upper"] = self._number(limit, "upper", "0", owner, infinite=True)
+            limits |= {key: self._number(limit, key, "0", owner, infinite=True) for key in ("lower", "upper")}
         # The largest number means no limit: a limit must be a number, and many readers do not accept "inf".
-        return {
-            key: value if abs(value) < sys.float_info.max else np.copysign(np.inf, value)
-            for key, value in limits.items()
-        }
+        no_limit = sys.float_info.max
+        return {key: x if abs(x) < no_limit else np.copysign(np.inf, x) for key, x in limits.items()}
 
     def _dynamics(self, element: Any, owner: str) -> dict[str, Any]:
         dynamics = element.find("dynamics")

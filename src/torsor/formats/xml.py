@@ -33,14 +33,9 @@ def parse_xml(path: Path) -> Element:
 
     def refuse(*_: object) -> None:
         # Entities can fill the memory ("billion laughs") or read other files; robot descriptions do not need them.
-        raise ModelError(
-            describe(
-                "a document type or entity declaration",
-                where=f"{path.name}: line {parser.CurrentLineNumber}",
-                allowed="elements and attributes only",
-                fix="remove <!DOCTYPE ...> and <!ENTITY ...>",
-            )
-        )
+        found, where = "a document type or entity declaration", f"{path.name}: line {parser.CurrentLineNumber}"
+        fix = "remove <!DOCTYPE ...> and <!ENTITY ...>"
+        raise ModelError(describe(found, where=where, allowed="elements and attributes only", fix=fix))
 
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.StartElementHandler = builder.start

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, name_of
+from torsor.checks import frozen_array, is_whole, name_of
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Closure, Coupling
 from torsor.mechanism.part import Part
@@ -246,7 +246,7 @@ class Mechanism(Part):
 
     def place(self, name: str | int) -> Place:
         """Return the place of a link (by name or index), of the base or of a named frame."""
-        if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
+        if is_whole(name):
             if -len(self.links) <= name < len(self.links):
                 return Place(int(name) % len(self.links), _HERE)
             raise ModelError(describe(f"no link {name}", where=self.name, allowed=f"0 to {len(self.links) - 1}"))
