@@ -173,17 +173,12 @@ class _Table:
                 raise ModelError(describe(f"{each} of a cut joint", where=where, allowed="none", fix=fix))
         if self.is_active(index):
             raise ModelError(describe("an active joint is cut", where=where, fix="cut a passive joint of the loop"))
-        ends = [Frame(f"{name}/a", self.links[parent].name, before), Frame(f"{name}/b", self._end_link(index), after)]
-        self.frames += ends
-        self.loops.append(Loop(name, ends[0].name, ends[1].name, kind, source=where))
-
-    def _end_link(self, index: int) -> str:
-        """Return the name of the link whose frame a cut joint closes."""
-        closes, where = self.rows[index].closes, self.where(index)
-        if not is_whole(closes) or closes not in self.links:
+        if not is_whole(row.closes) or row.closes not in self.links:
             allowed = f"-1 for the base, or a row without a cut joint: {', '.join(map(str, list(self.links)[1:]))}"
-            raise ModelError(describe(f"closes is {closes!r}", where=where, allowed=allowed))
-        return self.links[int(closes)].name
+            raise ModelError(describe(f"closes is {row.closes!r}", where=where, allowed=allowed))
+        a, b = f"{name}/a", f"{name}/b"
+        self.frames += [Frame(a, self.links[parent].name, before), Frame(b, self.links[int(row.closes)].name, after)]
+        self.loops.append(Loop(name, a, b, kind, source=where))
 
     def mechanism(self, gravity: ArrayLike) -> Mechanism:
         links, loops, active = list(self.links.values()), self.loops, self.active

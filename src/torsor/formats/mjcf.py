@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
-from torsor.formats.mjcf_equality import Equalities, read_equalities
+from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
 from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
@@ -126,7 +126,7 @@ class _Reader:
     def equalities(self, taken: set[str], sites: list[str]) -> Equalities:
         """Return the equality constraints as loops and couplings; new frames get names that are not ``taken``."""
         on = (self.model.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
-        names = self._names("equality", self.model.neq), self.bodies, self.joints, sites
+        names = Names(self._names("equality", self.model.neq), self.bodies, self.joints, sites)
         taken = taken | set(sites)
         return read_equalities(self.model, on, names, lambda wanted: claim_name(wanted, taken))
 

@@ -35,30 +35,26 @@ class Equalities(NamedTuple):
     unsupported: NDArray[np.bool_]
 
 
-class _Names(NamedTuple):
+class Names(NamedTuple):
+    """The names of the objects of a model."""
+
     equalities: list[str]
     bodies: list[str]
     joints: list[str]
     sites: list[str]
 
 
-def read_equalities(
-    model: Any, active: NDArray[np.bool_], names: tuple[list[str], ...], unused: Callable[[str], str]
-) -> Equalities:
-    """Return the loops and couplings of the ``active`` equality constraints.
-
-    ``names`` are those of equality constraints, bodies, joints and sites; ``unused`` makes the name of a frame unique.
-    """
-    named = _Names(*names)
+def read_equalities(model: Any, active: NDArray[np.bool_], names: Names, unused: Callable[[str], str]) -> Equalities:
+    """Return the loops and couplings of the ``active`` equality constraints; ``unused`` makes a frame's name unique."""
     found = Equalities([], [], np.zeros(model.neq, dtype=bool), np.zeros(model.neq, dtype=bool))
     for e in np.flatnonzero(active):
         kind, data = int(model.eq_type[e]), np.array(model.eq_data[e])
         if kind == _JOINT:
-            coupling = _coupling(model, int(e), data, named)
+            coupling = _coupling(model, int(e), data, names)
             found.loops.extend(coupling)
             found.nonlinear[e] = not coupling
         elif kind in (_CONNECT, _WELD):
-            frames, loop = _loop(model, int(e), data, named, unused)
+            frames, loop = _loop(model, int(e), data, names, unused)
             found.frames.extend(frames)
             found.loops.append(loop)
         else:
@@ -66,7 +62,7 @@ def read_equalities(
     return found
 
 
-def _coupling(model: Any, e: int, data: Array, names: _Names) -> list[Closure]:
+def _coupling(model: Any, e: int, data: Array, names: Names) -> list[Closure]:
     """Return y - y0 = c0 + c1 (x - x0) as a list with one coupling; an empty list if there are higher powers."""
     y, x = int(model.eq_obj1id[e]), int(model.eq_obj2id[e])
     coefficients, offset = {names.joints[y]: 1.0}, float(data[0] + model.qpos0[model.jnt_qposadr[y]])
@@ -78,7 +74,7 @@ def _coupling(model: Any, e: int, data: Array, names: _Names) -> list[Closure]:
     return [Coupling(names.equalities[e], coefficients, offset)]
 
 
-def _loop(model: Any, e: int, data: Array, names: _Names, unused: Callable[[str], str]) -> tuple[list[Frame], Closure]:
+def _loop(model: Any, e: int, data: Array, names: Names, unused: Callable[[str], str]) -> tuple[list[Frame], Closure]:
     """Return the spherical or weld loop between two sites, or between two bodies with the frames that it needs."""
     name, ends = names.equalities[e], (int(model.eq_obj1id[e]), int(model.eq_obj2id[e]))
     rigid = model.eq_type[e] == _WELD and data[10] != 0  # the torque scale: without it a weld is a ball joint
@@ -89,10 +85,8 @@ def _loop(model: Any, e: int, data: Array, names: _Names, unused: Callable[[str]
         poses = [make_pose(from_quaternion(np.roll(data[6:10], -1)), data[3:6]), make_pose(p=data[:3])]
     else:
         poses = [make_pose(p=data[:3]), make_pose(p=data[3:6])]
-    frames = [
-        Frame(unused(f"{name}/{end}"), names.bodies[body], pose)
-        for end, body, pose in zip("ab", ends, poses, strict=True)
-    ]
+    sides = zip("ab", ends, poses, strict=True)
+    frames = [Frame(unused(f"{name}/{end}"), names.bodies[body], pose) for end, body, pose in sides]
     return frames, Loop(name, frames[0].name, frames[1].name, kind)
 
 

@@ -20,15 +20,12 @@ from torsor.spatial import composite, move_inertia
 M = TypeVar("M", bound=Mechanism)
 
 
-def _remake(robot: M, mechanism: Mechanism) -> M:
-    # Other fields of the object, such as the target of a Robot, stay.
-    return replace(robot, **{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
-
-
 def _rebuild(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
     kept = {"loops": robot.loops, "active": robot.active}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
-    return _remake(robot, build(links=links, joints=joints, frames=frames, **settings))
+    built = build(links=links, joints=joints, frames=frames, **settings)
+    # Other fields of the object, such as the target of a Robot, stay.
+    return replace(robot, **{each.name: getattr(built, each.name) for each in fields(Mechanism)})
 
 
 def with_gravity(robot: M, gravity: ArrayLike) -> M:

@@ -41,16 +41,10 @@ class _Virtual:
     def __init__(self, at: Setting, v: ca.SX, weight: ca.SX):
         tree, self.at = at.tree, at
         self.twist = twists(tree, at.moved, weight)
-        self.change = [self._change(k) for k in range(len(tree.bodies))]
+        above = [self.twist[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1) for body in tree.bodies]
+        self.change = [ad(move.down_twist(W)) @ move.S for move, W in zip(at.moved, above, strict=True)]  # W_ x S
         self.G = self._moments(v, weight)
         self.D, self.P = momentum_composites(tree, at.moved, self.twist, weight)
-
-    def _change(self, k: int) -> ca.SX:
-        """Return W_ x S."""
-        move, parent = self.at.moved[k], self.at.tree.bodies[k].parent
-        W = move.down_twist(self.twist[parent]) if parent >= 0 else ca.SX.zeros(6, 1)
-        change: ca.SX = ad(W) @ move.S
-        return change
 
     def _moments(self, v: ca.SX, weight: ca.SX) -> list[ca.SX]:
         """Return the moments G of the composite of each joint, tips to root."""

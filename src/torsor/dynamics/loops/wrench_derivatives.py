@@ -20,13 +20,13 @@ class _Wrenches:
     """The wrenches in the cut joints, and their derivatives by the independent coordinates and their rates."""
 
     def __init__(self, balance: Balance, share: ca.SX):
-        self.balance, self.linkage, self.closures = balance, balance.linkage, balance.linkage.closures
-        self.forces = self.linkage.all_rows(balance.passed)
-        self.found = self.closures.wrenches(self.forces)
+        self.linkage, self.closures = balance.linkage, balance.linkage.closures
+        forces = self.linkage.all_rows(balance.passed)
+        self.found = self.closures.wrenches(forces)
         changes = [self.linkage.all_rows(each) for each in balance.passed_changes(share)]
         none = ca.SX(*self.linkage.G.shape)
         self.dq = self.linkage.G, none, none  # positions depend on the coordinates alone
-        self.changes = [self.closures.wrench_changes(self.forces, *each) for each in zip(self.dq, changes, strict=True)]
+        self.changes = [self.closures.wrench_changes(forces, *each) for each in zip(self.dq, changes, strict=True)]
 
     def on_bodies(self, kind: int) -> list[ca.SX | None]:
         """Return the derivatives (6 x m) of the loads on each link, at its origin in its axes; None without loads."""

@@ -196,8 +196,7 @@ def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array
             found.append(row.link(i, _second(np.eye(3), second_moment(J))) - row.drive(i, int(k)))
         pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL * np.linalg.norm(tree.gravity)
         if body.parent < 0 and not pulled:
-            mass = np.zeros((4, 4))
-            mass[3, 3] = 1.0
+            mass = parameter_basis()[0]
             found.append(row.link(i, mass) - sum(S[3:, k] @ S[3:, k] * row.drive(i, k) for k in range(S.shape[1])))
     return found
 
