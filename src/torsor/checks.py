@@ -8,7 +8,7 @@ numbers. ``where`` is the object that the argument belongs to (a robot, a file, 
 import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,13 +47,15 @@ def number(
         torsor.errors.ModelError: arm: mass is True; allowed: a finite number, 0 or more
     """
     given = _as_array(value)
-    if given is None or given.shape:
-        raise _not_a_number(value, where, what, least, most, above, below, finite)
-    found = float(given)
+    found = math.nan if given is None or given.shape else float(given)  # NaN is inside of nothing
     inside = least <= found <= most and (above < found or above == -math.inf) and (found < below or below == math.inf)
-    if not inside or (finite and math.isinf(found)):  # NaN is inside of nothing
-        raise _not_a_number(value, where, what, least, most, above, below, finite)
-    return found
+    if inside and not (finite and math.isinf(found)):
+        return found
+    bounds = [f"{least:g} or more"] if least > -math.inf else [f"above {above:g}"] if above > -math.inf else []
+    bounds += [f"{most:g} or less"] if most < math.inf else [f"below {below:g}"] if below < math.inf else []
+    kind = "a finite number" if finite else "a number"
+    allowed = f"{kind}, {' and '.join(bounds)}" if bounds else kind
+    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
 
 
 def positive(value: object, where: str, what: str) -> float:
@@ -73,11 +75,20 @@ def whole_number(value: object, where: str, what: str, *, least: int = 1, most: 
         >>> whole_number(3, "arm", "threads")
         3
     """
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):  # type: ignore[operator]
+    if not is_whole(value) or value < least or (most is not None and value > most):
         allowed = f"a whole number from {least}" + ("" if most is None else f" to {most}")
         raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
-    return int(value)  # type: ignore[call-overload, no-any-return]
+    return int(value)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is an integer; booleans are not.
+
+    Example:
+        >>> is_whole(3), is_whole(True), is_whole(3.0)
+        (True, False, False)
+    """
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def interval(value: object, where: str, what: str) -> tuple[float, float]:
@@ -350,13 +361,3 @@ def _as_array(value: Any) -> NDArray[Any] | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return given if given.dtype.kind in "iuf" else None
-
-
-def _not_a_number(
-    value: object, where: str, what: str, least: float, most: float, above: float, below: float, finite: bool
-) -> ModelError:
-    bounds = [f"{least:g} or more"] if least > -math.inf else [f"above {above:g}"] if above > -math.inf else []
-    bounds += [f"{most:g} or less"] if most < math.inf else [f"below {below:g}"] if below < math.inf else []
-    kind = "a finite number" if finite else "a number"
-    allowed = f"{kind}, {' and '.join(bounds)}" if bounds else kind
-    return ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))

@@ -50,17 +50,13 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
     q_one, v_one, a_one = q[0].copy(), v[0].copy(), a[0].copy()
     one = best_small(lambda: robot.inverse_dynamics(q_one, v_one, a_one))
     in_batch, in_one_call = f"inverse dynamics, batch, {title}", f"inverse dynamics, one call, {title}"
+    forward_batch = f"forward dynamics, batch, {title}"
     rows = []
     if path is not None and has("pin"):
         peer = Pinocchio(path, base, STATES)
         rows += [
             Row(in_batch, batch, best(peer.batch) / STATES, "pin.rneaInParallel, 1 thread"),
-            Row(
-                f"forward dynamics, batch, {title}",
-                batch_forward,
-                best(peer.forward) / STATES,
-                "pin.abaInParallel, 1 thread",
-            ),
+            Row(forward_batch, batch_forward, best(peer.forward) / STATES, "pin.abaInParallel, 1 thread"),
             Row(f"mass matrix, batch, {title}", batch_matrix, best_small(peer.mass_matrix), "pin.crba, one call"),
             Row(in_one_call, one, best_small(peer.single), "pin.rnea, one call"),
         ]
@@ -142,8 +138,7 @@ def _first_calls() -> list[Row]:
     path = robot_file("ur5_robot.urdf")
     if path is None:
         return []
-    cold: list[list[float]] = []
-    warm: list[list[float]] = []
+    cold, warm = list[list[float]](), list[list[float]]()
     for _ in range(5):
         with tempfile.TemporaryDirectory() as folder:
             command, environment = [sys.executable, "-c", _FIRST, str(path)], os.environ | {"TORSOR_CACHE": folder}
@@ -176,9 +171,8 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
         for part in (_dynamics, derivatives, simulation, prediction, _threads, _compile_time, _first_calls):
             with console.status(part.__name__.strip("_").replace("_", " ")):
                 rows += part()
-    table = Table(
-        title=f"Torsor {torsor.__version__}, {vector_width('float64')} numbers a vector", title_justify="left"
-    )
+    title = f"Torsor {torsor.__version__}, {vector_width('float64')} numbers a vector"
+    table = Table(title=title, title_justify="left")
     for column in ("ratio", "figure", "torsor", "peer", ""):
         table.add_column(column, justify="left" if column in ("figure", "") else "right")
     for row in rows:

@@ -22,22 +22,18 @@ def derivatives() -> list[Row]:
         peer = Pinocchio(path, base, 2) if has("pin") else None
         q, v, a = states(robot, STATES // 4)
         one = [each[0].copy() for each in (q, v, a)]
-        for what, name, peer_call, peer_name in (
-            ("inverse dynamics", "inverse_dynamics_derivatives", "derivatives", "pin.computeRNEADerivatives, one call"),
-            (
-                "forward dynamics",
-                "forward_dynamics_derivatives",
-                "forward_derivatives",
-                "pin.computeABADerivatives, one call",
-            ),
+        for what, peer_call, peer_function in (
+            ("inverse", "derivatives", "computeRNEADerivatives"),
+            ("forward", "forward_derivatives", "computeABADerivatives"),
         ):
+            name, peer_name = f"{what}_dynamics_derivatives", f"pin.{peer_function}, one call"
             kernel = torsor.compile(robot.function(name))
             out = tuple(np.empty((len(q), robot.nv, robot.nv)) for _ in range(3))
             batch = best_batch(kernel, (q, v, a), out) / len(q)
             theirs = None if peer is None else best_small(getattr(peer, peer_call), 500)
-            rows.append(Row(f"derivatives of {what}, batch, {title}", batch, theirs, peer_name))
+            rows.append(Row(f"derivatives of {what} dynamics, batch, {title}", batch, theirs, peer_name))
             single = best_small(partial(getattr(robot, name), *one), 500)  # as a user calls it
-            rows.append(Row(f"derivatives of {what}, one call, {title}", single, theirs, peer_name))
+            rows.append(Row(f"derivatives of {what} dynamics, one call, {title}", single, theirs, peer_name))
         forces, rate = (torsor.compile(robot.function(each)) for each in ("inverse_dynamics", "force_rate"))
         tau, alone = np.empty_like(v), best_batch(forces, (q, v, a), np.empty_like(v)) / len(q)
         with_rate = best_batch(rate, (q, v, a, v), (tau, np.empty_like(v))) / len(q)

@@ -25,10 +25,8 @@ class Pinocchio:
         root = (pinocchio.JointModelFreeFlyer(),) if base == "floating" else ()
         self._model = pinocchio.buildModelFromUrdf(str(path), *root)
         self._data, self._pool = self._model.createData(), pinocchio.ModelPool(self._model, 1)
-        self._model.lowerPositionLimit, self._model.upperPositionLimit = (
-            np.full(self._model.nq, -1.0),
-            np.full(self._model.nq, 1.0),
-        )
+        self._model.lowerPositionLimit = np.full(self._model.nq, -1.0)
+        self._model.upperPositionLimit = np.full(self._model.nq, 1.0)
         rng = np.random.default_rng(0)
         self._q = np.asfortranarray(np.array([pinocchio.randomConfiguration(self._model) for _ in range(states)]).T)
         self._v, self._a = (np.asfortranarray(rng.normal(size=(self._model.nv, states))) for _ in range(2))
@@ -128,12 +126,14 @@ def _mjcf(robot: Robot, options: str = "") -> str:
         below.setdefault(parent, []).append(i)
     kinds = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "free": "free"}
 
+    motors = [(joint.name, joint.motor) for joint in robot.elastic if joint.motor is not None]
+
     def rotors(carrier: str) -> str:
         return "".join(
             f'<body><inertial pos="0 0 0" mass="{ROTOR_MASS}" fullinertia="{_six(_rotor(m.inertia, m.axis))}"/>'
             f'<joint name="{name}/motor" type="hinge" axis="{_text(m.axis)}"/></body>'
-            for name, m in ((joint.name, joint.motor) for joint in robot.elastic)
-            if m is not None and m.carrier == carrier
+            for name, m in motors
+            if m.carrier == carrier
         )
 
     def body(i: int) -> str:
@@ -152,8 +152,7 @@ def _mjcf(robot: Robot, options: str = "") -> str:
     springs = "".join(
         f'<fixed stiffness="{m.stiffness}" damping="{m.damping}">'
         f'<joint joint="{name}/motor" coef="{1 / m.ratio:.17g}"/><joint joint="{name}" coef="-1"/></fixed>'
-        for name, m in ((joint.name, joint.motor) for joint in robot.elastic)
-        if m is not None
+        for name, m in motors
     )
     compiler = '<compiler angle="radian" balanceinertia="true"/>'
     return f"<mujoco>{compiler}{options}<worldbody>{bodies}</worldbody><tendon>{springs}</tendon></mujoco>"

@@ -5,10 +5,10 @@
 | ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file |
 | ``toml``, ``toml_schema``, ``toml_writing`` | TOML, the native format: allowed keys, reader, writer |
 | ``urdf``, ``urdf_motors``, ``urdf_writing`` | URDF: reader, transmissions, writer |
-| ``mjcf``, ``mjcf_equality``, ``mjcf_writing``, ``mjcf_equality_writing`` | MJCF: reader, writer; <equality> |
+| ``mjcf``, ``mjcf_writing``, ``mjcf_equality`` | MJCF: reader, writer, both for <equality> |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
-| ``xml``, ``xml_writing`` | parsing XML safely; XML elements of numbers |
-| ``writing``, ``names``, ``joint_decomposition`` | for writers: files, omissions, names, simpler joints |
+| ``xml`` | parsing XML safely; XML elements of numbers |
+| ``writing``, ``joint_decomposition`` | for writers: files, omissions, simpler joints |
 
 To add a format ``abc``:
 

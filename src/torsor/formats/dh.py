@@ -6,13 +6,12 @@ each of its two links. The row of the cut joint is the first of these frames; ``
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import number
+from torsor.checks import is_whole, number
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, build
 from torsor.mechanism.loops import CUTS
@@ -118,13 +117,8 @@ def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> lis
     return list(numbers.values())
 
 
-def _is_index(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number; booleans are not."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
-    found = _SIGMA.get(int(row.joint), "") if _is_index(row.joint) else row.joint
+    found = _SIGMA.get(int(row.joint), "") if is_whole(row.joint) else row.joint
     if not isinstance(found, str) or found not in allowed:
         raise ModelError(describe(f"joint is {row.joint!r}", where=where, allowed=", ".join(map(repr, allowed))))
     return found
@@ -179,17 +173,12 @@ class _Table:
                 raise ModelError(describe(f"{each} of a cut joint", where=where, allowed="none", fix=fix))
         if self.is_active(index):
             raise ModelError(describe("an active joint is cut", where=where, fix="cut a passive joint of the loop"))
-        ends = [Frame(f"{name}/a", self.links[parent].name, before), Frame(f"{name}/b", self._end_link(index), after)]
-        self.frames += ends
-        self.loops.append(Loop(name, ends[0].name, ends[1].name, kind, source=where))
-
-    def _end_link(self, index: int) -> str:
-        """Return the name of the link whose frame a cut joint closes."""
-        closes, where = self.rows[index].closes, self.where(index)
-        if not _is_index(closes) or closes not in self.links:
+        if not is_whole(row.closes) or row.closes not in self.links:
             allowed = f"-1 for the base, or a row without a cut joint: {', '.join(map(str, list(self.links)[1:]))}"
-            raise ModelError(describe(f"closes is {closes!r}", where=where, allowed=allowed))
-        return self.links[int(closes)].name
+            raise ModelError(describe(f"closes is {row.closes!r}", where=where, allowed=allowed))
+        a, b = f"{name}/a", f"{name}/b"
+        self.frames += [Frame(a, self.links[parent].name, before), Frame(b, self.links[int(row.closes)].name, after)]
+        self.loops.append(Loop(name, a, b, kind, source=where))
 
     def mechanism(self, gravity: ArrayLike) -> Mechanism:
         links, loops, active = list(self.links.values()), self.loops, self.active
@@ -226,7 +215,7 @@ def read_mdh(
     for index, row in enumerate(links):
         where = table.where(index)
         gamma, b, alpha, d, theta, r = _numbers(row, MDHLink, ("gamma", "b", "alpha", "d", "theta", "r"), where)
-        if not _is_index(row.parent) or row.parent not in table.links:
+        if not is_whole(row.parent) or row.parent not in table.links:
             fix = "number the links so that each comes after its antecedent, which must not be a cut joint"
             raise ModelError(describe(f"parent is {row.parent!r}", where=where, allowed=f"-1 to {index - 1}", fix=fix))
         placement = _screw_z(gamma, b) @ _screw_x(alpha, d) @ _screw_z(theta, r)

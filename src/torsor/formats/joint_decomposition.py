@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from torsor.errors import ModelError, describe
-from torsor.formats.names import claim_name
 from torsor.formats.writing import Omissions
 from torsor.mechanism import Joint, Link, Mechanism
-from torsor.mechanism.build import fixed_at
+from torsor.mechanism.build import claim_name, fixed_at
 
 _PER_VELOCITY = ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
 _PER_POSITION = ("lower", "upper")

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
-from torsor.formats.mjcf_equality import Equalities, read_equalities
-from torsor.formats.names import claim_name
+from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
+from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
+from torsor.mechanism.build import claim_name
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 # Numbers of mjtJoint, mjtTrn and mjtGeom. Other geoms (planes, height fields, ...) are not drawn.
@@ -40,23 +41,15 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     root = parse_xml(path) if root is None else root  # refuses document types and entities before MuJoCo reads them
     if root.tag != "mujoco":
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
-    reader = _Reader(path, strict)
-    links, joints = reader.parts(base == "floating")
+    reader, floating = _Reader(path, strict), base == "floating"
+    links, joints = reader.parts(floating)
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
     for message in filter(None, [*(link.defect for link in links), reader.omissions(closed)]):
         warn(message)
-    return build(
-        root.get("model") or path.stem,
-        links,
-        joints,
-        [*frames, *closed.frames],
-        reader.gravity,
-        path.name,
-        "fixed" if base == "floating" else base,
-        closed.loops,
-        reader.actuated_joints() if closed.loops else (),
-    )
+    name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
+    places, base = [*frames, *closed.frames], "fixed" if floating else base
+    return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active)
 
 
 def _compile(path: Path) -> tuple[Any, Any]:
@@ -133,7 +126,7 @@ class _Reader:
     def equalities(self, taken: set[str], sites: list[str]) -> Equalities:
         """Return the equality constraints as loops and couplings; new frames get names that are not ``taken``."""
         on = (self.model.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
-        names = self._names("equality", self.model.neq), self.bodies, self.joints, sites
+        names = Names(self._names("equality", self.model.neq), self.bodies, self.joints, sites)
         taken = taken | set(sites)
         return read_equalities(self.model, on, names, lambda wanted: claim_name(wanted, taken))
 
@@ -175,10 +168,9 @@ class _Reader:
         masks = [np.asarray(getattr(self.model, name)) != 0 for name in names if hasattr(self.model, name)]
         return np.any([mask if mask.ndim == 1 else mask.any(axis=1) for mask in masks], axis=0)
 
-    def _listing(self, kind: str, mask: NDArray[np.bool_], most: int = 4) -> str:
+    def _listing(self, kind: str, mask: NDArray[np.bool_]) -> str:
         """Return the first names of the objects that a mask selects."""
-        names = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
-        return ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")
+        return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named])
 
     def parts(self, floating: bool) -> tuple[list[Link], list[Joint]]:
         """Return the links and the joints; ``floating`` adds a free joint to the one body welded to the world."""

@@ -14,12 +14,11 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
-from torsor.formats.mjcf_equality_writing import write_equalities
-from torsor.formats.names import claim_name
+from torsor.formats.mjcf_equality import write_equalities
 from torsor.formats.writing import Omissions, relative_file, write_file
-from torsor.formats.xml_writing import add_element, xml_bytes
+from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual
-from torsor.mechanism.build import unused_name
+from torsor.mechanism.build import claim_name, unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
@@ -229,7 +228,7 @@ class _Writer:
 
     def _passive(self, joint: Joint) -> dict[str, Any]:
         """Return armature, friction and spring; MuJoCo has one number for all velocities of a joint."""
-        one = {key: self._common(joint, key) for key in ("viscous", "coulomb", "rotor_inertia")}
+        one = {key: self.omissions.common(joint, key) for key in ("viscous", "coulomb", "rotor_inertia")}
         found: dict[str, Any] = {}
         smooth = joint.smooth if one["coulomb"] else 0.0
         if joint.motor is not None:
@@ -254,18 +253,8 @@ class _Writer:
                 found[attribute] = one[key]
         return found
 
-    def _common(self, joint: Joint, key: str) -> float:
-        """Return the number that all velocities of a joint have; 0, with a warning, if they differ."""
-        values = np.ravel(getattr(joint, key))
-        if (values == values[0]).all():
-            return float(values[0])
-        self.omissions.note(f"{key} that differs between the velocities of a joint", joint.name)
-        return 0.0
-
     def _actuators(self) -> None:
-        single = {
-            element.get("name") for element in self.root.iter("joint") if element.get("type") in ("hinge", "slide")
-        }
+        single = {each.get("name") for each in self.root.iter("joint") if each.get("type") in ("hinge", "slide")}
         driven = [name for name in self.mechanism.active if name in single]
         for name in self.mechanism.active:
             self.omissions.note("motors of joints with several velocities", name, name not in single)

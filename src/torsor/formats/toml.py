@@ -83,16 +83,8 @@ class _Reader:
         links = [self._link(*entry) for entry in entries("link", data, self.source)]
         joints = [self._joint(*entry) for entry in entries("joint", data, self.source)]
         frames = [Frame(e["name"], e["link"], self._pose(at, e)) for at, e in entries("frame", data, self.source)]
-        return build(
-            data["name"],
-            links,
-            joints,
-            frames,
-            source=self.source,
-            base=base,
-            loops=list(self._loops(data)),
-            **some(data, "gravity", "active"),
-        )
+        settings = some(data, "name", "gravity", "active") | {"loops": list(self._loops(data))}
+        return build(links=links, joints=joints, frames=frames, source=self.source, base=base, **settings)
 
     def _loops(self, data: Table) -> Iterator[Closure]:
         for _, entry in entries("loop", data, self.source):

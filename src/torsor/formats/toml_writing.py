@@ -100,13 +100,10 @@ def toml_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{toml_text(key)} = {toml_text(each)}" for key, each in value.items()) + " }"
     if isinstance(value, (list, tuple)) or np.ndim(value):  # rows may differ in length
-        rows = any(isinstance(each, (list, tuple, np.ndarray)) for each in value)
-        return "[\n" + "".join(f"  {toml_text(row)},\n" for row in value) + "]" if rows else _line(value)
+        if any(isinstance(each, (list, tuple, np.ndarray)) for each in value):
+            return "[\n" + "".join(f"  {toml_text(row)},\n" for row in value) + "]"
+        return f"[{', '.join(map(toml_text, value))}]"
     return repr(float(value)).removesuffix(".0")
-
-
-def _line(values: Any) -> str:
-    return f"[{', '.join(map(toml_text, values))}]"
 
 
 def _part(part: Spring | Motor, **defaults: Any) -> Table:

@@ -17,14 +17,7 @@ from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, build
 from torsor.spatial import from_rpy, make_pose
 
-_TYPES = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "floating": "free",
-    "planar": "planar",
-}
+_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 
 def read_urdf(path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None) -> Mechanism:
@@ -49,22 +42,20 @@ class _Reader:
     def read(self, base: str) -> Mechanism:
         if self.root.tag != "robot":
             raise ModelError(describe(f"root element <{self.root.tag}>", where=self.path.name, allowed="<robot>"))
-        self._refuse_xacro()
-        for material in self.root.iter("material"):
-            color = material.find("color")
-            if color is not None:
-                self.materials.setdefault(material.get("name", ""), self._color(color))
-        links = [self._link(element) for element in _elements(self.root, "link")]
-        joints = [self._joint(element) for element in _elements(self.root, "joint")]
-        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name)
-        name = self.root.get("name") or self.path.stem
-        return build(name, links, _depth_first(joints), source=self.path.name, base=base)
-
-    def _refuse_xacro(self) -> None:
         for element in self.root.iter():
             if "xacro" in element.tag:
                 fix = "expand it first: xacro FILE > robot.urdf"
                 raise ModelError(describe("a xacro macro, not plain URDF", where=self._where(element), fix=fix))
+        for material in self.root.iter("material"):
+            color = material.find("color")
+            if color is not None:
+                self.materials.setdefault(material.get("name", ""), self._color(color))
+        # Direct children only: <transmission> and extensions contain elements with the same names.
+        links = [self._link(element) for element in self.root.findall("link")]
+        joints = [self._joint(element) for element in self.root.findall("joint")]
+        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name)
+        name = self.root.get("name") or self.path.stem
+        return build(name, links, _depth_first(joints), source=self.path.name, base=base)
 
     # Numbers and names
 
@@ -143,16 +134,9 @@ class _Reader:
                 for value in self._numbers(shape, attribute, count, default, owner).tolist()
             )
             mesh = shape.get("filename")
-            found = self._find(mesh) if mesh else None
-            yield Visual(
-                shape.tag,
-                size,
-                self._origin(visual, owner),
-                self._visual_color(visual),
-                mesh,
-                None if found is None else str(found),
-                visual.get("name", ""),
-            )
+            found, name = self._find(mesh) if mesh else None, visual.get("name", "")
+            pose, color = self._origin(visual, owner), self._visual_color(visual)
+            yield Visual(shape.tag, size, pose, color, mesh, None if found is None else str(found), name)
 
     def _visual_color(self, visual: Any) -> tuple[float, ...] | None:
         material = visual.find("material")
@@ -196,17 +180,16 @@ class _Reader:
         for role in ("parent", "child"):
             end = element.find(role)
             if end is None or not end.get("link"):
-                fix = f'add <{role} link="..."/>'
-                raise ModelError(describe(f"no {role} link", where=where, fix=fix))
+                raise ModelError(describe(f"no {role} link", where=where, fix=f'add <{role} link="..."/>'))
             ends.append(end.get("link"))
         settings: dict[str, Any] = {"source": self._where(element)}
         if found != "fixed":
-            settings |= (
-                self._limits(element, found, owner) | self._dynamics(element, owner) | self._mimic(element, owner)
-            )
+            settings |= self._limits(element, found, owner)
+            settings |= self._dynamics(element, owner) | self._mimic(element, owner)
         if found in ("revolute", "continuous", "prismatic", "planar"):
             settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner)
-        return Joint(name, _TYPES[found], ends[0], ends[1], self._origin(element, owner), **settings)
+        kind = "free" if found == "floating" else found
+        return Joint(name, kind, ends[0], ends[1], self._origin(element, owner), **settings)
 
     def _without_missing_leaders(self, joints: list[Joint]) -> list[Joint]:
         """Give a joint its own coordinate if the joint that it mimics is missing, as in some published files."""
@@ -230,18 +213,13 @@ class _Reader:
         limit = element.find("limit")
         if limit is None:
             return {}
-        limits = {
-            "effort_limit": abs(self._number(limit, "effort", "inf", owner, infinite=True)),
-            "velocity_limit": abs(self._number(limit, "velocity", "inf", owner, infinite=True)),
-        }
+        largest = {key: self._number(limit, key, "inf", owner, infinite=True) for key in ("effort", "velocity")}
+        limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
-            limits["lower"] = self._number(limit, "lower", "0", owner, infinite=True)
-            limits["upper"] = self._number(limit, "upper", "0", owner, infinite=True)
+            limits |= {key: self._number(limit, key, "0", owner, infinite=True) for key in ("lower", "upper")}
         # The largest number means no limit: a limit must be a number, and many readers do not accept "inf".
-        return {
-            key: value if abs(value) < sys.float_info.max else np.copysign(np.inf, value)
-            for key, value in limits.items()
-        }
+        no_limit = sys.float_info.max
+        return {key: x if abs(x) < no_limit else np.copysign(np.inf, x) for key, x in limits.items()}
 
     def _dynamics(self, element: Any, owner: str) -> dict[str, Any]:
         dynamics = element.find("dynamics")
@@ -278,11 +256,6 @@ _SIZES: dict[str, tuple[tuple[str, int, str | None], ...]] = {
     "sphere": (("radius", 1, None),),
     "mesh": (("scale", 3, "1 1 1"),),
 }
-
-
-def _elements(root: Any, tag: str) -> Iterable[Any]:
-    """Return the direct children with a tag; <transmission> and extensions contain elements with the same names."""
-    return (element for element in root if element.tag == tag)
 
 
 def _depth_first(joints: list[Joint]) -> list[Joint]:

@@ -30,7 +30,7 @@ def with_motors(root: Element, joints: list[Joint], source: str) -> list[Joint]:
     """
     motors: dict[str, Motor] = {}
     by_name = {joint.name: joint for joint in joints}
-    for transmission in (each for each in root if each.tag == "transmission"):
+    for transmission in root.findall("transmission"):
         where = f"{source}: line {transmission.line}: transmission {transmission.get('name', '')!r}"  # type: ignore[attr-defined]
         found = dict(_values(transmission, where))
         if "inertia" not in found:

@@ -18,19 +18,13 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
-from torsor.formats.names import claim_name
 from torsor.formats.writing import Omissions, relative_file, write_file
-from torsor.formats.xml_writing import add_element, xml_bytes
+from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Joint, Link, Mechanism, Motor, Visual
+from torsor.mechanism.build import claim_name
 from torsor.spatial import from_rpy, inverse_pose, make_pose, to_rpy
 
-_TYPES = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "free": "floating",
-    "planar": "planar",
-}
+_TYPES = ("revolute", "continuous", "prismatic", "planar", "free")
 _USUAL_GRAVITY = (0.0, 0.0, -9.81)
 _NO_LIMIT = sys.float_info.max  # a limit must be a number, and many readers do not accept "inf"
 
@@ -142,7 +136,7 @@ class _Writer:
             child = claim_name(f"{joint.child}/axis", self.links)
             add_element(self.root, "link", name=child)
             self._fixed_joint(joint.child, child, inverse_pose(at))
-        kind = _TYPES[joint.type]
+        kind = "floating" if joint.type == "free" else joint.type
         if joint.type in ("revolute", "continuous"):
             kind = "revolute" if has_position_limits(joint) else "continuous"
         element = add_element(self.root, "joint", name=joint.name, type=kind)
@@ -157,7 +151,7 @@ class _Writer:
             add_element(element, "mimic", joint=joint.coordinate, multiplier=joint.ratio, offset=joint.offset)
 
     def _limits(self, element: ET.Element, joint: Joint, kind: str) -> None:
-        limits = {"effort": self._common(joint, "effort_limit"), "velocity": self._common(joint, "velocity_limit")}
+        limits = {key: self.omissions.common(joint, f"{key}_limit") for key in ("effort", "velocity")}
         if kind in ("revolute", "prismatic"):
             limits = {"lower": float(np.ravel(joint.lower)[0]), "upper": float(np.ravel(joint.upper)[0])} | limits
         else:
@@ -167,7 +161,8 @@ class _Writer:
             add_element(element, "limit", **clipped)
 
     def _dynamics(self, element: ET.Element, joint: Joint) -> None:
-        viscous, coulomb, found = self._common(joint, "viscous"), self._common(joint, "coulomb"), dict[str, Any]()
+        viscous, coulomb = (self.omissions.common(joint, key) for key in ("viscous", "coulomb"))
+        found: dict[str, Any] = {}
         self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, coulomb and joint.smooth)
         motor, spring = joint.motor, joint.spring
         if spring is not None:
@@ -180,14 +175,6 @@ class _Writer:
             viscous += motor.viscous
         if viscous or coulomb or found:
             add_element(element, "dynamics", damping=viscous, friction=coulomb, **found)
-
-    def _common(self, joint: Joint, key: str) -> float:
-        """Return the number that all velocities of a joint have; no limit or 0, with a warning, if they differ."""
-        values = np.ravel(getattr(joint, key))
-        if (values == values[0]).all():
-            return float(values[0])
-        self.omissions.note(f"{key} that differs between the velocities of a joint", joint.name)
-        return math.inf if key.endswith("limit") else 0.0
 
     # Motors
 

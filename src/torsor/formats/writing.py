@@ -1,13 +1,17 @@
 """For all writers: files that are written completely or not at all, and the warning about omitted properties."""
 
+import math
 import os
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from torsor.errors import ModelError, describe, warn
 from torsor.files import replacing
+from torsor.mechanism import Joint
 
 
 def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
@@ -57,12 +61,21 @@ class Omissions:
         if condition and name not in self.found[what]:
             self.found[what].append(name)
 
-    def report(self, source: str, format: str, most: int = 4) -> None:
+    def common(self, joint: Joint, key: str) -> float:
+        """Return the number that all velocities of a joint have; no limit or 0, and a note, if they differ."""
+        values = np.ravel(getattr(joint, key))
+        if (values == values[0]).all():
+            return float(values[0])
+        self.note(f"{key} that differs between the velocities of a joint", joint.name)
+        return math.inf if key.endswith("limit") else 0.0
+
+    def report(self, source: str, format: str) -> None:
         """Warn of all that is not written, if there is anything."""
-        lines = [f"{what} ({_listing(names, most)})" for what, names in self.found.items()]
+        lines = [f"{what} ({listing(names)})" for what, names in self.found.items()]
         if lines:
             warn(describe(f"{format} cannot express {'; '.join(lines)}", where=source))
 
 
-def _listing(names: list[str], most: int) -> str:
+def listing(names: list[str], most: int = 4) -> str:
+    """Return the first names for a message, and how many there are."""
     return ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")

@@ -1,10 +1,16 @@
-"""Parsing XML from unknown sources: document types and entities are refused, and every element knows its line."""
+"""XML: parsing of unknown sources, without document types and entities; elements of numbers that read back exactly."""
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 from xml.parsers import expat
 
+import numpy as np
+
 from torsor.errors import ModelError, describe
+
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Element(ET.Element):
@@ -27,17 +33,11 @@ def parse_xml(path: Path) -> Element:
 
     def refuse(*_: object) -> None:
         # Entities can fill the memory ("billion laughs") or read other files; robot descriptions do not need them.
-        raise ModelError(
-            describe(
-                "a document type or entity declaration",
-                where=f"{path.name}: line {parser.CurrentLineNumber}",
-                allowed="elements and attributes only",
-                fix="remove <!DOCTYPE ...> and <!ENTITY ...>",
-            )
-        )
+        found, where = "a document type or entity declaration", f"{path.name}: line {parser.CurrentLineNumber}"
+        fix = "remove <!DOCTYPE ...> and <!ENTITY ...>"
+        raise ModelError(describe(found, where=where, allowed="elements and attributes only", fix=fix))
 
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.data
@@ -53,3 +53,38 @@ def parse_xml(path: Path) -> Element:
         raise ModelError(describe(found, where=path.name, fix=fix)) from None
     assert isinstance(root, Element)
     return root
+
+
+def numbers(values: Any) -> str:
+    """Return numbers as text, each with the fewest digits that read back to the same number.
+
+    Example:
+        >>> numbers([1.0, 0.1, -0.0, 1e-7])
+        '1 0.1 0 1e-07'
+    """
+    return " ".join(repr(float(value) + 0.0).removesuffix(".0") for value in np.ravel(values))
+
+
+def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
+    """Add an element; attributes are text or numbers, and those that are None are not written.
+
+    Example:
+        >>> add_element(ET.Element("link"), "origin", xyz=[0, 0, 0.5], rpy=None).attrib
+        {'xyz': '0 0 0.5'}
+    """
+    element = ET.SubElement(parent, tag)
+    for key, value in attributes.items():
+        if value is not None:
+            element.set(key, value if isinstance(value, str) else numbers(value))
+    return element
+
+
+def xml_bytes(root: ET.Element, source: str) -> bytes:
+    """Return the bytes of an XML file; raise ModelError for a name with characters that XML does not allow."""
+    for element in root.iter():
+        for value in element.attrib.values():
+            if _NOT_IN_XML.search(value):
+                found, fix = f"{value!r} in <{element.tag}>", "remove the control characters from the name"
+                raise ModelError(describe(found, where=source, allowed="characters that XML allows", fix=fix))
+    ET.indent(root)
+    return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"

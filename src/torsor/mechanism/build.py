@@ -3,10 +3,10 @@
 import heapq
 import re
 import reprlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from torsor.checks import name_of, one_of
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.loops import Closure
-from torsor.mechanism.mechanism import Mechanism
+from torsor.mechanism.mechanism import Mechanism, check_unique
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
@@ -51,8 +51,8 @@ def build(
     """
     where = source or name_of(name, "robot")
     links, joints = _parts_of(links, Link, where), _parts_of(joints, Joint, where)
-    _check_unique([link.name for link in links], "link", where)
-    _check_unique([joint.name for joint in joints], "joint", where)
+    check_unique((link.name for link in links), "links", where)
+    check_unique((joint.name for joint in joints), "joints", where)
     by_name = {link.name: link for link in links}
     if not by_name:
         raise ModelError(describe("no link at all", where=where, allowed="at least a base"))
@@ -74,21 +74,14 @@ def build(
     return mechanism
 
 
-def _parts_of(given: object, kind: type[P], where: str) -> list[P]:
+def _parts_of(given: Any, kind: type[P], where: str) -> list[P]:
     """Return links or joints as a list, or raise ModelError."""
     parts = list(given) if isinstance(given, Iterable) else [given]
-    found = [each for each in parts if isinstance(each, kind)]
-    if len(found) < len(parts):
-        wrong = next(each for each in parts if not isinstance(each, kind))
-        text = f"{reprlib.repr(wrong)} among the {kind.__name__.lower()}s"
-        raise ModelError(describe(text, where=where, allowed=f"a list of {kind.__name__}"))
-    return found
-
-
-def _check_unique(names: list[str], what: str, where: str) -> None:
-    double = next((name for name, count in Counter(names).items() if count > 1), None)
-    if double is not None:
-        raise ModelError(describe(f"two {what}s are named {double!r}", where=where, fix="give each its own name"))
+    for each in parts:
+        if not isinstance(each, kind):
+            text = f"{reprlib.repr(each)} among the {kind.__name__.lower()}s"
+            raise ModelError(describe(text, where=where, allowed=f"a list of {kind.__name__}"))
+    return parts
 
 
 def unused_name(wanted: str, taken: Iterable[str]) -> str:
@@ -102,6 +95,19 @@ def unused_name(wanted: str, taken: Iterable[str]) -> str:
     while wanted in taken:
         wanted += "_"
     return wanted
+
+
+def claim_name(wanted: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and add it to those that are.
+
+    Example:
+        >>> taken = {"arm"}
+        >>> claim_name("arm", taken), sorted(taken)
+        ('arm_', ['arm', 'arm_'])
+    """
+    name = unused_name(wanted, taken)
+    taken.add(name)
+    return name
 
 
 def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
@@ -273,9 +279,7 @@ def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
         driven = joint.motor is not None and not joint.is_elastic
         empty = link.mass == 0 and not link.inertia.any() and not np.any(joint.rotor_inertia) and not driven
         if empty and link.name not in carriers and not joint.follows:
-            found = (
-                f"link {link.name!r} moves, carries nothing and has no inertia: "
-                "the mass matrix, and with it forward dynamics, is singular"
-            )
+            found = f"link {link.name!r} moves, carries nothing and has no inertia"
+            effect = "the mass matrix, and with it forward dynamics, is singular"
             fix = f"give it a mass, or fix the joint: robot.fix({joint.name!r}, 0)"
-            warn(describe(found, where=where, fix=fix))
+            warn(describe(f"{found}: {effect}", where=where, fix=fix))

@@ -13,22 +13,19 @@ from torsor.mechanism.build import build, fixed_at, unused_name
 from torsor.mechanism.edit_drives import with_motor_held
 from torsor.mechanism.edit_loops import loops_of, without_coordinates
 from torsor.mechanism.loops import renamed
-from torsor.mechanism.mechanism import Mechanism
+from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import composite, move_inertia
 
 M = TypeVar("M", bound=Mechanism)
 
 
-def _remake(robot: M, mechanism: Mechanism) -> M:
-    # Other fields of the object, such as the target of a Robot, stay.
-    return replace(robot, **{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
-
-
 def _rebuild(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
     kept = {"loops": robot.loops, "active": robot.active}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
-    return _remake(robot, build(links=links, joints=joints, frames=frames, **settings))
+    built = build(links=links, joints=joints, frames=frames, **settings)
+    # Other fields of the object, such as the target of a Robot, stay.
+    return replace(robot, **{each.name: getattr(built, each.name) for each in fields(Mechanism)})
 
 
 def with_gravity(robot: M, gravity: ArrayLike) -> M:
@@ -41,16 +38,15 @@ def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
     if name_of(name, "frame", robot.name) in robot.places:
         raise ModelError(describe(f"there is a link or frame {name!r} already", where=robot.name))
     place = robot.place(link)
-    owner = robot.base.name if place.link < 0 else robot.links[place.link].name
     pose = frozen_array(pose, (4, 4), f"{robot.name}: frame {name!r}", "pose")
-    return replace(robot, frames=(*robot.frames, Frame(name, owner, place.pose @ pose)))
+    return replace(robot, frames=(*robot.frames, Frame(name, carrier(robot, place).name, place.pose @ pose)))
 
 
 def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> M:
     """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2)."""
     place = robot.place(link)
     load = Link("payload", mass, com, np.zeros((3, 3)) if inertia is None else inertia)  # type: ignore[arg-type]
-    owner = robot.base if place.link < 0 else robot.links[place.link]
+    owner = carrier(robot, place)
     total = composite(owner.body, move_inertia(place.pose, *load.body))
     loaded = Link(owner.name, *total, owner.visuals, owner.strict)
     if place.link < 0:
@@ -64,9 +60,8 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
         return with_motor_held(robot, joint, value)
     leader = robot.joint(joint)
     if leader.follows:
-        raise ModelError(
-            describe(f"joint {joint!r} follows {leader.coordinate!r}", where=robot.name, fix="fix that one instead")
-        )
+        found = f"joint {joint!r} follows {leader.coordinate!r}"
+        raise ModelError(describe(found, where=robot.name, fix="fix that one instead"))
     where = f"{robot.name}: joint {joint!r}"
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
@@ -83,7 +78,6 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     if not isinstance(other, Mechanism):
         raise ModelError(describe(f"{reprlib.repr(other)} is attached", where=robot.name, allowed="a robot"))
     place = robot.place(at)
-    owner = robot.base.name if place.link < 0 else robot.links[place.link].name
 
     def own(name: str) -> str:
         return prefix + name
@@ -94,13 +88,8 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
         fix = "give a prefix for its names, for example prefix='tool/'"
         raise ModelError(describe(f"both robots have {', '.join(map(repr, clash[:6]))}", where=robot.name, fix=fix))
     links = [robot.base, *robot.links, *(replace(x, name=own(x.name)) for x in (other.base, *other.links))]
-    weld = Joint(
-        unused_name(own(f"{other.base.name}/weld"), {*robot.joint_names, *map(own, other.joint_names)}),
-        "fixed",
-        owner,
-        own(other.base.name),
-        place.pose,
-    )
+    name = unused_name(own(f"{other.base.name}/weld"), {*robot.joint_names, *map(own, other.joint_names)})
+    weld = Joint(name, "fixed", carrier(robot, place).name, own(other.base.name), place.pose)
     joints = []
     for x in other.joints:
         names: dict[str, Any] = {key: own(getattr(x, key)) for key in ("name", "parent", "child", "coordinate")}
@@ -118,8 +107,7 @@ def subtree(robot: M, link: str | int) -> M:
     if link == robot.base.name:
         return robot
     if isinstance(link, str) and link not in robot.link_names:
-        carrier = robot.base if place.link < 0 else robot.links[place.link]
-        fix = f"name the link that carries it, {carrier.name!r}"
+        fix = f"name the link that carries it, {carrier(robot, place).name!r}"
         raise ModelError(describe(f"{link!r} is a frame, not a moving link", where=robot.name, fix=fix))
     kept = {place.link}
     for i, parent in enumerate(robot.parents):

@@ -13,6 +13,7 @@ from torsor.errors import ModelError, describe
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.laws import stiffness_at
 from torsor.mechanism.mechanism import Mechanism
+from torsor.mechanism.mechanism import carrier as carrier_of
 from torsor.mechanism.parts import Joint
 
 M = TypeVar("M", bound=Mechanism)
@@ -70,9 +71,8 @@ def with_motor(
 ) -> M:
     """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint."""
     place = robot.place(robot.joint(joint).parent if carrier is None else carrier)
-    owner = robot.base.name if place.link < 0 else robot.links[place.link].name
     direction = place.pose[:3, :3] @ frozen_array(axis, (3,), f"{robot.name}: motor of {joint!r}", "axis")
-    motor = Motor(owner, inertia, ratio, direction, stiffness, damping)
+    motor = Motor(carrier_of(robot, place).name, inertia, ratio, direction, stiffness, damping)
     if place.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[place.link].inertia)
     return _with_joint(robot, joint, lambda old: replace(old, motor=motor))

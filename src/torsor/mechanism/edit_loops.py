@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Coupling, Loop
-from torsor.mechanism.mechanism import Mechanism
+from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Frame, Joint
 from torsor.spatial import axis_frame, make_pose
 
@@ -35,8 +35,7 @@ def with_loop(
     turn, frames = make_pose(axis_frame(direction / np.linalg.norm(direction))), list(robot.frames)
     for end, side in ((frame_a, "a"), (frame_b, "b")):
         place = robot.place(end)
-        link = robot.base.name if place.link < 0 else robot.links[place.link].name
-        frames.append(Frame(f"{name}/{side}", link, place.pose @ turn))
+        frames.append(Frame(f"{name}/{side}", carrier(robot, place).name, place.pose @ turn))
     loop = Loop(name, f"{name}/a", f"{name}/b", kind, length)
     return replace(robot, frames=tuple(frames), loops=(*robot.loops, loop))
 

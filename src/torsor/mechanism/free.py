@@ -4,6 +4,7 @@ A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT 
 ".0" at the end selects one component of the field.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from torsor.checks import number as checked_number
 from torsor.errors import ModelError, describe
-from torsor.mechanism.mechanism import Mechanism, Place
+from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Joint, Link
 from torsor.spatial import from_quaternion, make_pose, quaternion_exp
 
@@ -77,8 +78,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
                     what = f"{given[number]!r} and {name!r} are one number"
                     raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
                 found.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
-    names = [each.name for each in found]
-    double = next((name for name in names if names.count(name) > 1), None)
+    double = next((name for name, count in Counter(each.name for each in found).items() if count > 1), None)
     if double is not None or not found:
         what = f"{double!r} is named twice" if found else "no number is named"
         raise ModelError(describe(what, where=mechanism.name, allowed=_ONCE))
@@ -129,8 +129,8 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
     index = names.index(owner) if fits else int(owner) if owner.isdecimal() else -1
     if not 0 <= index < len(owners):
         allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
-        carrier = mechanism.places.get(owner) if part == "links" else None
-        merged = "" if carrier is None else f": {owner!r} is part of {_carrier(mechanism, carrier)!r}"
+        place = mechanism.places.get(owner) if part == "links" else None
+        merged = "" if place is None else f": {owner!r} is part of {carrier(mechanism, place).name!r}"
         raise ModelError(describe(f"path {path!r}: no such {part[:-1]}{merged}", where=mechanism.name, allowed=allowed))
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
@@ -138,10 +138,6 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         found = f"path {path!r}: no field {field!r}"
         raise ModelError(describe(found, where=mechanism.name, allowed=", ".join(fields)))
     return _components(mechanism, path, (part, index, field), fields[field], component)
-
-
-def _carrier(mechanism: Mechanism, place: Place) -> str:
-    return mechanism.base.name if place.link < 0 else mechanism.links[place.link].name
 
 
 def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
@@ -214,9 +210,9 @@ def _with_components(owner: Any, new: Mapping[str, Any], field: str, values: dic
         return {"inertia": inertia}
     if field in ("origin", "turn"):
         placement = np.array(new.get("placement", owner.placement))
-        for k, value in values.items() if field == "origin" else ():
-            placement[k, 3] = value
-        if field == "turn":
+        if field == "origin":
+            placement[list(values), 3] = list(values.values())
+        else:
             turn = np.array([values.get(k, 0.0) for k in range(3)])
             placement = placement @ make_pose(np.asarray(from_quaternion(quaternion_exp(turn)), dtype=float))
         return {"placement": placement}
@@ -224,6 +220,5 @@ def _with_components(owner: Any, new: Mapping[str, Any], field: str, values: dic
         name = "spring" if owner.spring is not None else "motor"
         return {name: replace(getattr(owner, name), stiffness=values[0])}
     numbers = np.array(np.atleast_1d(getattr(owner, field)))
-    for k, value in values.items():
-        numbers[k] = value
+    numbers[list(values)] = list(values.values())
     return {field: numbers if np.ndim(getattr(owner, field)) else float(numbers[0])}

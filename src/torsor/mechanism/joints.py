@@ -6,7 +6,7 @@ All functions take numbers or CasADi symbols. No algorithm in ``dynamics`` depen
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -41,6 +41,9 @@ class JointKind:
     velocity_names: tuple[str, ...]
     turns: tuple[bool, ...]  # which velocities are angular (rad/s, not m/s)
     absorbs_turn: bool = False  # whether rotating the joint frame about its axis only adds an offset to the coordinate
+    _neutral: ClassVar[tuple[float, ...]] = ()  # positions of the rest pose, where they are not nv zeros
+    _invisible: ClassVar[tuple[tuple[int, int], ...]] = ()  # see ``invisible``
+    _shifts: ClassVar[tuple[bool, bool, bool]] = (False, False, False)  # joint axes along which the frame can be moved
 
     @property
     def nv(self) -> int:
@@ -50,12 +53,12 @@ class JointKind:
     @property
     def nq(self) -> int:
         """Number of positions."""
-        return self.nv
+        return len(self._neutral) or self.nv
 
     @property
     def neutral(self) -> Array:
         """Positions (nq,) of the rest pose."""
-        return np.zeros(self.nq)
+        return np.array(self._neutral or [0.0] * self.nv)
 
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         """Return (R, p): rotation and origin of the moved frame in the rest frame."""
@@ -104,22 +107,17 @@ class JointKind:
         The motion of the joint gives this part no momentum and leaves it unchanged in the parent's frame, so forces
         cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).
         """
-        return np.zeros((4, 4))
+        kept = np.zeros_like(P)
+        for i, j in self._invisible:
+            kept[i, j] = kept[j, i] = P[i, j]
+        return kept
 
     def free_shift(self, p: Array) -> Array:
         """Return the translation (3), in joint axes, to the equivalent joint frame nearest to the parent's origin.
 
         ``p`` is the origin of the joint frame relative to the parent's origin, in joint axes.
         """
-        return np.zeros(3)
-
-
-def _only(P: Array, *entries: tuple[int, int]) -> Array:
-    """Return P with all but the given entries (and their mirror images) set to zero."""
-    kept = np.zeros_like(P)
-    for i, j in entries:
-        kept[i, j] = kept[j, i] = P[i, j]
-    return kept
+        return np.where(self._shifts, -p, 0.0)
 
 
 def _column(*values: Any) -> Array:
@@ -127,51 +125,44 @@ def _column(*values: Any) -> Array:
 
 
 class _Revolute(JointKind):
+    _invisible = (3, 3), (2, 3), (2, 2)  # mass on the axis does not move
+    _shifts = False, False, True
+
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         return about_z(q[0]), np.zeros(3)
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
         return _column(0, 0, 1, 0, 0, 0)
 
-    def invisible(self, P: Array) -> Array:
-        # Mass on the axis does not move: mass, first moment along z and second moment along z.
-        return _only(P, (3, 3), (2, 3), (2, 2))
-
-    def free_shift(self, p: Array) -> Array:
-        return np.array([0.0, 0.0, -p[2]])
-
 
 class _Prismatic(JointKind):
+    # The link rotates as its parent does: its rotational inertia can be moved to the parent.
+    _invisible = (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)
+    _shifts = True, True, True
+
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         return np.eye(3), stack(0.0, 0.0, q[0])
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
         return _column(0, 0, 0, 0, 0, 1)
 
-    def invisible(self, P: Array) -> Array:
-        # The link rotates as its parent does: its rotational inertia can be moved to the parent.
-        return _only(P, (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-
-    def free_shift(self, p: Array) -> Array:
-        return -p
-
 
 class _Helical(JointKind):
+    _invisible = ((2, 2),)
+    _shifts = False, False, True
+
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         return about_z(q[0]), stack(0.0, 0.0, pitch * q[0])
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
         return _column(0, 0, 1, 0, 0, pitch)
 
-    def invisible(self, P: Array) -> Array:
-        return _only(P, (2, 2))
-
-    def free_shift(self, p: Array) -> Array:
-        return np.array([0.0, 0.0, -p[2]])
-
 
 class _Planar(JointKind):
     # Positions (x, y, angle) in the rest frame and their time derivatives; S depends on the angle.
+    _invisible = ((2, 2),)
+    _shifts = False, False, True
+
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         return about_z(q[2]), stack(q[0], q[1], 0.0)
 
@@ -187,22 +178,11 @@ class _Planar(JointKind):
     def simple(self) -> tuple[tuple[str, Array], ...]:
         return ("prismatic", axis_frame([1, 0, 0])), ("prismatic", axis_frame([0, 1, 0])), ("revolute", np.eye(3))
 
-    def invisible(self, P: Array) -> Array:
-        return _only(P, (2, 2))
-
-    def free_shift(self, p: Array) -> Array:
-        return np.array([0.0, 0.0, -p[2]])
-
 
 class _Spherical(JointKind):
     # Positions: quaternion (x, y, z, w) of the moved frame; velocities: omega in the moved axes.
-    @property
-    def nq(self) -> int:
-        return 4
-
-    @property
-    def neutral(self) -> Array:
-        return np.array([0.0, 0.0, 0.0, 1.0])
+    _neutral = 0.0, 0.0, 0.0, 1.0
+    _invisible = ((3, 3),)
 
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         return from_quaternion(q), np.zeros(3)
@@ -228,19 +208,10 @@ class _Spherical(JointKind):
     def chart_carry(self, u: Vector, v: Vector) -> Vector:
         return from_quaternion(_gibbs_turn(u)).T @ v
 
-    def invisible(self, P: Array) -> Array:
-        return _only(P, (3, 3))
-
 
 class _Free(JointKind):
     # Positions: (x, y, z) and quaternion (x, y, z, w); velocities: (omega, v of the origin) in the moved axes.
-    @property
-    def nq(self) -> int:
-        return 7
-
-    @property
-    def neutral(self) -> Array:
-        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    _neutral = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
 
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
         return from_quaternion(q[3:]), q[:3]

@@ -20,21 +20,8 @@ from torsor.errors import ModelError, describe
 PANELS = 12  # of the quadrature in energy_at
 LONGEST = 2000  # characters of a law; it also limits the nesting, and with it the recursion of the parser
 
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    "sqrt": ca.sqrt,
-    "exp": ca.exp,
-    "log": ca.log,
-    "sin": ca.sin,
-    "cos": ca.cos,
-    "tan": ca.tan,
-    "asin": ca.asin,
-    "acos": ca.acos,
-    "atan": ca.atan,
-    "sinh": ca.sinh,
-    "cosh": ca.cosh,
-    "tanh": ca.tanh,
-    "abs": ca.fabs,
-}
+_NAMES = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")  # as in CasADi
+_UNARY: dict[str, Callable[[Any], Any]] = {name: getattr(ca, name) for name in _NAMES} | {"abs": ca.fabs}
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {"fmin": ca.fmin, "fmax": ca.fmax}
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -57,7 +44,7 @@ _TEXTS: dict[int, str] = {
     ca.OP_TWICE: "(2 * {})",
     ca.OP_INV: "(1 / {})",
     ca.OP_FABS: "abs({})",
-    **{getattr(ca, f"OP_{name.upper()}"): f"{name}({{}})" for name in _UNARY if name != "abs"},
+    **{getattr(ca, f"OP_{name.upper()}"): f"{name}({{}})" for name in _NAMES},
     **{getattr(ca, f"OP_{name.upper()}"): f"{name}({{}}, {{}})" for name in _BINARY},
 }
 

@@ -1,6 +1,7 @@
 """The mechanism: a base, moving links with their joints, frames, loops and gravity. Frozen."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, name_of
+from torsor.checks import frozen_array, is_whole, name_of
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Closure, Coupling
 from torsor.mechanism.part import Part
@@ -81,10 +82,7 @@ class Mechanism(Part):
 
     def _check_loops(self) -> None:
         """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""
-        names = [loop.name for loop in self.loops]
-        if len(set(names)) < len(names):
-            double = next(name for name in names if names.count(name) > 1)
-            raise ModelError(describe(f"two loops are named {double!r}", where=self.name, fix="give each its own name"))
+        check_unique((loop.name for loop in self.loops), "loops", self.name)
         for loop in self.loops:
             if isinstance(loop, Coupling):
                 for name in loop.coefficients:
@@ -109,14 +107,9 @@ class Mechanism(Part):
 
     def _check_names(self) -> None:
         """Raise ModelError for names that are not unique and for followers whose leader does not exist."""
-        joints = [joint.name for joint in self.joints]
-        places = [self.base.name, *(link.name for link in self.links), *(frame.name for frame in self.frames)]
-        names_of_joints = joints + [f"{joint.name}/motor" for joint in self.joints if joint.is_elastic]
-        for what, names in (("joints", names_of_joints), ("links or frames", places)):
-            if len(set(names)) < len(names):
-                double = next(name for name in names if names.count(name) > 1)
-                found = f"two {what} are named {double!r}"
-                raise ModelError(describe(found, where=self.name, fix="give each its own name"))
+        check_unique((*self.joint_names, *self._motor_names), "joints", self.name)
+        frames = (frame.name for frame in self.frames)
+        check_unique((self.base.name, *self.link_names, *frames), "links or frames", self.name)
         leaders = {joint.name for joint in self.joints if not joint.follows}
         for joint in self.joints:
             if joint.coordinate not in leaders:
@@ -125,17 +118,19 @@ class Mechanism(Part):
 
     def __repr__(self) -> str:
         loops = f", {len(self.loops)} loops" if self.loops else ""
-        return (
-            f"<{type(self).__name__} {self.name!r}: {len(self.links)} moving links, nq={self.nq}, nv={self.nv}{loops}>"
-        )
+        kind, size = type(self).__name__, f"{len(self.links)} moving links, nq={self.nq}, nv={self.nv}"
+        return f"<{kind} {self.name!r}: {size}{loops}>"
 
     # Sizes and names
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """Index of each moving link's parent, -1 for the base."""
-        index = {self.base.name: -1} | {link.name: i for i, link in enumerate(self.links)}
-        return tuple(index[joint.parent] for joint in self.joints)
+        return tuple(self._indices[joint.parent] for joint in self.joints)
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate((self.base.name, *self.link_names), start=-1)}
 
     @cached_property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -160,15 +155,8 @@ class Mechanism(Part):
     @cached_property
     def motor_coordinates(self) -> Mapping[str, Coordinate]:
         """The slices of q and v of the motor of each elastic joint, by the name of the joint."""
-        nq, nv, count = self.nq, self.nv, len(self.elastic)
-        return MappingProxyType(
-            {
-                joint.name: Coordinate(
-                    slice(nq - count + k, nq - count + k + 1), slice(nv - count + k, nv - count + k + 1)
-                )
-                for k, joint in enumerate(self.elastic)
-            }
-        )
+        q, v = ([slice(k, k + 1) for k in range(end - len(self.elastic), end)] for end in (self.nq, self.nv))
+        return MappingProxyType({joint.name: Coordinate(q[k], v[k]) for k, joint in enumerate(self.elastic)})
 
     @property
     def nq(self) -> int:
@@ -252,14 +240,13 @@ class Mechanism(Part):
     @cached_property
     def places(self) -> Mapping[str, Place]:
         """The base, the links and the named frames, by name."""
-        index = {self.base.name: -1} | {link.name: i for i, link in enumerate(self.links)}
-        places = {name: Place(i, _HERE) for name, i in index.items()}
-        places |= {frame.name: Place(index[frame.link], frame.pose) for frame in self.frames}
+        places = {name: Place(i, _HERE) for name, i in self._indices.items()}
+        places |= {frame.name: Place(self._indices[frame.link], frame.pose) for frame in self.frames}
         return MappingProxyType(places)
 
     def place(self, name: str | int) -> Place:
         """Return the place of a link (by name or index), of the base or of a named frame."""
-        if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
+        if is_whole(name):
             if -len(self.links) <= name < len(self.links):
                 return Place(int(name) % len(self.links), _HERE)
             raise ModelError(describe(f"no link {name}", where=self.name, allowed=f"0 to {len(self.links) - 1}"))
@@ -275,7 +262,19 @@ class Mechanism(Part):
         raise ModelError(describe(f"no joint {name!r}", where=self.name, allowed=_listing(self.joint_names)))
 
 
-def _listing(names: object, most: int = 12) -> str:
+def carrier(mechanism: Mechanism, place: Place) -> Link:
+    """Return the link, or the base, that a place is fixed to."""
+    return mechanism.base if place.link < 0 else mechanism.links[place.link]
+
+
+def check_unique(names: Iterable[str], what: str, where: str) -> None:
+    """Raise ModelError if a name occurs twice."""
+    double = next((name for name, count in Counter(names).items() if count > 1), None)
+    if double is not None:
+        raise ModelError(describe(f"two {what} are named {double!r}", where=where, fix="give each its own name"))
+
+
+def _listing(names: Iterable[str], most: int = 12) -> str:
     """Return the first names for a message, and how many there are."""
-    shown = [repr(name) for name in names]  # type: ignore[attr-defined]
+    shown = [repr(name) for name in names]
     return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")

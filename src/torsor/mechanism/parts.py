@@ -172,17 +172,15 @@ class Joint(Part):
         for name, least in (("pitch", -np.inf), ("ratio", -np.inf), ("offset", -np.inf), ("smooth", 0.0)):
             self._set(**{name: number(getattr(self, name), where, name, least=least)})
         if self.follows and self.nv != 1:
-            raise ModelError(
-                describe(f"a {self.type} joint cannot follow {self.coordinate!r}", where=where, allowed="1-dof joints")
-            )
+            found = f"a {self.type} joint cannot follow {self.coordinate!r}"
+            raise ModelError(describe(found, where=where, allowed="1-dof joints"))
         if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
             found = f"offset {self.offset} and ratio {self.ratio} of a {self.type} joint"
             allowed = "offset 0 and ratio 1; only joints with one degree of freedom have others"
             raise ModelError(describe(found, where=where, allowed=allowed))
         if self.ratio == 0 and not self.is_fixed:
-            raise ModelError(
-                describe("ratio is 0", where=where, allowed="any other number", fix="make it a fixed joint")
-            )
+            allowed, fix = "any other number", "make it a fixed joint"
+            raise ModelError(describe("ratio is 0", where=where, allowed=allowed, fix=fix))
         self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
             raise ModelError(describe(f"lower limit {self.lower} is above upper limit {self.upper}", where=where))

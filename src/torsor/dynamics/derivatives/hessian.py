@@ -17,20 +17,22 @@ V and A above with the covectors
 which are transformed from k towards the root like wrenches; those of V are pure moments. For j = k they hold too for
 the blocks (v, q) and (a, q), and symmetrised for (q, q) (second derivatives along ``integrate``) and (v, v). A rotor
 with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a variable S are split into simple
-ones first (``simple``).
+ones first.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import casadi as ca
+import numpy as np
 
 from torsor.dynamics.derivatives.inverse_dynamics import Loads, Setting, carry
 from torsor.dynamics.recursions.composite import Entries, body_momenta, climb, momentum_composites, rotors, times_B_T
 from torsor.dynamics.recursions.kinematics import sx, twists
 from torsor.dynamics.recursions.passive import passive_hessians
-from torsor.dynamics.trees.simple import simple
-from torsor.dynamics.trees.tree import Rotor, Tree
-from torsor.spatial import ad, cross
+from torsor.dynamics.trees.tree import Body, Rotor, Tree
+from torsor.mechanism import Joint
+from torsor.spatial import ad, cross, make_pose
 
 
 class _Virtual:
@@ -39,16 +41,10 @@ class _Virtual:
     def __init__(self, at: Setting, v: ca.SX, weight: ca.SX):
         tree, self.at = at.tree, at
         self.twist = twists(tree, at.moved, weight)
-        self.change = [self._change(k) for k in range(len(tree.bodies))]
+        above = [self.twist[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1) for body in tree.bodies]
+        self.change = [ad(move.down_twist(W)) @ move.S for move, W in zip(at.moved, above, strict=True)]  # W_ x S
         self.G = self._moments(v, weight)
         self.D, self.P = momentum_composites(tree, at.moved, self.twist, weight)
-
-    def _change(self, k: int) -> ca.SX:
-        """Return W_ x S."""
-        move, parent = self.at.moved[k], self.at.tree.bodies[k].parent
-        W = move.down_twist(self.twist[parent]) if parent >= 0 else ca.SX.zeros(6, 1)
-        change: ca.SX = ad(W) @ move.S
-        return change
 
     def _moments(self, v: ca.SX, weight: ca.SX) -> list[ca.SX]:
         """Return the moments G of the composite of each joint, tips to root."""
@@ -89,7 +85,7 @@ def inverse_dynamics_hessian(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None = None
 ) -> ca.SX:
     """Return the Hessian of weight . tau with respect to q (along ``integrate``), v and a (3 nv x 3 nv)."""
-    tree, external = simple(tree, external)
+    tree, external = _simple(tree, external)
     at = Setting(tree, q, v, a, Loads(external))
     virtual, bodies = _Virtual(at, v, weight), tree.bodies
     qq, qv, qa, vv = (Entries(tree) for _ in range(4))
@@ -123,3 +119,34 @@ def inverse_dynamics_hessian(
 def _symmetric(block: ca.SX) -> ca.SX:
     """Return the symmetric part; only one triangle is computed."""
     return ca.triu2symm(ca.triu(block + block.T) / 2) if block.size1() > 1 else block
+
+
+def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
+    """Return the tree with a constant S in every joint, and the external wrenches (L x 6) on its links.
+
+    Joints with a variable S are split into simple ones in series, with massless links; coordinates are unchanged.
+    """
+    bodies: list[Body] = []
+    last: list[int] = []  # the new index of each body
+    for body in tree.bodies:
+        bodies += _in_series(body, last[body.parent] if body.parent >= 0 else -1, len(bodies))
+        last.append(len(bodies) - 1)
+    if external is not None:
+        external, given = ca.SX.zeros(len(bodies), 6), external
+        external[last, :] = given
+    return replace(tree, bodies=tuple(bodies)), external
+
+
+def _in_series(body: Body, parent: int, first: int) -> list[Body]:
+    """Return the bodies, with indices from ``first``, that replace one body."""
+    kinds = body.joint.kind.simple
+    if len(kinds) == 1:
+        return [replace(body, parent=parent)]
+    row: list[Body] = []
+    T, q, v = body.T, body.q.start, body.v.start
+    for k, (name, axes) in enumerate(kinds):
+        joint = Joint(body.joint.name, name, body.joint.parent, body.joint.child)
+        own = slice(q, q + joint.nq), slice(v, v + joint.nv)
+        row.append(Body(parent, joint, *own, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
+        T, q, v, parent = make_pose(axes.T), own[0].stop, own[1].stop, first + k
+    return [*row[:-1], replace(row[-1], P=body.P, link=body.link, rotors=body.rotors)]

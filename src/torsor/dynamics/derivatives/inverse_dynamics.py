@@ -24,7 +24,7 @@ link, which changes the wrench through joint k by E S, with Y = sum of f x^T + [
 from its origin) and E w = (tr(Y) w - Y w, w x f). E has the form of B, and is transformed with it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ from torsor.dynamics.recursions.composite import (
     composites,
     coordinates,
     momentum_composites,
+    onto_coordinates,
     times_B,
     times_B_T,
 )
@@ -47,6 +48,12 @@ from torsor.dynamics.trees.tree import Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
 Three = tuple[ca.SX, ca.SX, ca.SX]
+
+
+def three(values: Iterable[ca.SX]) -> Three:
+    """Return three values, most often derivatives by q, v and a, as a tuple."""
+    by_q, by_v, by_a = values
+    return by_q, by_v, by_a
 
 
 class Loads(NamedTuple):
@@ -197,8 +204,7 @@ class Setting:
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
         """Return the same for a rotor on body k; the derivative by its angle is zero."""
         spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
-        none, by_v, by_a = (ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
-        return none, by_v, by_a
+        return three(ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
 
     def below(
         self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
@@ -216,7 +222,7 @@ class Setting:
         return arrived
 
 
-def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
+def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
     at = Setting(tree, q, v, a, Loads(**loads))
 
@@ -252,7 +258,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
     return dq.matrix(), dv.matrix(), da.matrix() + ca.diag(sx(tree.armature))
 
 
-def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
+def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
     at = Setting(tree, q, v, a, Loads(**loads))
     none = ca.SX(6, 0)
@@ -262,12 +268,8 @@ def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: 
         before, change = seen[body.parent] if body.parent >= 0 else ([], Change(none, none, none, none))
         seen.append((before + coordinates(body), change.down(at.moved[k]).beside(at.change[k])))
         before, change = seen[k]
-        columns = before + below.coordinates
-        gather = ca.SX(len(columns), tree.nv)
-        for index, (coordinate, ratio) in enumerate(columns):
-            gather[index, coordinate] = ratio
+        gather = onto_coordinates(before + below.coordinates, tree.nv)
         for kind, above, beneath in zip(rows, change.wrenches(at.carried[k]), below.kinds, strict=True):
             wrench = ca.horzcat(above, beneath) @ gather
             kind.append(to_link(body, wrench[:3, :], wrench[3:, :]))
-    by_q, by_v, by_a = (ca.vertcat(*kind) for kind in rows)
-    return by_q, by_v, by_a
+    return three(ca.vertcat(*kind) for kind in rows)

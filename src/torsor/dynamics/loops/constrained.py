@@ -24,7 +24,7 @@ from torsor.dynamics.loops.closure import Closures
 from torsor.dynamics.loops.factors import Columns, Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
-from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.dynamics.recursions.newton_euler import Load, inverse_dynamics
 from torsor.dynamics.trees.tree import Tree
 
 
@@ -165,6 +165,21 @@ class Sharing:
         return moved + self.forces(force - self._linkage.G_active.T @ moved)
 
 
+class Driven:
+    """A linkage in motion: v, a, tau of all coordinates, and the forces ``given`` by drives and ``passed`` by loops."""
+
+    def __init__(self, linkage: Linkage, v_active: ca.SX, a_active: ca.SX, share: ca.SX, external: Load):
+        self.linkage = linkage
+        self.v, self.a = linkage.motion(v_active, a_active)
+        self.tau = inverse_dynamics(linkage.tree, linkage.q, self.v, self.a, external)
+        self.given, self.passed = linkage.balance(self.tau, share)
+
+    @property
+    def multipliers(self) -> ca.SX:
+        """The multipliers (c x 1) of all equations of closure."""
+        return self.linkage.all_rows(self.passed)
+
+
 def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return v (nv x 1), of all coordinates."""
     return Linkage(tree, q, choice).velocities(v_active)
@@ -178,22 +193,14 @@ def constrained_accelerations(
 
 
 def constrained_inverse_dynamics(
-    tree: Tree,
-    q: ca.SX,
-    v_active: ca.SX,
-    a_active: ca.SX,
-    share: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None = None,
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
     """Return the forces of the active coordinates."""
-    linkage = Linkage(tree, q, choice)
-    v, a = linkage.motion(v_active, a_active)
-    return linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[0]
+    return Driven(Linkage(tree, q, choice), v_active, a_active, share, external).given
 
 
 def constrained_forward_dynamics(
-    tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, choice: ClosureChoice, external: ca.SX | None = None
+    tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
     """Return the accelerations of the active coordinates."""
     linkage = Linkage(tree, q, choice)
@@ -201,7 +208,7 @@ def constrained_forward_dynamics(
     return accelerated(linkage, v, tau_active, mass_matrix(tree, q), external)[linkage.active]
 
 
-def accelerated(linkage: Linkage, v: ca.SX, tau_active: ca.SX, M: ca.SX, external: ca.SX | None) -> ca.SX:
+def accelerated(linkage: Linkage, v: ca.SX, tau_active: ca.SX, M: ca.SX, external: Load) -> ca.SX:
     """Return the accelerations of all coordinates (nv x 1) under forces of the active ones."""
     tree, q, G = linkage.tree, linkage.q, linkage.G
     rest = linkage.following(linkage.drift(v))
@@ -216,15 +223,7 @@ def projected_mass(linkage: Linkage, M: ca.SX) -> ca.SX:
 
 
 def loop_forces(
-    tree: Tree,
-    q: ca.SX,
-    v_active: ca.SX,
-    a_active: ca.SX,
-    share: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None = None,
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
     """Return the multipliers (c x 1) of the equations of closure: the forces of a on b in each cut joint."""
-    linkage = Linkage(tree, q, choice)
-    v, a = linkage.motion(v_active, a_active)
-    return linkage.all_rows(linkage.balance(inverse_dynamics(tree, q, v, a, external), share)[1])
+    return Driven(Linkage(tree, q, choice), v_active, a_active, share, external).multipliers

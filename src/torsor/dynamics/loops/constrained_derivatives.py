@@ -20,8 +20,8 @@ from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics.derivatives.inverse_dynamics import Loads, Three, inverse_dynamics_derivatives
-from torsor.dynamics.loops.constrained import ClosureChoice, Linkage, Sharing, accelerated, projected_mass
+from torsor.dynamics.derivatives.inverse_dynamics import Loads, Three, inverse_dynamics_derivatives, three
+from torsor.dynamics.loops.constrained import ClosureChoice, Driven, Linkage, Sharing, accelerated, projected_mass
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
@@ -62,10 +62,9 @@ class Balance:
     """Derivatives along G (nv x m) of the inverse dynamics minus the loop forces at constant multipliers."""
 
     def __init__(self, motion: MotionDerivatives, tau: ca.SX, passed: ca.SX, **loads: Any):
-        self.linkage, self.motion, self.tau = motion.linkage, motion, tau
-        dq, self.dv, self.M = inverse_dynamics_derivatives(
-            self.linkage.tree, self.linkage.q, motion.v, motion.a, **loads
-        )
+        self.linkage, self.motion, self.tau, self.passed = motion.linkage, motion, tau, passed
+        tree, q = self.linkage.tree, self.linkage.q
+        dq, self.dv, self.M = inverse_dynamics_derivatives(tree, q, motion.v, motion.a, **loads)
         self.dq = dq - self.linkage.closures.stiffness(self.linkage.all_rows(passed))
 
     @classmethod
@@ -73,10 +72,8 @@ class Balance:
         cls, tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
     ) -> "Balance":
         """Return the balance for a given motion of the active coordinates."""
-        linkage = Linkage(tree, q, choice)
-        v, a = linkage.motion(v_active, a_active)
-        tau = inverse_dynamics(tree, q, v, a, Loads(**loads).external)
-        return cls(MotionDerivatives(linkage, v, a), tau, linkage.balance(tau, share)[1], **loads)
+        driven = Driven(Linkage(tree, q, choice), v_active, a_active, share, Loads(**loads).external)
+        return cls(MotionDerivatives(driven.linkage, driven.v, driven.a), driven.tau, driven.passed, **loads)
 
     def changes(self) -> Three:
         """Return the derivatives by q, v and a, in all coordinates."""
@@ -94,23 +91,19 @@ class Balance:
     def drives(self, share: ca.SX, changes: Three) -> Three:
         """Return the derivatives of the drives' forces (N x m each), from G^T times those of all coordinates."""
         sharing, linkage = Sharing(self.linkage, share), self.linkage
-        by_q, by_v, by_a = changes
         if not linkage.is_redundant:
-            return sharing.forces(by_q), sharing.forces(by_v), sharing.forces(by_a)
+            return three(map(sharing.forces, changes))
         level = linkage.G @ sharing.levels(linkage.G.T @ self.tau)
         turned = MotionDerivatives(linkage, level, level).v_by_q[linkage.active, :]
-        return sharing.turned(by_q, turned), sharing.forces(by_v), sharing.forces(by_a)
+        return sharing.turned(changes[0], turned), sharing.forces(changes[1]), sharing.forces(changes[2])
 
-    def passed(self, share: ca.SX) -> Three:
+    def passed_changes(self, share: ca.SX) -> Three:
         """Return the derivatives of the multipliers of the chosen equations (rows x m each)."""
         linkage, changes = self.linkage, self.changes()
         if linkage.is_redundant:  # only then are dependent coordinates driven
-            by_q, by_v, by_a = (linkage.G.T @ each for each in changes)
-            given = map(linkage.driven, self.drives(share, (by_q, by_v, by_a)))
-            by_q, by_v, by_a = (each - drive for each, drive in zip(changes, given, strict=True))
-            changes = by_q, by_v, by_a
-        by_q, by_v, by_a = map(linkage.multipliers, changes)
-        return by_q, by_v, by_a
+            given = map(linkage.driven, self.drives(share, three(linkage.G.T @ each for each in changes)))
+            changes = three(each - drive for each, drive in zip(changes, given, strict=True))
+        return three(map(linkage.multipliers, changes))
 
 
 def constrained_velocity_derivatives(
@@ -136,8 +129,7 @@ def constrained_inverse_dynamics_derivatives(
 ) -> Three:
     """Return the derivatives of the drives' forces by the active coordinates and their rates (N x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
-    by_q, by_v, by_a = map(balance.linkage.by_active, balance.drives(share, balance.projected()))
-    return by_q, by_v, by_a
+    return three(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
 
 
 def constrained_forward_dynamics_derivatives(
@@ -166,5 +158,4 @@ def loop_force_derivatives(
     """Return the derivatives of the multipliers by the active coordinates and their rates (c x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
-    by_q, by_v, by_a = (linkage.all_rows(linkage.by_active(each)) for each in balance.passed(share))
-    return by_q, by_v, by_a
+    return three(linkage.all_rows(linkage.by_active(each)) for each in balance.passed_changes(share))

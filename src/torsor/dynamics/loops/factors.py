@@ -33,15 +33,7 @@ class Columns:
         for q in self._Q:
             Y.append(q.T @ B)
             B = B - q @ Y[-1]
-        return self._back(Y, B.size2())
-
-    def _back(self, Y: list[ca.SX], width: int) -> ca.SX:
-        """Return R^-1 Y."""
-        X: list[ca.SX] = [ca.SX(1, width)] * len(Y)
-        for k in reversed(range(len(Y))):
-            rest = sum((self._R[k, j] * X[j] for j in range(k + 1, len(Y))), start=ca.SX(1, width))
-            X[k] = (Y[k] - rest) / self._R[k, k]
-        return ca.vertcat(ca.SX(0, width), *X)
+        return _back(self._R, Y, B.size2())
 
     def _forth(self, B: ca.SX) -> list[ca.SX]:
         """Return the rows of R^-T B."""
@@ -78,10 +70,16 @@ def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
         columns[j][j], side = -toward * length, side * toward
         for i in range(j + 1):
             R[i, j] = columns[j][i]
-    X: list[ca.SX] = [ca.SX(1, 1)] * n
-    for k in reversed(range(n)):
-        X[k] = (columns[n][k] - sum((R[k, j] * X[j] for j in range(k + 1, n)), start=ca.SX(1, 1))) / R[k, k]
-    return ca.vertcat(ca.SX(0, 1), *X), side * _independence(R)
+    return _back(R, columns[n] if n else [], 1), side * _independence(R)
+
+
+def _back(R: ca.SX, Y: list[ca.SX], width: int) -> ca.SX:
+    """Return R^-1 Y, from the rows of Y."""
+    X: list[ca.SX] = [ca.SX(1, width)] * len(Y)
+    for k in reversed(range(len(Y))):
+        rest = sum((R[k, j] * X[j] for j in range(k + 1, len(Y))), start=ca.SX(1, width))
+        X[k] = (Y[k] - rest) / R[k, k]
+    return ca.vertcat(ca.SX(0, width), *X)
 
 
 def _independence(R: ca.SX) -> ca.SX:

@@ -23,7 +23,7 @@ from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart
 from torsor.dynamics.recursions.kinematics import symmetric
-from torsor.dynamics.recursions.newton_euler import inverse_dynamics
+from torsor.dynamics.recursions.newton_euler import Load, inverse_dynamics
 from torsor.dynamics.trees.tree import Tree
 
 # The error e of an integrator is 1e-5 at most. Newton's first step leaves about e^2, and the second, with the same
@@ -54,13 +54,7 @@ class _WithMultipliers:
 
 
 def _accelerations(
-    tree: Tree,
-    q: ca.SX,
-    v: ca.SX,
-    tau: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None,
-    rate: float,
+    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load, rate: float = 0.0
 ) -> tuple[ca.SX, ca.SX]:
     """Return a (nv x 1) and minus the multipliers of the chosen rows."""
     system = _WithMultipliers(tree, q, choice)
@@ -73,24 +67,18 @@ def _accelerations(
 
 
 def closed_forward_dynamics(
-    tree: Tree,
-    q: ca.SX,
-    v: ca.SX,
-    tau: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None = None,
-    rate: float = 0.0,
+    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load = None, rate: float = 0.0
 ) -> ca.SX:
     """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation."""
     return _accelerations(tree, q, v, tau, choice, external, rate)[0]
 
 
 def closed_loop_forces(
-    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: ca.SX | None = None
+    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
     """Return lambda (c x 1) of M a + h = tau + A^T lambda for all equations of closure, 0 for redundant ones."""
     found = ca.SX(closure_error(tree, q).numel(), 1)
-    found[list(choice.rows)] = -_accelerations(tree, q, v, tau, choice, external, 0.0)[1]
+    found[list(choice.rows)] = -_accelerations(tree, q, v, tau, choice, external)[1]
     return found
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.dynamics.recursions.composite import coordinates
+from torsor.dynamics.recursions.composite import coordinates, onto_coordinates
 from torsor.dynamics.recursions.kinematics import Move, sx
 from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Body, Cut, Tree
@@ -99,11 +99,7 @@ class Chain:
     @cached_property
     def _gather(self) -> ca.SX:
         """The matrix that maps columns of the joints to coordinates (columns x nv)."""
-        columns = [each for link in self.links for each in coordinates(link.body)]
-        gather = ca.SX(len(columns), self.nv)
-        for index, (coordinate, ratio) in enumerate(columns):
-            gather[index, coordinate] = ratio
-        return gather
+        return onto_coordinates([each for link in self.links for each in coordinates(link.body)], self.nv)
 
     @cached_property
     def J(self) -> ca.SX:
@@ -258,9 +254,8 @@ def _rules_of(kind: str, exact: bool) -> Rules:
     stiffness = ca.jacobian(W.T @ forces, at) @ along
 
     def rule(name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
-        return ca.Function(
-            name, inputs, [ca.sparsify(ca.substitute(each, step, ca.SX.zeros(3, 1))) for each in outputs]
-        )
+        here = (ca.substitute(each, step, ca.SX.zeros(3, 1)) for each in outputs)
+        return ca.Function(name, inputs, list(map(ca.sparsify, here)))
 
     return (
         rule("W", [R, p], W),

@@ -6,13 +6,13 @@ On the tree it is an external load: its changes are propagated to the root and a
 
 import casadi as ca
 
-from torsor.dynamics.derivatives.inverse_dynamics import Three, joint_wrench_derivatives
+from torsor.dynamics.derivatives.inverse_dynamics import Three, joint_wrench_derivatives, three
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.constrained_derivatives import Balance
 from torsor.dynamics.loops.wrenches import ends, loads, on_link
 from torsor.dynamics.recursions.composite import climb
 from torsor.dynamics.recursions.kinematics import moves
-from torsor.dynamics.recursions.newton_euler import to_body, to_link
+from torsor.dynamics.recursions.newton_euler import Load, to_body, to_link
 from torsor.dynamics.trees.tree import Tree
 
 
@@ -20,13 +20,13 @@ class _Wrenches:
     """The wrenches in the cut joints, and their derivatives by the independent coordinates and their rates."""
 
     def __init__(self, balance: Balance, share: ca.SX):
-        self.balance, self.linkage, self.closures = balance, balance.linkage, balance.linkage.closures
-        self.forces = self.linkage.all_rows(self.linkage.balance(balance.tau, share)[1])
-        self.found = self.closures.wrenches(self.forces)
-        changes = [self.linkage.all_rows(each) for each in balance.passed(share)]
+        self.linkage, self.closures = balance.linkage, balance.linkage.closures
+        forces = self.linkage.all_rows(balance.passed)
+        self.found = self.closures.wrenches(forces)
+        changes = [self.linkage.all_rows(each) for each in balance.passed_changes(share)]
         none = ca.SX(*self.linkage.G.shape)
         self.dq = self.linkage.G, none, none  # positions depend on the coordinates alone
-        self.changes = [self.closures.wrench_changes(self.forces, *each) for each in zip(self.dq, changes, strict=True)]
+        self.changes = [self.closures.wrench_changes(forces, *each) for each in zip(self.dq, changes, strict=True)]
 
     def on_bodies(self, kind: int) -> list[ca.SX | None]:
         """Return the derivatives (6 x m) of the loads on each link, at its origin in its axes; None without loads."""
@@ -42,31 +42,16 @@ class _Wrenches:
 
 
 def loop_wrench_derivatives(
-    tree: Tree,
-    q: ca.SX,
-    v_active: ca.SX,
-    a_active: ca.SX,
-    share: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None = None,
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> Three:
     """Return the derivatives of the cut joints' wrenches by the active coordinates and their rates (6 cuts x N)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, none = _Wrenches(balance, share), ca.SX(0, len(choice.active))
-    by_q, by_v, by_a = (
-        ca.vertcat(none, *(balance.linkage.by_active(each) for each in kind)) for kind in wrenches.changes
-    )
-    return by_q, by_v, by_a
+    return three(ca.vertcat(none, *map(balance.linkage.by_active, kind)) for kind in wrenches.changes)
 
 
 def constrained_joint_wrench_derivatives(
-    tree: Tree,
-    q: ca.SX,
-    v_active: ca.SX,
-    a_active: ca.SX,
-    share: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None = None,
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> Three:
     """Return the derivatives of the joint reactions by the active coordinates and their rates (6 L x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
@@ -86,5 +71,4 @@ def constrained_joint_wrench_derivatives(
                 for j, seen in climb(tree, moved, k, *to_body(tree.bodies[k], load)):
                     parts[j] = parts[j] - to_link(tree.bodies[j], seen[:3, :], seen[3:, :])
         found[kind] = linkage.by_active(ca.vertcat(ca.SX(0, rows.size2()), *parts))
-    by_q, by_v, by_a = found
-    return by_q, by_v, by_a
+    return three(found)

@@ -9,55 +9,30 @@ from collections.abc import Iterator
 import casadi as ca
 
 from torsor.dynamics.loops.closure import Closures
-from torsor.dynamics.loops.constrained import ClosureChoice, Linkage
+from torsor.dynamics.loops.constrained import ClosureChoice, Driven, Linkage
 from torsor.dynamics.loops.relative import Chain
-from torsor.dynamics.recursions.newton_euler import inverse_dynamics, joint_wrenches
+from torsor.dynamics.recursions.newton_euler import Load, joint_wrenches
 from torsor.dynamics.trees.tree import Cut, Tree
 from torsor.mechanism import Place
 from torsor.spatial import skew
 
 
-def _motion_and_wrenches(
-    tree: Tree,
-    q: ca.SX,
-    v_active: ca.SX,
-    a_active: ca.SX,
-    share: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None,
-) -> tuple[ca.SX, ca.SX, Closures, list[ca.SX]]:
-    linkage = Linkage(tree, q, choice)
-    v, a = linkage.motion(v_active, a_active)
-    _, passed = linkage.balance(inverse_dynamics(tree, q, v, a, external), share)
-    return v, a, linkage.closures, linkage.closures.wrenches(linkage.all_rows(passed))
-
-
 def loop_wrenches(
-    tree: Tree,
-    q: ca.SX,
-    v_active: ca.SX,
-    a_active: ca.SX,
-    share: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None = None,
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
     """Return the wrench of a on b in each cut joint, at frame a in its axes (cuts x 6)."""
-    *_, found = _motion_and_wrenches(tree, q, v_active, a_active, share, choice, external)
-    return ca.vertcat(ca.SX(0, 6), *(wrench.T for wrench in found))
+    driven = Driven(Linkage(tree, q, choice), v_active, a_active, share, external)
+    return ca.vertcat(ca.SX(0, 6), *(wrench.T for wrench in driven.linkage.closures.wrenches(driven.multipliers)))
 
 
 def constrained_joint_wrenches(
-    tree: Tree,
-    q: ca.SX,
-    v_active: ca.SX,
-    a_active: ca.SX,
-    share: ca.SX,
-    choice: ClosureChoice,
-    external: ca.SX | None = None,
+    tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
     """Return the wrench of each parent on its link with closed loops, at the link's origin in its axes (L x 6)."""
-    v, a, closures, found = _motion_and_wrenches(tree, q, v_active, a_active, share, choice, external)
-    return joint_wrenches(tree, q, v, a, loads(tree, closures, found, external))
+    driven = Driven(Linkage(tree, q, choice), v_active, a_active, share, external)
+    closures = driven.linkage.closures
+    total = loads(tree, closures, closures.wrenches(driven.multipliers), external)
+    return joint_wrenches(tree, q, driven.v, driven.a, total)
 
 
 def loop_loads(tree: Tree, q: ca.SX, multipliers: ca.SX) -> ca.SX:
@@ -73,7 +48,7 @@ def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]
         yield cut.a, cut.b, chain
 
 
-def loads(tree: Tree, closures: Closures, found: list[ca.SX], external: ca.SX | None) -> ca.SX:
+def loads(tree: Tree, closures: Closures, found: list[ca.SX], external: Load) -> ca.SX:
     """Return the wrenches (L x 6) of the environment and of cut joints on the links, at their origins in their axes."""
     total = ca.SX.zeros(len(tree.bodies), 6) if external is None else ca.SX(external)
     for (a, b, chain), wrench in zip(ends(tree, closures), found, strict=True):

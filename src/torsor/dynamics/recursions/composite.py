@@ -127,6 +127,14 @@ def coordinates(owner: Body | Rotor) -> Coordinates:
     return [(k, owner.joint.ratio) for k in range(owner.v.start, owner.v.stop)]
 
 
+def onto_coordinates(columns: Coordinates, nv: int) -> ca.SX:
+    """Return the matrix (columns x nv) that maps columns of joints to coordinates."""
+    matrix = ca.SX(len(columns), nv)
+    for index, (coordinate, ratio) in enumerate(columns):
+        matrix[index, coordinate] = ratio
+    return matrix
+
+
 def rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
     """Yield each rotor with the index of the body that carries it."""
     return ((k, rotor) for k, body in enumerate(tree.bodies) for rotor in body.rotors)
@@ -142,13 +150,10 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
             if j == k:
                 entries.add(bodies[k], bodies[k], ca.triu2symm(ca.triu(block)))
             else:
-                entries.add(bodies[j], bodies[k], block)
-                entries.add(bodies[k], bodies[j], block.T)
+                entries.add_both(bodies[j], bodies[k], block)
     for k, rotor in rotors(tree):
         for j, F in climb(tree, moved, k, sx(rotor.h), ca.SX.zeros(3, 1)):
-            block = moved[j].S.T @ F
-            entries.add(bodies[j], rotor, block)
-            entries.add(rotor, bodies[j], block.T)
+            entries.add_both(bodies[j], rotor, moved[j].S.T @ F)
     return entries.matrix() + ca.diag(sx(tree.armature))
 
 

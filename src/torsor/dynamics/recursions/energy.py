@@ -27,10 +27,9 @@ def twice_kinetic_energy(body: Body, V: ca.SX, v: ca.SX) -> ca.SX:
 
 def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return v^T M v / 2 (J): the sum over the bodies, and the energy of the rotors' spin."""
-    energy = ca.dot(v, sx(tree.armature) * v)
-    for body, V in zip(tree.bodies, twists(tree, moves(tree, q), v), strict=True):
-        energy += twice_kinetic_energy(body, V, v)
-    return energy / 2
+    bodies = zip(tree.bodies, twists(tree, moves(tree, q), v), strict=True)
+    spin = ca.dot(v, sx(tree.armature) * v)
+    return sum((twice_kinetic_energy(body, V, v) for body, V in bodies), start=spin) / 2
 
 
 def _body_first_moment(body: Body, pose: tuple[ca.SX, ca.SX]) -> ca.SX:
@@ -46,10 +45,8 @@ def body_gravity_energy(body: Body, pose: tuple[ca.SX, ca.SX], gravity: Array) -
 
 def _first_moment(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the sum of mass times position over the bodies, in base axes."""
-    total = ca.SX.zeros(3, 1)
-    for body, pose in zip(tree.bodies, world_poses(tree, moves(tree, q)), strict=True):
-        total += _body_first_moment(body, pose)
-    return total
+    bodies = zip(tree.bodies, world_poses(tree, moves(tree, q)), strict=True)
+    return sum((_body_first_moment(body, pose) for body, pose in bodies), start=ca.SX.zeros(3, 1))
 
 
 def _mass(tree: Tree) -> ca.SX:
@@ -77,14 +74,12 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
     If the total mass is zero, the angular momentum is the same about every point.
     """
-    moved = moves(tree, q)
-    h, p = ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
-    first = ca.SX.zeros(3, 1)
+    moved, (h, p, first) = moves(tree, q), [ca.SX.zeros(3, 1)] * 3
     bodies = zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True)
     for body, V, (R, origin) in bodies:
         h_body, p_body = _momentum(body, V, v)
         p_world = R @ p_body
         h, p = h + R @ h_body + cross(origin, p_world), p + p_world
-        first += _body_first_moment(body, (R, origin))
+        first = first + _body_first_moment(body, (R, origin))
     mass = _mass(tree)
     return ca.vertcat(h if mass.is_zero() else h - cross(first, p) / mass, p)

@@ -20,6 +20,8 @@ from torsor.dynamics.recursions.passive import gather, passive_force
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import cross, moment, skew
 
+Load = ca.SX | None  # external wrenches (L x 6) on the links
+
 
 def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
     """Return the inertial wrench (n, f) of a body about its origin, by Newton's and Euler's equations, with its rotors.
@@ -36,7 +38,7 @@ def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) ->
 
 
 def wrenches(
-    tree: Tree, moved: list[Move], motion: list[Motion], v: ca.SX | None, a: ca.SX | None, external: ca.SX | None
+    tree: Tree, moved: list[Move], motion: list[Motion], v: ca.SX | None, a: ca.SX | None, external: Load
 ) -> list[tuple[ca.SX, ca.SX]]:
     """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root."""
     wrench = [body_wrench(body, m, v, a) for body, m in zip(tree.bodies, motion, strict=True)]
@@ -79,7 +81,7 @@ def _project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], m
     return gather(tree.nv, forces())
 
 
-def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: ca.SX | None = None) -> ca.SX:
+def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: Load = None) -> ca.SX:
     """Return the forces of the motion of the bodies (nv x 1), gravity included; no v or a means zero."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
@@ -96,12 +98,12 @@ def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
     return -_forces(replace(tree, gravity=np.zeros(3)), q, None, None, external)
 
 
-def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None) -> ca.SX:
+def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:
     """Return tau = M(q) a + C(q, v) v + g(q) + springs and friction - J^T external (nv x 1)."""
     return _forces(tree, q, v, a, external) + sx(tree.armature) * a + passive_force(tree, q, v)
 
 
-def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: ca.SX | None = None) -> ca.SX:
+def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:
     """Return the wrench of each parent on its link, at the link's origin in its axes (L x 6)."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))

@@ -6,6 +6,7 @@ coordinate.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 
 import casadi as ca
 
@@ -83,13 +84,17 @@ def passive_jacobians(
     for each in tree.passives:
         K = ca.substitute(ca.gradient(_spring(each, x), x), x, _deflection(each, q) if _acts(each.stiffness) else 0)
         D = _friction_slope(each, _along(each, each.v, v), chord)
-        terms = list(zip(each.v, each.c, strict=True))
-        for i, ci in terms:
-            for j, cj in terms:
-                if i <= j:
-                    before = found.get((i, j), (ca.SX(0), ca.SX(0)))
-                    found[i, j] = before[0] + ci * cj * K, before[1] + ci * cj * D
+        for (i, j), c in _pairs(each):
+            if i <= j:
+                before = found.get((i, j), (ca.SX(0), ca.SX(0)))
+                found[i, j] = before[0] + c * K, before[1] + c * D
     return found
+
+
+def _pairs(passive: Passive) -> Iterator[tuple[tuple[int, int], float]]:
+    """Yield each pair of coordinates with the product of their coefficients."""
+    for one, other in product(zip(passive.v, passive.c, strict=True), repeat=2):
+        yield (one[0], other[0]), one[1] * other[1]
 
 
 def passive_hessians(
@@ -102,11 +107,8 @@ def passive_hessians(
         at = _deflection(each, q) if _acts(each.stiffness) else 0, _along(each, each.v, v)
         along = _along(each, each.v, weight)
         curvature = [along * ca.substitute(ca.hessian(law, x)[0], x, here) for law, here in zip(laws, at, strict=True)]
-        terms = list(zip(each.v, each.c, strict=True))
-        for i, ci in terms:
-            for j, cj in terms:
-                if not (curvature[0].is_zero() and curvature[1].is_zero()):
-                    yield (i, j), (ci * cj * curvature[0], ci * cj * curvature[1])
+        if not all(change.is_zero() for change in curvature):
+            yield from ((pair, (c * curvature[0], c * curvature[1])) for pair, c in _pairs(each))
 
 
 def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:

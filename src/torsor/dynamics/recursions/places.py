@@ -5,6 +5,8 @@ of the Jacobian, computed from the place up to the root; the rate of that column
 twist of the place relative to body k: the sum of the columns computed before, times their velocities.
 """
 
+from collections.abc import Callable
+
 import casadi as ca
 import numpy as np
 
@@ -47,14 +49,19 @@ def pose(tree: Tree, q: ca.SX, place: Place) -> ca.SX:
     return _poses(tree, q, [place])
 
 
-def _velocities(tree: Tree, q: ca.SX, v: ca.SX, places: list[Place]) -> ca.SX:
-    twist = twists(tree, moves(tree, q), v)
+def seen(tree: Tree, places: list[Place], rate: Callable[[int, ca.SX], tuple[ca.SX, ca.SX]]) -> ca.SX:
+    """Return (angular, linear) rates of places in their own axes (places x 6), from those of a point of a body."""
     rows = [ca.SX.zeros(0, 6)]
     for place in places:
         R, p = place_in_body(tree, place)
-        V = twist[place.link] if place.link >= 0 else ca.SX.zeros(6, 1)
-        rows.append(ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p))).T)
+        parts = rate(place.link, p) if place.link >= 0 else [ca.SX.zeros(3, 1)] * 2
+        rows.append(ca.vertcat(*(R.T @ part for part in parts)).T)
     return ca.vertcat(*rows)
+
+
+def _velocities(tree: Tree, q: ca.SX, v: ca.SX, places: list[Place]) -> ca.SX:
+    twist = twists(tree, moves(tree, q), v)
+    return seen(tree, places, lambda k, p: (twist[k][:3], twist[k][3:] + cross(twist[k][:3], p)))
 
 
 def velocities(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -69,15 +76,7 @@ def velocity(tree: Tree, q: ca.SX, v: ca.SX, place: Place) -> ca.SX:
 
 def _accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, places: list[Place]) -> ca.SX:
     motion = motions(tree, moves(tree, q), v, a)
-    rows = [ca.SX.zeros(0, 6)]
-    for place in places:
-        R, p = place_in_body(tree, place)
-        if place.link < 0:
-            rows.append(ca.SX.zeros(1, 6))
-        else:
-            m = motion[place.link]
-            rows.append(ca.vertcat(R.T @ m.wd, R.T @ (m.a + m.U @ p)).T)
-    return ca.vertcat(*rows)
+    return seen(tree, places, lambda k, p: (motion[k].wd, motion[k].a + motion[k].U @ p))
 
 
 def accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
@@ -100,13 +99,13 @@ def _jacobians(tree: Tree, q: ca.SX, v: ca.SX | None, place: Place) -> tuple[ca.
     while k >= 0:
         body, move = tree.bodies[k], moved[k]
 
-        def seen(S: ca.SX, R: ca.SX = R, p: ca.SX = p) -> ca.SX:
+        def column_of(S: ca.SX, R: ca.SX = R, p: ca.SX = p) -> ca.SX:
             return ca.vertcat(R.T @ S[:3, :], R.T @ (S[3:, :] - skew(p) @ S[:3, :]))
 
-        column = seen(move.S)
+        column = column_of(move.S)
         if v is not None:
             rate = body.rate(v)
-            column_rate = seen(move.S_rate(rate)) - ad(V) @ column
+            column_rate = column_of(move.S_rate(rate)) - ad(V) @ column
             V = V + column @ rate
         for c, index in enumerate(range(body.v.start, body.v.stop)):
             J[index] = J[index] + body.joint.ratio * column[:, c]

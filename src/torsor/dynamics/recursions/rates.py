@@ -19,9 +19,9 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, symmetric
-from torsor.dynamics.recursions.newton_euler import to_body, to_link
+from torsor.dynamics.recursions.newton_euler import Load, to_body, to_link
 from torsor.dynamics.recursions.passive import gather, passive_force
-from torsor.dynamics.recursions.places import links, place_in_body
+from torsor.dynamics.recursions.places import links, seen
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Place
 from torsor.spatial import cross, moment, skew
@@ -109,14 +109,10 @@ class _Recursion:
     def __init__(self, tree: Tree, q: ca.SX, rates: Sequence[ca.SX]):
         self.tree, self.moved, self.rates = tree, moves(tree, q), rates
         self.orders = range(len(rates) - 1)
-        zero = ca.SX.zeros(3, 1)
-        self.w: list[Jet] = []
-        self.a: list[Jet] = []
-        self.U: list[list[_U]] = []
-        self.S: list[Jet] = []
-        self.joints: list[_Turning] = []
-        self.p: list[Jet] = []  # of the body's origin in the parent's axes
-        none = [zero] * len(rates)
+        self.w, self.a, self.S = list[Jet](), list[Jet](), list[Jet]()
+        self.p = list[Jet]()  # of the body's origin in the parent's axes
+        self.U, self.joints = list[list[_U]](), list[_Turning]()
+        none = [ca.SX.zeros(3, 1)] * len(rates)
         still = none, [-sx(tree.gravity), *none[2:]], [_U(none, m) for m in self.orders]
         for body, move in zip(tree.bodies, self.moved, strict=True):
             k = body.parent
@@ -155,10 +151,8 @@ class _Recursion:
                 f_up, (n_there, f_there) = self.joints[i].up(f), wrench[body.parent]
                 n_up = self.joints[i].up(n)
                 n_up = [n_up[m] + _product(cross, self.p[i], f_up, m) for m in self.orders]
-                wrench[body.parent] = (
-                    [n_there[m] + n_up[m] for m in self.orders],
-                    [f_there[m] + f_up[m] for m in self.orders],
-                )
+                n, f = ([there[m] + up[m] for m in self.orders] for there, up in ((n_there, n_up), (f_there, f_up)))
+                wrench[body.parent] = n, f
         return wrench
 
     def _inertial(self, i: int, body: Body) -> tuple[Jet, Jet]:
@@ -200,7 +194,7 @@ def _passive_rates(tree: Tree, q: ca.SX, rates: Sequence[ca.SX]) -> list[ca.SX]:
     return [ca.substitute(each, *here) for each in found]
 
 
-def _loads(rates: Sequence[ca.SX], external: ca.SX | None, external_rate: ca.SX | None) -> list[ca.SX]:
+def _loads(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> list[ca.SX]:
     """Return the jet of the external wrenches; rates beyond the first are zero."""
     if external is None:
         return []
@@ -209,20 +203,13 @@ def _loads(rates: Sequence[ca.SX], external: ca.SX | None, external_rate: ca.SX 
 
 
 def force_rate(
-    tree: Tree,
-    q: ca.SX,
-    v: ca.SX,
-    a: ca.SX,
-    j: ca.SX,
-    external: ca.SX | None = None,
-    external_rate: ca.SX | None = None,
-    **higher: ca.SX,
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
 ) -> tuple[ca.SX, ...]:
-    """Return tau and its rates (nv x 1 each): one for each given rate of a, which are j and those in ``higher``.
+    """Return tau and its rates (nv x 1 each): one for each given rate of a, which are j and those in ``more``.
 
     ``external_rate`` are the rates of the components of ``external`` in the links' axes.
     """
-    rates = [v, a, j, *higher.values()]
+    rates = [v, a, j, *more.values()]
     recursion = _Recursion(tree, q, rates)
     moving = recursion.forces(recursion.wrenches(_loads(rates, external, external_rate)))
     passive, armature = _passive_rates(tree, q, rates), sx(tree.armature)
@@ -230,40 +217,26 @@ def force_rate(
 
 
 def joint_wrench_rates(
-    tree: Tree,
-    q: ca.SX,
-    v: ca.SX,
-    a: ca.SX,
-    j: ca.SX,
-    external: ca.SX | None = None,
-    external_rate: ca.SX | None = None,
-    **higher: ca.SX,
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
 ) -> tuple[ca.SX, ...]:
     """Return the joint reactions in the links' axes and the rates of their components (L x 6 each)."""
-    rates = [v, a, j, *higher.values()]
+    rates = [v, a, j, *more.values()]
     recursion = _Recursion(tree, q, rates)
     wrench = recursion.wrenches(_loads(rates, external, external_rate))
-
-    def rows(m: int) -> ca.SX:
-        pairs = zip(tree.bodies, wrench, strict=True)
-        return ca.vertcat(ca.SX.zeros(0, 6), *(to_link(body, n[m], f[m]).T for body, (n, f) in pairs))
-
-    return tuple(rows(m) for m in recursion.orders)
+    pairs = [(body, zip(*jets, strict=True)) for body, jets in zip(tree.bodies, wrench, strict=True)]
+    links = [[to_link(body, n, f).T for n, f in jet] for body, jet in pairs]
+    return tuple(ca.vertcat(ca.SX.zeros(0, 6), *(link[m] for link in links)) for m in recursion.orders)
 
 
 def _jerks(tree: Tree, q: ca.SX, rates: list[ca.SX], places: list[Place]) -> ca.SX:
     # The rate of a vector x relative to the base has the components x' + w x x in axes that rotate with w.
     recursion = _Recursion(replace(tree, gravity=np.zeros(3)), q, rates)
-    rows = [ca.SX.zeros(0, 6)]
-    for place in places:
-        if place.link < 0:
-            rows.append(ca.SX.zeros(1, 6))
-            continue
-        i, (R, r) = place.link, place_in_body(tree, place)
-        w, acceleration, rate = recursion.w[i], *(recursion.a[i][m] + recursion.U[i][m] @ r for m in (0, 1))
-        turning, origin = w[2] + cross(w[0], w[1]), rate + cross(w[0], acceleration)
-        rows.append(ca.vertcat(R.T @ turning, R.T @ origin).T)
-    return ca.vertcat(*rows)
+
+    def jerk_of(i: int, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+        w, acceleration, rate = recursion.w[i], *(recursion.a[i][m] + recursion.U[i][m] @ p for m in (0, 1))
+        return w[2] + cross(w[0], w[1]), rate + cross(w[0], acceleration)
+
+    return seen(tree, places, jerk_of)
 
 
 def jerks(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX) -> ca.SX:

@@ -17,45 +17,35 @@ from torsor.arrays import Array
 from torsor.dynamics.recursions.composite import climb
 from torsor.dynamics.recursions.energy import body_gravity_energy, twice_kinetic_energy
 from torsor.dynamics.recursions.kinematics import Motion, motions, moves, sx, twists, world_poses
+from torsor.dynamics.recursions.newton_euler import body_wrench
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Mechanism
-from torsor.spatial import cross, moment, move_pseudo_inertia, pseudo_inertia, rotational_inertia
+from torsor.mechanism.free import PAIRS
+from torsor.spatial import move_pseudo_inertia, pseudo_inertia, rotational_inertia, second_moment
 
 INERTIAL = ("m", "mx", "my", "mz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 """The inertial parameters of a link: mass, first moments, moments of inertia about its origin."""
-_PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def parameter_basis() -> list[Array]:
     """Return the pseudo-inertia (4 x 4) of each inertial parameter at unit value, in the link's axes."""
-    bases = []
-    for k in range(10):
-        P = np.zeros((4, 4))
-        if k == 0:
-            P[3, 3] = 1.0
-        elif k < 4:
-            P[k - 1, 3] = P[3, k - 1] = 1.0
-        else:
-            J = np.zeros((3, 3))
-            i, j = _PAIRS[k - 4]
-            J[i, j] = J[j, i] = 1.0
-            P[:3, :3] = np.trace(J) / 2 * np.eye(3) - J
-        bases.append(P)
-    return bases
+    bases = np.zeros((10, 4, 4))
+    for P, (i, j) in zip(bases, ((3, 3), (0, 3), (1, 3), (2, 3), *PAIRS), strict=True):
+        P[i, j] = P[j, i] = 1.0
+    for P in bases[4:]:
+        P[:3, :3] = second_moment(P[:3, :3])
+    return list(bases)
 
 
-def _parts(body: Body) -> Iterator[Array]:
-    """Yield the pseudo-inertia (4 x 4) of each inertial parameter of a link at unit value, in the body's axes."""
-    return (move_pseudo_inertia(body.link, unit) for unit in parameter_basis())
+def _parts(body: Body) -> Iterator[Body]:
+    """Yield a body with one inertial parameter of its link at unit value, for each of them; it has no rotors."""
+    return (replace(body, P=move_pseudo_inertia(body.link, unit), rotors=()) for unit in parameter_basis())
 
 
 def _link_columns(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
     """Return the inertial wrenches (n, f), 3 x 10 each, of the inertial parameters of a link at unit value."""
-    columns = []
-    for P in _parts(body):
-        Sigma, ms, m = sx(P[:3, :3]), sx(P[:3, 3]), sx(P[3, 3])
-        columns.append((moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms))
-    return ca.horzcat(*(n for n, _ in columns)), ca.horzcat(*(f for _, f in columns))
+    n, f = zip(*(body_wrench(part, motion, None, None) for part in _parts(body)), strict=True)
+    return ca.horzcat(*n), ca.horzcat(*f)
 
 
 def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
@@ -84,18 +74,13 @@ def energy_regressor(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     moved = moves(tree, q)
     columns: list[ca.SX] = []
     for body, V, pose in zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True):
-        for P in _parts(body):
-            part = replace(body, P=P, rotors=())
-            columns.append(twice_kinetic_energy(part, V, v) / 2 + body_gravity_energy(part, pose, tree.gravity))
+        energies = ((twice_kinetic_energy(p, V, v), body_gravity_energy(p, pose, tree.gravity)) for p in _parts(body))
+        columns += [twice / 2 + potential for twice, potential in energies]
     for body in tree.bodies:
         rate = body.rate(v)
         for k in range(rate.size1()):
             columns += [rate[k] ** 2 / 2, ca.SX(1, 1), ca.SX(1, 1)]
     return ca.densify(ca.vertcat(ca.SX(0, 1), *columns))
-
-
-def _column(nv: int, forces: dict[int, ca.SX]) -> ca.SX:
-    return ca.vertcat(ca.SX(0, 1), *(forces.get(k, ca.SX(1, 1)) for k in range(nv)))
 
 
 def _joint_columns(tree: Tree, v: ca.SX, a: ca.SX) -> Iterator[ca.SX]:
@@ -105,13 +90,15 @@ def _joint_columns(tree: Tree, v: ca.SX, a: ca.SX) -> Iterator[ca.SX]:
         for k, index in enumerate(range(body.v.start, body.v.stop)):
             direction = ca.tanh(rate[k] / smooth) if smooth else ca.sign(rate[k])
             for value in (acceleration[k], direction, rate[k]):
-                yield _column(tree.nv, {index: body.joint.ratio * value})
+                column = ca.SX(tree.nv, 1)
+                column[index] = body.joint.ratio * value
+                yield column
 
 
 def inertial(P: Array) -> Array:
     """Return the inertial parameters (10,) of a pseudo-inertia (4 x 4), about the same origin."""
     J = rotational_inertia(P[:3, :3])
-    return np.array([P[3, 3], *P[:3, 3], *(J[i, j] for i, j in _PAIRS)])
+    return np.array([P[3, 3], *P[:3, 3], *(J[i, j] for i, j in PAIRS)])
 
 
 def parameters(mechanism: Mechanism) -> Array:
@@ -120,8 +107,7 @@ def parameters(mechanism: Mechanism) -> Array:
     for link in mechanism.links:
         values += inertial(pseudo_inertia(*link.body)).tolist()
     for joint in mechanism.joints:
-        for k in range(joint.nv):
-            values += [float(np.asarray(getattr(joint, name))[k]) for name in ("rotor_inertia", "coulomb", "viscous")]
+        values += np.column_stack([joint.rotor_inertia, joint.coulomb, joint.viscous]).ravel().tolist()
     return np.array(values)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.dynamics.recursions.regressor import inertial, parameter_basis
 from torsor.dynamics.trees.tree import Tree
-from torsor.spatial import axis_frame, inverse_pose, move_pseudo_inertia
+from torsor.spatial import axis_frame, inverse_pose, move_pseudo_inertia, second_moment
 
 PARALLEL = 1e-9  # sine of an angle that counts as zero
 
@@ -51,8 +51,7 @@ class _PossibleMotion:
     @cached_property
     def u(self) -> Array | None:
         """The only direction of rotation of the body, in base axes, or None if there is none or more than one."""
-        directions = np.column_stack([self.turns_before, self.turns])
-        return _common(directions)
+        return _common(np.column_stack([self.turns_before, self.turns]))
 
 
 def _common(directions: Array) -> Array | None:
@@ -194,11 +193,10 @@ def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array
         apart = not motion.turns_before.size or orthogonal
         for k in np.flatnonzero(S[:3].any(axis=0)) if apart else ():
             J = np.outer(S[:3, k], S[:3, k])
-            found.append(row.link(i, _second(np.eye(3), np.trace(J) / 2 * np.eye(3) - J)) - row.drive(i, int(k)))
+            found.append(row.link(i, _second(np.eye(3), second_moment(J))) - row.drive(i, int(k)))
         pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL * np.linalg.norm(tree.gravity)
         if body.parent < 0 and not pulled:
-            mass = np.zeros((4, 4))
-            mass[3, 3] = 1.0
+            mass = parameter_basis()[0]
             found.append(row.link(i, mass) - sum(S[3:, k] @ S[3:, k] * row.drive(i, k) for k in range(S.shape[1])))
     return found
 

@@ -102,7 +102,7 @@ def _rotate_frame(family: list[Body], angle: float) -> list[Body]:
     body, *children = family
     turn = make_pose(about_z(angle))
     back = inverse_pose(turn)
-    T, rest = body.T @ turn, _rest(body.T)
+    T, rest = body.T @ turn, axis_frame(body.T[:3, 2])  # the simplest axes with the same z axis
     x = rest[:, 0] @ T[:3, 0], rest[:, 1] @ T[:3, 0]
     already = math.atan2(x[1], x[0])
     if abs(math.remainder(already, math.pi / 2)) <= ROUNDING:
@@ -115,19 +115,15 @@ def _rotate_frame(family: list[Body], angle: float) -> list[Body]:
     return [replace(body, T=tidy_pose(T), P=P, link=back @ body.link, turn=already, rotors=rotors), *moved]
 
 
-def _rest(T: Array) -> Array:
-    """Return the simplest axes (3 x 3) with the z axis of the pose T."""
-    return axis_frame(T[:3, 2])
-
-
 def _cost(family: list[Body]) -> int:
     """Return the approximate number of operations of inverse dynamics due to the frame of a body: inertia and poses."""
     body, *children = family
     products_of_inertia = np.count_nonzero(body.P[[0, 0, 1], [1, 2, 2]])
     inertia = 7 * products_of_inertia + 10 * np.count_nonzero(body.P[:3, 3])
     # A child that can be rotated will get the simplest axes later.
-    free = [replace(c, T=make_pose(_rest(c.T), c.T[:3, 3])) if c.joint.kind.absorbs_turn else c for c in children]
-    return int((body.turn != 0) + inertia + sum(_pose_cost(tidy_pose(each.T)) for each in (body, *free)))
+    axes = [axis_frame(c.T[:3, 2]) if c.joint.kind.absorbs_turn else c.T[:3, :3] for c in children]
+    poses = [body.T, *(make_pose(R, c.T[:3, 3]) for R, c in zip(axes, children, strict=True))]
+    return int((body.turn != 0) + inertia + sum(_pose_cost(tidy_pose(T)) for T in poses))
 
 
 def _pose_cost(T: Array) -> int:

@@ -132,16 +132,8 @@ class Tree:
             P = move_pseudo_inertia(to_body, pseudo_inertia(*link.body))
             carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
             bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried))
-        passives = tuple(_passives(mechanism))
-        settings = (
-            mechanism.nq,
-            mechanism.nv,
-            mechanism.gravity,
-            _armature(mechanism),
-            passives,
-            tuple(_closures(mechanism)),
-        )
-        return cls(tuple(map(tidy, bodies)), *settings)
+        drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(_closures(mechanism))
+        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives)
 
     @property
     def motors(self) -> tuple[tuple[int, int], ...]:
