@@ -17,7 +17,6 @@ from torsor.optimisation.standard import Jacobians, StandardForm
 
 WEIGHTS = 9  # weights of the corrector that are tried
 NEAREST = 0.99  # largest fraction of the distance to a bound that a step covers
-CLOSEST = 1e-15  # least relative distance from a bound, against rounding
 
 
 def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
@@ -60,28 +59,9 @@ class Point:
         return self.w[: self.n]
 
     @cached_property
-    def lower(self) -> Array:
-        """Lower bounds of w."""
-        return np.concatenate([self.form.lower, self.form.row_lower])
-
-    @cached_property
-    def upper(self) -> Array:
-        """Upper bounds of w."""
-        return np.concatenate([self.form.upper, self.form.row_upper])
-
-    @cached_property
-    def inner(self) -> tuple[Array, Array]:
-        """Bounds of w, moved inside by rounding."""
-        sides = []
-        for side, sign in ((self.lower, 1), (self.upper, -1)):
-            size = np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
-            sides.append(side + sign * np.minimum(CLOSEST * size, (self.upper - self.lower) / 4))
-        return sides[0], sides[1]
-
-    @cached_property
     def gaps(self) -> tuple[Array, Array]:
         """Distances of w from its bounds."""
-        return self.w - self.lower, self.upper - self.w
+        return self.form.gaps(self.w)
 
     @cached_property
     def value(self) -> tuple[float, Array]:
@@ -151,10 +131,9 @@ class Point:
 
     def moved(self, step: Step, length: float, dual_length: float, mu: float) -> "Point":
         """Return the point after a step, with the bounds' multipliers clipped to fit its gaps."""
-        w = np.clip(self.w + length * step.w, *self.inner)
-        gaps = w - self.lower, self.upper - w
+        w = np.clip(self.w + length * step.w, *self.form.inner)
         z = []
-        for old, change, gap in zip((self.z_lower, self.z_upper), step[3:], gaps, strict=True):
+        for old, change, gap in zip((self.z_lower, self.z_upper), step[3:], self.form.gaps(w), strict=True):
             centre = mu / gap
             z.append(np.clip(old + dual_length * change, centre * 1e-10, centre * 1e10))
         return Point(self.form, w, self.y + length * step.y, self.u + length * step.u, z[0], z[1])

@@ -15,7 +15,7 @@ import numpy as np
 from torsor.arrays import Array, Flags, Indices
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.outcome import Outcome, Settings
-from torsor.optimisation.program import NonlinearProgram
+from torsor.optimisation.program import NonlinearProgram, row_violations
 
 
 class MinMaxViolation:
@@ -47,9 +47,7 @@ class MinMaxViolation:
     @property
     def start(self) -> Array:
         """Variables (n,): the start, and its largest violation."""
-        rows = self.program.value(self._near)[1]
-        over = np.maximum(rows - self.program.row_upper, self.program.row_lower - rows)
-        return np.append(self._near, max(float(over[self._soft].max(initial=0.0)), 0.0))
+        return np.append(self._near, row_violations(self.program, self._near)[self._soft].max(initial=0.0))
 
     @cached_property
     def _entries(self) -> tuple[Indices, Indices, Indices]:
@@ -110,6 +108,4 @@ def min_max_violation(
     relaxed = MinMaxViolation(program, start, soft, kept)
     outcome = solve_condensed(relaxed, relaxed.start, replace(settings, multipliers=None, bound_multipliers=None))
     x = np.clip(outcome.x[:-1], program.lower, program.upper)
-    rows = program.value(x)[1]
-    over = np.maximum(rows - program.row_upper, program.row_lower - rows)
-    return x, max(float(over.max(initial=0.0)), 0.0), outcome
+    return x, float(row_violations(program, x).max(initial=0.0)), outcome

@@ -7,9 +7,8 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.optimisation.evaluations import Evaluations
 from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedError
-from torsor.optimisation.program import NonlinearProgram, largest_violation
+from torsor.optimisation.program import Evaluations, NonlinearProgram, largest_violation
 from torsor.optimisation.scaled import Scaled
 
 STOPPED = "stopped"

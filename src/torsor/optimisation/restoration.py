@@ -1,7 +1,5 @@
 """Feasibility restoration: damped least squares over the equations and the violated inequalities."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from torsor.arrays import Array
@@ -9,13 +7,8 @@ from torsor.optimisation.record import Record
 from torsor.optimisation.standard import StandardForm
 
 
-def restore_feasibility(
-    form: StandardForm, record: Record, start: Array, target: float, note: Callable[[Array], None]
-) -> Array | None:
-    """Return variables whose sum of violations is at most ``target``, or None if none are found nearby.
-
-    ``note`` is called with the variables of each iteration.
-    """
+def restore_feasibility(form: StandardForm, record: Record, start: Array, target: float) -> Array | None:
+    """Return variables whose sum of violations is at most ``target``, or None if none are found nearby."""
     x, damping = start, 1e-4
     off, E = _residuals(form, x)
     while len(record.log) <= record.settings.iterations:
@@ -38,7 +31,7 @@ def restore_feasibility(
                 return None
         x, (off, E) = trial, found
         damping = max(damping / 10, 1e-12)
-        note(x)
+        record.note(form.full(x).copy(), np.zeros(form.program.m), np.zeros(form.program.n))
     return None
 
 

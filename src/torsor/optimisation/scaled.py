@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
-from torsor.optimisation.evaluations import Evaluations
 from torsor.optimisation.outcome import Settings
+from torsor.optimisation.program import Evaluations
 
 STILL = 1e-12  # derivatives and changes of scaled rows that count as 0
 NEARBY = 1e-2  # distance from the start to a second point, where constant rows must have the same values

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Array
 from torsor.optimisation.record import Record
 
+CLOSEST = 1e-15  # least relative distance from a bound, against rounding
 NARROW = 1e-12  # relative distance below which two bounds are equal
 STEEPEST = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
 
@@ -24,7 +25,8 @@ class StandardForm:
     """Minimise f(x) subject to c(x) = 0 (e,), row_lower <= h(x) <= row_upper (i,) and distinct bounds on x.
 
     Variables with equal bounds are constants here, and rows without bounds are left out. f and each row are multiplied
-    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``.
+    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``. ``w_bounds`` are those of
+    w = (x, slacks of h), and ``inner`` the same, moved inside by rounding.
     """
 
     def __init__(self, record: Record, start: Array):
@@ -55,6 +57,16 @@ class StandardForm:
         self.row_lower, self.row_upper = (
             (side * self.scales)[self.i] for side in (program.row_lower, program.row_upper)
         )
+        self.w_bounds = low, high = (
+            np.concatenate([self.lower, self.row_lower]),
+            np.concatenate([self.upper, self.row_upper]),
+        )
+        near = (np.minimum(CLOSEST * _size(side), (high - low) / 4) for side in self.w_bounds)
+        self.inner = low + next(near), high - next(near)
+
+    def gaps(self, w: Array) -> tuple[Array, Array]:
+        """Return the distances of variables and slacks w from their bounds."""
+        return w - self.w_bounds[0], self.w_bounds[1] - w
 
     def full(self, x: Array) -> Array:
         """Return all variables of the program."""
@@ -116,5 +128,9 @@ class StandardForm:
 def _is_equal(lower: Array, upper: Array) -> NDArray[np.bool_]:
     """Return which pairs of bounds are equal."""
     with np.errstate(invalid="ignore"):
-        size = np.where(np.isfinite(lower), np.maximum(1.0, np.abs(lower)), 0.0)
-        return np.asarray(upper - lower <= NARROW * size)
+        return np.asarray(upper - lower <= NARROW * _size(lower))
+
+
+def _size(side: Array) -> Array:
+    """Return the sizes of bounds, at least 1; 0 for infinite ones."""
+    return np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
