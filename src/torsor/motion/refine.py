@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.motion.results.constraints import on_finer_grid
 from torsor.motion.results.solution import Pass, Solution
-from torsor.motion.results.violations import on_finer_grid
 from torsor.motion.statement import ProblemStatement
 from torsor.optimisation import row_violations
 

@@ -24,15 +24,8 @@ STATUS_TEXTS = {
     "Diverging_Iterates": "stopped: variables grow without bound",
 }
 
-OPTIONS = {
-    "no_nlp_grad": True,
-    "calc_lam_p": False,
-    "calc_lam_x": False,
-    "calc_f": False,
-    "calc_g": False,
-    "error_on_fail": False,
-    "show_eval_warnings": False,
-}
+LEFT_OUT = ("calc_lam_p", "calc_lam_x", "calc_f", "calc_g", "error_on_fail", "show_eval_warnings")
+OPTIONS = {"no_nlp_grad": True} | dict.fromkeys(LEFT_OUT, False)
 WARM = {
     "ipopt.warm_start_init_point": "yes",
     "ipopt.warm_start_bound_push": 1e-9,

@@ -43,6 +43,7 @@ class MinMaxViolation:
         free = np.full(self.m, np.inf)
         self.row_lower = np.where(self._signs > 0, program.row_lower[self._taken], -free)
         self.row_upper = np.where(self._signs < 0, program.row_upper[self._taken], free)
+        self.structure, self.hessian_structure = self._entries[:2], program.hessian_structure
 
     @property
     def start(self) -> Array:
@@ -63,16 +64,6 @@ class MinMaxViolation:
         sorting = np.lexsort((new_rows, new_columns))
         all_sources = np.concatenate([source, np.full(self.m, -1)])
         return new_rows[sorting], new_columns[sorting], all_sources[sorting]
-
-    @property
-    def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the rows' Jacobian, in column-major order."""
-        return self._entries[:2]
-
-    @property
-    def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the Hessian's upper triangle: that of x."""
-        return self.program.hessian_structure
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return t, and the rows (m,)."""

@@ -11,16 +11,11 @@ from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedErr
 from torsor.optimisation.program import Evaluations, NonlinearProgram, largest_violation
 from torsor.optimisation.scaled import Scaled
 
-STOPPED = "stopped"
 FARTHEST = 1e20  # variables beyond this diverge (the limit of IPOPT)
 
 
-class TimeIsUpError(StoppedError):
-    """Raised at the time limit."""
-
-
-class UnboundedError(StoppedError):
-    """Raised when variables diverge."""
+class LimitError(StoppedError):
+    """Raised at the time limit, or when variables diverge; its text is the status of the outcome."""
 
 
 class Record:
@@ -63,9 +58,9 @@ class Record:
         if self.settings.watch is not None:
             self.settings.watch(self.log[-1], self._last)
         if self.seconds > self.settings.seconds:
-            raise TimeIsUpError
+            raise LimitError("stopped at the time limit")
         if np.abs(x).max(initial=0.0) > FARTHEST:
-            raise UnboundedError
+            raise LimitError("stopped: variables grow without bound")
 
     def outcome(self, status: str, is_solved: bool, found: tuple[Array, Array, Array] | None = None) -> Outcome:
         """Return the outcome for (x, multipliers, bound_multipliers), by default of the best iterate."""
@@ -104,9 +99,7 @@ def run_solver(
             return record.outcome("the start has values that are not finite", False)
         record.scale(x)
         return search(record, x)
-    except TimeIsUpError:
-        return record.outcome("stopped at the time limit", False)
-    except UnboundedError:
-        return record.outcome("stopped: variables grow without bound", False)
+    except LimitError as limit:
+        return record.outcome(str(limit), False)
     except (StoppedError, KeyboardInterrupt):
-        return record.outcome(STOPPED, False)
+        return record.outcome("stopped", False)

@@ -1,17 +1,19 @@
-"""Active constraints, sensitivities of the optimum to their bounds, and violations by name."""
+"""Active constraints, sensitivities of the optimum to their bounds, and violations by name, also on a finer grid."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
+from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program, Row
 from torsor.optimisation import row_violations
 
 VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds of variables
+FINER = 10  # times as many nodes on the grid on which violations between nodes are checked
 TOUCHED = 1e-6  # scaled distance from a bound below which a row is active
 
 
@@ -56,6 +58,27 @@ def time_of(program: Program, x: Array, row: Row) -> float | None:
         return None
     seconds = [phase_layout.seconds(x) for phase_layout in program.layout.phases]
     return sum(seconds[: row.phase]) + row.s * seconds[row.phase]
+
+
+def on_finer_grid(program: Program) -> tuple[Program, NDArray[np.bool_]]:
+    """Return the program with ten times as many nodes, and which of its rows (m,) have to hold.
+
+    Terms that hold only at given moments (``at``) are not checked between them.
+    """
+    batches, required = list[Batch](), list[NDArray[np.bool_]]()
+    for batch in program.batches:
+        terms = batch.kernels.constraints
+        if not batch.kernels.m:
+            continue
+        everywhere = [term.at is None for term in terms]
+        inserted = 1 if not any(everywhere) else FINER
+        parts = np.arange(inserted) / inserted
+        s = np.append((batch.s[:-1, None] + np.diff(batch.s)[:, None] * parts).ravel(), batch.s[-1])
+        batches.append(replace(batch, s=s, weights=np.zeros(len(s))))
+        between = np.repeat(everywhere, [len(bound.labels) for bound in batch.kernels.rows])
+        required.append((between | (np.arange(len(s)) % inserted == 0)[:, None]).ravel())
+    required.append(np.ones(program.linear.m, dtype=bool))
+    return replace(program, batches=tuple(batches)), np.concatenate(required)
 
 
 def active_rows(program: Program, x: Array, multipliers: Array, bound_multipliers: Array) -> list[Active]:
