@@ -13,7 +13,7 @@ from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
 from torsor.optimisation.record import Record, run_solver
 from torsor.optimisation.restoration import restore_feasibility
-from torsor.optimisation.standard import StandardForm
+from torsor.optimisation.standard import SIGNS, StandardForm
 
 PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
 WARM_PUSH = 1e-6
@@ -82,7 +82,7 @@ class _Search:
         self.most = 1e3 * max(self.point.mu, 1e-8)
         self.mu, self.is_free = self.point.mu, True
         self.shorts = self.stills = self.restarts = 0
-        self.second_order: tuple[Array, Array] | None = None
+        self.second_order: Array | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
         self.past = Filter(1e-5)  # of all iterations: decides between the adaptive and the monotone barrier
@@ -97,12 +97,9 @@ class _Search:
             given = self.settings.bound_multipliers
             y, u, z = form.own(warm, np.zeros(form.program.n) if given is None else given)
             both = np.concatenate([z, u])
-            z_lower, z_upper = (
-                np.where(np.isfinite(side), np.maximum(sign * both, WARM_PUSH), 0.0)
-                for side, sign in zip(form.w_bounds, (-1, 1), strict=True)
-            )
-            return Point(form, w, y, u, z_lower, z_upper)
-        return self._with_multipliers(w, *(np.isfinite(side).astype(float) for side in form.w_bounds))
+            pairs = np.where(np.isfinite(form.w_bounds), np.maximum(-SIGNS * both, WARM_PUSH), 0.0)
+            return Point(form, w, y, u, pairs)
+        return self._with_multipliers(w, np.isfinite(form.w_bounds).astype(float))
 
     def _interior(self, x: Array, push: float) -> Array:
         """Return variables and slacks inside their bounds; closer to x where values are not finite."""
@@ -113,11 +110,11 @@ class _Search:
             inner = _inside(x, form.lower, form.upper, push)
         return np.concatenate([inner, _inside(form.value(inner)[2], form.row_lower, form.row_upper, push)])
 
-    def _with_multipliers(self, w: Array, z_lower: Array, z_upper: Array) -> Point:
-        """Return a point with least-squares estimates of the multipliers y and u."""
+    def _with_multipliers(self, w: Array, pairs: Array) -> Point:
+        """Return a point with least-squares estimates of the multipliers y and u, for those of the bounds (2, w)."""
         form, n = self.form, len(self.form.free)
         gradient, E, H = form.jacobian(w[:n])
-        z = z_upper - z_lower
+        z = pairs[1] - pairs[0]
         by_x, u = gradient + z[:n], z[n:]
         dx, dy = Condensed(np.eye(n) + H.T @ H, E, Regularisation(), self.spaces).solve(
             -(by_x + H.T @ u)[:, None], np.zeros((len(E), 1))
@@ -125,7 +122,7 @@ class _Search:
         y, u = dy[:, 0], u + H @ dx[:, 0]
         if max(np.abs(y).max(initial=0.0), np.abs(u).max(initial=0.0)) > 1e3:
             y, u = np.zeros_like(y), np.zeros_like(u)
-        return Point(form, w, y, u, z_lower, z_upper)
+        return Point(form, w, y, u, pairs)
 
     # Iterations
 
@@ -157,7 +154,7 @@ class _Search:
 
     def _solution(self) -> tuple[Array, Array, Array]:
         point, n = self.point, self.point.n
-        z = (point.z_upper - point.z_lower)[:n]
+        z = (point.z[1] - point.z[0])[:n]
         return self.form.full(point.x).copy(), *self.form.multipliers(point.x, point.y, point.u, z)
 
     def _done(self, words: str) -> Outcome:
@@ -269,7 +266,7 @@ class _Search:
         self.restarts += 1
         w = self._interior(x, PUSH)
         self.mu = max(self.mu, RESTART_MU)
-        self.point = self._with_multipliers(w, *(self.mu / gap for gap in form.gaps(w)))
+        self.point = self._with_multipliers(w, self.mu / form.gaps(w))
         self.is_free = True
         self.past.clear()
         return True

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Array
 from torsor.optimisation.record import Record
 
+SIGNS = np.array([[1.0], [-1.0]])  # of distances from lower and upper bounds
 CLOSEST = 1e-15  # least relative distance from a bound, against rounding
 NARROW = 1e-12  # relative distance below which two bounds are equal
 STEEPEST = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
@@ -25,8 +26,8 @@ class StandardForm:
     """Minimise f(x) subject to c(x) = 0 (e,), row_lower <= h(x) <= row_upper (i,) and distinct bounds on x.
 
     Variables with equal bounds are constants here, and rows without bounds are left out. f and each row are multiplied
-    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``. ``w_bounds`` are those of
-    w = (x, slacks of h), and ``inner`` the same, moved inside by rounding.
+    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``. ``w_bounds`` (2, w)
+    are those of w = (x, slacks of h), lower and upper, and ``inner`` the same, moved inside by rounding.
     """
 
     def __init__(self, record: Record, start: Array):
@@ -57,16 +58,14 @@ class StandardForm:
         self.row_lower, self.row_upper = (
             (side * self.scales)[self.i] for side in (program.row_lower, program.row_upper)
         )
-        self.w_bounds = low, high = (
-            np.concatenate([self.lower, self.row_lower]),
-            np.concatenate([self.upper, self.row_upper]),
+        self.w_bounds = np.stack([np.append(self.lower, self.row_lower), np.append(self.upper, self.row_upper)])
+        self.inner = self.w_bounds + SIGNS * np.minimum(
+            CLOSEST * _size(self.w_bounds), (self.w_bounds[1] - self.w_bounds[0]) / 4
         )
-        near = (np.minimum(CLOSEST * _size(side), (high - low) / 4) for side in self.w_bounds)
-        self.inner = low + next(near), high - next(near)
 
-    def gaps(self, w: Array) -> tuple[Array, Array]:
-        """Return the distances of variables and slacks w from their bounds."""
-        return w - self.w_bounds[0], self.w_bounds[1] - w
+    def gaps(self, w: Array) -> Array:
+        """Return the distances (2, w) of variables and slacks from their lower and upper bounds."""
+        return SIGNS * (w - self.w_bounds)
 
     def full(self, x: Array) -> Array:
         """Return all variables of the program."""
