@@ -57,7 +57,8 @@ def ur5_time(
         >>> ur5_time(obstacles=[lamp]).constraints[-1].title
         'Clearance'
     """
-    return _point_to_point("ur5-time", library.ur5(), (start, end), points, torque_rates, _UR5_BODIES, obstacles)
+    clear = _clear(_UR5_BODIES, obstacles)
+    return _from_rest_to_rest("ur5-time", library.ur5(), (start, end), points, torque_rates, clear)
 
 
 def panda_time(
@@ -75,26 +76,32 @@ def panda_time(
         >>> panda_time(points=8).model.names[0]
         'panda_joint1'
     """
-    return _point_to_point("panda-time", library.panda(), (start, end), points, torque_rates, _PANDA_BODIES, obstacles)
+    clear = _clear(_PANDA_BODIES, obstacles)
+    return _from_rest_to_rest("panda-time", library.panda(), (start, end), points, torque_rates, clear)
 
 
-def _point_to_point(
+def _clear(bodies: Sequence[Any], obstacles: Sequence[Any]) -> list[Clearance]:
+    return [Clearance(first=bodies, second=tuple(obstacles), least=0.01)] if obstacles else []
+
+
+def _from_rest_to_rest(
     name: str,
     robot: Robot,
     ends: tuple[Any, Any],
     points: int,
     torque_rates: Any,
-    bodies: Sequence[Any],
-    obstacles: Sequence[Any],
+    clear: Sequence[Any] = (),
+    path: Path | None = None,
 ) -> MotionProblem:
+    """Return the minimum-time problem from rest to rest, within limits and with further constraints ``clear``."""
     still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
-    limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques(), Velocities()]
+    limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques()]
+    if np.isfinite(robot.velocity_limit).any():
+        limits.append(Velocities())
     if torque_rates is not None:
         limits.append(TorqueRates(upper=torque_rates))
-    if obstacles:
-        limits.append(Clearance(first=bodies, second=tuple(obstacles), least=0.01))
     phase = Phase((0.1, 5.0), points=points, degree=3 if torque_rates is None else 5)
-    return MotionProblem(robot, phase, Time(), limits, name=name)
+    return MotionProblem(robot, phase, Time(), [*limits, *clear], path=path, name=name)
 
 
 def path_time(
@@ -112,12 +119,4 @@ def path_time(
         ('progress',)
     """
     arm = library.ur5() if robot is None else robot
-    still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
-    limits: list[Any] = [Start(q=0.0, **still), End(q=1.0, **still), Torques()]
-    if np.isfinite(arm.velocity_limit).any():
-        limits.append(Velocities())
-    if torque_rates is not None:
-        limits.append(TorqueRates(upper=torque_rates))
-    phase = Phase((0.1, 5.0), points=points, degree=3 if torque_rates is None else 5)
-    path = Path.through(waypoints)
-    return MotionProblem(arm, phase, Time(), limits, path=path, name="path-time")
+    return _from_rest_to_rest("path-time", arm, (0.0, 1.0), points, torque_rates, path=Path.through(waypoints))
