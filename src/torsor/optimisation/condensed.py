@@ -12,8 +12,7 @@ from torsor.optimisation.newton import Condensed, Regularisation, Spaces
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
 from torsor.optimisation.record import Record, run_solver
-from torsor.optimisation.restoration import restore_feasibility
-from torsor.optimisation.standard import SIGNS, StandardForm
+from torsor.optimisation.standard import SIGNS, StandardForm, restore_feasibility
 
 PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
 WARM_PUSH = 1e-6
