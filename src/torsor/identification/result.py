@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.plot import plot
@@ -84,7 +84,7 @@ class Identified:
         return self.measurements.tau - self.predicted
 
     @cached_property
-    def _counted(self) -> NDArray[np.bool_]:
+    def _counted(self) -> Flags:
         weights = self.measurements.weights
         return np.ones(self.residuals.shape, dtype=bool) if weights is None else weights > 0
 

@@ -18,9 +18,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Indices
 from torsor.checks import positive, whole_number
 from torsor.errors import ModelError, describe
 from torsor.motion.problem import MotionProblem, MotionResult
@@ -182,7 +182,7 @@ class _Shooting:
 
     task: _Task
     first: Array
-    order: NDArray[np.intp]
+    order: Indices
 
     def _pieces(self, z: Array) -> tuple[Array, Array]:
         """Return the lengths (..., pieces) between jumps, and the torques (..., pieces, nv) there, of many z."""

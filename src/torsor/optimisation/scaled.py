@@ -10,9 +10,8 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.optimisation.outcome import Settings
 from torsor.optimisation.program import Evaluations
 
@@ -49,7 +48,7 @@ class Scaled:
         self.row_lower = np.where(still, -np.inf, program.row_lower)
         self.row_upper = np.where(still, np.inf, program.row_upper)
 
-    def _sample(self, x: Array) -> tuple[float, Array, NDArray[np.bool_]]:
+    def _sample(self, x: Array) -> tuple[float, Array, Flags]:
         """Return the size of f and its gradient, the rows (m,), and which of these have a zero derivative."""
         (f, rows), (gradient, entries) = self._evaluations.value(x), self._evaluations.jacobian(x)
         still = np.ones(self.m, dtype=bool)

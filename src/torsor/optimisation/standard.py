@@ -6,9 +6,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.optimisation.record import Record
 
 SIGNS = np.array([[1.0], [-1.0]])  # of distances from lower and upper bounds
@@ -127,7 +126,7 @@ class StandardForm:
         return scaled[self.e], scaled[self.i], bound_multipliers[self.free] * self.weight
 
 
-def _is_equal(lower: Array, upper: Array) -> NDArray[np.bool_]:
+def _is_equal(lower: Array, upper: Array) -> Flags:
     """Return which pairs of bounds are equal."""
     with np.errstate(invalid="ignore"):
         return np.asarray(upper - lower <= NARROW * _size(lower))

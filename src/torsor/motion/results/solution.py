@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.motion.results.constraints import Active, Group, active_rows, groups, on_finer_grid
 from torsor.motion.results.samples import Moments, Profiled
 from torsor.motion.statement import ProblemStatement
@@ -176,7 +176,7 @@ class Solution(Profiled):
         return float(max(outside, row_violations(program, x).max(initial=0.0)))
 
     @cached_property
-    def _fine(self) -> tuple[Program, NDArray[np.bool_]]:
+    def _fine(self) -> tuple[Program, Flags]:
         """The program on a grid ten times finer, and which of its rows have to hold there."""
         return on_finer_grid(self.program)
 

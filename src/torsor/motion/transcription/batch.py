@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array, Indices
+from torsor.arrays import Array, Flags, Indices
 from torsor.motion.transcription.chain_rule import Blocks, ChainRule, Pairs
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, NodeKernels
@@ -172,7 +171,7 @@ class Batch:
         return total
 
     @cached_property
-    def hessian_pattern(self) -> NDArray[np.bool_]:
+    def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         n, specials = self.layout.size, [place for place in self._specials if place >= 0]
         found = np.zeros((n, n), dtype=bool)
