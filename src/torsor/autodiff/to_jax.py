@@ -60,8 +60,7 @@ def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
         count, found = len(node.inputs), []
         for k, shape in enumerate(node.outputs):
             pairs = zip(node.inputs, jacobians[k * count : (k + 1) * count], tangents, strict=True)
-            total = sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs)
-            found.append(total)
+            found.append(sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs))
         return function(*values), tuple(found)
 
     function: Callable[..., Any] = jax.custom_jvp(called)

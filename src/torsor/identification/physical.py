@@ -91,8 +91,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     start, mask = given.copy(), prior.unknown.copy()
     first = 10 * count
     A = estimate.root @ estimate.M
-    identifiable = np.zeros(len(given), dtype=bool)
-    identifiable[prior.columns] = True
+    identifiable = np.isin(np.arange(len(given)), prior.columns)
     mask[first:] &= identifiable[first:] | (given[first:] > 0)
     links, priors = [], []
     for i in range(count):

@@ -161,9 +161,8 @@ class _Search:
 
     def _advance(self) -> bool:
         """Take a step; return whether one was accepted."""
-        point = self.point
         try:
-            direction = Direction(point, self.regularisation, self.spaces)
+            direction = Direction(self.point, self.regularisation, self.spaces)
         except np.linalg.LinAlgError:
             return False
         return self._search(direction, self._choose(direction))

@@ -26,16 +26,9 @@ STATUS_TEXTS = {
 
 LEFT_OUT = ("calc_lam_p", "calc_lam_x", "calc_f", "calc_g", "error_on_fail", "show_eval_warnings")
 OPTIONS = {"no_nlp_grad": True} | dict.fromkeys(LEFT_OUT, False)
-WARM = {
-    "ipopt.warm_start_init_point": "yes",
-    "ipopt.warm_start_bound_push": 1e-9,
-    "ipopt.warm_start_bound_frac": 1e-9,
-    "ipopt.warm_start_slack_bound_push": 1e-9,
-    "ipopt.warm_start_slack_bound_frac": 1e-9,
-    "ipopt.warm_start_mult_bound_push": 1e-9,
-    "ipopt.mu_strategy": "monotone",
-    "ipopt.mu_init": 1e-6,
-}
+WARM = {"ipopt.warm_start_init_point": "yes", "ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-6}
+PUSHES = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
+WARM |= {f"ipopt.warm_start_{each}": 1e-9 for each in PUSHES}
 
 
 class _Call(ca.Callback):

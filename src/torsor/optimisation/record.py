@@ -68,10 +68,8 @@ class Record:
         if self.weight != 1:
             multipliers, bound_multipliers = multipliers / self.weight, bound_multipliers / self.weight
         f, rows = self._value(x)
-        excess, iterations = largest_violation(self.program, x, rows), max(len(self.log) - 1, 0)
-        return Outcome(
-            x, multipliers, bound_multipliers, f, iterations, status, is_solved, self.log, excess, self.seconds
-        )
+        excess, count = largest_violation(self.program, x, rows), max(len(self.log) - 1, 0)
+        return Outcome(x, multipliers, bound_multipliers, f, count, status, is_solved, self.log, excess, self.seconds)
 
 
 def run_solver(
@@ -82,16 +80,11 @@ def run_solver(
     if x.shape != (program.n,) or not np.isfinite(x).all():
         found = f"shape {x.shape}" if x.shape != (program.n,) else "values that are not finite"
         raise ModelError(describe(found, where="start", allowed=f"{program.n} finite numbers"))
-    for kind, lower, upper in (
-        ("variable", program.lower, program.upper),
-        ("row", program.row_lower, program.row_upper),
-    ):
-        wrong = np.flatnonzero(~(lower <= upper))
-        if wrong.size:
-            k = int(wrong[0])
-            raise ModelError(
-                describe(f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}", allowed="lower <= upper")
-            )
+    bounds = {"variable": (program.lower, program.upper), "row": (program.row_lower, program.row_upper)}
+    for kind, (lower, upper) in bounds.items():
+        for k in np.flatnonzero(~(lower <= upper)).tolist():
+            found = f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}"
+            raise ModelError(describe(found, allowed="lower <= upper"))
     x = np.clip(x, program.lower, program.upper)
     record = Record(program, x, settings)
     try:
