@@ -21,9 +21,16 @@ class Node:
 
     def __init__(self, function: ca.Function, inputs: Sequence[Shape], outputs: Sequence[Shape], call: Any = None):
         self.function, self.inputs, self.outputs = function, list(inputs), list(outputs)
-        self.wrapped: dict[str, Any] = {}  # the function for each framework, by its name
+        self._wrapped: dict[str, Any] = {}
         if call is not None:
             self.kernel = call
+
+    def wrapped(self, framework: Any, wrap: Callable[[Any, "Node"], Any]) -> Any:
+        """Return the node as a function of a framework (the module jax or torch), which ``wrap`` makes once."""
+        name = framework.__name__
+        if name not in self._wrapped:
+            self._wrapped[name] = wrap(framework, self)
+        return self._wrapped[name]
 
     @cached_property
     def kernel(self) -> Callable[..., Any]:

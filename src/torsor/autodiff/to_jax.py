@@ -31,7 +31,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     except ImportError:
         fix = "pip install 'torsor[jax]'"
         raise ModelError(describe("JAX is not installed", where="torsor.autodiff.to_jax", fix=fix)) from None
-    function = _wrapped(jax, node_of(robot, name, options))
+    function = node_of(robot, name, options).wrapped(jax, _wrap)
 
     def called(*values: Any) -> Any:
         found = function(*values)
@@ -40,15 +40,8 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     return called
 
 
-def _wrapped(jax: Any, node: Node) -> Callable[..., Any]:
-    """Return a node as a function of JAX arrays with a tuple of results."""
-    if "jax" not in node.wrapped:
-        node.wrapped["jax"] = _wrap(jax, node)
-    function: Callable[..., Any] = node.wrapped["jax"]
-    return function
-
-
 def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
+    """Return a node as a function of JAX arrays with a tuple of results."""
     jnp = jax.numpy
 
     def on_host(*values: Any) -> Any:
@@ -63,12 +56,11 @@ def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
         return found
 
     def derived(values: Any, tangents: Any) -> Any:
-        jacobians = _wrapped(jax, node.jacobian)(*values)
+        jacobians = node.jacobian.wrapped(jax, _wrap)(*values)
         count, found = len(node.inputs), []
         for k, shape in enumerate(node.outputs):
             pairs = zip(node.inputs, jacobians[k * count : (k + 1) * count], tangents, strict=True)
-            total = sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs)
-            found.append(total)
+            found.append(sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs))
         return function(*values), tuple(found)
 
     function: Callable[..., Any] = jax.custom_jvp(called)

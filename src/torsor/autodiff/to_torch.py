@@ -32,7 +32,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
         fix = "pip install 'torsor[torch]'"
         raise ModelError(describe("PyTorch is not installed", where="torsor.autodiff.to_torch", fix=fix)) from None
     node = node_of(robot, name, options)
-    function = _wrapped(torch, node)
+    function = node.wrapped(torch, _wrap)
 
     def called(*values: Any) -> Any:
         node.batch([tuple(np.shape(each)) for each in values])
@@ -45,14 +45,9 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     return called
 
 
-def _wrapped(torch: Any, node: Node) -> Any:
-    """Return a node as an autograd function; its derivatives are wrapped when first used."""
-    if "torch" not in node.wrapped:
-        node.wrapped["torch"] = _wrap(torch, node)
-    return node.wrapped["torch"]
-
-
 def _wrap(torch: Any, node: Node) -> Any:
+    """Return a node as an autograd function; its derivatives are wrapped when first used."""
+
     class Wrapped(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(*values: Any) -> tuple[Any, ...]:
@@ -68,7 +63,7 @@ def _wrap(torch: Any, node: Node) -> Any:
         @staticmethod
         def backward(ctx: Any, *weights: Any) -> Any:
             values = ctx.saved_tensors
-            gradients = _wrapped(torch, node.pull).apply(*values, *weights)
+            gradients = node.pull.wrapped(torch, _wrap).apply(*values, *weights)
             # The gradient of a broadcast input is the sum over the axes along which it was repeated.
             return tuple(each.sum_to_size(value.shape) for each, value in zip(gradients, values, strict=True))
 
@@ -76,7 +71,7 @@ def _wrap(torch: Any, node: Node) -> Any:
         def jvp(ctx: Any, *tangents: Any) -> Any:
             values = ctx.saved_tensors
             given = [torch.zeros_like(v) if t is None else t for v, t in zip(values, tangents, strict=True)]
-            return _wrapped(torch, node.push).apply(*values, *given)
+            return node.push.wrapped(torch, _wrap).apply(*values, *given)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:

@@ -16,9 +16,8 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Indices
 from torsor.compiler import Kernel, compile
 from torsor.identification.fourier import Series
 from torsor.robot.robot import Robot
@@ -56,7 +55,7 @@ class Design:
     """
 
     robot: Robot
-    columns: NDArray[np.intp]
+    columns: Indices
     noise: Array
     limits: Limits
     series: Series

@@ -1,6 +1,6 @@
 """``excite``: a periodic motion that excites the parameters of a robot best, within its limits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -64,7 +64,8 @@ def excite(
     series = Series(positive(period, where, "period"), harmonics, rest)
     seed = whole_number(seed, where, "seed", least=0)
     iterations = whole_number(iterations, where, "iterations", least=0)
-    limits = _limits(robot, lower, upper, velocity, acceleration, effort, where)
+    given = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration, "effort": effort}
+    limits = _limits(robot, given, where)
     robot = robot.to(dtype="float64")
     base = robot.base_parameters(among=among)
     if not len(base):
@@ -96,20 +97,13 @@ def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
     return np.array(np.broadcast_to(sizes, (n,)))
 
 
-def _limits(
-    robot: Robot,
-    lower: ArrayLike | None,
-    upper: ArrayLike | None,
-    velocity: ArrayLike | None,
-    acceleration: ArrayLike | None,
-    effort: ArrayLike | None,
-    where: str,
-) -> Limits:
-    n = robot.nv
-    ends = []
-    for value, own, name in ((lower, robot.lower, "lower"), (upper, robot.upper, "upper")):
-        given = own if value is None else value
-        end = frozen_array(given, () if np.ndim(given) == 0 else (n,), where, name, finite=False)
+def _limits(robot: Robot, given: Mapping[str, ArrayLike | None], where: str) -> Limits:
+    """Return the limits from the arguments of ``excite``; by default those of the robot, or none."""
+    n, ends = robot.nv, list[Array]()
+    own = {"lower": robot.lower, "upper": robot.upper, "velocity": robot.velocity_limit}
+    values = {name: own.get(name, np.inf) if value is None else value for name, value in given.items()}
+    for name in ("lower", "upper"):
+        end = frozen_array(values[name], () if np.ndim(values[name]) == 0 else (n,), where, name, finite=False)
         ends.append(np.array(np.broadcast_to(end, (n,))))
     for k, name in enumerate(robot.coordinate_names):
         low, high = ends[0][k], ends[1][k]
@@ -117,12 +111,7 @@ def _limits(
             fix = "give lower= and upper=, the range of its motion"
             found = f"coordinate {name!r} has the range {low} to {high}"
             raise ModelError(describe(found, where=where, allowed="a finite range", fix=fix))
-    speed = _sizes(robot.velocity_limit if velocity is None else velocity, n, where, "velocity")
-    rest = [
-        np.full(n, np.inf) if value is None else _sizes(value, n, where, name)
-        for value, name in ((acceleration, "acceleration"), (effort, "effort"))
-    ]
-    return Limits(ends[0], ends[1], speed, *rest)
+    return Limits(*ends, *(_sizes(values[name], n, where, name) for name in ("velocity", "acceleration", "effort")))
 
 
 def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:

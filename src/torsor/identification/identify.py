@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.checks import number, positive
 from torsor.errors import ModelError, describe
 from torsor.identification.least_squares import fit
@@ -85,7 +84,7 @@ def identify(
     return Identified(robot, base, values, found.covariance, found.condition, samples, predicted, parameters)
 
 
-def _near_rest(robot: Robot, v: Array, unknown: NDArray[np.bool_], still: float) -> NDArray[np.bool_]:
+def _near_rest(robot: Robot, v: Array, unknown: Flags, still: float) -> Flags:
     """Return which forces (N, nv) have unknown, discontinuous Coulomb friction at a velocity near zero."""
     names = dict(zip(robot.parameter_names, unknown.tolist(), strict=True))
     unknowns = [names.get(f"{name}.coulomb", False) for name in robot.coordinate_names]

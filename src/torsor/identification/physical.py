@@ -14,9 +14,8 @@ the Hessian of d is B^T B, where B is the matrix of E -> L^-1 E L^-T.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags, Indices
 from torsor.dynamics import inertial, parameter_basis
 from torsor.errors import ModelError, describe
 
@@ -45,8 +44,8 @@ class Prior:
     """
 
     parameters: Array
-    columns: NDArray[np.intp]
-    unknown: NDArray[np.bool_]
+    columns: Indices
+    unknown: Flags
     links: int
 
 
@@ -57,9 +56,9 @@ class _Problem:
     A: Array
     c: Array
     start: Array  # all parameters (p,)
-    unknown: NDArray[np.intp]
+    unknown: Indices
     links: tuple[int, ...]
-    scalars: NDArray[np.intp]
+    scalars: Indices
     scales: Array
     priors: Array  # P0^-1 of each link
 
@@ -92,8 +91,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     start, mask = given.copy(), prior.unknown.copy()
     first = 10 * count
     A = estimate.root @ estimate.M
-    identifiable = np.zeros(len(given), dtype=bool)
-    identifiable[prior.columns] = True
+    identifiable = np.isin(np.arange(len(given)), prior.columns)
     mask[first:] &= identifiable[first:] | (given[first:] > 0)
     links, priors = [], []
     for i in range(count):

@@ -1,5 +1,6 @@
 """The result of an identification: parameters, their standard deviations, and the residuals of the forces."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.plot import plot
-from torsor.identification.report import report
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -81,7 +84,7 @@ class Identified:
         return self.measurements.tau - self.predicted
 
     @cached_property
-    def _counted(self) -> NDArray[np.bool_]:
+    def _counted(self) -> Flags:
         weights = self.measurements.weights
         return np.ones(self.residuals.shape, dtype=bool) if weights is None else weights > 0
 
@@ -160,15 +163,19 @@ class Identified:
         """
         how = "physical" if self.parameters is not None else "least squares"
         title = f"{self.prior.name}: {len(self)} base parameters ({how}), condition number {self.condition:.4g}"
+        first = _table(title, "parameter (SI units)", "as given", "identified", "deviation", "%")
         values = (self.base.values, self.values, self.deviations, self.relative_deviations)
+        for name, given, value, deviation, percent in zip(self.names, *values, strict=True):
+            relative = f"{percent:.3g}" if percent < 1e4 else "> 10000"
+            first.add_row(escape(name), _number(given), _number(value), f"{deviation:.2g}", relative)
+        title = f"Residuals of {len(self.measurements)} samples (N m and N)"
+        second = _table(title, "coordinate", "RMS", "% of force", "R²")
         residuals = (self.rms, self.relative_residuals, self.r_squared)
-        return report(
-            (title, zip(self.names, *values, strict=True)),
-            (
-                f"Residuals of {len(self.measurements)} samples (N m and N)",
-                zip(self.prior.coordinate_names, *residuals, strict=True),
-            ),
-        )
+        for name, rms, percent, r_squared in zip(self.prior.coordinate_names, *residuals, strict=True):
+            second.add_row(escape(name), f"{rms:.4g}", f"{percent:.3g}", f"{r_squared:.6f}")
+        text = io.StringIO()
+        Console(file=text, width=120, color_system=None).print(first, second, sep="")
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.
@@ -182,3 +189,14 @@ class Identified:
             2
         """
         return plot(self.prior, self.measurements, self.predicted, self.relative_residuals, path)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+    return table
+
+
+def _number(value: float) -> str:
+    return "0" if abs(value) < 1e-12 else f"{value:.5g}"

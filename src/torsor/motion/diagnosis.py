@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.errors import describe
 from torsor.motion.results.constraints import active_rows, time_of
 from torsor.motion.starts import random_start
@@ -70,7 +69,7 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
 
 
 def diagnose_group(
-    problem: ProblemStatement, x: Array, soft: NDArray[np.bool_], without: Sequence[str], tolerance: float
+    problem: ProblemStatement, x: Array, soft: Flags, without: Sequence[str], tolerance: float
 ) -> Diagnosis:
     """Return the diagnosis of a problem that is feasible if ``soft`` rows (m,) are violated as at variables x (n,).
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -47,8 +47,7 @@ TOP = (
 )
 ARRAYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
-TYPES = {"name": str, "tolerance": float, "iterations": int, "seconds": float, "refine": bool | float}
-TYPES |= {"check": bool, "feasible_first": bool}
+TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.items()}
 
 
 def read_problem(path: Path, make: Callable[..., P]) -> P:
@@ -132,8 +131,7 @@ class _Reader:
         name = self._value(data, "robot", str, "")
         ready = [each for each in library.__all__ if _is_ready(each)]
         if name in ready:
-            found = getattr(library, name)()
-            robot: Robot = found.as_robot() if isinstance(found, ParallelRobot) else found
+            loaded = getattr(library, name)()
         else:
             place = self.path.parent / name
             try:
@@ -147,7 +145,7 @@ class _Reader:
                 loaded = load(place)
             except (ValueError, OSError) as wrong:
                 raise error(f"{self.source}: robot", f"{short(name)} is no robot: {wrong}") from None
-            robot = loaded.as_robot() if isinstance(loaded, ParallelRobot) else loaded
+        robot: Robot = loaded.as_robot() if isinstance(loaded, ParallelRobot) else loaded
         free = self._value(data, "free", list[str] | dict[str, str | dict[str, float]], ())
         try:
             return robot.parametric(free) if free else robot

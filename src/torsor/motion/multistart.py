@@ -82,13 +82,8 @@ class _Work(NamedTuple):
     settings: SolveSettings
 
 
-class _Found(NamedTuple):
-    """A solution without its problem, which is not sent between processes, and the phases of that problem."""
-
-    solution: Solution
-    phases: tuple[Phase, ...]
-
-
+# A solution without its problem, which is not sent between processes, and the phases of that problem.
+_Found = tuple[Solution, tuple[Phase, ...]]
 _work: list[_Work] = []  # of this process: forked processes inherit it, spawned ones receive it
 
 
@@ -110,7 +105,7 @@ def solve_from_random_starts(
         found = [_solve_one(each) for each in seeds] if workers == 1 else _solve_in_processes(work, seeds, workers)
     finally:
         _work.pop()
-    solutions = [replace(each.solution, problem=_with_nodes(problem, each.phases)) for each in found]
+    solutions = [replace(solution, problem=_with_nodes(problem, phases)) for solution, phases in found]
     order = sorted(range(len(seeds)), key=lambda k: (not solutions[k].is_solved, solutions[k].outcome.objective))
     return Multistart(tuple(solutions[k] for k in order), tuple(seeds[k] for k in order))
 
@@ -139,7 +134,7 @@ def _solve_one(seed: int) -> _Found:
     except ModelError as error:  # this start has no finite values, as where loops cannot be closed
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
         found = Solution(problem, Outcome(start, *none, np.inf, 0, str(error), False), settings.solver)
-    return _Found(replace(found, problem=None), found.problem.stages)  # type: ignore[arg-type]
+    return replace(found, problem=None), found.problem.stages  # type: ignore[arg-type]
 
 
 def _can_be_pickled(work: _Work) -> bool:

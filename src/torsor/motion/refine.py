@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.motion.results.constraints import on_finer_grid
 from torsor.motion.results.solution import Pass, Solution
-from torsor.motion.results.violations import on_finer_grid
 from torsor.motion.statement import ProblemStatement
 from torsor.optimisation import row_violations
 
@@ -62,16 +62,13 @@ def refined(
         ]
         better = solve_again(result.problem.with_phases(*phases), result)
         setup, seconds = setup + better.setup_seconds, seconds + better.solve_seconds
+        passes.append(described(better))
         if not better.is_feasible:
-            passes.append(described(better))
             why = better.status
             break
         result = better
-        passes.append(described(result))
     outcome = result.outcome
     if why:
-        short = (
-            f"bounds hold to {result.max_violation_fine:.2g} on a grid ten times finer, where refinement ended: {why}"
-        )
-        outcome = replace(outcome, status=f"{outcome.status}; {short}")
+        held = f"bounds hold to {result.max_violation_fine:.2g} on a grid ten times finer"
+        outcome = replace(outcome, status=f"{outcome.status}; {held}, where refinement ended: {why}")
     return replace(result, outcome=outcome, passes=tuple(passes), setup_seconds=setup, solve_seconds=seconds)

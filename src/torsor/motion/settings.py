@@ -1,6 +1,6 @@
 """Settings of ``MotionProblem.solve``: their defaults and their validation."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,30 +11,20 @@ from torsor.optimisation import SOLVERS
 
 LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats
 REFINED = 1e-4  # scaled violation at which refinement ends by default
-DEFAULTS: dict[str, Any] = {
-    "solver": "ipopt",
-    "tolerance": 1e-6,
-    "iterations": 500,
-    "seconds": np.inf,
-    "refine": False,
-    "progress": False,
-    "check": True,
-    "feasible_first": False,
-}
 
 
 @dataclass(frozen=True)
 class SolveSettings:
     """The settings of a solve; ``MotionProblem.solve`` describes them."""
 
-    solver: str
-    tolerance: float
-    iterations: int
-    seconds: float
-    refine: bool | float
-    progress: bool
-    check: bool
-    feasible_first: bool
+    solver: str = "ipopt"
+    tolerance: float = 1e-6
+    iterations: int = 500
+    seconds: float = np.inf
+    refine: bool | float = False
+    progress: bool = False
+    check: bool = True
+    feasible_first: bool = False
 
     @classmethod
     def of(cls, where: str, **given: Any) -> "SolveSettings":
@@ -67,3 +57,6 @@ class SolveSettings:
         if self.refine is False:
             return None
         return REFINED if self.refine is True else float(self.refine)
+
+
+DEFAULTS: dict[str, Any] = asdict(SolveSettings())

@@ -163,7 +163,9 @@ def minimise_violations(state: SolveState) -> SolveState:
 
 def retry_from_nearest(state: SolveState) -> SolveState:
     """Solve again from the motion with the least sum of violations, if it is feasible."""
-    if state.nearest is None or not _is_feasible(state, state.nearest.x):
+    if state.nearest is None:
+        return state
+    if not row_violations(state.problem.program, state.nearest.x).max(initial=0.0) <= state.tolerance:
         return state
     state = replace(state, result=_solve_from(state, state.nearest.x))
     assert state.result is not None
@@ -258,10 +260,6 @@ def _check_start(problem: ProblemStatement, x: Array) -> None:
         raise ModelError(describe(found, where=where, fix=fix))
     if not np.isfinite(f):
         raise ModelError(describe("the objective is not a number at the start", where=problem.name, fix=fix))
-
-
-def _is_feasible(state: SolveState, x: Array) -> bool:
-    return float(row_violations(state.problem.program, x).max(initial=0.0)) <= state.tolerance
 
 
 def _relax_group(state: SolveState, index: int) -> SolveState:

@@ -17,8 +17,7 @@ from torsor.motion.terms.references import OnPath
 from torsor.motion.terms.term import Constraint, Cost, Number, Term
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.groups import grouped
-from torsor.motion.transcription.hull import bound_control_points
-from torsor.motion.transcription.known_points import KnownPoints
+from torsor.motion.transcription.known_points import KnownPoints, bound_control_points
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.linear_rows import Linear
 from torsor.motion.transcription.motion_model import MotionModel

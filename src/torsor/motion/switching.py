@@ -13,16 +13,17 @@ the bound at which the torque is (Pontryagin's principle).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Indices
 from torsor.checks import positive, whole_number
 from torsor.errors import ModelError, describe
-from torsor.motion.problem import MotionProblem
+from torsor.motion.problem import MotionProblem, MotionResult
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import Torques
 from torsor.motion.terms.objectives import Time
@@ -32,18 +33,6 @@ AT_BOUND = 0.8  # fraction of half the range of a torque beyond which a spline c
 STEPS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
 CLEAR = 0.02  # scaled switching functions below this are close to a switch and do not count
 SAMPLES = 2001  # of the spline's torques
-
-
-class Solved(Protocol):
-    """A problem with the variables of its solution, such as a ``MotionResult``."""
-
-    @property
-    def problem(self) -> MotionProblem:
-        """The problem."""
-
-    @property
-    def x(self) -> Array:
-        """The variables."""
 
 
 class _Task(NamedTuple):
@@ -87,7 +76,7 @@ class BangBang:
     def states(self, samples: int = 201) -> tuple[Array, Array, Array]:
         """Return equidistant times (samples,), positions (samples, nv) and velocities (samples, nv)."""
         times = np.linspace(0.0, self.T, samples)
-        found, jumps, rate = [self.start], np.sort(np.concatenate(self.switches)), _rate_of(self.robot)
+        found, jumps, rate = [self.start], np.sort(np.concatenate(self.switches)), partial(_rate, self.robot)
         for begin, end in pairwise(times):
             y = found[-1]
             for a, b in pairwise([begin, *jumps[(jumps > begin) & (jumps < end)], end]):
@@ -97,7 +86,7 @@ class BangBang:
         return times, np.array(found)[:, :n], np.array(found)[:, n:]
 
 
-def switching(solved: MotionProblem | Solved, tolerance: float = 1e-10, iterations: int = 50) -> BangBang:
+def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, iterations: int = 50) -> BangBang:
     """Return the bang-bang motion near the minimum-time motion of splines, from a problem or its result.
 
     The problem has one phase, all positions and velocities given at both ends, ``Time`` as its objective and bounds on
@@ -193,7 +182,7 @@ class _Shooting:
 
     task: _Task
     first: Array
-    order: NDArray[np.intp]
+    order: Indices
 
     def _pieces(self, z: Array) -> tuple[Array, Array]:
         """Return the lengths (..., pieces) between jumps, and the torques (..., pieces, nv) there, of many z."""
@@ -208,7 +197,10 @@ class _Shooting:
     def end(self, z: Array, parts: int) -> Array:
         """Return the states (..., 2 nv) at the end."""
         lengths, torques = self._pieces(z)
-        y, rate = np.broadcast_to(self.task.start, (*z.shape[:-1], len(self.task.start))), _rate_of(self.task.robot)
+        y, rate = (
+            np.broadcast_to(self.task.start, (*z.shape[:-1], len(self.task.start))),
+            partial(_rate, self.task.robot),
+        )
         for k in range(lengths.shape[-1]):
             y = _integrate(rate, y, torques[..., k, :], lengths[..., k], parts)
         return y
@@ -226,7 +218,9 @@ class _Shooting:
             if np.abs(off).max() < tolerance:
                 finer = self.end(z, 2 * parts) - self.task.end
                 if np.abs(finer - off).max() < tolerance / 10:
-                    return self._result(z, float(np.abs(off).max()), iteration, parts)
+                    task, residual, margin = self.task, float(np.abs(off).max()), self._margin(z, parts)
+                    motion = task.start, task.lower, task.upper, float(z[-1]), self._switches(z), self.first
+                    return BangBang(task.robot, *motion, residual, margin, iteration)
                 parts, off = 2 * parts, finer
                 continue
             jacobians = self.jacobians(z, parts)
@@ -246,15 +240,12 @@ class _Shooting:
         found = f"Newton's method did not converge: the error of the end state is {np.abs(off).max():.3g}"
         raise ModelError(describe(found, where=where, fix="solve with more control points"))
 
-    def _is_ordered(self, z: Array) -> bool:
-        own = [z[:-1][self.order == k] for k in range(self.task.robot.nv)]
-        return all((np.diff([0.0, *each, z[-1]]) > 0).all() for each in own)
+    def _switches(self, z: Array) -> tuple[Array, ...]:
+        """Return the switching times of each torque."""
+        return tuple(z[:-1][self.order == k] for k in range(self.task.robot.nv))
 
-    def _result(self, z: Array, residual: float, iterations: int, parts: int) -> BangBang:
-        own = tuple(z[:-1][self.order == k] for k in range(self.task.robot.nv))
-        task, margin = self.task, self._margin(z, parts)
-        ends = task.start, task.lower, task.upper
-        return BangBang(task.robot, *ends, float(z[-1]), own, self.first, residual, margin, iterations)
+    def _is_ordered(self, z: Array) -> bool:
+        return all((np.diff([0.0, *each, z[-1]]) > 0).all() for each in self._switches(z))
 
     def _margin(self, z: Array, parts: int) -> float:
         """Return the least signed switching function, from costates p' = -(df/dy)^T p integrated back from the end."""
@@ -262,7 +253,7 @@ class _Shooting:
         p = np.linalg.svd(jacobians[:, :-1])[0][:, -1]  # p y(T) does not depend on the switches; p y'(T) > 0
         y = np.concatenate([self.task.end, p * np.sign(p @ jacobians[:, -1])])
         lengths, torques = self._pieces(z)
-        rate, samples = _costate_rate_of(self.task.robot), 8
+        rate, samples = partial(_costate_rate, self.task.robot), 8
         switching_functions, sides = [], []
         for length, tau in zip(lengths[::-1], torques[::-1], strict=True):
             for _ in range(samples):
@@ -273,31 +264,20 @@ class _Shooting:
         return float(scaled[np.abs(scaled) > CLEAR].min())
 
 
-Rate = Callable[[Array, Array], Array]
-
-
-def _rate_of(robot: Robot) -> Rate:
+def _rate(robot: Robot, y: Array, tau: Array) -> Array:
     """Return y' of y = (q, v), by forward dynamics."""
-    n = robot.nv
-
-    def rate(y: Array, tau: Array) -> Array:
-        return np.concatenate([y[..., n:], robot.forward_dynamics(y[..., :n], y[..., n:], tau)], axis=-1)
-
-    return rate
+    q, v = y[..., : robot.nv], y[..., robot.nv :]
+    return np.concatenate([v, robot.forward_dynamics(q, v, tau)], axis=-1)
 
 
-def _costate_rate_of(robot: Robot) -> Rate:
+def _costate_rate(robot: Robot, y: Array, tau: Array) -> Array:
     """Return the rate of (q, v, p): with a = a(q, v), p_q' = -a_q^T p_v and p_v' = -p_q - a_v^T p_v."""
-
-    def rate(y: Array, tau: Array) -> Array:
-        q, v, p_q, p_v = np.split(y, 4)
-        a_q, a_v, _ = robot.forward_dynamics_derivatives(q, v, tau)
-        return np.concatenate([v, robot.forward_dynamics(q, v, tau), -a_q.T @ p_v, -p_q - a_v.T @ p_v])
-
-    return rate
+    q, v, p_q, p_v = np.split(y, 4)
+    a_q, a_v, _ = robot.forward_dynamics_derivatives(q, v, tau)
+    return np.concatenate([v, robot.forward_dynamics(q, v, tau), -a_q.T @ p_v, -p_q - a_v.T @ p_v])
 
 
-def _integrate(rate: Rate, y: Array, tau: Array, length: Array, parts: int) -> Array:
+def _integrate(rate: Callable[[Array, Array], Array], y: Array, tau: Array, length: Array, parts: int) -> Array:
     """Return states (..., y) after a time (...) with constant torques: midpoint rules, extrapolated (Gragg 1965)."""
     for _ in range(parts):
         H, table = (length / parts)[..., None], list[Array]()

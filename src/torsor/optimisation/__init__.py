@@ -11,9 +11,7 @@ Measures of infeasibility are programs too: ``MinSumViolation``, ``MinMaxViolati
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from torsor.arrays import Array
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.ipopt import solve_ipopt
 from torsor.optimisation.min_max_violation import MinMaxViolation, min_max_violation
@@ -46,7 +44,7 @@ __all__ = [
     "solve_sqp",
 ]
 
-SOLVERS: dict[str, Callable[[NonlinearProgram, NDArray[np.float64], Settings], Outcome]] = {
+SOLVERS: dict[str, Callable[[NonlinearProgram, Array, Settings], Outcome]] = {
     "condensed": solve_condensed,
     "ipopt": solve_ipopt,
     "sqp": solve_sqp,

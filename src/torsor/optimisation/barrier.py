@@ -1,8 +1,8 @@
 """The barrier problem of an interior-point method: its point, the Newton step, and the choice of the barrier parameter.
 
 w = (x, s) are the variables and the slacks of the inequalities, with one pair of bounds each; y and u are the
-multipliers of c(x) = 0 and h(x) - s = 0, z those of the bounds. Infinite bounds have infinite gaps and zero
-multipliers.
+multipliers of c(x) = 0 and h(x) - s = 0, z (2, w) those of the lower and upper bounds. Infinite bounds
+have infinite gaps and zero multipliers.
 """
 
 from dataclasses import dataclass
@@ -13,29 +13,27 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
-from torsor.optimisation.standard import Jacobians, StandardForm
+from torsor.optimisation.standard import SIGNS, Jacobians, StandardForm
 
 WEIGHTS = 9  # weights of the corrector that are tried
 NEAREST = 0.99  # largest fraction of the distance to a bound that a step covers
-CLOSEST = 1e-15  # least relative distance from a bound, against rounding
 
 
 def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
-    """Return the longest steps (k,) up to 1 along changes (k, w) that leave a fraction 1 - nearest of the gaps (w,)."""
+    """Return the longest steps (k,) up to 1 along changes (k, 2, w) that leave 1 - nearest of the gaps (2, w)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        worst = np.nan_to_num(change / gap, nan=0.0).min(axis=-1, initial=0.0)
+        worst = np.nan_to_num(change / gap, nan=0.0).min(axis=(-2, -1), initial=0.0)
     found: Array = np.minimum(1.0, nearest / np.maximum(-worst, 1e-300))
     return found
 
 
 class Step(NamedTuple):
-    """Changes of w, y, u and of the multipliers of lower and upper bounds; also of k steps at once (k, ...)."""
+    """Changes of w, y, u and of the multipliers z (2, w) of bounds; also of k steps at once (k, ...)."""
 
     w: Array
     y: Array
     u: Array
-    z_lower: Array
-    z_upper: Array
+    z: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +44,7 @@ class Point:
     w: Array
     y: Array
     u: Array
-    z_lower: Array
-    z_upper: Array
+    z: Array
 
     @property
     def n(self) -> int:
@@ -60,28 +57,9 @@ class Point:
         return self.w[: self.n]
 
     @cached_property
-    def lower(self) -> Array:
-        """Lower bounds of w."""
-        return np.concatenate([self.form.lower, self.form.row_lower])
-
-    @cached_property
-    def upper(self) -> Array:
-        """Upper bounds of w."""
-        return np.concatenate([self.form.upper, self.form.row_upper])
-
-    @cached_property
-    def inner(self) -> tuple[Array, Array]:
-        """Bounds of w, moved inside by rounding."""
-        sides = []
-        for side, sign in ((self.lower, 1), (self.upper, -1)):
-            size = np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
-            sides.append(side + sign * np.minimum(CLOSEST * size, (self.upper - self.lower) / 4))
-        return sides[0], sides[1]
-
-    @cached_property
-    def gaps(self) -> tuple[Array, Array]:
-        """Distances of w from its bounds."""
-        return self.w - self.lower, self.upper - self.w
+    def gaps(self) -> Array:
+        """Distances (2, w) of w from its bounds."""
+        return self.form.gaps(self.w)
 
     @cached_property
     def value(self) -> tuple[float, Array]:
@@ -120,16 +98,14 @@ class Point:
     @cached_property
     def dual(self) -> Array:
         """The gradient by w of the Lagrangian."""
-        found: Array = self.stationarity - self.z_lower + self.z_upper
+        found: Array = self.stationarity - self.z[0] + self.z[1]
         return found
 
     @cached_property
     def products(self) -> Array:
         """Gaps times their multipliers, of finite bounds."""
-        lower, upper = (np.isfinite(gap) for gap in self.gaps)
-        return np.concatenate(
-            [self.gaps[0][lower] * self.z_lower[lower], self.gaps[1][upper] * self.z_upper[upper]],
-        )
+        finite = np.isfinite(self.gaps)
+        return self.gaps[finite] * self.z[finite]
 
     @property
     def mu(self) -> float:
@@ -138,7 +114,7 @@ class Point:
 
     def error(self, mu: float) -> float:
         """Return the largest residual of the barrier problem's optimality conditions, scaled for large multipliers."""
-        z = float(self.z_lower.sum() + self.z_upper.sum())
+        z = float(self.z[0].sum() + self.z[1].sum())
         bounds = max(self.products.size, 1)
         all_ = float(np.abs(self.y).sum() + np.abs(self.u).sum()) + z
         by_dual = max(100.0, all_ / max(len(self.y) + len(self.u) + bounds, 1)) / 100
@@ -151,13 +127,10 @@ class Point:
 
     def moved(self, step: Step, length: float, dual_length: float, mu: float) -> "Point":
         """Return the point after a step, with the bounds' multipliers clipped to fit its gaps."""
-        w = np.clip(self.w + length * step.w, *self.inner)
-        gaps = w - self.lower, self.upper - w
-        z = []
-        for old, change, gap in zip((self.z_lower, self.z_upper), step[3:], gaps, strict=True):
-            centre = mu / gap
-            z.append(np.clip(old + dual_length * change, centre * 1e-10, centre * 1e10))
-        return Point(self.form, w, self.y + length * step.y, self.u + length * step.u, z[0], z[1])
+        w = np.clip(self.w + length * step.w, *self.form.inner)
+        centre = mu / self.form.gaps(w)
+        z = np.clip(self.z + dual_length * step.z, centre * 1e-10, centre * 1e10)
+        return Point(self.form, w, self.y + length * step.y, self.u + length * step.u, z)
 
 
 class Direction:
@@ -166,47 +139,40 @@ class Direction:
     def __init__(self, point: Point, regularisation: Regularisation, spaces: Spaces):
         self.point, n = point, point.n
         _, E, H = point.jacobians
-        self._S = point.z_lower / point.gaps[0] + point.z_upper / point.gaps[1]
+        self._S = (point.z / point.gaps).sum(axis=0)
         scaled = H * np.sqrt(self._S[n:])[:, None]
         matrix = point.form.hessian(point.x, point.y, point.u) + scaled.T @ scaled
         matrix[np.diag_indices(n)] += self._S[:n]
         self._system = Condensed(matrix, E, regularisation, spaces)
 
-    def steps(self, mu: Array, second_order: tuple[Array, Array] | None = None, equations: Array | None = None) -> Step:
+    def steps(self, mu: Array, second_order: Array | None = None, equations: Array | None = None) -> Step:
         """Return steps (k, ...) for barrier parameters mu (k,).
 
-        ``second_order``, (w,) or (k, w), are the products of the changes of gaps and multipliers, lower and upper, that
-        the linear equations leave out; ``equations`` replaces the residuals (c, h - s).
+        ``second_order``, (2, w) or (k, 2, w), are the products of the changes of gaps and multipliers that the linear
+        equations leave out; ``equations`` replaces the residuals (c, h - s).
         """
         point, n, e = self.point, self.point.n, len(self.point.y)
         H = point.jacobians.inequalities
         off = point.value[1] if equations is None else equations
-        centre = [mu[:, None] / gap for gap in point.gaps]
+        centre = mu[:, None, None] / point.gaps
         if second_order is not None:
-            centre = [each - extra / gap for each, extra, gap in zip(centre, second_order, point.gaps, strict=True)]
-        r = point.stationarity[:, None] - (centre[0] - centre[1]).T
+            centre = centre - second_order / point.gaps
+        r = point.stationarity[:, None] - (centre[:, 0] - centre[:, 1]).T
         c, d = off[:e, None], off[e:, None]
         by_x = -r[:n] - H.T @ (self._S[n:, None] * d + r[n:])
         dx, dy = self._system.solve(by_x, np.repeat(-c, len(mu), axis=1))
         ds = H @ dx + d
         du = self._S[n:, None] * ds + r[n:]
         dw = np.concatenate([dx, ds]).T
-        dz = [
-            each - z - sign * z / gap * dw
-            for each, gap, z, sign in zip(centre, point.gaps, (point.z_lower, point.z_upper), (1, -1), strict=True)
-        ]
-        return Step(dw, dy.T, du.T, dz[0], dz[1])
+        return Step(dw, dy.T, du.T, centre - point.z - SIGNS * point.z / point.gaps * dw[:, None])
 
     def lengths(self, step: Step, nearest: float) -> tuple[Array, Array]:
         """Return the longest steps (k,) of variables and of multipliers of bounds."""
-        lower, upper = self.point.gaps
-        primal = np.minimum(longest_steps(lower, step.w, nearest), longest_steps(upper, -step.w, nearest))
-        z_lower, z_upper = self.point.z_lower, self.point.z_upper
-        dual = np.minimum(longest_steps(z_lower, step.z_lower, nearest), longest_steps(z_upper, step.z_upper, nearest))
-        return primal, dual
+        primal = longest_steps(self.point.gaps, SIGNS * step.w[:, None], nearest)
+        return primal, longest_steps(self.point.z, step.z, nearest)
 
-    def corrected(self, least: float, most: float) -> tuple[float, tuple[Array, Array], Step]:
-        """Return a barrier parameter, second-order products, lower and upper (w,), and the step with both.
+    def corrected(self, least: float, most: float) -> tuple[float, Array, Step]:
+        """Return a barrier parameter, second-order products (2, w), and the step with both.
 
         They follow from Mehrotra's predictor, the step without a barrier: its length determines the barrier parameter,
         and the products of its changes are the terms that the linear equations leave out. These are weighted so that
@@ -214,19 +180,16 @@ class Direction:
         """
         point, step = self.point, self.steps(np.zeros(1))
         primal, dual = (float(each[0]) for each in self.lengths(step, 1.0))
-        total, products = 0.0, []
-        for gap, sign, z, dz in zip(point.gaps, (1, -1), (point.z_lower, point.z_upper), step[3:], strict=True):
-            finite = np.isfinite(gap)
-            after = (gap + sign * primal * step.w[0])[finite] * (z + dual * dz[0])[finite]
-            total += float(after.sum())
-            products.append(np.where(finite, sign * step.w[0] * dz[0], 0.0))
+        finite = np.isfinite(point.gaps)
+        gaps, z = point.gaps + primal * SIGNS * step.w[0], point.z + dual * step.z[0]
+        total = sum(float((gaps[k][finite[k]] * z[k][finite[k]]).sum()) for k in range(2))
+        products = np.where(finite, SIGNS * step.w[0] * step.z[0], 0.0)
         average = total / max(point.products.size, 1)
         mu = (average / point.mu) ** 3 * point.mu if point.mu else 0.0
         mu = min(max(mu, least), most)
-        lower, upper = (np.stack([np.zeros_like(each), each]) for each in products)
-        both = self.steps(np.array([mu, mu]), (lower, upper))  # weights 0 and 1
+        both = self.steps(np.array([mu, mu]), np.stack([np.zeros_like(products), products]))  # weights 0 and 1
         weights = np.linspace(primal * dual, 1.0, WEIGHTS)
-        several = Step(*(each[0] + weights[:, None] * (each[1] - each[0]) for each in both))
+        several = Step(*(each[0] + np.multiply.outer(weights, each[1] - each[0]) for each in both))
         lengths = self.lengths(several, NEAREST)
         best = int(np.argmax(lengths[0] * lengths[1]))
-        return mu, (weights[best] * products[0], weights[best] * products[1]), Step(*(each[best] for each in several))
+        return mu, weights[best] * products, Step(*(each[best] for each in several))

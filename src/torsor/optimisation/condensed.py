@@ -8,13 +8,11 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.optimisation.barrier import Direction, Point, Step
-from torsor.optimisation.filters import Filter
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
 from torsor.optimisation.record import Record, run_solver
-from torsor.optimisation.restoration import restore_feasibility
-from torsor.optimisation.standard import StandardForm
+from torsor.optimisation.standard import SIGNS, StandardForm, restore_feasibility
 
 PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
 WARM_PUSH = 1e-6
@@ -40,6 +38,37 @@ def solve_condensed(program: NonlinearProgram, start: Array, settings: Settings)
     return run_solver(program, start, settings, lambda record, x: _Search(record, x).run())
 
 
+class Filter:
+    """Earlier pairs (violation, objective): a new pair is rejected if one of them is at least as good in both.
+
+    ``margin`` is the fraction of the violation by which a new pair has to be better (Fletcher and Leyffer 2002).
+
+    Example:
+        >>> earlier = Filter(margin=1e-5)
+        >>> earlier.add(1.0, 5.0)
+        >>> earlier.accepts(0.5, 9.0), earlier.accepts(1.0, 5.0), earlier.accepts(2.0, 4.0)
+        (True, False, True)
+    """
+
+    def __init__(self, margin: float):
+        self.margin = margin
+        self._earlier = list[tuple[float, float]]()
+
+    def clear(self) -> None:
+        """Remove all pairs."""
+        self._earlier.clear()
+
+    def add(self, violation: float, objective: float) -> None:
+        """Add a pair."""
+        least = self.margin * violation
+        pair = violation - least, objective - least
+        self._earlier = [each for each in self._earlier if each[0] < pair[0] or each[1] < pair[1]] + [pair]
+
+    def accepts(self, violation: float, objective: float) -> bool:
+        """Whether a pair is better than each earlier one in violation or objective."""
+        return all(violation < v or objective < f for v, f in self._earlier)
+
+
 class _Search:
     """The state of the solver."""
 
@@ -52,7 +81,7 @@ class _Search:
         self.most = 1e3 * max(self.point.mu, 1e-8)
         self.mu, self.is_free = self.point.mu, True
         self.shorts = self.stills = self.restarts = 0
-        self.second_order: tuple[Array, Array] | None = None
+        self.second_order: Array | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
         self.past = Filter(1e-5)  # of all iterations: decides between the adaptive and the monotone barrier
@@ -63,17 +92,13 @@ class _Search:
         form, warm = self.form, self.settings.multipliers
         push = PUSH if warm is None else WARM_PUSH
         w = self._interior(x, push)
-        bounds = np.concatenate([form.lower, form.row_lower]), np.concatenate([form.upper, form.row_upper])
         if warm is not None:
             given = self.settings.bound_multipliers
             y, u, z = form.own(warm, np.zeros(form.program.n) if given is None else given)
             both = np.concatenate([z, u])
-            z_lower, z_upper = (
-                np.where(np.isfinite(side), np.maximum(sign * both, WARM_PUSH), 0.0)
-                for side, sign in zip(bounds, (-1, 1), strict=True)
-            )
-            return Point(form, w, y, u, z_lower, z_upper)
-        return self._with_multipliers(w, *(np.isfinite(side).astype(float) for side in bounds))
+            pairs = np.where(np.isfinite(form.w_bounds), np.maximum(-SIGNS * both, WARM_PUSH), 0.0)
+            return Point(form, w, y, u, pairs)
+        return self._with_multipliers(w, np.isfinite(form.w_bounds).astype(float))
 
     def _interior(self, x: Array, push: float) -> Array:
         """Return variables and slacks inside their bounds; closer to x where values are not finite."""
@@ -84,11 +109,11 @@ class _Search:
             inner = _inside(x, form.lower, form.upper, push)
         return np.concatenate([inner, _inside(form.value(inner)[2], form.row_lower, form.row_upper, push)])
 
-    def _with_multipliers(self, w: Array, z_lower: Array, z_upper: Array) -> Point:
-        """Return a point with least-squares estimates of the multipliers y and u."""
+    def _with_multipliers(self, w: Array, pairs: Array) -> Point:
+        """Return a point with least-squares estimates of the multipliers y and u, for those of the bounds (2, w)."""
         form, n = self.form, len(self.form.free)
         gradient, E, H = form.jacobian(w[:n])
-        z = z_upper - z_lower
+        z = pairs[1] - pairs[0]
         by_x, u = gradient + z[:n], z[n:]
         dx, dy = Condensed(np.eye(n) + H.T @ H, E, Regularisation(), self.spaces).solve(
             -(by_x + H.T @ u)[:, None], np.zeros((len(E), 1))
@@ -96,14 +121,14 @@ class _Search:
         y, u = dy[:, 0], u + H @ dx[:, 0]
         if max(np.abs(y).max(initial=0.0), np.abs(u).max(initial=0.0)) > 1e3:
             y, u = np.zeros_like(y), np.zeros_like(u)
-        return Point(form, w, y, u, z_lower, z_upper)
+        return Point(form, w, y, u, pairs)
 
     # Iterations
 
     def run(self) -> Outcome:
         """Iterate until the optimality conditions hold."""
         for _ in range(self.settings.iterations + 1):
-            self._note()
+            self.record.note(*self._solution())
             if self._is_optimal(self.settings.tolerance):
                 return self._done("optimal")
             if len(self.record.log) > self.settings.iterations:
@@ -126,12 +151,9 @@ class _Search:
     def _is_feasible(self) -> bool:
         return self.record.log[-1].violation <= self.settings.tolerance
 
-    def _note(self) -> None:
-        self.record.note(*self._solution())
-
     def _solution(self) -> tuple[Array, Array, Array]:
         point, n = self.point, self.point.n
-        z = (point.z_upper - point.z_lower)[:n]
+        z = (point.z[1] - point.z[0])[:n]
         return self.form.full(point.x).copy(), *self.form.multipliers(point.x, point.y, point.u, z)
 
     def _done(self, words: str) -> Outcome:
@@ -139,9 +161,8 @@ class _Search:
 
     def _advance(self) -> bool:
         """Take a step; return whether one was accepted."""
-        point = self.point
         try:
-            direction = Direction(point, self.regularisation, self.spaces)
+            direction = Direction(self.point, self.regularisation, self.spaces)
         except np.linalg.LinAlgError:
             return False
         return self._search(direction, self._choose(direction))
@@ -234,7 +255,7 @@ class _Search:
         """Restart from a point with less violation, inside the bounds; return whether there is one."""
         form, x = self.form, self.point.x
         if not self._is_feasible():
-            found = restore_feasibility(form, self.record, x, 0.1 * self.point.theta, self._note_at)
+            found = restore_feasibility(form, self.record, x, 0.1 * self.point.theta)
             if found is None:
                 return False
             x = found
@@ -243,14 +264,10 @@ class _Search:
         self.restarts += 1
         w = self._interior(x, PUSH)
         self.mu = max(self.mu, RESTART_MU)
-        self.point = self._with_multipliers(w, *(self.mu / gap for gap in (w - self.point.lower, self.point.upper - w)))
+        self.point = self._with_multipliers(w, self.mu / form.gaps(w))
         self.is_free = True
         self.past.clear()
         return True
-
-    def _note_at(self, x: Array) -> None:
-        zero = np.zeros(self.form.program.m), np.zeros(self.form.program.n)
-        self.record.note(self.form.full(x).copy(), *zero)
 
 
 def _inside(w: Array, lower: Array, upper: Array, push: float) -> Array:

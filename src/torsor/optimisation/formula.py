@@ -1,7 +1,6 @@
 """Small nonlinear programs from CasADi expressions, for tests and examples of solvers."""
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -9,6 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, Indices
+
+
+def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:
+    """Return rows and columns of the entries, in column-major order."""
+    rows, columns = pattern.get_triplet()
+    return np.array(rows, dtype=int), np.array(columns, dtype=int)
 
 
 class Formula:
@@ -46,19 +51,8 @@ class Formula:
         self._value = ca.Function("value", [x], [f, g])
         self._jacobian = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])
         self._hessian = ca.Function("hessian", [x, multipliers, weight], [ca.densify(hessian)])
-        self._patterns = jacobian.sparsity(), ca.triu(hessian.sparsity())
-
-    @cached_property
-    def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the rows' Jacobian, in column-major order."""
-        rows, columns = self._patterns[0].get_triplet()
-        return np.array(rows, dtype=int), np.array(columns, dtype=int)
-
-    @cached_property
-    def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the Hessian's upper triangle, in column-major order."""
-        rows, columns = self._patterns[1].get_triplet()
-        return np.array(rows, dtype=int), np.array(columns, dtype=int)
+        self.structure = _places(jacobian.sparsity())
+        self.hessian_structure = _places(ca.triu(hessian.sparsity()))
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return f and the rows (m,)."""

@@ -1,6 +1,5 @@
 """IPOPT, an interior-point method for sparse programs, as shipped with CasADi (Waechter and Biegler 2006)."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -25,33 +24,23 @@ STATUS_TEXTS = {
     "Diverging_Iterates": "stopped: variables grow without bound",
 }
 
-OPTIONS = {
-    "no_nlp_grad": True,
-    "calc_lam_p": False,
-    "calc_lam_x": False,
-    "calc_f": False,
-    "calc_g": False,
-    "error_on_fail": False,
-    "show_eval_warnings": False,
-}
-WARM = {
-    "ipopt.warm_start_init_point": "yes",
-    "ipopt.warm_start_bound_push": 1e-9,
-    "ipopt.warm_start_bound_frac": 1e-9,
-    "ipopt.warm_start_slack_bound_push": 1e-9,
-    "ipopt.warm_start_slack_bound_frac": 1e-9,
-    "ipopt.warm_start_mult_bound_push": 1e-9,
-    "ipopt.mu_strategy": "monotone",
-    "ipopt.mu_init": 1e-6,
-}
+LEFT_OUT = ("calc_lam_p", "calc_lam_x", "calc_f", "calc_g", "error_on_fail", "show_eval_warnings")
+OPTIONS = {"no_nlp_grad": True} | dict.fromkeys(LEFT_OUT, False)
+WARM = {"ipopt.warm_start_init_point": "yes", "ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-6}
+PUSHES = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
+WARM |= {f"ipopt.warm_start_{each}": 1e-9 for each in PUSHES}
 
 
 class _Call(ca.Callback):
-    """A CasADi function that calls a Python function, with given sparsity patterns of inputs and outputs."""
+    """A CasADi function that calls a Python function, with given sparsity patterns of inputs and outputs.
 
-    def __init__(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], work: Any) -> None:
+    Exceptions must not pass through IPOPT: the first one is added to ``raised``, and this and all further calls fail,
+    which stops IPOPT.
+    """
+
+    def __init__(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], work: Any, raised: list[Any]):
         super().__init__()
-        self._inputs, self._outputs, self._work = inputs, outputs, work
+        self._inputs, self._outputs, self._work, self._raised = inputs, outputs, work, raised
         self.construct(name, {})
 
     def get_n_in(self) -> int:
@@ -66,17 +55,20 @@ class _Call(ca.Callback):
     def get_name_out(self, i: int) -> str:
         return list(self._outputs)[i]
 
-    def get_sparsity_in(self, i: int) -> ca.Sparsity:
-        pattern: ca.Sparsity = list(self._inputs.values())[i]
-        return pattern
+    def get_sparsity_in(self, i: int) -> Any:
+        return list(self._inputs.values())[i]
 
-    def get_sparsity_out(self, i: int) -> ca.Sparsity:
-        pattern: ca.Sparsity = list(self._outputs.values())[i]
-        return pattern
+    def get_sparsity_out(self, i: int) -> Any:
+        return list(self._outputs.values())[i]
 
     def eval_buffer(self, inputs: Any, outputs: Any) -> int:
-        given = [None if each is None else np.frombuffer(each, dtype=float) for each in inputs]
-        found = self._work(*given)
+        if self._raised:
+            return 1
+        try:
+            found = self._work(*(None if each is None else np.frombuffer(each, dtype=float) for each in inputs))
+        except BaseException as error:
+            self._raised.append(error)
+            return 1
         if found is None:
             return 1
         for result, out in zip(found, outputs, strict=True):
@@ -86,47 +78,6 @@ class _Call(ca.Callback):
 
     def has_eval_buffer(self) -> bool:
         return True
-
-
-class _Calls:
-    """The functions that IPOPT calls; a Python exception is stored and stops IPOPT."""
-
-    def __init__(self, record: Record):
-        self.record, self.program, self.evaluations = record, record.program, record.evaluations
-        self.raised: BaseException | None = None
-        self._upper = self.program.hessian_structure
-
-    def guarded(self, work: Callable[..., Sequence[Any] | None]) -> Callable[..., Sequence[Any] | None]:
-        """Return ``work`` with exceptions stored; it then returns None, which IPOPT takes as an error."""
-
-        def call(*given: Any) -> Sequence[Any] | None:
-            if self.raised is not None:
-                return None
-            try:
-                return work(*given)
-            except BaseException as error:  # must not pass through IPOPT: raised again after it
-                self.raised = error
-                return None
-
-        return call
-
-    def value(self, x: Array, p: None) -> Sequence[Any] | None:
-        # A point whose derivatives are not finite is rejected here, where IPOPT can still shorten the step. They are
-        # needed anyway if the point is accepted.
-        return self.evaluations.value(x) if self.evaluations.is_finite(x) else None
-
-    def gradient(self, x: Array, p: None) -> Sequence[Any]:
-        return self.evaluations.value(x)[0], self.evaluations.jacobian(x)[0]
-
-    def jacobian(self, x: Array, p: None) -> Sequence[Any]:
-        return self.evaluations.value(x)[1], self.evaluations.jacobian(x)[1]
-
-    def hessian(self, x: Array, p: None, weight: Array, multipliers: Array) -> Sequence[Any]:
-        return (self.evaluations.hessian(x, multipliers, float(weight[0]))[self._upper],)
-
-    def iteration(self, x: Array, f: Array, g: Array, lam_x: Array, lam_g: Array, lam_p: Array) -> Sequence[Any]:
-        self.record.note(x, lam_g, lam_x)
-        return (0.0,)
 
 
 def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]:
@@ -165,44 +116,55 @@ def solve_ipopt(program: NonlinearProgram, start: Array, settings: Settings, **o
 
 
 def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
-    program, settings, calls = record.program, record.settings, _Calls(record)
+    program, settings, cached, raised = record.program, record.settings, record.evaluations, list[BaseException]()
     n, m = program.n, program.m
     dense, none = ca.Sparsity.dense, ca.Sparsity(0, 1)
     jacobian = ca.Sparsity.triplet(m, n, *(each.tolist() for each in program.structure))
     hessian = ca.Sparsity.triplet(n, n, *(each.tolist() for each in program.hessian_structure))
     x, rows, one = dense(n, 1), dense(m, 1), dense(1, 1)
-    at = {"x": x, "p": none}
+    at, upper = {"x": x, "p": none}, program.hessian_structure
+
+    def value(x: Array, p: None) -> Any:
+        # A point whose derivatives are not finite is rejected here, where IPOPT can still shorten the step. They are
+        # needed anyway if the point is accepted.
+        return cached.value(x) if cached.is_finite(x) else None
+
+    def gradients(x: Array, p: None) -> Any:
+        return cached.value(x)[0], cached.jacobian(x)[0]
+
+    def jacobians(x: Array, p: None) -> Any:
+        return cached.value(x)[1], cached.jacobian(x)[1]
+
+    def hessians(x: Array, p: None, weight: Array, multipliers: Array) -> Any:
+        return (cached.hessian(x, multipliers, float(weight[0]))[upper],)
+
+    def iteration(x: Array, f: Array, g: Array, lam_x: Array, lam_g: Array, lam_p: Array) -> Any:
+        record.note(x, lam_g, lam_x)
+        return (0.0,)
+
     weights = {"lam_f": one, "lam_g": rows}
     seen = {"x": x, "f": one, "g": rows, "lam_x": x, "lam_g": rows, "lam_p": none}
-    made = {
-        "nlp": _Call("nlp", at, {"f": one, "g": rows}, calls.guarded(calls.value)),
-        "grad_f": _Call("grad_f", at, {"f": one, "grad_f_x": x}, calls.guarded(calls.gradient)),
-        "jac_g": _Call("jac_g", at, {"g": rows, "jac_g_x": jacobian}, calls.guarded(calls.jacobian)),
-        "hess_lag": _Call("hess_lag", at | weights, {"triu_hess_gamma_x_x": hessian}, calls.guarded(calls.hessian)),
-        "iteration_callback": _Call("seen", seen, {"stop": one}, calls.guarded(calls.iteration)),
-    }
+    nlp = _Call("nlp", at, {"f": one, "g": rows}, value, raised)
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
     given: dict[str, Any] = {
         **OPTIONS,
         **ipopt_options(program, settings.tolerance),
         "ipopt.max_iter": settings.iterations,
-        **{name: each for name, each in made.items() if name != "nlp"},
+        "grad_f": _Call("grad_f", at, {"f": one, "grad_f_x": x}, gradients, raised),
+        "jac_g": _Call("jac_g", at, {"g": rows, "jac_g_x": jacobian}, jacobians, raised),
+        "hess_lag": _Call("hess_lag", at | weights, {"triu_hess_gamma_x_x": hessian}, hessians, raised),
+        "iteration_callback": _Call("seen", seen, {"stop": one}, iteration, raised),
     }
     begin = {"x0": start}
     if settings.multipliers is not None:
         begin["lam_g0"] = settings.multipliers
         begin["lam_x0"] = np.zeros(n) if settings.bound_multipliers is None else settings.bound_multipliers
         given |= WARM
-    solver = ca.nlpsol("program", "ipopt", made["nlp"], given | options)
+    solver = ca.nlpsol("program", "ipopt", nlp, given | options)
     found = solver(**begin, **dict(zip(("lbx", "ubx", "lbg", "ubg"), sides, strict=True)))
-    if calls.raised is not None:
-        raise calls.raised
+    if raised:
+        raise raised[0]
     status, is_solved = str(solver.stats()["return_status"]), bool(solver.stats()["success"])
-    last = _column(found["x"]), _column(found["lam_g"]), _column(found["lam_x"])
-    return record.outcome(
-        STATUS_TEXTS.get(status, status.replace("_", " ").lower()), is_solved, last if is_solved else None
-    )
-
-
-def _column(found: ca.DM) -> Array:
-    return np.asarray(found.full()).ravel()
+    text = STATUS_TEXTS.get(status, status.replace("_", " ").lower())
+    last, y, z = (np.asarray(found[key].full()).ravel() for key in ("x", "lam_g", "lam_x"))
+    return record.outcome(text, is_solved, (last, y, z) if is_solved else None)

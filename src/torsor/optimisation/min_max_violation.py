@@ -15,7 +15,7 @@ import numpy as np
 from torsor.arrays import Array, Flags, Indices
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.outcome import Outcome, Settings
-from torsor.optimisation.program import NonlinearProgram
+from torsor.optimisation.program import NonlinearProgram, row_violations
 
 
 class MinMaxViolation:
@@ -43,13 +43,12 @@ class MinMaxViolation:
         free = np.full(self.m, np.inf)
         self.row_lower = np.where(self._signs > 0, program.row_lower[self._taken], -free)
         self.row_upper = np.where(self._signs < 0, program.row_upper[self._taken], free)
+        self.structure, self.hessian_structure = self._entries[:2], program.hessian_structure
 
     @property
     def start(self) -> Array:
         """Variables (n,): the start, and its largest violation."""
-        rows = self.program.value(self._near)[1]
-        over = np.maximum(rows - self.program.row_upper, self.program.row_lower - rows)
-        return np.append(self._near, max(float(over[self._soft].max(initial=0.0)), 0.0))
+        return np.append(self._near, row_violations(self.program, self._near)[self._soft].max(initial=0.0))
 
     @cached_property
     def _entries(self) -> tuple[Indices, Indices, Indices]:
@@ -65,16 +64,6 @@ class MinMaxViolation:
         sorting = np.lexsort((new_rows, new_columns))
         all_sources = np.concatenate([source, np.full(self.m, -1)])
         return new_rows[sorting], new_columns[sorting], all_sources[sorting]
-
-    @property
-    def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the rows' Jacobian, in column-major order."""
-        return self._entries[:2]
-
-    @property
-    def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the Hessian's upper triangle: that of x."""
-        return self.program.hessian_structure
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return t, and the rows (m,)."""
@@ -110,6 +99,4 @@ def min_max_violation(
     relaxed = MinMaxViolation(program, start, soft, kept)
     outcome = solve_condensed(relaxed, relaxed.start, replace(settings, multipliers=None, bound_multipliers=None))
     x = np.clip(outcome.x[:-1], program.lower, program.upper)
-    rows = program.value(x)[1]
-    over = np.maximum(rows - program.row_upper, program.row_lower - rows)
-    return x, max(float(over.max(initial=0.0)), 0.0), outcome
+    return x, float(row_violations(program, x).max(initial=0.0)), outcome

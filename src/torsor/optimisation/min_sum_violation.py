@@ -9,7 +9,6 @@ The sum (an L1 penalty), unlike a sum of squares, leaves few rows violated: thos
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -41,6 +40,13 @@ class MinSumViolation:
         self.lower = np.concatenate([program.lower, np.zeros(more)])
         self.upper = np.concatenate([program.upper, np.full(more, np.inf)])
         self.row_lower, self.row_upper = program.row_lower, program.row_upper
+        rows, columns = program.structure
+        new = np.arange(program.n, self.n)
+        self.structure = np.concatenate([rows, self._p, self._q]), np.concatenate([columns, new])
+        upper = np.eye(program.n, dtype=bool)  # the Hessian's upper triangle: that of x, with the whole diagonal
+        upper[program.hessian_structure] = True
+        places = np.nonzero(upper.T)
+        self.hessian_structure = places[1], places[0]
 
     @property
     def start(self) -> Array:
@@ -48,22 +54,6 @@ class MinSumViolation:
         rows = self.program.value(self._near)[1]
         short = np.maximum(self.row_lower - rows, 0.0)[self._p], np.maximum(rows - self.row_upper, 0.0)[self._q]
         return np.concatenate([self._near, *short])
-
-    @cached_property
-    def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the rows' Jacobian, in column-major order."""
-        rows, columns = self.program.structure
-        new = np.arange(self.program.n, self.n)
-        return np.concatenate([rows, self._p, self._q]), np.concatenate([columns, new])
-
-    @cached_property
-    def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the Hessian's upper triangle: that of x, with the whole diagonal."""
-        n = self.program.n
-        found = np.eye(n, dtype=bool)
-        found[self.program.hessian_structure] = True
-        columns, rows = np.nonzero(found.T)
-        return rows, columns
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return the sum of violations, and the rows (m,)."""

@@ -1,4 +1,7 @@
-"""The nonlinear program that every solver takes: an objective, bounded variables and bounded constraint rows."""
+"""The nonlinear program that every solver takes: an objective, bounded variables and bounded constraint rows.
+
+``Evaluations`` caches its last evaluation.
+"""
 
 from typing import Protocol
 
@@ -71,7 +74,11 @@ def row_violations(program: NonlinearProgram, x: Array) -> Array:
         >>> row_violations(box, np.array([-0.5, 3.0])).tolist()
         [0.5, 2.0]
     """
-    rows = program.value(x)[1]
+    return violations_of(program, program.value(x)[1])
+
+
+def violations_of(program: NonlinearProgram, rows: Array) -> Array:
+    """Return the violation (m,) of each row, from the values of the rows (m,)."""
     return np.maximum(np.maximum(program.row_lower - rows, rows - program.row_upper), 0.0)
 
 
@@ -79,3 +86,50 @@ def largest_violation(program: NonlinearProgram, x: Array, rows: Array) -> float
     """Return the largest violation of a bound of the variables x (n,) or the rows (m,); 0 if all bounds hold."""
     excess = (program.lower - x, x - program.upper, program.row_lower - rows, rows - program.row_upper)
     return float(max(0.0, *(each.max(initial=0.0) for each in excess)))
+
+
+class Evaluations:
+    """The functions of a program, each evaluated once per x: solvers evaluate f, rows and derivatives one by one.
+
+    Values that are not finite raise no error and no warning; ``is_finite`` is False where there are any.
+    """
+
+    def __init__(self, program: NonlinearProgram):
+        self.program = program
+        self._x: Array | None = None
+        self._value: tuple[float, Array] | None = None
+        self._jacobian: tuple[Array, Array] | None = None
+
+    def _move(self, x: Array) -> None:
+        if self._x is None or not np.array_equal(x, self._x):
+            self._x, self._value, self._jacobian = x.copy(), None, None
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Return f and the rows (m,)."""
+        self._move(x)
+        if self._value is None:
+            with np.errstate(all="ignore"):
+                self._value = self.program.value(x)
+        return self._value
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the gradient (n,) and the entries of the rows' Jacobian."""
+        self._move(x)
+        if self._jacobian is None:
+            with np.errstate(all="ignore"):
+                self._jacobian = self.program.jacobian(x)
+        return self._jacobian
+
+    def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
+        """Return the Hessian; second derivatives that are not finite are replaced by 0."""
+        with np.errstate(all="ignore"):
+            found = self.program.hessian(x, multipliers, weight)
+        return found if np.isfinite(found).all() else np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def is_finite(self, x: Array) -> bool:
+        """Whether f, the rows, and their first derivatives are finite at x."""
+        f, rows = self.value(x)
+        if not (np.isfinite(f) and np.isfinite(rows).all()):
+            return False
+        gradient, entries = self.jacobian(x)
+        return bool(np.isfinite(gradient).all() and np.isfinite(entries).all())

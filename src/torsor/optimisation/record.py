@@ -7,21 +7,15 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
-from torsor.optimisation.evaluations import Evaluations
 from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedError
-from torsor.optimisation.program import NonlinearProgram, largest_violation
+from torsor.optimisation.program import Evaluations, NonlinearProgram, largest_violation
 from torsor.optimisation.scaled import Scaled
 
-STOPPED = "stopped"
 FARTHEST = 1e20  # variables beyond this diverge (the limit of IPOPT)
 
 
-class TimeIsUpError(StoppedError):
-    """Raised at the time limit."""
-
-
-class UnboundedError(StoppedError):
-    """Raised when variables diverge."""
+class LimitError(StoppedError):
+    """Raised at the time limit, or when variables diverge; its text is the status of the outcome."""
 
 
 class Record:
@@ -64,9 +58,9 @@ class Record:
         if self.settings.watch is not None:
             self.settings.watch(self.log[-1], self._last)
         if self.seconds > self.settings.seconds:
-            raise TimeIsUpError
+            raise LimitError("stopped at the time limit")
         if np.abs(x).max(initial=0.0) > FARTHEST:
-            raise UnboundedError
+            raise LimitError("stopped: variables grow without bound")
 
     def outcome(self, status: str, is_solved: bool, found: tuple[Array, Array, Array] | None = None) -> Outcome:
         """Return the outcome for (x, multipliers, bound_multipliers), by default of the best iterate."""
@@ -74,10 +68,8 @@ class Record:
         if self.weight != 1:
             multipliers, bound_multipliers = multipliers / self.weight, bound_multipliers / self.weight
         f, rows = self._value(x)
-        excess, iterations = largest_violation(self.program, x, rows), max(len(self.log) - 1, 0)
-        return Outcome(
-            x, multipliers, bound_multipliers, f, iterations, status, is_solved, self.log, excess, self.seconds
-        )
+        excess, count = largest_violation(self.program, x, rows), max(len(self.log) - 1, 0)
+        return Outcome(x, multipliers, bound_multipliers, f, count, status, is_solved, self.log, excess, self.seconds)
 
 
 def run_solver(
@@ -88,16 +80,11 @@ def run_solver(
     if x.shape != (program.n,) or not np.isfinite(x).all():
         found = f"shape {x.shape}" if x.shape != (program.n,) else "values that are not finite"
         raise ModelError(describe(found, where="start", allowed=f"{program.n} finite numbers"))
-    for kind, lower, upper in (
-        ("variable", program.lower, program.upper),
-        ("row", program.row_lower, program.row_upper),
-    ):
-        wrong = np.flatnonzero(~(lower <= upper))
-        if wrong.size:
-            k = int(wrong[0])
-            raise ModelError(
-                describe(f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}", allowed="lower <= upper")
-            )
+    bounds = {"variable": (program.lower, program.upper), "row": (program.row_lower, program.row_upper)}
+    for kind, (lower, upper) in bounds.items():
+        for k in np.flatnonzero(~(lower <= upper)).tolist():
+            found = f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}"
+            raise ModelError(describe(found, allowed="lower <= upper"))
     x = np.clip(x, program.lower, program.upper)
     record = Record(program, x, settings)
     try:
@@ -105,9 +92,7 @@ def run_solver(
             return record.outcome("the start has values that are not finite", False)
         record.scale(x)
         return search(record, x)
-    except TimeIsUpError:
-        return record.outcome("stopped at the time limit", False)
-    except UnboundedError:
-        return record.outcome("stopped: variables grow without bound", False)
+    except LimitError as limit:
+        return record.outcome(str(limit), False)
     except (StoppedError, KeyboardInterrupt):
-        return record.outcome(STOPPED, False)
+        return record.outcome("stopped", False)

@@ -10,11 +10,10 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
-from torsor.optimisation.evaluations import Evaluations
+from torsor.arrays import Array, Flags
 from torsor.optimisation.outcome import Settings
+from torsor.optimisation.program import Evaluations
 
 STILL = 1e-12  # derivatives and changes of scaled rows that count as 0
 NEARBY = 1e-2  # distance from the start to a second point, where constant rows must have the same values
@@ -49,7 +48,7 @@ class Scaled:
         self.row_lower = np.where(still, -np.inf, program.row_lower)
         self.row_upper = np.where(still, np.inf, program.row_upper)
 
-    def _sample(self, x: Array) -> tuple[float, Array, NDArray[np.bool_]]:
+    def _sample(self, x: Array) -> tuple[float, Array, Flags]:
         """Return the size of f and its gradient, the rows (m,), and which of these have a zero derivative."""
         (f, rows), (gradient, entries) = self._evaluations.value(x), self._evaluations.jacobian(x)
         still = np.ones(self.m, dtype=bool)

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.optimisation.outcome import Outcome, Settings
-from torsor.optimisation.program import NonlinearProgram
+from torsor.optimisation.program import NonlinearProgram, violations_of
 from torsor.optimisation.record import Record, run_solver
 
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
@@ -100,16 +99,10 @@ class _Model:
         x, multipliers, held = (np.asarray(found[key].full()).ravel() for key in ("x", "lam_a", "lam_x"))
         if not (self._qp.stats()["success"] and np.isfinite([*x, *multipliers, *held]).all()):
             return None
-        multipliers = _spread(multipliers, self._kept)
+        spread = np.zeros(self.program.m)
+        spread[self._kept] = multipliers
         own = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # not bounds of the radius
-        return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), multipliers, np.where(own, held[:-1], 0.0))
-
-
-def _spread(values: Array, kept: NDArray[np.bool_]) -> Array:
-    """Return values at the places that are true in ``kept``, and zero elsewhere."""
-    found = np.zeros(len(kept))
-    found[kept] = values
-    return found
+        return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), spread, np.where(own, held[:-1], 0.0))
 
 
 class _Search:
@@ -130,9 +123,7 @@ class _Search:
 
     def _violations(self, x: Array) -> Array:
         """Return the violation of each row."""
-        rows = self.evaluations.value(x)[1]
-        found: Array = np.maximum(np.maximum(self.program.row_lower - rows, rows - self.program.row_upper), 0.0)
-        return found
+        return violations_of(self.program, self.evaluations.value(x)[1])
 
     def _merit(self, x: Array) -> float:
         return self.evaluations.value(x)[0] + self.penalty * float(self._violations(x).sum())

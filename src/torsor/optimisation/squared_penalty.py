@@ -4,11 +4,9 @@ A small weight of the objective determines the variables that the penalty leaves
 than in ``min_max_violation``, but the program is smooth and often converges where that one does not.
 """
 
-from functools import cached_property
-
 import numpy as np
 
-from torsor.arrays import Array, Flags, Indices
+from torsor.arrays import Array, Flags
 from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram
@@ -32,12 +30,7 @@ class SquaredPenalty:
         self.lower, self.upper, self.structure = program.lower, program.upper, program.structure
         self.row_lower = np.where(self._hard, program.row_lower, -np.inf)
         self.row_upper = np.where(self._hard, program.row_upper, np.inf)
-
-    @cached_property
-    def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the dense upper triangle of the Hessian, in column-major order."""
-        columns, rows = np.tril_indices(self.n)
-        return rows, columns
+        self.hessian_structure = np.tril_indices(self.n)[::-1]  # the dense upper triangle, in column-major order
 
     def _outside(self, x: Array) -> Array:
         """Return the violation of soft rows (m,): positive above the upper bound, negative below the lower one."""

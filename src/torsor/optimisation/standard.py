@@ -1,13 +1,17 @@
-"""The standard form of dense solvers: free variables, equations and inequalities apart, gradients scaled down."""
+"""The standard form of dense solvers: free variables, equations and inequalities apart, gradients scaled down.
+
+``restore_feasibility`` reduces its violation alone.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.optimisation.record import Record
 
+SIGNS = np.array([[1.0], [-1.0]])  # of distances from lower and upper bounds
+CLOSEST = 1e-15  # least relative distance from a bound, against rounding
 NARROW = 1e-12  # relative distance below which two bounds are equal
 STEEPEST = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
 
@@ -24,7 +28,8 @@ class StandardForm:
     """Minimise f(x) subject to c(x) = 0 (e,), row_lower <= h(x) <= row_upper (i,) and distinct bounds on x.
 
     Variables with equal bounds are constants here, and rows without bounds are left out. f and each row are multiplied
-    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``.
+    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``. ``w_bounds`` (2, w)
+    are those of w = (x, slacks of h), lower and upper, and ``inner`` the same, moved inside by rounding.
     """
 
     def __init__(self, record: Record, start: Array):
@@ -55,6 +60,14 @@ class StandardForm:
         self.row_lower, self.row_upper = (
             (side * self.scales)[self.i] for side in (program.row_lower, program.row_upper)
         )
+        self.w_bounds = np.stack([np.append(self.lower, self.row_lower), np.append(self.upper, self.row_upper)])
+        self.inner = self.w_bounds + SIGNS * np.minimum(
+            CLOSEST * _size(self.w_bounds), (self.w_bounds[1] - self.w_bounds[0]) / 4
+        )
+
+    def gaps(self, w: Array) -> Array:
+        """Return the distances (2, w) of variables and slacks from their lower and upper bounds."""
+        return SIGNS * (w - self.w_bounds)
 
     def full(self, x: Array) -> Array:
         """Return all variables of the program."""
@@ -113,8 +126,51 @@ class StandardForm:
         return scaled[self.e], scaled[self.i], bound_multipliers[self.free] * self.weight
 
 
-def _is_equal(lower: Array, upper: Array) -> NDArray[np.bool_]:
+def _is_equal(lower: Array, upper: Array) -> Flags:
     """Return which pairs of bounds are equal."""
     with np.errstate(invalid="ignore"):
-        size = np.where(np.isfinite(lower), np.maximum(1.0, np.abs(lower)), 0.0)
-        return np.asarray(upper - lower <= NARROW * size)
+        return np.asarray(upper - lower <= NARROW * _size(lower))
+
+
+def _size(side: Array) -> Array:
+    """Return the sizes of bounds, at least 1; 0 for infinite ones."""
+    return np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
+
+
+def restore_feasibility(form: StandardForm, record: Record, start: Array, target: float) -> Array | None:
+    """Return variables whose sum of violations is at most ``target``, or None if none are found nearby.
+
+    Damped least squares over the equations and the violated inequalities.
+    """
+    x, damping = start, 1e-4
+    off, E = _residuals(form, x)
+    while len(record.log) <= record.settings.iterations:
+        if np.abs(off).sum() <= target:
+            return x
+        gradient = off @ E
+        held = ((x <= form.lower) & (gradient > 0)) | ((x >= form.upper) & (gradient < 0))
+        if np.abs(gradient[~held]).max(initial=0.0) <= 1e-8 * max(1.0, np.abs(off).max()):
+            return None
+        J = np.where(held, 0.0, E)
+        curve, size = J.T @ J, float(off @ off)
+        while True:
+            change = np.linalg.solve(curve + damping * np.eye(len(x)), -off @ J)
+            trial = np.clip(x + change, form.lower, form.upper)
+            found = _residuals(form, trial) if form.is_finite(trial) else None
+            if found is not None and found[0] @ found[0] < size * (1 - 1e-8):
+                break
+            damping *= 10
+            if damping > 1e16:
+                return None
+        x, (off, E) = trial, found
+        damping = max(damping / 10, 1e-12)
+        record.note(form.full(x).copy(), np.zeros(form.program.m), np.zeros(form.program.n))
+    return None
+
+
+def _residuals(form: StandardForm, x: Array) -> tuple[Array, Array]:
+    """Return the residuals of equations and violated inequalities, and their Jacobian."""
+    _, c, h = form.value(x)
+    _, E, H = form.jacobian(x)
+    off = h - np.clip(h, form.row_lower, form.row_upper)
+    return np.concatenate([c, off]), np.concatenate([E, np.where(off != 0, 1.0, 0.0)[:, None] * H])

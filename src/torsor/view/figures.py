@@ -39,15 +39,10 @@ def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: A
     figure.savefig(path, dpi=150)
 
 
-def _joint_points(robot: Robot, poses: Array) -> Array:
-    """Return the point (T, L, 3) of each joint on its axis, which may differ from the origin of its link."""
-    offsets = np.array([joint.frame[:, 3] for joint in robot.joints])
-    return np.asarray(np.einsum("tlij,lj->tli", poses, offsets)[..., :3])
-
-
 def _draw_robot(axes: Any, robot: Robot, poses: Array) -> None:
     """Draw the robot as a skeleton of its joints, at five times; the last one is the darkest."""
-    points, tips = _joint_points(robot, poses), poses[:, :, :3, 3]
+    offsets = np.array([joint.frame[:, 3] for joint in robot.joints])  # a joint may be off the origin of its link
+    points, tips = np.einsum("tlij,lj->tli", poses, offsets)[..., :3], poses[:, :, :3, 3]
     leaves = set(range(len(robot.links))) - set(robot.parents)
     for order, t in enumerate(np.linspace(0, len(points) - 1, 5).round().astype(int)):
         strength = 0.12 + 0.88 * (order / 4) ** 2

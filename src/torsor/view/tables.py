@@ -85,9 +85,9 @@ def drive_table(robot: Robot) -> Table | None:
             table.add_row(escape(joint.name), at, _stiffness(spring.stiffness), _number(spring.damping))
         if joint.motor is not None:
             m = joint.motor
-            elastic = (
-                ("elastic motor", _stiffness(m.stiffness), _number(m.damping)) if m.stiffness else ("motor", "", "")
-            )
+            elastic = ("motor", "", "")
+            if m.stiffness:
+                elastic = "elastic motor", _stiffness(m.stiffness), _number(m.damping)
             rotor = _number(m.inertia), _number(m.ratio), escape(m.carrier), _numbers(m.axis)
             table.add_row(escape(joint.name), *elastic, *rotor)
     return table if table.row_count else None
@@ -99,22 +99,13 @@ def _stiffness(value: float | str) -> str:
 
 def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table:
     """Return the forces and reactions of one state, joint by joint."""
-    tau = robot.inverse_dynamics(q, v, a)
-    gravity = robot.gravity_force(q)
+    forces = robot.inverse_dynamics(q, v, a), robot.gravity_force(q)
     wrenches = robot.joint_wrenches(q, v, a)
-    table = _table(
-        "Inverse dynamics and joint reactions (N m and N)",
-        *("joint", "drive", "gravity", "moment on link", "force on link"),
-    )
-    for i, joint in enumerate(robot.joints):
-        entries = robot.coordinates[i].v
-        table.add_row(
-            escape(joint.name),
-            _numbers(tau[entries]),
-            _numbers(gravity[entries]),
-            _numbers(wrenches[i, :3]),
-            _numbers(wrenches[i, 3:]),
-        )
+    columns = ("joint", "drive", "gravity", "moment on link", "force on link")
+    table = _table("Inverse dynamics and joint reactions (N m and N)", *columns)
+    for joint, at, wrench in zip(robot.joints, robot.coordinates, wrenches, strict=True):
+        cells = *(each[at.v] for each in forces), wrench[:3], wrench[3:]
+        table.add_row(escape(joint.name), *map(_numbers, cells))
     return table
 
 

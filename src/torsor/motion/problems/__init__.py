@@ -8,10 +8,8 @@ Example:
 from collections.abc import Callable
 
 from torsor.motion.problem import MotionProblem
-from torsor.motion.problems.elastic import elastic_arm
-from torsor.motion.problems.papers import slide_link, stanford_rates, two_link_time
-from torsor.motion.problems.paths import path_time
-from torsor.motion.problems.products import panda_time, ur5_time
+from torsor.motion.problems.papers import elastic_arm, slide_link, stanford_rates, two_link_time
+from torsor.motion.problems.products import panda_time, path_time, ur5_time
 
 __all__ = [
     "PROBLEMS",

@@ -1,7 +1,9 @@
-"""Commercial arms, from point to point in the least time."""
+"""Commercial arms in the least time: from point to point, and along a given joint path."""
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from torsor import library
 from torsor.motion.problem import MotionProblem
@@ -9,6 +11,7 @@ from torsor.motion.terms.distances import Capsule, Clearance, Sphere
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import TorqueRates, Torques, Velocities
 from torsor.motion.terms.objectives import Time
+from torsor.motion.transcription.paths import Path
 from torsor.motion.transcription.phase import Phase
 from torsor.robot.robot import Robot
 
@@ -22,6 +25,15 @@ _PANDA_BODIES = (
     Capsule(link="panda_link2", start=(0, 0, 0), end=(0, -0.316, 0), radius=0.08),
     Capsule(link="panda_link4", start=(-0.0825, 0, 0), end=(-0.0825, 0.384, 0), radius=0.08),
     Capsule(link="panda_link7", start=(0, 0, -0.05), end=(0, 0, 0.15), radius=0.08),
+)
+_WAY = (
+    (0.0, -1.5, 1.5, -1.5, -1.5, 0.0),
+    (0.2, -1.3, 1.4, -1.6, -1.4, 0.1),
+    (0.5, -1.2, 1.2, -1.5, -1.2, 0.2),
+    (0.8, -1.3, 1.0, -1.3, -1.1, 0.4),
+    (1.1, -1.5, 0.9, -1.1, -1.1, 0.5),
+    (1.3, -1.7, 1.0, -1.0, -1.2, 0.7),
+    (1.4, -1.8, 1.2, -1.1, -1.4, 0.8),
 )
 
 
@@ -45,7 +57,8 @@ def ur5_time(
         >>> ur5_time(obstacles=[lamp]).constraints[-1].title
         'Clearance'
     """
-    return _point_to_point("ur5-time", library.ur5(), (start, end), points, torque_rates, _UR5_BODIES, obstacles)
+    clear = _clear(_UR5_BODIES, obstacles)
+    return _from_rest_to_rest("ur5-time", library.ur5(), (start, end), points, torque_rates, clear)
 
 
 def panda_time(
@@ -63,23 +76,47 @@ def panda_time(
         >>> panda_time(points=8).model.names[0]
         'panda_joint1'
     """
-    return _point_to_point("panda-time", library.panda(), (start, end), points, torque_rates, _PANDA_BODIES, obstacles)
+    clear = _clear(_PANDA_BODIES, obstacles)
+    return _from_rest_to_rest("panda-time", library.panda(), (start, end), points, torque_rates, clear)
 
 
-def _point_to_point(
+def _clear(bodies: Sequence[Any], obstacles: Sequence[Any]) -> list[Clearance]:
+    return [Clearance(first=bodies, second=tuple(obstacles), least=0.01)] if obstacles else []
+
+
+def _from_rest_to_rest(
     name: str,
     robot: Robot,
     ends: tuple[Any, Any],
     points: int,
     torque_rates: Any,
-    bodies: Sequence[Any],
-    obstacles: Sequence[Any],
+    clear: Sequence[Any] = (),
+    path: Path | None = None,
 ) -> MotionProblem:
+    """Return the minimum-time problem from rest to rest, within limits and with further constraints ``clear``."""
     still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
-    limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques(), Velocities()]
+    limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques()]
+    if np.isfinite(robot.velocity_limit).any():
+        limits.append(Velocities())
     if torque_rates is not None:
         limits.append(TorqueRates(upper=torque_rates))
-    if obstacles:
-        limits.append(Clearance(first=bodies, second=tuple(obstacles), least=0.01))
     phase = Phase((0.1, 5.0), points=points, degree=3 if torque_rates is None else 5)
-    return MotionProblem(robot, phase, Time(), limits, name=name)
+    return MotionProblem(robot, phase, Time(), [*limits, *clear], path=path, name=name)
+
+
+def path_time(
+    waypoints: Any = _WAY, robot: Robot | None = None, points: int = 30, torque_rates: Any = None
+) -> MotionProblem:
+    """Return the minimum-time motion along a joint path, from rest to rest: only the progress along it is free.
+
+    The path is the spline through ``waypoints`` (six or more, nv), of a ``robot`` (by default a UR5). Torques and
+    velocities stay within the robot's limits, and torque rates within ``torque_rates`` (N m/s: a number, or one for
+    each joint; None: free), in which case the progress has a spline of degree 5 and no acceleration at the ends,
+    otherwise a cubic one. ``points`` is the number of control points of the progress.
+
+    Example:
+        >>> path_time().model.names
+        ('progress',)
+    """
+    arm = library.ur5() if robot is None else robot
+    return _from_rest_to_rest("path-time", arm, (0.0, 1.0), points, torque_rates, path=Path.through(waypoints))

@@ -1,17 +1,18 @@
-"""Active constraints, sensitivities of the optimum to their bounds, and violations by name."""
+"""Active constraints, sensitivities of the optimum to their bounds, and violations by name, also on a finer grid."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
+from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program, Row
 from torsor.optimisation import row_violations
 
 VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds of variables
+FINER = 10  # times as many nodes on the grid on which violations between nodes are checked
 TOUCHED = 1e-6  # scaled distance from a bound below which a row is active
 
 
@@ -58,6 +59,27 @@ def time_of(program: Program, x: Array, row: Row) -> float | None:
     return sum(seconds[: row.phase]) + row.s * seconds[row.phase]
 
 
+def on_finer_grid(program: Program) -> tuple[Program, Flags]:
+    """Return the program with ten times as many nodes, and which of its rows (m,) have to hold.
+
+    Terms that hold only at given moments (``at``) are not checked between them.
+    """
+    batches, required = list[Batch](), list[Flags]()
+    for batch in program.batches:
+        terms = batch.kernels.constraints
+        if not batch.kernels.m:
+            continue
+        everywhere = [term.at is None for term in terms]
+        inserted = 1 if not any(everywhere) else FINER
+        parts = np.arange(inserted) / inserted
+        s = np.append((batch.s[:-1, None] + np.diff(batch.s)[:, None] * parts).ravel(), batch.s[-1])
+        batches.append(replace(batch, s=s, weights=np.zeros(len(s))))
+        between = np.repeat(everywhere, [len(bound.labels) for bound in batch.kernels.rows])
+        required.append((between | (np.arange(len(s)) % inserted == 0)[:, None]).ravel())
+    required.append(np.ones(program.linear.m, dtype=bool))
+    return replace(program, batches=tuple(batches)), np.concatenate(required)
+
+
 def active_rows(program: Program, x: Array, multipliers: Array, bound_multipliers: Array) -> list[Active]:
     """Return the rows and variables at their bounds.
 
@@ -85,16 +107,14 @@ def _variables(program: Program) -> dict[int, tuple[str, str]]:
     found = dict[int, tuple[str, str]]()
     for phase, phase_layout in enumerate(program.layout.phases):
         for profile, point in np.argwhere(phase_layout.columns >= 0).tolist():
-            found[int(phase_layout.columns[profile, point])] = (
-                "Control point",
-                f"{point} of profile {profile}, phase {phase}",
-            )
+            label = f"{point} of profile {profile}, phase {phase}"
+            found[int(phase_layout.columns[profile, point])] = VARIABLES[2], label
         if phase_layout.duration >= 0:
             found[phase_layout.duration] = VARIABLES[0], f"phase {phase}"
     return found | {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
 
 
-def _touching(values: Array, lower: Array, upper: Array, multipliers: Array) -> NDArray[np.bool_]:
+def _touching(values: Array, lower: Array, upper: Array, multipliers: Array) -> Flags:
     distance = np.minimum(upper - values, values - lower)
     return np.asarray((lower == upper) | (distance <= TOUCHED) | (np.abs(multipliers) > distance))
 
@@ -107,11 +127,7 @@ def _side(value: float, lower: float, upper: float, multiplier: float) -> tuple[
 
 
 def groups(
-    program: Program,
-    x: Array,
-    multipliers: Array,
-    active: list[Active],
-    fine: tuple[Program, NDArray[np.bool_]],
+    program: Program, x: Array, multipliers: Array, active: list[Active], fine: tuple[Program, Flags]
 ) -> dict[str, Group]:
     """Return the rows grouped by the names of their terms; sensitivities are summed over all times."""
     between = defaultdict[str, float](float)
@@ -131,16 +147,7 @@ def groups(
             key = program.rows[k].label, "equal" if equal else "upper" if multipliers[k] > 0 else "lower"
             if key in sides:
                 sensitivity[key] -= float(multipliers[k] / program.scales[k])
-        own_units = float((outside * program.scales)[own].max())
-        found[title] = Group(
-            title,
-            len(own),
-            len(seen),
-            own_units,
-            float(outside[worst]),
-            max(between[title], float(outside[worst])),
-            row.label,
-            time_of(program, x, row),
-            dict(sensitivity),
-        )
+        own_units, scaled = float((outside * program.scales)[own].max()), float(outside[worst])
+        sizes, time = (own_units, scaled, max(between[title], scaled)), time_of(program, x, row)
+        found[title] = Group(title, len(own), len(seen), *sizes, row.label, time, dict(sensitivity))
     return found

@@ -47,24 +47,16 @@ def _panel(axes: Any, result: Solution, name: str) -> None:
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     if len(labels) <= MOST_NAMES:
-        axes.legend(
-            axes.lines[: len(labels)],
-            labels,
-            fontsize="small",
-            frameon=False,
-            loc="center left",
-            bbox_to_anchor=(1, 0.5),
-        )
+        lines, place = axes.lines[: len(labels)], {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+        axes.legend(lines, labels, fontsize="small", frameon=False, **place)
 
 
 def _curves(result: Solution, name: str) -> tuple[Array, list[str]]:
     robot = result.robot
     if name == "reactions":
         return np.linalg.norm(result.reactions[..., 3:], axis=-1), list(robot.joint_names)
-    labels = robot.position_names if name == "q" else robot.coordinate_names
-    if name in ("tau", "tau_rate"):
-        labels = result.force_names
-    return getattr(result, name), list(labels)
+    names = {"q": robot.position_names, "tau": result.force_names, "tau_rate": result.force_names}
+    return getattr(result, name), list(names.get(name, robot.coordinate_names))
 
 
 def _shade(axes: Any, result: Solution, name: str, labels: list[str]) -> None:
@@ -76,10 +68,8 @@ def _shade(axes: Any, result: Solution, name: str, labels: list[str]) -> None:
     low, high = axes.get_ylim()
     every = np.concatenate([[low, high], *ends])
     margin = 0.08 * np.ptp(every)
-    low, high = (
-        min(low, every.min() - margin * (every.min() < low)),
-        max(high, every.max() + margin * (every.max() > high)),
-    )
+    low = min(low, every.min() - margin * (every.min() < low))
+    high = max(high, every.max() + margin * (every.max() > high))
     for times, lower, upper in limits:
         for k, sides in enumerate(zip(lower, upper, strict=True)):
             for bound in sides:

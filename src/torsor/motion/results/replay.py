@@ -47,7 +47,7 @@ def replay(result: Solution, steps: int) -> Replay:
     robot, s = result.robot, np.linspace(0.0, 1.0, steps + 1)
     wanted = Moments.of_fractions(result.problem, result.x, [s] * len(result.durations))
     q, v, begun, parts = wanted.q[0], wanted.v[0], 0.0, list[Trajectory]()
-    for phase, T in enumerate(result.durations):
+    for T in result.durations:
         h = T / steps
         middles = begun + (np.arange(steps) + 0.5) * h
         tau = _forces(result, result.at(middles).tau)
@@ -57,10 +57,12 @@ def replay(result: Solution, steps: int) -> Replay:
             return np.asarray(tau[min(round(t / h), len(tau) - 1)])
 
         made = simulate(robot, q, v, T, controller=piecewise_constant, step=h * (1 + 1e-9), progress=False)
+        parts.append(replace(made, times=made.times + begun))
         q, v, begun = made.q[-1], made.v[-1], begun + T
-        parts.append(_shift(made, begun - T, phase > 0))
+    # The first sample of a later phase is the last one of the phase before.
     whole: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in ("times", "q", "v", "a", "tau")
+        name: np.concatenate([getattr(part, name)[k > 0 :] for k, part in enumerate(parts)])
+        for name in ("times", "q", "v", "a", "tau")
     }
     found = replace(parts[0], **whole)
     off_q = np.abs(robot.difference(wanted.q, found.q)).max()
@@ -77,11 +79,3 @@ def _unactuated(result: Solution) -> list[int]:
         if isinstance(term, Unactuated)
     }
     return [k for k, name in enumerate(result.robot.coordinate_names) if name in names]
-
-
-def _shift(part: Trajectory, begun: float, later: bool) -> Trajectory:
-    """Return a phase shifted in time; a later one without its first sample, the last one of the phase before."""
-    kept = slice(int(later), None)
-    return replace(
-        part, times=part.times[kept] + begun, q=part.q[kept], v=part.v[kept], a=part.a[kept], tau=part.tau[kept]
-    )

@@ -89,10 +89,8 @@ def tables(result: Solution) -> Group:
 
 def text(result: Solution, width: int) -> str:
     """Return the tables as text."""
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    console.print(tables(result))
-    file = console.file
-    assert isinstance(file, io.StringIO)
+    file = io.StringIO()
+    Console(file=file, width=width, color_system=None).print(tables(result))
     return file.getvalue()
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -69,7 +68,52 @@ def sampled(problem: ProblemStatement, x: Array, phase: int, s: Array, names: tu
     return dict(zip(names, samplers[names](problem, x, phase, s), strict=True))
 
 
-class Moments:
+class Profiled:
+    """A mixin with the quantities of a motion at its ``moments``."""
+
+    @property
+    def moments(self) -> "Moments":
+        """The motion at the moments."""
+        raise NotImplementedError
+
+    @property
+    def q(self) -> Array:
+        """Positions (K, nq)."""
+        return self.moments.sampled("q")
+
+    @property
+    def v(self) -> Array:
+        """Velocities (K, nv)."""
+        return self.moments.sampled("v")
+
+    @property
+    def a(self) -> Array:
+        """Accelerations (K, nv)."""
+        return self.moments.sampled("a")
+
+    @property
+    def j(self) -> Array:
+        """Jerks (K, nv)."""
+        return self.moments.sampled("j")
+
+    @property
+    def tau(self) -> Array:
+        """Forces (K, nv) in N m and N; with closed loops, of the active coordinates (K, N)."""
+        return self.moments.sampled("tau")
+
+    @property
+    def tau_rate(self) -> Array:
+        """Rates of the forces, in N m/s and N/s."""
+        return self.moments.sampled("tau_rate")
+
+    @property
+    def reactions(self) -> Array:
+        """Joint reactions (K, L, 6): moment and force, in N m and N."""
+        found = self.moments.sampled("reactions")
+        return found.reshape(*found.shape[:-1], found.shape[-1] // 6, 6)
+
+
+class Moments(Profiled):
     """A motion at times t (K,), or at one time: arrays then have no first axis.
 
     ``q`` (K, nq), ``v``, ``a``, ``j`` (K, nv) are positions and their rates, ``tau`` (K, nv) forces and ``tau_rate``
@@ -93,7 +137,7 @@ class Moments:
             self.times = np.asarray(t, dtype=float)
         except (TypeError, ValueError, OverflowError):
             raise ModelError(describe(f"at {t!r}", where=problem.name, allowed="times in s")) from None
-        self._problem, self._x = problem, x
+        self._problem, self._x, self._found = problem, x, dict[str, Array]()
         durations = np.array([phase_layout.seconds(x) for phase_layout in problem.program.layout.phases])
         ends = np.cumsum(durations)
         T, near = float(ends[-1]), ROUNDING * float(ends[-1])
@@ -125,6 +169,17 @@ class Moments:
     def __len__(self) -> int:
         return self.times.size
 
+    @property
+    def moments(self) -> "Moments":
+        """The moments themselves."""
+        return self
+
+    def sampled(self, name: str) -> Array:
+        """Return a quantity, sampled together with the others of its kernel when it is first needed."""
+        if name not in self._found:
+            self._found |= self._sample(next(names for names in _GROUPS if name in names))
+        return self._found[name]
+
     def _sample(self, names: tuple[str, ...]) -> dict[str, Array]:
         phases, s, parts = np.atleast_1d(self.phase), np.atleast_1d(self.s), list[dict[str, Array]]()
         order = np.lexsort((s, phases))
@@ -137,92 +192,3 @@ class Moments:
         found = {name: np.concatenate([part[name] for part in parts]) for name in names}
         back = np.argsort(order)
         return {name: values[back].reshape(*self.times.shape, -1) for name, values in found.items()}
-
-    @cached_property
-    def _motion(self) -> dict[str, Array]:
-        return self._sample(MOVED)
-
-    @property
-    def q(self) -> Array:
-        """Positions (K, nq)."""
-        return self._motion["q"]
-
-    @property
-    def v(self) -> Array:
-        """Velocities (K, nv)."""
-        return self._motion["v"]
-
-    @property
-    def a(self) -> Array:
-        """Accelerations (K, nv)."""
-        return self._motion["a"]
-
-    @property
-    def j(self) -> Array:
-        """Jerks (K, nv)."""
-        return self._motion["j"]
-
-    @property
-    def tau(self) -> Array:
-        """Forces (K, nv) in N m and N; with closed loops those of the active coordinates (K, N)."""
-        return self._motion["tau"]
-
-    @cached_property
-    def tau_rate(self) -> Array:
-        """Rates of the forces, in N m/s and N/s."""
-        return self._sample(RATES)["tau_rate"]
-
-    @cached_property
-    def reactions(self) -> Array:
-        """Joint reactions (K, L, 6): moment and force, in N m and N."""
-        found = self._sample(REACTIONS)["reactions"]
-        return found.reshape(*self.times.shape, found.shape[-1] // 6, 6)
-
-
-class Profiled:
-    """A mixin with the quantities of a motion at its ``moments``."""
-
-    @property
-    def moments(self) -> Moments:
-        """The motion at the moments."""
-        raise NotImplementedError
-
-    @property
-    def times(self) -> Array:
-        """Times (K,) of the profiles, in s."""
-        return self.moments.times
-
-    @property
-    def q(self) -> Array:
-        """Positions (K, nq)."""
-        return self.moments.q
-
-    @property
-    def v(self) -> Array:
-        """Velocities (K, nv)."""
-        return self.moments.v
-
-    @property
-    def a(self) -> Array:
-        """Accelerations (K, nv)."""
-        return self.moments.a
-
-    @property
-    def j(self) -> Array:
-        """Jerks (K, nv)."""
-        return self.moments.j
-
-    @property
-    def tau(self) -> Array:
-        """Forces (K, nv) in N m and N; with closed loops, of the active coordinates (K, N)."""
-        return self.moments.tau
-
-    @property
-    def tau_rate(self) -> Array:
-        """Rates of the forces, in N m/s and N/s."""
-        return self.moments.tau_rate
-
-    @property
-    def reactions(self) -> Array:
-        """Joint reactions (K, L, 6), in N m and N."""
-        return self.moments.reactions

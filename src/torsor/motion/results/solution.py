@@ -5,12 +5,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
-from torsor.motion.results.constraints import Active, Group, active_rows, groups
+from torsor.arrays import Array, Flags
+from torsor.motion.results.constraints import Active, Group, active_rows, groups, on_finer_grid
 from torsor.motion.results.samples import Moments, Profiled
-from torsor.motion.results.violations import FINER, on_finer_grid
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.batch import Batch
@@ -52,12 +51,7 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Solution(Profiled):
-    """A problem with the outcome of its solver: the data of a ``MotionResult``.
-
-    ``problem`` is the one that was solved (with the nodes that refinement added). Profiles ``q``, ``v``, ``a``, ``j``,
-    ``tau``, ``tau_rate`` and ``reactions`` are at ``times`` (200 steps per phase; where phases meet, at the end of the
-    earlier one); ``at(t)`` gives them at any time. Shapes are those of ``Moments``.
-    """
+    """A problem with the outcome of its solver: the data of a ``MotionResult``, which describes them."""
 
     problem: ProblemStatement
     outcome: Outcome
@@ -155,6 +149,11 @@ class Solution(Profiled):
         """Return the motion at times t (K,) in s, or at one."""
         return Moments(self.problem, self.x, t)
 
+    @property
+    def times(self) -> Array:
+        """Times (K,) of the profiles, in s."""
+        return self.moments.times
+
     @cached_property
     def moments(self) -> Moments:
         """The motion on the grid of ``times``."""
@@ -177,9 +176,9 @@ class Solution(Profiled):
         return float(max(outside, row_violations(program, x).max(initial=0.0)))
 
     @cached_property
-    def _fine(self) -> tuple[Program, NDArray[np.bool_]]:
+    def _fine(self) -> tuple[Program, Flags]:
         """The program on a grid ten times finer, and which of its rows have to hold there."""
-        return on_finer_grid(self.program, FINER)
+        return on_finer_grid(self.program)
 
     @cached_property
     def max_violation_fine(self) -> float:

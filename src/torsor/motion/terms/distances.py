@@ -7,7 +7,7 @@ are unique (not for parallel axes that overlap), and second ones except where a 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -106,16 +106,10 @@ def _body(given: Body | Mapping[str, Any], where: str) -> Body:
         raise ModelError(describe(str(error), where=where)) from None
 
 
-class _Points(NamedTuple):
-    """The centre of a sphere, or the ends of a capsule's axis, in base axes; and the radius."""
-
-    ends: list[ca.SX]
-    radius: float
-
-
-def _points(body: Sphere | Capsule, node: Node) -> _Points:
+def _points(body: Sphere | Capsule, node: Node) -> tuple[list[ca.SX], float]:
+    """Return the centre of a sphere, or the ends of a capsule's axis, in base axes; and the radius."""
     own = [body.center] if isinstance(body, Sphere) else [body.start, body.end]
-    return _Points([point_of(node, body.link, each) for each in own], body.radius)
+    return [point_of(node, body.link, each) for each in own], body.radius
 
 
 def _from_segment(p: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
@@ -175,14 +169,10 @@ class Clearance(Constraint):
         """Return the rows of all pairs."""
         number(self.least, self.title, "least", least=0.0)
         sides = [self._bodies(node, each) for each in (self.first, self.second)]
-        rows, lower, labels = list[ca.SX](), list[float](), list[str]()
-        for a in sides[0]:
-            for b in sides[1]:
-                for row, bound in self._pair(a, b, node):
-                    rows.append(row)
-                    lower.append(bound)
-                    labels.append(f"{a.title} from {b.title}")
-        return Rows(ca.vertcat(*rows), np.array(lower), np.full(len(rows), np.inf), tuple(labels))
+        pairs = [(a, b, f"{a.title} from {b.title}") for a in sides[0] for b in sides[1]]
+        found = [(*each, label) for a, b, label in pairs for each in self._pair(a, b, node)]
+        rows, lower, labels = zip(*found, strict=True)
+        return Rows(ca.vertcat(*rows), np.array(lower), np.full(len(rows), np.inf), labels)
 
     def _bodies(self, node: Node, given: Any) -> list[Body]:
         bodies = [_body(each, self.title) for each in ([given] if isinstance(given, Mapping) else several(given))]

@@ -74,11 +74,11 @@ class EndState(Ends):
 
     def values(self, names: Sequence[str]) -> dict[tuple[int, int], float]:
         """Return {(profile, order): value}."""
-        found = {}
-        for order, kind in enumerate(ORDER_NAMES):
-            for profile, value in of_profiles(getattr(self, kind), names, f"{self.title}: {kind}").items():
-                found[profile, order] = value
-        return found
+        return {
+            (profile, order): value
+            for order, kind in enumerate(ORDER_NAMES)
+            for profile, value in of_profiles(getattr(self, kind), names, f"{self.title}: {kind}").items()
+        }
 
     def index(self, phases: int) -> int:
         """Return the index of its phase: by default the first for a start, the last for an end."""

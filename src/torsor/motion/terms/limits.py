@@ -46,17 +46,18 @@ class _Limits(Constraint):
         most = np.array([limits[robot.coordinate_names.index(name)] for name in names])
         return -most, most
 
-    def _bounds(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+    def _given(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
         """Return lower and upper bounds of entries with these names."""
         if self.lower is None and self.upper is None:
-            least, most = self._own(robot, names)
-        else:
-            most = np.full(len(names), np.inf)
-            if self.upper is not None:
-                most = by_name(self.upper, names, np.inf, f"{self.title}: upper")
-            least = -most
-            if self.lower is not None:
-                least = by_name(self.lower, names, -np.inf, f"{self.title}: lower")
+            return self._own(robot, names)
+        most = by_name(np.inf if self.upper is None else self.upper, names, np.inf, f"{self.title}: upper")
+        if self.lower is None:
+            return -most, most
+        return by_name(self.lower, names, -np.inf, f"{self.title}: lower"), most
+
+    def _bounds(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+        """Return the same, checked."""
+        least, most = self._given(robot, names)
         if not (least <= most).all():
             wrong = names[int(np.flatnonzero(~(least <= most))[0])]
             raise ModelError(describe(f"the lower bound of {wrong} is above the upper", where=self.title))
@@ -99,17 +100,11 @@ class Positions(_Limits):
     def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
         return node.q, node.robot.position_names
 
-    def _bounds(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
-        sides = []
-        for side, missing in (("lower", -np.inf), ("upper", np.inf)):
-            given = getattr(self, side)
-            if given is None:
-                given = getattr(robot, side)
-            sides.append(by_name(given, names, missing, f"{self.title}: {side}"))
-        if not (sides[0] <= sides[1]).all():
-            wrong = names[int(np.flatnonzero(~(sides[0] <= sides[1]))[0])]
-            raise ModelError(describe(f"the lower bound of {wrong} is above the upper", where=self.title))
-        return sides[0], sides[1]
+    def _given(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+        lower = robot.lower if self.lower is None else self.lower
+        upper = robot.upper if self.upper is None else self.upper
+        least = by_name(lower, names, -np.inf, f"{self.title}: lower")
+        return least, by_name(upper, names, np.inf, f"{self.title}: upper")
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
         """Return bounds of control points by profile, if ``hull`` is set."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -12,13 +11,6 @@ from torsor.errors import ModelError, describe
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase
-
-
-class _Load(NamedTuple):
-    """The squared ratio of a reaction to its limit."""
-
-    label: str
-    ratio: ca.SX
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,8 +24,9 @@ class _Reacting(Term):
     force: float | None = None
     moment: float | None = None
 
-    def _loads(self, node: Node) -> list[_Load]:
-        robot, found = node.robot, list[_Load]()
+    def _loads(self, node: Node) -> tuple[tuple[str, ...], list[ca.SX]]:
+        """Return the labels of reactions, and the squared ratio of each to its limit."""
+        robot, labels, ratios = node.robot, list[str](), list[ca.SX]()
         if self.force is None and self.moment is None:
             raise ModelError(describe("neither force nor moment is given", where=self.title, fix="give one of them"))
         moving = [joint for joint in robot.joints if joint.child in robot.link_names]
@@ -46,10 +39,9 @@ class _Reacting(Term):
             row = wrenches[robot.link_names.index(moving[k].child), :]
             for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
                 if size is not None:
-                    found.append(
-                        _Load(f"{kind} of {names[k]}", ca.sumsqr(part) / positive(size, self.title, kind) ** 2)
-                    )
-        return found
+                    labels.append(f"{kind} of {names[k]}")
+                    ratios.append(ca.sumsqr(part) / positive(size, self.title, kind) ** 2)
+        return tuple(labels), ratios
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,11 +57,8 @@ class Reactions(_Reacting, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the squared ratios to the limits."""
-        loads = self._loads(node)
-        labels = tuple(load.label for load in loads)
-        return Rows(
-            ca.vertcat(*(load.ratio for load in loads)), np.full(len(loads), -np.inf), np.ones(len(loads)), labels
-        )
+        labels, ratios = self._loads(node)
+        return Rows(ca.vertcat(*ratios), np.full(len(labels), -np.inf), np.ones(len(labels)), labels)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,7 +111,7 @@ class Reaction(_Reacting, Cost):
         """Return the integrand, or the peak."""
         if self._is_peak:
             return node.shared[self.title]
-        ratios = [load.ratio for load in self._loads(node)]
+        ratios = self._loads(node)[1]
         if self.kind == "power":
             if type(self.power) is not int or self.power < 2 or self.power % 2:
                 found = f"power is {self.power!r}"
@@ -140,7 +129,6 @@ class _Below(_Reacting, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return a row for each reaction."""
-        loads, peak = self._loads(node), node.shared[self.title]
-        rows = ca.vertcat(*(load.ratio - peak**2 for load in loads))
-        labels = tuple(load.label for load in loads)
-        return Rows(rows, np.full(len(loads), -np.inf), np.zeros(len(loads)), labels)
+        (labels, ratios), peak = self._loads(node), node.shared[self.title]
+        rows = ca.vertcat(*(ratio - peak**2 for ratio in ratios))
+        return Rows(rows, np.full(len(labels), -np.inf), np.zeros(len(labels)), labels)

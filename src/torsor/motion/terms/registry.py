@@ -48,9 +48,7 @@ def term_registry(*bases: type) -> dict[str, type]:
     return dict(sorted(found.items()))
 
 
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
+_hints = cache(get_type_hints)
 
 
 def made(known: Mapping[str, type], table: Mapping[str, Any], where: str) -> Any:

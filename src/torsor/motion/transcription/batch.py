@@ -10,22 +10,14 @@ contain the factors of T and give derivatives by B_d c; ``chain_rule`` does the 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array, Indices
+from torsor.arrays import Array, Flags, Indices
 from torsor.motion.transcription.chain_rule import Blocks, ChainRule, Pairs
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, NodeKernels
-
-
-class _Scaled(NamedTuple):
-    """The duration T at x, and the profiles with their time derivatives w (orders, K, N)."""
-
-    T: float
-    w: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +42,6 @@ class Batch:
     def _chain(self) -> ChainRule:
         return ChainRule(self.layout.phases[self.phase], self.s, self.kernels.orders, self.layout.size)
 
-    def _scaled(self, x: Array) -> _Scaled:
-        T, w = self._chain.phase_layout.seconds(x), self._chain.rates(x)
-        for d in range(1, len(w)):
-            w[d] /= T**d
-        return _Scaled(T, w)
-
     @cached_property
     def _specials(self) -> list[int]:
         """Indices in x of T (-1 if it is known) and of the shared numbers."""
@@ -79,12 +65,13 @@ class Batch:
     def _node_hessian(self) -> NodeHessian:
         return self.kernels.hessian(self._by_T)
 
-    def _numbers(self, x: Array) -> Array:
-        return x[self._specials[1:]]
-
-    def _inputs(self, x: Array, at: _Scaled) -> dict[str, Array]:
-        Q = self._closed_positions(at.w[0]) if self.kernels.node.model.is_closed else None
-        return self.kernels.inputs(at.w, at.T, self._numbers(x), self.s, Q) | {"data": self._data}
+    def _inputs(self, x: Array) -> dict[str, Array]:
+        """Return the inputs of kernels: T, the profiles with their time derivatives (orders, K, N), and the others."""
+        T, w = self._chain.phase_layout.seconds(x), self._chain.rates(x)
+        for d in range(1, len(w)):
+            w[d] /= T**d
+        Q = self._closed_positions(w[0]) if self.kernels.node.model.is_closed else None
+        return self.kernels.inputs(w, T, x[self._specials[1:]], self.s, Q) | {"data": self._data}
 
     @cached_property
     def _data(self) -> Array:
@@ -115,7 +102,7 @@ class Batch:
     def _at(self, x: Array) -> dict[str, Array]:
         place = x.tobytes()
         if place != self._last[0]:
-            self._last[:] = place, self._inputs(x, self._scaled(x))
+            self._last[:] = place, self._inputs(x)
         inputs: dict[str, Array] = self._last[1]
         return inputs
 
@@ -184,7 +171,7 @@ class Batch:
         return total
 
     @cached_property
-    def hessian_pattern(self) -> NDArray[np.bool_]:
+    def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         n, specials = self.layout.size, [place for place in self._specials if place >= 0]
         found = np.zeros((n, n), dtype=bool)

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.motion.transcription.layout import Layout
 
 
@@ -98,7 +97,7 @@ class Linear:
         return total
 
     @cached_property
-    def hessian_pattern(self) -> NDArray[np.bool_]:
+    def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         found = np.zeros((self.layout.size, self.layout.size), dtype=bool)
         for (phase, order), (A, _) in self._parts.items():

@@ -175,7 +175,7 @@ class Node:
 
     def rate(self, expression: ca.SX) -> ca.SX:
         """Return the time derivative of an expression of profiles up to accelerations."""
-        before = self._substitute(expression)
+        before = self.value(expression)
         found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
         if self.Q is not None:
             found += ca.jtimes(before, self.Q, self._loop_jacobian @ self.y[1])
@@ -248,7 +248,7 @@ class Node:
         """Return the number of orders of profiles in an expression: 1 for positions alone."""
         own = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
         # With closed loops, second derivatives of positions contain accelerations.
-        return max([1 if self.Q is None else 3, *own, *(each.orders for each in self._quantities_in(expression))])
+        return max([1 if self.Q is None else 3, *own, *(each.orders for each in self.quantities_in(expression))])
 
     @cached_property
     def u(self) -> ca.SX:
@@ -311,49 +311,37 @@ class Node:
         jacobian = ca.jacobian(constant.T @ w, self.u)
         return ca.substitute(ca.jacobian(jacobian.T, self.u), constant, ca.densify(weights))
 
-    def _substitute(self, expression: ca.SX) -> ca.SX:
-        """Return an expression with the symbols of all quantities replaced by their values."""
-        for each in self._quantities_in(expression):
+    def value(self, expression: ca.SX) -> ca.SX:
+        """Return an expression of terms with the symbols of all quantities replaced by their values."""
+        for each in self.quantities_in(expression):
             expression = ca.substitute(expression, each.symbol, each.value)
         return expression
-
-    def value(self, expression: ca.SX) -> ca.SX:
-        """Return an expression of terms as a function of the node's inputs."""
-        return self._substitute(expression)
 
     def derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
         """Return the Jacobian (rows x u) of a column of terms; with ``direct`` by CasADi's rules alone."""
         if direct:
-            return self._by_u(self._substitute(expression))
+            return self._by_u(self.value(expression))
         total = self._by_u(expression)
-        for each in self._quantities_in(expression):
+        for each in self.quantities_in(expression):
             total += ca.jacobian(expression, each.symbol) @ each.derivatives.jacobian
-        return self._substitute(total)
+        return self.value(total)
 
     def second_derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
         """Return the Hessian (u x u) of a scalar of terms; with ``direct`` by CasADi's rules alone."""
         if direct:
-            return self._by_u(self._by_u(self._substitute(expression)).T)
-        used = self._quantities_in(expression)
+            return self._by_u(self._by_u(self.value(expression)).T)
+        used = self.quantities_in(expression)
         total = self._by_u(self._by_u(expression).T)
         if used:
-            Y, J = (
-                ca.vertcat(*(each.symbol for each in used)),
-                ca.vertcat(*(each.derivatives.jacobian for each in used)),
-            )
+            Y = ca.vertcat(*(each.symbol for each in used))
+            J = ca.vertcat(*(each.derivatives.jacobian for each in used))
             by_Y = ca.jacobian(expression, Y).T
             cross = self._by_u(by_Y).T @ J
             total += cross + cross.T + J.T @ ca.jacobian(by_Y, Y) @ J
-            first = 0
-            for each in used:
-                last = first + each.symbol.numel()
-                total += each.derivatives.hessian(by_Y[first:last])
-                first = last
-        return self._substitute(total)
+            for each, weights in zip(used, ca.vertsplit(by_Y, self.robot.nv), strict=True):
+                total += each.derivatives.hessian(weights)
+        return self.value(total)
 
-    def has_recursions(self, expression: ca.SX) -> bool:
-        """Whether an expression depends on quantities whose derivatives are computed by recursions."""
-        return bool(self._quantities_in(expression))
-
-    def _quantities_in(self, expression: ca.SX) -> list[_Quantity]:
+    def quantities_in(self, expression: ca.SX) -> list[_Quantity]:
+        """Return the quantities, with derivatives by recursions, on which an expression depends."""
         return [each for each in self._quantities.values() if ca.depends_on(expression, each.symbol)]

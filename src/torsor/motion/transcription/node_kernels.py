@@ -123,7 +123,11 @@ class NodeKernels:
 
         def trace() -> ca.Function:
             outputs = made()[0]
-            given = {key: each for key, each in (self._inputs | self._more(more)).items() if each.numel()}
+            given = {
+                key: each
+                for key, each in (self._inputs | {key: self._weights[key] for key in more}).items()
+                if each.numel()
+            }
             flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
             results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
             return ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
@@ -143,9 +147,6 @@ class NodeKernels:
             return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
 
         return found, call
-
-    def _more(self, names: Sequence[str]) -> dict[str, ca.SX]:
-        return {key: self._weights[key] for key in names}
 
     @cached_property
     def _weights(self) -> dict[str, ca.SX]:
@@ -171,7 +172,7 @@ class NodeKernels:
         Recursions take fewer where forces of many coordinates are bounded, CasADi's reverse mode for a cost alone, and
         its forward mode where few profiles move the robot, as along a path.
         """
-        if not self.node.has_recursions(expression):
+        if not self.node.quantities_in(expression):
             return made(False)
         both = [made(direct) for direct in (False, True)]
         sizes = [ca.Function("count", [], each, {"allow_free": True}).n_instructions() for each in both]
@@ -230,7 +231,7 @@ class NodeKernels:
         return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 
     @cached_property
-    def _hessian_parts(self) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
+    def _hessian_parts(self) -> tuple[ca.SX, ca.SX]:
         weights, here = self._weights, ca.SX.sym("here", self._squares.numel())
         cost = self._plain_cost + 2 * ca.dot(here, self._squares)
         total = weights["weight"] * cost + ca.dot(weights["multipliers"], self._rows)
@@ -242,7 +243,7 @@ class NodeKernels:
 
         at = self.node.value(self._squares)
         lower, jacobian = (ca.substitute(each, here, at) for each in self._cheaper(made, total))
-        return weights, lower, jacobian
+        return lower, jacobian
 
     def hessian(self, by_T: bool) -> NodeHessian:
         """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
@@ -254,7 +255,7 @@ class NodeKernels:
         return hessian
 
     def _make_hessian(self, by_T: bool) -> Made:
-        _, lower, jacobian = self._hessian_parts
+        lower, jacobian = self._hessian_parts
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
         own = i < U  # then j < U too
@@ -293,12 +294,8 @@ class NodeKernels:
     def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
         """Return the arguments of kernels, from profiles and their time derivatives (orders, K, N)."""
         given: dict[str, Any] = {f"y_{k}": y[k] for k in range(self.orders)}
-        given |= {"T": np.array(T), "numbers": numbers, "s": s, "held": self._held_values}
+        given |= {"T": np.array(T), "numbers": numbers, "s": s, "held": np.array(list(self.node.held.values()))}
         return given if Q is None else given | {"Q": Q}
-
-    @cached_property
-    def _held_values(self) -> Array:
-        return np.array(list(self.node.held.values()))
 
     def data(self, s: Array) -> Array:
         """Return the data (K, count) of the terms at moments s (K,)."""

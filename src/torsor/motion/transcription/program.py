@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.arrays import Array, Indices
+from torsor.arrays import Array, Flags, Indices
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.layout import Layout
 from torsor.motion.transcription.linear_rows import Linear
@@ -145,7 +144,7 @@ class Program:
         return order[all_columns[order] >= 0], all_rows, all_columns
 
     @cached_property
-    def _linear_entries(self) -> NDArray[np.bool_]:
+    def _linear_entries(self) -> Flags:
         found = np.zeros((self.linear.m, self.n), dtype=bool)
         for (phase, order), (A, b) in self.linear._parts.items():
             found |= A != 0
