@@ -11,7 +11,7 @@ from torsor.arrays import Array, Shape
 from torsor.checks import arrays
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
-from torsor.simulation.errors import SimulationError
+from torsor.simulation.samples import SimulationError
 
 Law = Callable[[float, Array, Array], Array]
 
