@@ -21,13 +21,12 @@ from torsor.mechanism import Link
 from torsor.mechanism.part import Part
 from torsor.parallel.closed_form import Strut, closest, strut_of
 from torsor.parallel.decomposition import Parts, soundness
-from torsor.parallel.fitting import HOME, fit
+from torsor.parallel.fitting import HOME, fit, length_of
 from torsor.parallel.legs import Leg, carriage, coordinates_of
 from torsor.parallel.limbs import Limb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.rules import RULES
 from torsor.parallel.singular import legs, moving, platforms
-from torsor.parallel.sizes import length_of
 from torsor.parallel.trigonometry import Known, without_trigonometry
 from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
@@ -210,7 +209,7 @@ class Assembled(Part):
             given = [q if each == "q" else symbols[each] for each in names]
             results = without_trigonometry(plain, given, names.index("q"), known)
             del symbols["q"]
-        titles = _titles(key.name, len(results))
+        titles = [key.name] if len(results) == 1 else [f"{key.name}_{k}" for k in range(len(results))]
         return ca.Function(key.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
 
     def _closed_positions(self, pose: ca.SX) -> tuple[ca.SX, list[Known]]:
@@ -344,7 +343,3 @@ class Assembled(Part):
             text += moving(self.carriage.coordinate_names, platform.motion)
             fix = f"{fix}, or drive other coordinates"
             raise ModelError(describe(text, where=self.name, fix=fix))
-
-
-def _titles(name: str, count: int) -> list[str]:
-    return [name] if count == 1 else [f"{name}_{k}" for k in range(count)]
