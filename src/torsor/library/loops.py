@@ -140,18 +140,10 @@ def five_bar(
     for k, ((x, y), moments, reference) in enumerate(_FIVE_BAR):
         inertia = np.diag(moments) * (m[k] * lengths[k] ** 2 / reference)
         links.append(Link(f"link{k + 1}", m[k], lengths[k] * np.array([x, y, 0.0]), inertia))
-    places = (0.0, proximal, base, proximal)
-    spin = (rotors[0], 0.0, rotors[1], 0.0)
+    table = [("base", 0.0, rotors[0]), ("link1", proximal, 0.0), ("base", base, rotors[1]), ("link3", proximal, 0.0)]
     joints = [
-        Joint(
-            f"joint{k + 1}",
-            "revolute",
-            "base" if k % 2 == 0 else f"link{k}",
-            f"link{k + 1}",
-            make_pose(p=[places[k], 0, 0]),
-            rotor_inertia=spin[k],
-        )
-        for k in range(4)
+        Joint(f"joint{k}", "revolute", parent, f"link{k}", make_pose(p=[x, 0, 0]), rotor_inertia=rotor)
+        for k, (parent, x, rotor) in enumerate(table, start=1)
     ]
     frames = [Frame(f"link{k}_tip", f"link{k}", make_pose(p=[distal, 0, 0])) for k in (2, 4)]
     robot = build("five_bar", links, joints, frames, gravity)
@@ -255,11 +247,8 @@ def closed_leg(
         raise ModelError(describe(f"legs is {legs!r}", where=where, allowed="1 or 2"))
     box = np.array([0.2, 0.25, 0.3])
     moments = torso_mass / 12 * (box @ box - box**2)
-    links, joints, frames = (
-        [Link("torso", torso_mass, np.array([0, 0, 0.15]), np.diag(moments))],
-        list[Joint](),
-        list[Frame](),
-    )
+    links = [Link("torso", torso_mass, np.array([0, 0, 0.15]), np.diag(moments))]
+    joints, frames = list[Joint](), list[Frame]()
     named = {"left": 1.0, "right": -1.0} if legs == 2 else {"leg": 0.0}
     for name, side in named.items():
         links += [
@@ -279,11 +268,8 @@ def closed_leg(
         ]
         for what, parent, child, at, axis, rotor in table:
             settings: Any = {"rotor_inertia": rotor, "effort_limit": 25.0} if rotor else {}
-            joints.append(
-                Joint(
-                    f"{name}_{what}", "revolute", hung[parent], hung[child], make_pose(p=at), np.array(axis), **settings
-                )
-            )
+            place = make_pose(p=at), np.array(axis)
+            joints.append(Joint(f"{name}_{what}", "revolute", hung[parent], hung[child], *place, **settings))
         frames += [
             Frame(f"{name}_foot", f"{name}_shank", make_pose(p=[0, 0, -shank])),
             Frame(f"{name}_rod_end", f"{name}_rod", make_pose(ACROSS, [0, 0, -thigh])),

@@ -6,6 +6,7 @@ z = 0, and the left foot one step length behind it. A second step is the mirror 
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -166,11 +167,6 @@ class Walk(Support):
         def joined(one: Array, two: Array) -> Array:
             return np.where(later.reshape(-1, *[1] * (one.ndim - 1)), two, one)
 
-        return Carried(
-            joined(first.right_fraction, second.right_fraction),
-            joined(first.right, second.right),
-            joined(first.left, second.left),
-            joined(first.toes, second.toes),
-            joined(first.box, second.box),
-            first.meet,
-        )
+        names = ("right_fraction", "right", "left", "toes", "box")
+        parts: Any = {name: joined(getattr(first, name), getattr(second, name)) for name in names}
+        return first._replace(**parts)

@@ -14,7 +14,7 @@ from torsor.arrays import Array
 from torsor.checks import number, positive
 from torsor.deprecation import warn_deprecated
 from torsor.human.body.coordinates import SIDES
-from torsor.human.body.landmarks import landmark
+from torsor.human.body.postures import landmark
 from torsor.robot.robot import Robot
 
 # Points of a foot, each with the axes along which it is fixed: six rows that fix a whole foot, or its toes.

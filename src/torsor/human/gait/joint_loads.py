@@ -10,8 +10,7 @@ from torsor.human.body.coordinates import SIDES, is_odd
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.strength import JOINTS, joint_strength
 from torsor.human.contact.schedule import Walk
-from torsor.human.terms.forces import Torques
-from torsor.human.terms.strength_curves import Strengths
+from torsor.human.terms.forces import Strengths, Torques
 from torsor.motion import MotionResult
 
 

@@ -36,9 +36,7 @@ def reaching(
         >>> [each.title for each in problem.conditions][-1]
         'left hand at the target'
     """
-    task = TaskSettings(
-        name="reach", body=checked_body(body, "reach"), duration=duration, points=points, nodes=nodes, frozen=frozen
-    )
+    task = TaskSettings("reach", checked_body(body, "reach"), duration, points, nodes, frozen=frozen)
     one_of(hand, SIDES, "reach", "hand")
     x, y, z = frozen_array(target, (3,), "reach", "target").tolist()
     frame, name = f"{hand}_knuckles", f"{hand} hand at the target"
