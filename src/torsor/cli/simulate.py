@@ -43,16 +43,8 @@ def _run(arguments: Namespace, console: Console) -> None:
         q0 = [*given.home.tolist(), *given.leg_home.tolist()]
     if robot.loops:
         q0, v0 = _closed_state(robot, q0, v0)
-    trajectory = simulate(
-        robot,
-        q0,
-        v0,
-        arguments.duration,
-        controller=arguments.tau,
-        method=arguments.method,
-        step=arguments.step,
-        record=arguments.record,
-    )
+    settings = {name: getattr(arguments, name) for name in ("duration", "method", "step", "record")}
+    trajectory = simulate(robot, q0, v0, controller=arguments.tau, **settings)
     console.print(view.motion_table(trajectory))
     if arguments.output is not None:
         trajectory.save(arguments.output)

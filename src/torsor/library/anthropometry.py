@@ -14,11 +14,18 @@ from torsor.arrays import Array
 from torsor.checks import number, one_of
 
 
-class _Table(NamedTuple):
-    """The stature of the mean subject (mm), and a row of each segment: length (mm); mass, centre and radii (%)."""
+class _Row(NamedTuple):
+    length: float  # mm
+    mass: float  # %
+    centre: float  # %
+    forward: float  # %
+    sideways: float  # %
+    long: float  # %
 
-    stature: float
-    rows: dict[str, tuple[float, float, float, float, float, float]]
+
+class _Table(NamedTuple):
+    stature: float  # mm
+    rows: dict[str, _Row]
 
 
 # Head and neck reach from vertex to cervicale, the upper trunk from there to the xiphion, the middle trunk to the
@@ -27,31 +34,31 @@ SEXES = {
     "male": _Table(
         1741.0,
         {
-            "head": (242.9, 6.94, 50.02, 30.3, 31.5, 26.1),
-            "upper trunk": (242.1, 15.96, 50.66, 50.5, 32.0, 46.5),
-            "middle trunk": (215.5, 16.33, 45.02, 48.2, 38.3, 46.8),
-            "lower trunk": (145.7, 11.17, 61.15, 61.5, 55.1, 58.7),
-            "upper arm": (281.7, 2.71, 57.72, 28.5, 26.9, 15.8),
-            "forearm": (268.9, 1.62, 45.74, 27.6, 26.5, 12.1),
-            "hand": (86.2, 0.61, 79.00, 62.8, 51.3, 40.1),
-            "thigh": (422.2, 14.16, 40.95, 32.9, 32.9, 14.9),
-            "shank": (440.3, 4.33, 43.95, 25.1, 24.6, 10.2),
-            "foot": (258.1, 1.37, 44.15, 25.7, 24.5, 12.4),
+            "head": _Row(242.9, 6.94, 50.02, 30.3, 31.5, 26.1),
+            "upper trunk": _Row(242.1, 15.96, 50.66, 50.5, 32.0, 46.5),
+            "middle trunk": _Row(215.5, 16.33, 45.02, 48.2, 38.3, 46.8),
+            "lower trunk": _Row(145.7, 11.17, 61.15, 61.5, 55.1, 58.7),
+            "upper arm": _Row(281.7, 2.71, 57.72, 28.5, 26.9, 15.8),
+            "forearm": _Row(268.9, 1.62, 45.74, 27.6, 26.5, 12.1),
+            "hand": _Row(86.2, 0.61, 79.00, 62.8, 51.3, 40.1),
+            "thigh": _Row(422.2, 14.16, 40.95, 32.9, 32.9, 14.9),
+            "shank": _Row(440.3, 4.33, 43.95, 25.1, 24.6, 10.2),
+            "foot": _Row(258.1, 1.37, 44.15, 25.7, 24.5, 12.4),
         },
     ),
     "female": _Table(
         1735.0,
         {
-            "head": (243.7, 6.68, 48.41, 27.1, 29.5, 26.1),
-            "upper trunk": (228.0, 15.45, 50.50, 46.6, 31.4, 44.9),
-            "middle trunk": (205.3, 14.65, 45.12, 43.3, 35.4, 41.5),
-            "lower trunk": (181.5, 12.47, 49.20, 43.3, 40.2, 44.4),
-            "upper arm": (275.1, 2.55, 57.54, 27.8, 26.0, 14.8),
-            "forearm": (264.3, 1.38, 45.59, 26.1, 25.7, 9.4),
-            "hand": (78.0, 0.56, 74.74, 53.1, 45.4, 33.5),
-            "thigh": (368.5, 14.78, 36.12, 36.9, 36.4, 16.2),
-            "shank": (432.3, 4.81, 44.16, 27.1, 26.7, 9.3),
-            "foot": (228.3, 1.29, 40.14, 29.9, 27.9, 13.9),
+            "head": _Row(243.7, 6.68, 48.41, 27.1, 29.5, 26.1),
+            "upper trunk": _Row(228.0, 15.45, 50.50, 46.6, 31.4, 44.9),
+            "middle trunk": _Row(205.3, 14.65, 45.12, 43.3, 35.4, 41.5),
+            "lower trunk": _Row(181.5, 12.47, 49.20, 43.3, 40.2, 44.4),
+            "upper arm": _Row(275.1, 2.55, 57.54, 27.8, 26.0, 14.8),
+            "forearm": _Row(264.3, 1.38, 45.59, 26.1, 25.7, 9.4),
+            "hand": _Row(78.0, 0.56, 74.74, 53.1, 45.4, 33.5),
+            "thigh": _Row(368.5, 14.78, 36.12, 36.9, 36.4, 16.2),
+            "shank": _Row(432.3, 4.81, 44.16, 27.1, 26.7, 9.3),
+            "foot": _Row(228.3, 1.29, 40.14, 29.9, 27.9, 13.9),
         },
     ),
 }
@@ -94,12 +101,13 @@ class Body:
         self.mass = number(mass, "human", "mass", least=MASSES[0], most=MASSES[1])
         self.scale = 1000.0 * height / SEXES[sex].stature
         self._rows = SEXES[sex].rows
-        self._whole = sum(row[1] * (1 if name in _ONCE else 2) for name, row in self._rows.items())
+        self._whole = sum(row.mass * (1 if name in _ONCE else 2) for name, row in self._rows.items())
 
     def __getitem__(self, name: str) -> Segment:
-        length, mass, centre, *radii = self._rows[name]
-        length, mass = length / 1000.0 * self.scale, mass / self._whole * self.mass
-        return Segment(length, mass, centre / 100.0 * length, *(mass * (each / 100.0 * length) ** 2 for each in radii))
+        row = self._rows[name]
+        length, mass = row.length / 1000.0 * self.scale, row.mass / self._whole * self.mass
+        moments = (mass * (radius / 100.0 * length) ** 2 for radius in (row.forward, row.sideways, row.long))
+        return Segment(length, mass, row.centre / 100.0 * length, *moments)
 
 
 _ONCE = ("head", "upper trunk", "middle trunk", "lower trunk")

@@ -173,17 +173,13 @@ def human(
 
 def _whole(made: _Builder, height: float, pelvis: Link) -> None:
     """Add the six coordinates of the whole body."""
-    before = "ground"
-    for name, axis in (("tx", X), ("ty", Y), ("tz", Z)):
-        at = make_pose(p=[0.0, height, 0.0]) if name == "tx" else np.eye(4)
-        made.joints.append(Joint(name, "prismatic", before, f"pelvis/{name}", at, np.array(axis)))
-        made.links.append(Link(f"pelvis/{name}"))
-        before = f"pelvis/{name}"
-    for name, axis in (("yaw", Y), ("tilt", X), ("list", Z)):
+    before, at = "ground", make_pose(p=[0.0, height, 0.0])
+    for name, axis in {"tx": X, "ty": Y, "tz": Z, "yaw": Y, "tilt": X, "list": Z}.items():
         after = pelvis if name == "list" else Link(f"pelvis/{name}")
-        made.joints.append(Joint(name, "revolute", before, after.name, np.eye(4), np.array(axis)))
+        kind = "prismatic" if name in ("tx", "ty", "tz") else "revolute"
+        made.joints.append(Joint(name, kind, before, after.name, at, np.array(axis)))
         made.links.append(after)
-        before = after.name
+        before, at = after.name, np.eye(4)
 
 
 # Mass fractions of parts of de Leva's segments: each clavicle of the upper trunk, the neck of the head, the forefoot.

@@ -29,13 +29,6 @@ TRIALS = 6
 HOME = "give a home (of the leg or the robot) that is far from singular"
 
 
-def placed(leg: Leg, gravity: Array) -> Robot:
-    """Return the leg's robot at the base of the leg, with the gravity of the parallel robot."""
-    ground = build("ground", [Link("base")], [], gravity=gravity)
-    ground = ground.with_frame("stand", "base", leg.base)
-    return ground.attach(leg.robot, at="stand", prefix=f"{leg.name}/")
-
-
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
     """Return the size (m): the longest distance from the base of a leg to its joint on the platform, or in a leg.
 
@@ -57,8 +50,9 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
 
     ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
     """
-    robot = placed(leg, carriage.gravity)
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
+    ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
+    robot = ground.attach(leg.robot, at="stand", prefix=prefix)
     last = len(carriage.links) - 1
     loop = Loop(leg.name, "tip", "at", leg.kind, leg.length)
     names = robot.coordinate_names

@@ -171,20 +171,16 @@ class Assembled(Part):
     def _sizes(self, key: FunctionKey) -> dict[str, int]:
         limbs = self._parts.limbs
         rows, squares = sum(limb.loop.count for limb in limbs), sum(limb.tree.nv**2 for limb in limbs)
-        own = {"n": self.dof, "N": len(self._driven), "q": self.nq, "v": self.nv, "c": rows, "A": squares}
-        given = {"pose": self.carriage.nq, "u": self.dof, "u_rate": self.dof, "share": len(self._driven)}
         drives, n, m = len(self._driven), self.carriage.nq, self.dof
-        states = {"state": n + self.nq + drives, "move": m + self.nv + drives, "sides": len(limbs) + 1}
-        states["assembly_trial"] = states["state"] + states["move"] + 2
+        sizes = {"n": m, "N": drives, "q": self.nq, "v": self.nv, "c": rows, "A": squares}
+        sizes |= {"pose": n, "u": m, "u_rate": m, "share": drives, "forces": drives, "guess": self.nq, "external": 6}
+        sizes |= {"state": n + self.nq + drives, "move": m + self.nv + drives, "sides": len(limbs) + 1}
+        sizes["assembly_trial"] = sizes["state"] + sizes["move"] + 2
         if key.leg is not None:
             tree = limbs[key.leg].tree
-            states |= {
-                "leg_q": tree.nq,
-                "leg_state": n + tree.nq,
-                "leg_move": m + tree.nv,
-                "leg_trial": n + tree.nq + m + tree.nv + 2,
-            }
-        return own | given | states | {"forces": drives, "guess": self.nq, "external": 6}
+            sizes |= {"leg_q": tree.nq, "leg_state": n + tree.nq, "leg_move": m + tree.nv}
+            sizes["leg_trial"] = sizes["leg_state"] + sizes["leg_move"] + 2
+        return sizes
 
     def _signature(self, key: FunctionKey) -> tuple[list[str], list[tuple[int, ...]]]:
         sizes, rule = self._sizes(key), RULES[key.name]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Array
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.recursions.composite import mass_matrix
-from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx
+from torsor.dynamics.recursions.kinematics import motions, moves, sx
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Tree
@@ -151,20 +151,17 @@ class TracedLimb:
             x = x + R.T @ move.p
         return ca.densify(ca.horzcat(*columns)), x
 
-    def _moves(self) -> list[Move]:
-        return [self.moved[k] for k in self.path]
-
     def down(self, x: ca.SX) -> ca.SX:
         """Return vectors (columns) from base axes in the tip's axes."""
-        for move in reversed(self._moves()):
-            x = move.down(x)
+        for k in reversed(self.path):
+            x = self.moved[k].down(x)
         return self.R_tip.T @ x
 
     def up(self, x: ca.SX) -> ca.SX:
         """Return vectors (columns) from the tip's axes in base axes."""
         x = self.R_tip @ x
-        for move in self._moves():
-            x = move.up(x)
+        for k in self.path:
+            x = self.moved[k].up(x)
         return x
 
     def solve(self, right: ca.SX) -> ca.SX:

@@ -9,7 +9,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation.dynamics import closed, forces, held_inputs
-from torsor.simulation.events import EventDetector
+from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.loop_projection import LoopStep
 from torsor.simulation.methods import STEPS
 from torsor.simulation.progress import Bar
@@ -83,7 +83,7 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetec
 Step = Callable[..., tuple[Array, Array]]
 
 
-def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
+def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step]]:
     """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and a function index -> step of one."""
     robot, sources = setup.robot, (setup.controller, setup.external)
     make = STEPS[setup.settings.method]
@@ -107,18 +107,14 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
 
 
 def _interpolation(
-    setup: Setup,
-    step_of: Callable[[tuple[int, ...]], Step],
-    start: float,
-    state: tuple[Array, Array],
-    held_inputs: tuple[Array | None, Array | None],
-) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:
+    setup: Setup, step_of: Callable[[Index], Step], start: float, state: State, held: tuple[Array | None, Array | None]
+) -> StateAt:
     """Return the state of one rollout at a time within a step, by a shorter step from its start."""
     cores = (setup.robot.nv,), (len(setup.robot.links), 6)
     shapes = [(*setup.batch, *core) for core in cores]
 
-    def state_at(t: float, index: tuple[int, ...]) -> tuple[Array, Array]:
-        pairs = zip(held_inputs, shapes, strict=True)
+    def state_at(t: float, index: Index) -> State:
+        pairs = zip(held, shapes, strict=True)
         own = [np.broadcast_to(each, shape)[index] for each, shape in pairs if each is not None]
         return step_of(index)(np.array(start), *(each[index] for each in state), *own, np.array(t - start))
 

@@ -15,24 +15,13 @@ from torsor.checks import instance_of, number, positive, whole_number
 from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import other_side
-from torsor.human.contact.support import (
-    FLAT_ENDS,
-    FORE,
-    FORE_ENDS,
-    FOREFOOT,
-    LONG,
-    MEET,
-    PRESSED,
-    TIP,
-    WHOLE,
-    WIDE,
-    Carried,
-    Foot,
-    Stance,
-    Support,
-    smoothstep,
-)
+from torsor.human.contact.support import FLAT_ENDS, FORE, FORE_ENDS, WHOLE, Carried, Foot, Stance, Support, smoothstep
 from torsor.motion.terms.term import TOUCHING
+
+# Points of application, as fractions of the foot length from the heel.
+PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # leading foot at toe-off; trailing foot at the start, and at the end
+WIDE, LONG = 0.667, 0.147  # half the box in double support, as fractions of half the width and of the length
+MEET = 4.0  # height of the point where the feet's lines of force meet, in foot lengths: about the centre of mass
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ MOVED = (
     *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
     *("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion"),
 )
+ENERGY = ("positive", "negative", "ground", "change", "residual", "distance", "cost_of_transport")
 MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion")
 
 
@@ -33,9 +34,7 @@ class Stride(StrideCurves):
 
     def to_dict(self) -> dict[str, Any]:
         """Return peaks, likeness, energy and curves as plain numbers, lists and strings, as for JSON."""
-        step, energy = self.step, self.energy
-        curves = {name: self.angle(name).tolist() for name in MOVED}
-        moments = {name: self.moment(name).tolist() for name in MOMENTS}
+        step = self.step
         pressure = [[None if np.isnan(each).any() else each.tolist() for each in foot] for foot in self.pressure]
         return {
             "side": self.side,
@@ -45,24 +44,16 @@ class Stride(StrideCurves):
             "duration": self.duration,
             "mass": self.body.mass,
             "peaks": peaks(self),
-            "energy": {
-                "positive": energy.positive,
-                "negative": energy.negative,
-                "ground": energy.ground,
-                "change": energy.change,
-                "residual": energy.residual,
-                "distance": energy.distance,
-                "cost_of_transport": energy.cost_of_transport,
-                "work": {name: each._asdict() for name, each in energy.work.items()},
-            },
+            "energy": {name: getattr(self.energy, name) for name in ENERGY}
+            | {"work": {name: each._asdict() for name, each in self.energy.work.items()}},
             "likeness": {
                 name: {**each._asdict(), "source": SOURCES[REFERENCES[name].source]}
                 for name, each in self.likeness().items()
             },
             "curves": {
                 "share": self.s.tolist(),  # a key of written files: it keeps its name
-                "angles": curves,
-                "moments": moments,
+                "angles": {name: self.angle(name).tolist() for name in MOVED},
+                "moments": {name: self.moment(name).tolist() for name in MOMENTS},
                 "powers": {name: self.power(name).tolist() for name in JOINTS},
                 "forces": self.forces.tolist(),
                 "pressure": pressure,

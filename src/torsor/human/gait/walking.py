@@ -85,13 +85,9 @@ def walking(
         friction=friction,
     )
     settings.check(tuple(OBJECTIVES))
-    return _problem(settings)
-
-
-def _problem(settings: WalkSettings) -> MotionProblem:
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
-    strengths = ["torques"] if settings.curves is None else ["torques", "strength curves"]
+    strengths = ["torques"] if curves is None else ["torques", "strength curves"]
     feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
     return MotionProblem(
         model,
@@ -129,13 +125,8 @@ def _repetition(names: tuple[str, ...], walk: Walk, order: int) -> Ends:
         return Periodic(shifts=ahead, order=order, name="the next stride is the same")
     others, signs = mirror(names)
     partners = {name: names[k] for name, k in zip(names, others, strict=True)}
-    return Symmetric(
-        partners=partners,
-        signs=dict(zip(names, signs.tolist(), strict=True)),
-        shifts=ahead,
-        order=order,
-        name="symmetry",
-    )
+    turned = dict(zip(names, signs.tolist(), strict=True))
+    return Symmetric(partners=partners, signs=turned, shifts=ahead, order=order, name="symmetry")
 
 
 def _swing(settings: WalkSettings) -> list[Constraint]:

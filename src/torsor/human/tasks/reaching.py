@@ -44,12 +44,5 @@ def reaching(
     first = task.posture(standing(task.body))
     ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
     idle = {f"{side}_{name}": range_ for side in SIDES if side != hand for name, range_ in IDLE.items()}
-    return task.problem(
-        Standing(hips_apart(task.body)),
-        aims,
-        ends,
-        (first, first),
-        ranges={**RANGES, **idle},
-        posture=POSTURE,
-        relax_aims_first=True,
-    )
+    support, ranges = Standing(hips_apart(task.body)), {**RANGES, **idle}
+    return task.problem(support, aims, ends, (first, first), ranges=ranges, posture=POSTURE, relax_aims_first=True)
