@@ -58,9 +58,8 @@ def _check_count(robot: Robot, option: str, values: Numbers, count: int) -> None
     active = len(robot.active) if robot.loops else count
     if values is not None and len(values) not in (count, active):
         allowed = f"{count}" if active == count else f"{count}, or {active} of the active coordinates"
-        raise ModelError(
-            describe(f"count of numbers after {option} is {len(values)}", where=robot.name, allowed=allowed)
-        )
+        found = f"count of numbers after {option} is {len(values)}"
+        raise ModelError(describe(found, where=robot.name, allowed=allowed))
 
 
 def _closed_state(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numbers]:

@@ -40,9 +40,8 @@ def ur5() -> Robot:
     for name, link, pitch, place, axis, mass, far, across, along, half_turns, velocity, torque in table:
         pose, half = make_pose(from_rpy([0, pitch, 0]), place), half_turns * math.pi
         limits: Any = {"lower": -half, "upper": half, "velocity_limit": velocity, "effort_limit": torque}
-        joints.append(
-            Joint(f"{name}_joint", "revolute", links[-1].name, f"{link}_link", pose, np.eye(3)[axis], **limits)
-        )
+        names = f"{name}_joint", "revolute", links[-1].name, f"{link}_link"
+        joints.append(Joint(*names, pose, np.eye(3)[axis], **limits))
         links.append(Link(f"{link}_link", mass, np.array([0, 0, far]), np.diag([across, across, along])))
     links.append(Link("ee_link"))
     flange = make_pose(from_rpy([0, 0, _QUARTER]), [0, 0.0823, 0])

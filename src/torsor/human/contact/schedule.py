@@ -135,9 +135,8 @@ class Walk(Support):
             for each in self.step.stances:
                 (x, z), side = each.heel, other_side(each.side) if index else each.side
                 heel = (-x if index else x, z + index * self.step.length)
-                found.append(
-                    Stance(side, self.whole_s(index, each.first), self.whole_s(index, each.last), each.points, heel)
-                )
+                first, last = (self.whole_s(index, s) for s in (each.first, each.last))
+                found.append(Stance(side, first, last, each.points, heel))
         return tuple(found)
 
     def whole_s(self, index: int, s: float) -> float:
