@@ -51,11 +51,7 @@ _HIP = (
 _KNEE = (_Axis("knee_flexion", X, 0, 135, 200.0),)
 _ANKLE = (_Axis("ankle_flexion", _minus(X), -50, 30, 160.0), _Axis("ankle_inversion", Z, -35, 35, 40.0))
 _BALL = (_Axis("toe_extension", _minus(X), -10, 60, 40.0),)
-_SPINE = (
-    _Axis("flexion", X, -10, 25, 200.0),
-    _Axis("lateral", Z, -10, 10, 150.0),
-    _Axis("axial", Y, -10, 10, 80.0),
-)
+_SPINE = (_Axis("flexion", X, -10, 25, 200.0), _Axis("lateral", Z, -10, 10, 150.0), _Axis("axial", Y, -10, 10, 80.0))
 _CLAVICLE = (_Axis("clavicle_elevation", _minus(Z), -5, 45, 60.0), _Axis("clavicle_protraction", Y, -15, 15, 60.0))
 _SHOULDER = (
     _Axis("shoulder_flexion", _minus(X), -60, 180, 100.0),
@@ -240,9 +236,8 @@ def _arm(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
     upper, arm, forearm, hand = (body[name] for name in ("upper trunk", "upper arm", "forearm", "hand"))
     clavicle = upper.mass * CLAVICLES
     along = clavicle * (SHOULDER * s) ** 2 / 12
-    bone = Link(
-        f"{side}_clavicle", clavicle, np.array([sign * SHOULDER * s / 2, 0.0, 0.0]), np.diag([along / 5, along, along])
-    )
+    middle = np.array([sign * SHOULDER * s / 2, 0.0, 0.0])
+    bone = Link(f"{side}_clavicle", clavicle, middle, np.diag([along / 5, along, along]))
     made.chain(side, _CLAVICLE, "spine4", bone, [sign * CLAVICLE * s, LIFT * s, 0.0])
     made.chain(side, _SHOULDER, f"{side}_clavicle", _link(f"{side}_upper_arm", arm), [sign * SHOULDER * s, 0.0, 0.0])
     made.chain(side, _ELBOW, f"{side}_upper_arm", _link(f"{side}_forearm", forearm), [0.0, -arm.length, 0.0])

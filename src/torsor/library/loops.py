@@ -49,9 +49,8 @@ def four_bar(
         >>> robot.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
         [0.5, 0.242, 1.553]
     """
-    where = "four_bar"
-    check_positive(where, ground=ground, crank=crank, coupler=coupler, rocker=rocker)
-    m = _masses(where, masses, "crank", "coupler", "rocker")
+    check_positive("four_bar", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    m = _masses("four_bar", masses, "crank", "coupler", "rocker")
     links = [Link("ground"), bar("crank", crank, m[0]), bar("coupler", coupler, m[1]), bar("rocker", rocker, m[2])]
     joints = [
         Joint("crank_joint", "revolute", "ground", "crank"),
@@ -84,9 +83,8 @@ def slider_crank(
         >>> bool(np.isclose(q[2], 0.045 * np.cos(0.5) + np.sqrt(0.145**2 - (0.045 * np.sin(0.5)) ** 2)))
         True
     """
-    where = "slider_crank"
-    check_positive(where, crank=crank, rod=rod)
-    m = _masses(where, masses, "crank", "rod", "piston")
+    check_positive("slider_crank", crank=crank, rod=rod)
+    m = _masses("slider_crank", masses, "crank", "rod", "piston")
     side = rod / 4
     links = [
         Link("ground"),
@@ -133,9 +131,8 @@ def five_bar(
         >>> robot.active, robot.mobility().dof, robot.mobility().redundant
         (('joint1', 'joint3'), 2, 3)
     """
-    where = "five_bar"
-    check_positive(where, base=base, proximal=proximal, distal=distal)
-    m = _masses(where, masses, "first proximal", "first distal", "second proximal", "second distal")
+    check_positive("five_bar", base=base, proximal=proximal, distal=distal)
+    m = _masses("five_bar", masses, "first proximal", "first distal", "second proximal", "second distal")
     lengths, links = (proximal, distal, proximal, distal), [Link("base")]
     for k, ((x, y), moments, reference) in enumerate(_FIVE_BAR):
         inertia = np.diag(moments) * (m[k] * lengths[k] ** 2 / reference)
@@ -171,9 +168,8 @@ def palletiser(
         >>> bool(np.allclose(robot.pose(q, "flange")[:3, 2], [0, 0, 1]))  # still upright
         True
     """
-    where = "palletiser"
-    check_positive(where, lower=lower, upper=upper, crank=crank, lever=lever)
-    number(payload, where, "payload", least=0.0)
+    check_positive("palletiser", lower=lower, upper=upper, crank=crank, lever=lever)
+    number(payload, "palletiser", "payload", least=0.0)
     back, ahead = math.radians(68), math.radians(58)
     behind = lever * np.array([-math.sin(back), 0.0, math.cos(back)])
     above = lever * np.array([math.cos(ahead), 0.0, math.sin(ahead)])
@@ -241,10 +237,9 @@ def closed_leg(
         >>> bool(np.abs(robot.closure_error(robot.neutral())).max() < 1e-15)
         True
     """
-    where = "closed_leg"
-    check_positive(where, thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)
+    check_positive("closed_leg", thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)
     if legs not in (1, 2):
-        raise ModelError(describe(f"legs is {legs!r}", where=where, allowed="1 or 2"))
+        raise ModelError(describe(f"legs is {legs!r}", where="closed_leg", allowed="1 or 2"))
     box = np.array([0.2, 0.25, 0.3])
     moments = torso_mass / 12 * (box @ box - box**2)
     links = [Link("torso", torso_mass, np.array([0, 0, 0.15]), np.diag(moments))]
