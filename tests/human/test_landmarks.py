@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human.body.landmarks import landmark
+from torsor.human.body.postures import landmark
 
 
 @pytest.mark.parametrize(("height", "mass"), [(1.741, 73.0), (1.6, 55.0)])

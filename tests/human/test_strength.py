@@ -20,7 +20,7 @@ from torsor.human import (
     walking,
 )
 from torsor.human.body.strength import AGES, BLEND, CEILING, FLOOR, HALF, JOINTS, SEXES, Curve
-from torsor.human.terms.strength_curves import Strengths
+from torsor.human.terms.forces import Strengths
 
 GROUPS = [(sex, age) for sex in SEXES for age in AGES]
 CURVES = [

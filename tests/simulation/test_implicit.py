@@ -9,7 +9,7 @@ import pytest
 
 import torsor
 from torsor.simulation.dynamics import forces
-from torsor.simulation.implicit import implicit_midpoint
+from torsor.simulation.methods import implicit_midpoint
 from torsor.simulation.sources import Source
 
 

@@ -49,19 +49,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         1
     """
     arguments = _parser().parse_args(argv)
-    console, errors = Console(), Console(stderr=True)
+    console, errors = Console(), Console(stderr=True, highlight=False, soft_wrap=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
             arguments.run(arguments, console)
             status = DONE
         except KeyboardInterrupt:
-            errors.print("stopped by Ctrl-C, before there was a result", highlight=False, soft_wrap=True)
+            errors.print("stopped by Ctrl-C, before there was a result")
             status = STOPPED
         except Exception as error:
             status = _report(error, arguments, errors)
     for warning in caught:
-        errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}", highlight=False, soft_wrap=True)
+        errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
     return status
 
 
@@ -87,14 +87,14 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: Console) ->
     """Print an error and return the exit status: one line for a user's mistake, a traceback for an internal error."""
     if _is_mistake(error):
         text = escape(_in_options(str(error), arguments.flags, vars(arguments)))
-        errors.print(f"[bold red]error[/bold red]: {text}", highlight=False, soft_wrap=True)
+        errors.print(f"[bold red]error[/bold red]: {text}")
         return MISTAKE
-    errors.print(escape("".join(traceback.format_exception(error))), highlight=False, soft_wrap=True)
+    errors.print(escape("".join(traceback.format_exception(error))))
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
-    errors.print(f"[bold red]internal error[/bold red]: {escape(text)}", highlight=False, soft_wrap=True)
+    errors.print(f"[bold red]internal error[/bold red]: {escape(text)}")
     advice = f"This is a mistake in Torsor, not in your input. Please report it, with the lines above and: {version}"
-    errors.print(advice, highlight=False, soft_wrap=True)
+    errors.print(advice)
     return INTERNAL
 
 

@@ -46,15 +46,9 @@ def _run(arguments: Namespace, console: Console) -> None:
     prediction = _prediction(arguments.problem)
     problem = prediction.problem(_options_of(prediction, arguments))
     try:
-        result = problem.solve(
-            arguments.solver,
-            tolerance=arguments.tolerance,
-            iterations=arguments.iterations,
-            seconds=arguments.seconds,
-            refine=arguments.refine or None,
-            progress=arguments.progress or None,
-            feasible_first=arguments.feasible_first or None,
-        )
+        limits = {name: getattr(arguments, name) for name in ("tolerance", "iterations", "seconds")}
+        flags = {name: getattr(arguments, name) or None for name in ("refine", "progress", "feasible_first")}
+        result = problem.solve(arguments.solver, **limits, **flags)
     except MotionError as error:
         if error.result is not None:  # the motion with the least violation shows what is wrong
             _write(arguments, error.result, plain_report(error.result), console)

@@ -32,10 +32,8 @@ def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
         allowed = f"a robot file, or one of {', '.join(_library_names())}"
         raise ModelError(describe("no such file", where=name, allowed=allowed))
     if arguments.base == "floating":
-        fix = "save it as .toml and give that file"
-        raise ModelError(
-            describe("robots of the library have a fixed base", where=name, allowed="--base fixed", fix=fix)
-        )
+        found, fix = "robots of the library have a fixed base", "save it as .toml and give that file"
+        raise ModelError(describe(found, where=name, allowed="--base fixed", fix=fix))
     robot: Robot | ParallelRobot = getattr(library, name)()
     return robot
 

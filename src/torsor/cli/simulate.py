@@ -43,16 +43,8 @@ def _run(arguments: Namespace, console: Console) -> None:
         q0 = [*given.home.tolist(), *given.leg_home.tolist()]
     if robot.loops:
         q0, v0 = _closed_state(robot, q0, v0)
-    trajectory = simulate(
-        robot,
-        q0,
-        v0,
-        arguments.duration,
-        controller=arguments.tau,
-        method=arguments.method,
-        step=arguments.step,
-        record=arguments.record,
-    )
+    settings = {name: getattr(arguments, name) for name in ("duration", "method", "step", "record")}
+    trajectory = simulate(robot, q0, v0, controller=arguments.tau, **settings)
     console.print(view.motion_table(trajectory))
     if arguments.output is not None:
         trajectory.save(arguments.output)
@@ -66,9 +58,8 @@ def _check_count(robot: Robot, option: str, values: Numbers, count: int) -> None
     active = len(robot.active) if robot.loops else count
     if values is not None and len(values) not in (count, active):
         allowed = f"{count}" if active == count else f"{count}, or {active} of the active coordinates"
-        raise ModelError(
-            describe(f"count of numbers after {option} is {len(values)}", where=robot.name, allowed=allowed)
-        )
+        found = f"count of numbers after {option} is {len(values)}"
+        raise ModelError(describe(found, where=robot.name, allowed=allowed))
 
 
 def _closed_state(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numbers]:

@@ -1,15 +1,17 @@
-"""A controller: a pure function (t, q, v) -> tau over CasADi symbols, which also runs as machine code on arrays."""
+"""A controller: a pure function (t, q, v) -> tau over CasADi symbols, which also runs as machine code; PD gains."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
+from torsor.checks import positive_vector
 from torsor.compiler import Kernel, compile
 from torsor.control.references import Reference
+from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 
@@ -41,9 +43,9 @@ class Controller:
     def _kernel(self) -> Kernel:
         return compile(self.function, **vars(self.robot.target))
 
-    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv)."""
-        tau: NDArray[np.float64] = self._kernel(t, q, v)
+        tau: Array = self._kernel(t, q, v)
         return tau
 
 
@@ -54,3 +56,22 @@ def traced(
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau = ca.cse(ca.densify(law(t, q, v)))
     return Controller(ca.Function(name, [t, q, v], [tau], ["t", "q", "v"], ["tau"]), robot, reference)
+
+
+def pd_gains(
+    n: int, where: str, kp: ArrayLike | None, kd: ArrayLike | None, bandwidth: ArrayLike | None, damping: ArrayLike
+) -> tuple[Array, Array]:
+    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth.
+
+    Example:
+        >>> pd_gains(1, "arm", None, None, 10.0, 1.0)
+        (array([100.]), array([20.]))
+    """
+    if bandwidth is not None and kp is None and kd is None:
+        rate = positive_vector(bandwidth, n, where, "bandwidth")
+        return rate**2, 2 * positive_vector(damping, n, where, "damping") * rate
+    if bandwidth is None and kp is not None and kd is not None:
+        return positive_vector(kp, n, where, "kp"), positive_vector(kd, n, where, "kd")
+    names = {"kp": kp, "kd": kd, "bandwidth": bandwidth}
+    given = ", ".join(name for name, value in names.items() if value is not None) or "none"
+    raise ModelError(describe(f"gains given: {given}", where=where, allowed="kp and kd, or bandwidth (with damping)"))

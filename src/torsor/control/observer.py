@@ -45,7 +45,10 @@ class MomentumObserver:
         sizes = {"state": 3 * robot.nv, "q": robot.nq, "v": robot.nv, "tau": robot.nv, "h": 1}
         symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
         state, q, v, tau, h = symbols.values()
-        p, force = self._momentum(q, v)
+        M, C, bias = (robot.function(name) for name in ("mass_matrix", "coriolis_matrix", "bias_force"))
+        C_v = C(q, v)
+        # The momentum, and its rate without tau and tau_ext; bias = C v + g + friction + springs.
+        p, force = M(q) @ v, C_v.T @ v + C_v @ v - bias(q, v)
         p_old, force_old, r_old = (state[k * robot.nv : (k + 1) * robot.nv] for k in range(3))
         keep = ca.exp(-self.gain * h)
         unknown = (p - p_old) / h - tau - (force + force_old) / 2
@@ -56,13 +59,6 @@ class MomentumObserver:
         self.start_function = ca.Function("momentum_start", [q, v], [begin], ["q", "v"], ["state"])
         self._kernels: dict[str, Any] = {}
         self._state: Array | None = None
-
-    def _momentum(self, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return p, and its rate without tau and tau_ext."""
-        M, C, bias = (self.robot.function(name) for name in ("mass_matrix", "coriolis_matrix", "bias_force"))
-        C_v = C(q, v)
-        # bias = C v + g + friction + springs
-        return M(q) @ v, C_v.T @ v + C_v @ v - bias(q, v)
 
     def __repr__(self) -> str:
         return f"<MomentumObserver of {self.robot.name!r}>"

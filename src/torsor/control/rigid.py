@@ -3,9 +3,8 @@
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.control.controller import Controller, traced
+from torsor.control.controller import Controller, pd_gains, traced
 from torsor.control.drives import check_rigid, check_vector_space
-from torsor.control.gains import pd_gains
 from torsor.control.references import Law, Reference
 from torsor.control.references import reference as make_reference
 from torsor.robot.robot import Robot

@@ -5,9 +5,8 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_pose, positive_vector
-from torsor.control.controller import Controller, traced
+from torsor.control.controller import Controller, pd_gains, traced
 from torsor.control.drives import check_rigid, check_vector_space
-from torsor.control.gains import pd_gains
 from torsor.control.references import Law, Reference, law_function
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -55,12 +54,10 @@ def operational_space(
         found = "neither a position nor a pose" if position is None else "a position and a pose"
         raise ModelError(describe(found, where=where, allowed="one of the two"))
     size = 3 if pose is None else 6
-    desired = Reference(
-        law_function(position, (3,), f"{where}: position")
-        if position is not None
-        else law_function(pose, (4, 4), f"{where}: pose")  # type: ignore[arg-type]
-    )
-    if pose is not None:
+    if pose is None:
+        desired = Reference(law_function(position, (3,), f"{where}: position"))  # type: ignore[arg-type]
+    else:
+        desired = Reference(law_function(pose, (4, 4), f"{where}: pose"))
         frozen_pose(desired.function(0).full(), where, "pose at t = 0")
     P, D = pd_gains(size, where, kp, kd, bandwidth, damping)
     brake = positive_vector(null_damping, robot.nv, where, "null_damping", or_zero=True)
@@ -93,7 +90,8 @@ def operational_space(
 
 def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.SX:
     """Return the angular acceleration (3) under which the error e of R_d R^T obeys e'' + kd e' + kp e = 0."""
-    own, rate, *wanted = (ca.SX.sym(name, *shape) for name, shape in (("R", (3, 3)), ("w", (3,)), *_DESIRED))
+    own, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
+    wanted = [ca.SX.sym(name, 3, 3) for name in ("R_d", "R_d1", "R_d2")]
     E = wanted[0] @ own.T
     e = 2 * ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / (1 + ca.trace(E))
     moving = ca.vertcat(ca.vec(own), ca.vec(wanted[0]), ca.vec(wanted[1]))
@@ -104,9 +102,6 @@ def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.
     asked = ca.inv(A) @ (-e_rate * kd - e * kp - b)
     turn: ca.SX = ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired)
     return turn
-
-
-_DESIRED = (("R_d", (3, 3)), ("R_d1", (3, 3)), ("R_d2", (3, 3)))
 
 
 def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:

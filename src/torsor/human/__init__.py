@@ -11,14 +11,13 @@ from torsor.human.gait.animation import animate
 from torsor.human.gait.energy import Energy
 from torsor.human.gait.joint_loads import fatigued, joint_loads
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
-from torsor.human.gait.starts import bent_start
 from torsor.human.gait.stride import Stride
-from torsor.human.gait.walking import walking
-from torsor.human.tasks.figures import plot_task
+from torsor.human.gait.walking import bent_start, walking
+from torsor.human.tasks import TASKS
 from torsor.human.tasks.lifting import lifting
 from torsor.human.tasks.reaching import reaching
-from torsor.human.tasks.registry import TASKS
 from torsor.human.tasks.standing_up import standing_up
+from torsor.human.tasks.task import plot_task
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.samples import joint_torques
 

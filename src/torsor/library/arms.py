@@ -13,6 +13,10 @@ from torsor.robot.robot import Robot
 _QUARTER = math.pi / 2
 
 
+def _limits(reach: float, torque: float) -> dict[str, Any]:
+    return {"lower": -reach, "upper": reach, "effort_limit": torque}
+
+
 def six_axis_arm() -> Robot:
     """Return a six-axis arm with a spherical wrist: a PUMA 560.
 
@@ -34,23 +38,11 @@ def six_axis_arm() -> Robot:
         (-_QUARTER, 0, 0, 0.34, (0, 0, 0), (0.3e-3, 0.4e-3, 0.3e-3), 0.179, 0.43, 0.67, 100, 20.1),
         (0, 0, 0, 0.09, (0, 0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3), 0.193, 0.22, 0.3, 266, 21.3),
     ]
-    rows = [
-        DHLink(
-            alpha=alpha,
-            a=a,
-            d=d,
-            mass=mass,
-            com=com,
-            inertia=np.diag(moments),
-            rotor_inertia=rotor,
-            viscous=viscous,
-            coulomb=coulomb,
-            lower=-math.radians(reach),
-            upper=math.radians(reach),
-            effort_limit=torque,
-        )
-        for alpha, a, d, mass, com, moments, rotor, viscous, coulomb, reach, torque in table
-    ]
+    rows = []
+    for alpha, a, d, mass, com, moments, rotor, viscous, coulomb, reach, torque in table:
+        body = {"mass": mass, "com": com, "inertia": np.diag(moments)}
+        drive = {"rotor_inertia": rotor, "viscous": viscous, "coulomb": coulomb} | _limits(math.radians(reach), torque)
+        rows.append(DHLink(alpha=alpha, a=a, d=d, **body, **drive))
     return from_dh(rows, name="six_axis_arm", strict=False)
 
 
@@ -80,19 +72,8 @@ def seven_axis_arm() -> Robot:
         side = -0.5 if i % 2 == 0 else (-0.5 if alpha < 0 else 0.5)
         com = np.zeros(3)
         com[along] = side * length
-        rows.append(
-            MDHLink(
-                i - 1,
-                alpha=alpha,
-                r=r,
-                mass=mass,
-                com=com,
-                inertia=cylinder(mass, radius, length, along),
-                lower=-math.radians(reach),
-                upper=math.radians(reach),
-                effort_limit=torque,
-            )
-        )
+        body: dict[str, Any] = {"mass": mass, "com": com, "inertia": cylinder(mass, radius, length, along)}
+        rows.append(MDHLink(i - 1, alpha=alpha, r=r, **body, **_limits(math.radians(reach), torque)))
     return from_mdh(rows, name="seven_axis_arm")
 
 
@@ -105,42 +86,16 @@ def scara() -> Robot:
         >>> scara().gravity_force([0.0, 0.0, 0.0, 0.0]).round(3).tolist()
         [0.0, 0.0, 14.715, 0.0]
     """
-    rows = [
-        MDHLink(
-            -1,
-            r=0.4,
-            mass=6.0,
-            com=(0.15, 0, 0),
-            inertia=cylinder(6.0, 0.06, 0.3, 0),
-            rotor_inertia=0.8,
-            lower=-2.4,
-            upper=2.4,
-            effort_limit=120.0,
-            name="upper_arm",
-        ),
-        MDHLink(
-            0,
-            d=0.325,
-            mass=4.0,
-            com=(0.12, 0, 0),
-            inertia=cylinder(4.0, 0.05, 0.25, 0),
-            rotor_inertia=0.4,
-            lower=-2.6,
-            upper=2.6,
-            effort_limit=60.0,
-            name="forearm",
-        ),
-        MDHLink(
-            1,
-            d=0.275,
-            joint="prismatic",
-            mass=1.2,
-            inertia=cylinder(1.2, 0.015, 0.3, 2),
-            lower=-0.2,
-            upper=0.0,
-            effort_limit=200.0,
-            name="quill",
-        ),
-        MDHLink(2, mass=0.3, inertia=cylinder(0.3, 0.03, 0.04, 2), effort_limit=10.0, name="tool"),
+    # name, r, d, mass, centre of mass along x, radius, length, rotor inertia, range, torque
+    table = [
+        ("upper_arm", 0.4, 0.0, 6.0, 0.15, 0.06, 0.3, 0.8, 2.4, 120.0),
+        ("forearm", 0.0, 0.325, 4.0, 0.12, 0.05, 0.25, 0.4, 2.6, 60.0),
     ]
+    rows = []
+    for i, (name, r, d, mass, x, radius, length, rotor, reach, torque) in enumerate(table):
+        body: dict[str, Any] = {"mass": mass, "com": (x, 0, 0), "inertia": cylinder(mass, radius, length, 0)}
+        rows.append(MDHLink(i - 1, r=r, d=d, name=name, **body, rotor_inertia=rotor, **_limits(reach, torque)))
+    quill: dict[str, Any] = {"mass": 1.2, "inertia": cylinder(1.2, 0.015, 0.3, 2), "effort_limit": 200.0}
+    rows.append(MDHLink(1, d=0.275, joint="prismatic", name="quill", **quill, lower=-0.2, upper=0.0))
+    rows.append(MDHLink(2, mass=0.3, inertia=cylinder(0.3, 0.03, 0.04, 2), effort_limit=10.0, name="tool"))
     return from_mdh(rows, name="scara")

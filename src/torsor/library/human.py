@@ -51,11 +51,7 @@ _HIP = (
 _KNEE = (_Axis("knee_flexion", X, 0, 135, 200.0),)
 _ANKLE = (_Axis("ankle_flexion", _minus(X), -50, 30, 160.0), _Axis("ankle_inversion", Z, -35, 35, 40.0))
 _BALL = (_Axis("toe_extension", _minus(X), -10, 60, 40.0),)
-_SPINE = (
-    _Axis("flexion", X, -10, 25, 200.0),
-    _Axis("lateral", Z, -10, 10, 150.0),
-    _Axis("axial", Y, -10, 10, 80.0),
-)
+_SPINE = (_Axis("flexion", X, -10, 25, 200.0), _Axis("lateral", Z, -10, 10, 150.0), _Axis("axial", Y, -10, 10, 80.0))
 _CLAVICLE = (_Axis("clavicle_elevation", _minus(Z), -5, 45, 60.0), _Axis("clavicle_protraction", Y, -15, 15, 60.0))
 _SHOULDER = (
     _Axis("shoulder_flexion", _minus(X), -60, 180, 100.0),
@@ -173,17 +169,13 @@ def human(
 
 def _whole(made: _Builder, height: float, pelvis: Link) -> None:
     """Add the six coordinates of the whole body."""
-    before = "ground"
-    for name, axis in (("tx", X), ("ty", Y), ("tz", Z)):
-        at = make_pose(p=[0.0, height, 0.0]) if name == "tx" else np.eye(4)
-        made.joints.append(Joint(name, "prismatic", before, f"pelvis/{name}", at, np.array(axis)))
-        made.links.append(Link(f"pelvis/{name}"))
-        before = f"pelvis/{name}"
-    for name, axis in (("yaw", Y), ("tilt", X), ("list", Z)):
+    before, at = "ground", make_pose(p=[0.0, height, 0.0])
+    for name, axis in {"tx": X, "ty": Y, "tz": Z, "yaw": Y, "tilt": X, "list": Z}.items():
         after = pelvis if name == "list" else Link(f"pelvis/{name}")
-        made.joints.append(Joint(name, "revolute", before, after.name, np.eye(4), np.array(axis)))
+        kind = "prismatic" if name in ("tx", "ty", "tz") else "revolute"
+        made.joints.append(Joint(name, kind, before, after.name, at, np.array(axis)))
         made.links.append(after)
-        before = after.name
+        before, at = after.name, np.eye(4)
 
 
 # Mass fractions of parts of de Leva's segments: each clavicle of the upper trunk, the neck of the head, the forefoot.
@@ -244,9 +236,8 @@ def _arm(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
     upper, arm, forearm, hand = (body[name] for name in ("upper trunk", "upper arm", "forearm", "hand"))
     clavicle = upper.mass * CLAVICLES
     along = clavicle * (SHOULDER * s) ** 2 / 12
-    bone = Link(
-        f"{side}_clavicle", clavicle, np.array([sign * SHOULDER * s / 2, 0.0, 0.0]), np.diag([along / 5, along, along])
-    )
+    middle = np.array([sign * SHOULDER * s / 2, 0.0, 0.0])
+    bone = Link(f"{side}_clavicle", clavicle, middle, np.diag([along / 5, along, along]))
     made.chain(side, _CLAVICLE, "spine4", bone, [sign * CLAVICLE * s, LIFT * s, 0.0])
     made.chain(side, _SHOULDER, f"{side}_clavicle", _link(f"{side}_upper_arm", arm), [sign * SHOULDER * s, 0.0, 0.0])
     made.chain(side, _ELBOW, f"{side}_upper_arm", _link(f"{side}_forearm", forearm), [0.0, -arm.length, 0.0])

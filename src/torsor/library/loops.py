@@ -49,9 +49,8 @@ def four_bar(
         >>> robot.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
         [0.5, 0.242, 1.553]
     """
-    where = "four_bar"
-    check_positive(where, ground=ground, crank=crank, coupler=coupler, rocker=rocker)
-    m = _masses(where, masses, "crank", "coupler", "rocker")
+    check_positive("four_bar", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
+    m = _masses("four_bar", masses, "crank", "coupler", "rocker")
     links = [Link("ground"), bar("crank", crank, m[0]), bar("coupler", coupler, m[1]), bar("rocker", rocker, m[2])]
     joints = [
         Joint("crank_joint", "revolute", "ground", "crank"),
@@ -84,9 +83,8 @@ def slider_crank(
         >>> bool(np.isclose(q[2], 0.045 * np.cos(0.5) + np.sqrt(0.145**2 - (0.045 * np.sin(0.5)) ** 2)))
         True
     """
-    where = "slider_crank"
-    check_positive(where, crank=crank, rod=rod)
-    m = _masses(where, masses, "crank", "rod", "piston")
+    check_positive("slider_crank", crank=crank, rod=rod)
+    m = _masses("slider_crank", masses, "crank", "rod", "piston")
     side = rod / 4
     links = [
         Link("ground"),
@@ -133,25 +131,16 @@ def five_bar(
         >>> robot.active, robot.mobility().dof, robot.mobility().redundant
         (('joint1', 'joint3'), 2, 3)
     """
-    where = "five_bar"
-    check_positive(where, base=base, proximal=proximal, distal=distal)
-    m = _masses(where, masses, "first proximal", "first distal", "second proximal", "second distal")
+    check_positive("five_bar", base=base, proximal=proximal, distal=distal)
+    m = _masses("five_bar", masses, "first proximal", "first distal", "second proximal", "second distal")
     lengths, links = (proximal, distal, proximal, distal), [Link("base")]
     for k, ((x, y), moments, reference) in enumerate(_FIVE_BAR):
         inertia = np.diag(moments) * (m[k] * lengths[k] ** 2 / reference)
         links.append(Link(f"link{k + 1}", m[k], lengths[k] * np.array([x, y, 0.0]), inertia))
-    places = (0.0, proximal, base, proximal)
-    spin = (rotors[0], 0.0, rotors[1], 0.0)
+    table = [("base", 0.0, rotors[0]), ("link1", proximal, 0.0), ("base", base, rotors[1]), ("link3", proximal, 0.0)]
     joints = [
-        Joint(
-            f"joint{k + 1}",
-            "revolute",
-            "base" if k % 2 == 0 else f"link{k}",
-            f"link{k + 1}",
-            make_pose(p=[places[k], 0, 0]),
-            rotor_inertia=spin[k],
-        )
-        for k in range(4)
+        Joint(f"joint{k}", "revolute", parent, f"link{k}", make_pose(p=[x, 0, 0]), rotor_inertia=rotor)
+        for k, (parent, x, rotor) in enumerate(table, start=1)
     ]
     frames = [Frame(f"link{k}_tip", f"link{k}", make_pose(p=[distal, 0, 0])) for k in (2, 4)]
     robot = build("five_bar", links, joints, frames, gravity)
@@ -179,9 +168,8 @@ def palletiser(
         >>> bool(np.allclose(robot.pose(q, "flange")[:3, 2], [0, 0, 1]))  # still upright
         True
     """
-    where = "palletiser"
-    check_positive(where, lower=lower, upper=upper, crank=crank, lever=lever)
-    number(payload, where, "payload", least=0.0)
+    check_positive("palletiser", lower=lower, upper=upper, crank=crank, lever=lever)
+    number(payload, "palletiser", "payload", least=0.0)
     back, ahead = math.radians(68), math.radians(58)
     behind = lever * np.array([-math.sin(back), 0.0, math.cos(back)])
     above = lever * np.array([math.cos(ahead), 0.0, math.sin(ahead)])
@@ -249,17 +237,13 @@ def closed_leg(
         >>> bool(np.abs(robot.closure_error(robot.neutral())).max() < 1e-15)
         True
     """
-    where = "closed_leg"
-    check_positive(where, thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)
+    check_positive("closed_leg", thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)
     if legs not in (1, 2):
-        raise ModelError(describe(f"legs is {legs!r}", where=where, allowed="1 or 2"))
+        raise ModelError(describe(f"legs is {legs!r}", where="closed_leg", allowed="1 or 2"))
     box = np.array([0.2, 0.25, 0.3])
     moments = torso_mass / 12 * (box @ box - box**2)
-    links, joints, frames = (
-        [Link("torso", torso_mass, np.array([0, 0, 0.15]), np.diag(moments))],
-        list[Joint](),
-        list[Frame](),
-    )
+    links = [Link("torso", torso_mass, np.array([0, 0, 0.15]), np.diag(moments))]
+    joints, frames = list[Joint](), list[Frame]()
     named = {"left": 1.0, "right": -1.0} if legs == 2 else {"leg": 0.0}
     for name, side in named.items():
         links += [
@@ -279,11 +263,8 @@ def closed_leg(
         ]
         for what, parent, child, at, axis, rotor in table:
             settings: Any = {"rotor_inertia": rotor, "effort_limit": 25.0} if rotor else {}
-            joints.append(
-                Joint(
-                    f"{name}_{what}", "revolute", hung[parent], hung[child], make_pose(p=at), np.array(axis), **settings
-                )
-            )
+            place = make_pose(p=at), np.array(axis)
+            joints.append(Joint(f"{name}_{what}", "revolute", hung[parent], hung[child], *place, **settings))
         frames += [
             Frame(f"{name}_foot", f"{name}_shank", make_pose(p=[0, 0, -shank])),
             Frame(f"{name}_rod_end", f"{name}_rod", make_pose(ACROSS, [0, 0, -thigh])),

@@ -1,6 +1,7 @@
 """Robots that are elastic, or whose base moves: a light arm, an arm in space, an eel, a quadruped."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -89,12 +90,9 @@ def quadruped() -> Robot:
         places = ([0.2 * ahead, 0.07 * side, 0.0], [0.0, 0.06 * side, 0.0], [0.0, 0.0, -0.2])
         axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 1.0, 0.0))
         ends = ["trunk", *(link.name for link in links[-3:])]
+        drive: Any = {"rotor_inertia": 0.01, "effort_limit": 25}
         for k, name in enumerate(("abduct", "hip", "knee")):
-            pose, axis = make_pose(p=places[k]), np.array(axes[k])
-            joints.append(
-                Joint(
-                    f"{leg}_{name}", "revolute", ends[k], ends[k + 1], pose, axis, rotor_inertia=0.01, effort_limit=25
-                )
-            )
+            place = make_pose(p=places[k]), np.array(axes[k])
+            joints.append(Joint(f"{leg}_{name}", "revolute", ends[k], ends[k + 1], *place, **drive))
         frames.append(Frame(f"{leg}_foot", f"{leg}_shank", make_pose(p=[0.0, 0.0, -0.2])))
     return build("quadruped", links, joints, frames, base="floating")

@@ -59,19 +59,11 @@ def stanford() -> Robot:
         (-quarter, 0.0, 0.0, 0.63, (0, -0.0566, 0), (0.003, 0.0004, 0.003)),
         (quarter, 0.0, 0.263, 0.51, (0, 0, 0.1554), (0.013, 0.013, 0.0003)),
     ]
-    rows = [
-        MDHLink(
-            i - 1,
-            alpha=alpha,
-            theta=theta,
-            r=r,
-            joint="prismatic" if i == 2 else "revolute",
-            mass=mass,
-            com=com,
-            inertia=np.diag(moments),
-        )
-        for i, (alpha, theta, r, mass, com, moments) in enumerate(table)
-    ]
+    rows = []
+    for i, (alpha, theta, r, mass, com, moments) in enumerate(table):
+        body: dict[str, Any] = {"mass": mass, "com": com, "inertia": np.diag(moments)}
+        joint = "prismatic" if i == 2 else "revolute"
+        rows.append(MDHLink(i - 1, alpha=alpha, theta=theta, r=r, joint=joint, **body))
     return from_mdh(rows, name="stanford")
 
 

@@ -72,9 +72,8 @@ def gough_stewart(
         top = 2 * math.pi / 3 * pair + side * (math.pi / 3 - spread / 2)
         at = _around(platform_radius, top)[:3, 3]
         made.append(Leg(f"leg{k + 1}", leg, "rod", at, "spherical", ("stretch",), _around(base_radius, foot), start))
-    plate = Link(
-        "platform", platform_mass, np.array([0.0, 0.0, 0.02]), cylinder(platform_mass, platform_radius, 0.04, 2)
-    )
+    disc = np.array([0.0, 0.0, 0.02]), cylinder(platform_mass, platform_radius, 0.04, 2)
+    plate = Link("platform", platform_mass, *disc)
     name = "gough_stewart" if legs == "UPS" else "gough_stewart_sps"
     return ParallelRobot(plate, made, make_pose(p=[0.0, 0.0, height]), name=name)
 
@@ -117,14 +116,13 @@ def delta(
         Link("elbow_bar"),
         *(Link(f"rod{k}", 0.12, np.array([0.0, 0.0, -rods / 2]), thin) for k in (1, 2)),
     ]
+    other = make_pose(p=[0.0, -width / 2, 0.0])
     limits: dict[str, Any] = {"lower": math.radians(-45), "upper": math.radians(95), "effort_limit": 120.0}
     joints = [
         Joint("shoulder", "revolute", "motor", "arm", axis=across, rotor_inertia=0.02, **limits),
         Joint("elbow", "revolute", "arm", "elbow_bar", make_pose(p=[arm, 0.0, 0.0]), across),
         Joint("swing", "revolute", "elbow_bar", "rod1", make_pose(p=[0.0, width / 2, 0.0]), forward),
-        Joint(
-            "swing2", "revolute", "elbow_bar", "rod2", make_pose(p=[0.0, -width / 2, 0.0]), forward, coordinate="swing"
-        ),
+        Joint("swing2", "revolute", "elbow_bar", "rod2", other, forward, coordinate="swing"),
     ]
     tip = Frame("tip", "rod1", make_pose(p=[0.0, 0.0, -rods]))
     leg, legs = build("leg", links, joints, [tip]), []

@@ -1,6 +1,7 @@
 """Commercial arms, with published parameters, so that no file is needed."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -37,20 +38,10 @@ def ur5() -> Robot:
     ]  # fmt: skip
     links, joints = [Link("base_link")], []
     for name, link, pitch, place, axis, mass, far, across, along, half_turns, velocity, torque in table:
-        joints.append(
-            Joint(
-                f"{name}_joint",
-                "revolute",
-                links[-1].name,
-                f"{link}_link",
-                make_pose(from_rpy([0, pitch, 0]), place),
-                np.eye(3)[axis],
-                lower=-half_turns * math.pi,
-                upper=half_turns * math.pi,
-                velocity_limit=velocity,
-                effort_limit=torque,
-            )
-        )
+        pose, half = make_pose(from_rpy([0, pitch, 0]), place), half_turns * math.pi
+        limits: Any = {"lower": -half, "upper": half, "velocity_limit": velocity, "effort_limit": torque}
+        names = f"{name}_joint", "revolute", links[-1].name, f"{link}_link"
+        joints.append(Joint(*names, pose, np.eye(3)[axis], **limits))
         links.append(Link(f"{link}_link", mass, np.array([0, 0, far]), np.diag([across, across, along])))
     links.append(Link("ee_link"))
     flange = make_pose(from_rpy([0, 0, _QUARTER]), [0, 0.0823, 0])
@@ -95,20 +86,10 @@ def panda(hand: bool = True) -> Robot:
     links, joints = [Link("panda_link0")], []
     for k, (roll, place, mass, com, moments, (xy, xz, yz), (lower, upper), velocity, torque) in enumerate(table, 1):
         inertia = np.array([[moments[0], xy, xz], [xy, moments[1], yz], [xz, yz, moments[2]]])
-        joints.append(
-            Joint(
-                f"panda_joint{k}",
-                "revolute",
-                links[-1].name,
-                f"panda_link{k}",
-                make_pose(from_rpy([roll, 0, 0]), place),
-                lower=lower,
-                upper=upper,
-                velocity_limit=velocity,
-                effort_limit=torque,
-                viscous=0.003,
-            )
-        )
+        pose = make_pose(from_rpy([roll, 0, 0]), place)
+        limits: Any = {"lower": lower, "upper": upper, "velocity_limit": velocity, "effort_limit": torque}
+        names = f"panda_joint{k}", "revolute", links[-1].name, f"panda_link{k}"
+        joints.append(Joint(*names, pose, **limits, viscous=0.003))
         links.append(Link(f"panda_link{k}", mass, np.array(com), inertia, strict=False))
     links.append(Link("panda_link8"))
     joints.append(Joint("panda_joint8", "fixed", "panda_link7", "panda_link8", make_pose(p=[0, 0, 0.107])))

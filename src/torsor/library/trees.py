@@ -29,16 +29,8 @@ def planar_chain(
     """
     slender = mass * length**2 / 12
     whole_number(n, name, "n", least=0)
-    rows = [
-        MDHLink(
-            i - 1,
-            d=length if i else 0.0,
-            mass=mass,
-            com=(length / 2, 0.0, 0.0),
-            inertia=np.diag([0.0, slender, slender]),
-        )
-        for i in range(n)
-    ]
+    rod: dict[str, Any] = {"mass": mass, "com": (length / 2, 0.0, 0.0), "inertia": np.diag([0.0, slender, slender])}
+    rows = [MDHLink(i - 1, d=length if i else 0.0, **rod) for i in range(n)]
     return from_mdh(rows, gravity, name)
 
 
@@ -66,17 +58,8 @@ def random_tree(
         parent = int(rng.integers(-1, i)) if rng.random() < branching else i - 1
         links.append(Link(f"link{i + 1}", *_random_inertia(rng)))
         settings = _random_extras(rng, kind, joints) if extras else {}
-        joints.append(
-            Joint(
-                f"joint{i + 1}",
-                kind,
-                links[parent + 1].name,
-                f"link{i + 1}",
-                _random_pose(rng),
-                rng.normal(size=3),
-                **settings,
-            )
-        )
+        pose, axis = _random_pose(rng), rng.normal(size=3)
+        joints.append(Joint(f"joint{i + 1}", kind, links[parent + 1].name, links[-1].name, pose, axis, **settings))
     robot = build(f"random_tree_{n}_{seed}", links, joints, gravity=rng.normal(size=3) * 5)
     return _with_random_drives(robot, rng) if extras else robot
 

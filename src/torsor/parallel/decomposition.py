@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from torsor.arrays import Array
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.recursions.energy import kinetic_energy as tree_kinetic_energy
@@ -40,9 +41,14 @@ class Parts:
     length: float
 
     @property
+    def units(self) -> Array:
+        """Characteristic scales (nv) of the platform's velocities."""
+        return characteristic_scales(self.platform, self.length)[1]
+
+    @property
     def weights(self) -> ca.SX:
         """Factors (nv) that make forces along the platform's coordinates comparable: 1/length for moments."""
-        return ca.SX(characteristic_scales(self.platform, self.length)[1] / self.length)
+        return ca.SX(self.units / self.length)
 
 
 class Assembly:
@@ -62,8 +68,7 @@ class Assembly:
 
     def motion(self) -> list[tuple[ca.SX, ca.SX]]:
         """Return (q', q'') of each leg."""
-        rates = [limb.velocities() for limb in self.limbs]
-        return [(v, limb.accelerations(v)) for limb, v in zip(self.limbs, rates, strict=True)]
+        return [(v := limb.velocities(), limb.accelerations(v)) for limb in self.limbs]
 
     def wrench(self) -> ca.SX:
         """Return the wrench (6 x 1) that moves the legs, at the platform's origin in base axes."""
@@ -94,31 +99,20 @@ class Assembly:
         return total
 
 
-def _distribute(K_T: ca.SX, force: ca.SX, share: ca.SX) -> ca.SX:
-    """Return Gamma (N x 1) with K^T Gamma = force; with redundant drives that of the least sum of tau^2 / share."""
-    if K_T.size1() == K_T.size2():
-        return Columns(K_T).solve(force)
-    spread = ca.diag(share) @ K_T.T
-    return spread @ Columns(K_T @ spread).solve(force)
-
-
-def _inverse(K: ca.SX) -> ca.SX:
-    """Return K^-1 (nv x N), or the pseudo-inverse if there are more drives than freedoms."""
-    if K.size1() == K.size2():
-        return Columns(K).solve(ca.SX.eye(K.size1()))
-    return Columns(K.T @ K).solve(K.T)
-
-
 def inverse_dynamics(
     parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: ca.SX | None = None
 ) -> ca.SX:
-    """Return Gamma (N x 1), the forces of the drives."""
+    """Return Gamma (N x 1), the forces of the drives; of redundant ones those of the least sum of tau^2 / share."""
     whole = Assembly(parts, pose, q, u, u_rate)
     if whole.platform.is_free:  # in base axes, in which the legs give the rows of K
         force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()
     else:
         force = whole.force(external)
-    return _distribute(whole.rows(), parts.weights * force, share)
+    K_T, force = whole.rows(), parts.weights * force
+    if K_T.size1() == K_T.size2():
+        return Columns(K_T).solve(force)
+    spread = ca.diag(share) @ K_T.T
+    return spread @ Columns(K_T @ spread).solve(force)
 
 
 def platform_force(
@@ -149,8 +143,9 @@ def inverse_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def robot_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return J_p (nv x N): rates of the platform from those of the drives."""
-    return _inverse(inverse_jacobian(parts, pose, q))
+    """Return J_p (nv x N): rates of the platform from those of the drives; the pseudo-inverse if they are redundant."""
+    K = inverse_jacobian(parts, pose, q)
+    return Columns(K).solve(ca.SX.eye(K.size1())) if K.size1() == K.size2() else Columns(K.T @ K).solve(K.T)
 
 
 def leg_velocities(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX) -> ca.SX:

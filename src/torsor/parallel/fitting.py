@@ -1,4 +1,9 @@
-"""From legs to limbs: the independent closure equations of a leg, and its free spins, found numerically at home."""
+"""From legs to limbs, found numerically at home: the independent closure equations of a leg, and its free spins.
+
+Tolerances of closure and of rank are relative to the size of the robot (``length_of``).
+"""
+
+from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
@@ -24,11 +29,20 @@ TRIALS = 6
 HOME = "give a home (of the leg or the robot) that is far from singular"
 
 
-def placed(leg: Leg, gravity: Array) -> Robot:
-    """Return the leg's robot at the base of the leg, with the gravity of the parallel robot."""
-    ground = build("ground", [Link("base")], [], gravity=gravity)
-    ground = ground.with_frame("stand", "base", leg.base)
-    return ground.attach(leg.robot, at="stand", prefix=f"{leg.name}/")
+def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
+    """Return the size (m): the longest distance from the base of a leg to its joint on the platform, or in a leg.
+
+    It is rounded to a power of two, so that dividing by it is exact.
+    """
+    x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
+    there = Platform(platform, x)
+    ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
+    found = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
+    distances = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
+    for leg in legs:
+        distances += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
+    size = max(distances)
+    return float(2.0 ** round(np.log2(size))) if size > 0 else 1.0
 
 
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
@@ -36,8 +50,9 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
 
     ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
     """
-    robot = placed(leg, carriage.gravity)
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
+    ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
+    robot = ground.attach(leg.robot, at="stand", prefix=prefix)
     last = len(carriage.links) - 1
     loop = Loop(leg.name, "tip", "at", leg.kind, leg.length)
     names = robot.coordinate_names
@@ -96,7 +111,6 @@ class Look:
         found = [ca.substitute(each, u, ca.SX.zeros(platform.nv, 1)) for each in found]
         self._function = ca.Function("look", [x, q], found)
         dv = ca.SX.sym("dv", limb.tree.nv)
-
         self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
         self._home = home
         self.space = Space(self.error, self.own, self.moved, own)

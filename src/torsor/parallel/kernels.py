@@ -21,13 +21,12 @@ from torsor.mechanism import Link
 from torsor.mechanism.part import Part
 from torsor.parallel.closed_form import Strut, closest, strut_of
 from torsor.parallel.decomposition import Parts, soundness
-from torsor.parallel.fitting import HOME, fit
+from torsor.parallel.fitting import HOME, fit, length_of
 from torsor.parallel.legs import Leg, carriage, coordinates_of
 from torsor.parallel.limbs import Limb
 from torsor.parallel.platforms import Platform
 from torsor.parallel.rules import RULES
 from torsor.parallel.singular import legs, moving, platforms
-from torsor.parallel.sizes import length_of
 from torsor.parallel.trigonometry import Known, without_trigonometry
 from torsor.robot.kernels import Kernels, Target
 from torsor.robot.robot import Robot
@@ -172,20 +171,16 @@ class Assembled(Part):
     def _sizes(self, key: FunctionKey) -> dict[str, int]:
         limbs = self._parts.limbs
         rows, squares = sum(limb.loop.count for limb in limbs), sum(limb.tree.nv**2 for limb in limbs)
-        own = {"n": self.dof, "N": len(self._driven), "q": self.nq, "v": self.nv, "c": rows, "A": squares}
-        given = {"pose": self.carriage.nq, "u": self.dof, "u_rate": self.dof, "share": len(self._driven)}
         drives, n, m = len(self._driven), self.carriage.nq, self.dof
-        states = {"state": n + self.nq + drives, "move": m + self.nv + drives, "sides": len(limbs) + 1}
-        states["assembly_trial"] = states["state"] + states["move"] + 2
+        sizes = {"n": m, "N": drives, "q": self.nq, "v": self.nv, "c": rows, "A": squares}
+        sizes |= {"pose": n, "u": m, "u_rate": m, "share": drives, "forces": drives, "guess": self.nq, "external": 6}
+        sizes |= {"state": n + self.nq + drives, "move": m + self.nv + drives, "sides": len(limbs) + 1}
+        sizes["assembly_trial"] = sizes["state"] + sizes["move"] + 2
         if key.leg is not None:
             tree = limbs[key.leg].tree
-            states |= {
-                "leg_q": tree.nq,
-                "leg_state": n + tree.nq,
-                "leg_move": m + tree.nv,
-                "leg_trial": n + tree.nq + m + tree.nv + 2,
-            }
-        return own | given | states | {"forces": drives, "guess": self.nq, "external": 6}
+            sizes |= {"leg_q": tree.nq, "leg_state": n + tree.nq, "leg_move": m + tree.nv}
+            sizes["leg_trial"] = sizes["leg_state"] + sizes["leg_move"] + 2
+        return sizes
 
     def _signature(self, key: FunctionKey) -> tuple[list[str], list[tuple[int, ...]]]:
         sizes, rule = self._sizes(key), RULES[key.name]
@@ -210,7 +205,7 @@ class Assembled(Part):
             given = [q if each == "q" else symbols[each] for each in names]
             results = without_trigonometry(plain, given, names.index("q"), known)
             del symbols["q"]
-        titles = _titles(key.name, len(results))
+        titles = [key.name] if len(results) == 1 else [f"{key.name}_{k}" for k in range(len(results))]
         return ca.Function(key.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
 
     def _closed_positions(self, pose: ca.SX) -> tuple[ca.SX, list[Known]]:
@@ -344,7 +339,3 @@ class Assembled(Part):
             text += moving(self.carriage.coordinate_names, platform.motion)
             fix = f"{fix}, or drive other coordinates"
             raise ModelError(describe(text, where=self.name, fix=fix))
-
-
-def _titles(name: str, count: int) -> list[str]:
-    return [name] if count == 1 else [f"{name}_{k}" for k in range(count)]

@@ -12,6 +12,7 @@ from torsor.errors import ModelError, describe
 from torsor.parallel.fitting import Look
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.leg_search import LegSearch
+from torsor.parallel.limbs import Limb
 from torsor.parallel.trials import depends_on_pose, drive_units
 from torsor.robot.closed_loops.search import Closer
 
@@ -56,15 +57,10 @@ class Kinematics:
     @cached_property
     def _searches(self) -> dict[int, LegSearch]:
         """The searches of the legs without a closed form, by the index of the leg."""
-        robot, found = self.robot, dict[int, LegSearch]()
-        own, leg_home = characteristic_scales(self.parts.platform, self.parts.length), robot.leg_home
+        robot, found, leg_home = self.robot, dict[int, LegSearch](), self.robot.leg_home
         for k, (limb, strut) in enumerate(zip(self.parts.limbs, self.parts.struts, strict=True)):
             if strut is None:
-                both = [
-                    np.concatenate(pair)
-                    for pair in zip(own, characteristic_scales(limb.tree, limb.length), strict=True)
-                ]
-                closer = Closer(robot._exact._kernel("leg_trial", leg=k), *both)
+                closer = Closer(robot._exact._kernel("leg_trial", leg=k), *self._units(limb))
                 side = None if depends_on_pose(self.parts, k) else robot._exact._kernel("leg_side", leg=k)
                 found[k] = LegSearch(limb, robot._exact.carriage, robot.home, leg_home[limb.q], closer, side)
         return found
@@ -119,10 +115,11 @@ class Kinematics:
     @cached_property
     def _assembler(self) -> Closer:
         """The ``Closer`` of legs and platform for given drives, with states (pose, positions of the legs, drives)."""
-        trees = self.parts.platform, *(limb.tree for limb in self.parts.limbs)
-        own = [
-            np.concatenate(each)
-            for each in zip(*(characteristic_scales(tree, self.parts.length) for tree in trees), strict=True)
-        ]
-        q_units, v_units = (np.concatenate([each, drive_units(self.parts)]) for each in own)
-        return Closer(self.robot._exact._kernel("assembly_trial"), q_units, v_units)
+        units = (np.concatenate([each, drive_units(self.parts)]) for each in self._units(*self.parts.limbs))
+        return Closer(self.robot._exact._kernel("assembly_trial"), *units)
+
+    def _units(self, *limbs: Limb) -> list[Array]:
+        """Return the characteristic scales of the positions, and of the velocities, of the platform and of legs."""
+        trees = self.parts.platform, *(limb.tree for limb in limbs)
+        scales = (characteristic_scales(tree, self.parts.length) for tree in trees)
+        return [np.concatenate(each) for each in zip(*scales, strict=True)]

@@ -73,9 +73,8 @@ class Leg(Part):
             raise ModelError(describe(f"driven is {driven}", where=where, allowed="each coordinate once"))
         home = self.robot.neutral() if self.home is None else self.home
         self._set(driven=driven, home=frozen_array(home, (self.robot.nq,), where, "home"))
-        self._set(
-            length=Loop(self.name, "a", "b", self.kind, self.length).length
-        )  # raises an error for an unknown kind
+        # Loop raises an error for an unknown kind.
+        self._set(length=Loop(self.name, "a", "b", self.kind, self.length).length)
 
 
 def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
@@ -121,16 +120,11 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
     else:
         fix = f"give the coordinates {', '.join(robot.position_names)}"
         raise ModelError(describe("poses as matrices", where=robot.name, allowed="free, planar, translation", fix=fix))
-    off = float(np.abs(matrix_of(found, robot) - T).max(initial=0.0))
+    off = float(np.abs(robot.pose(found, robot.links[-1].name) - T).max(initial=0.0))
     if not off <= 1e-6:
         found_text = f"pose differs by {off:.2g} from the possible poses of a {motion} platform"
         raise ModelError(describe(found_text, where=robot.name, allowed="poses that its motion allows"))
     return np.asarray(found)
-
-
-def matrix_of(coordinates: Array, robot: Robot) -> Array:
-    """Return the poses (..., 4, 4) of the platform."""
-    return robot.pose(coordinates, robot.links[-1].name)
 
 
 def _quaternions(R: Array) -> Array:

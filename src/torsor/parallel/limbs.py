@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Array
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.recursions.composite import mass_matrix
-from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx
+from torsor.dynamics.recursions.kinematics import motions, moves, sx
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Tree
@@ -54,10 +54,8 @@ class Limb(NamedTuple):
     @property
     def units(self) -> tuple[list[float], Array]:
         """Characteristic scales of the equations (independent rows, then idle ones) and of the leg's velocities."""
-        rows = self.loop.units(self.length)
-        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], characteristic_scales(self.tree, self.length)[
-            1
-        ]
+        rows, own = self.loop.units(self.length), characteristic_scales(self.tree, self.length)[1]
+        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], own
 
     @property
     def angles(self) -> NDArray[np.bool_]:
@@ -153,20 +151,17 @@ class TracedLimb:
             x = x + R.T @ move.p
         return ca.densify(ca.horzcat(*columns)), x
 
-    def _moves(self) -> list[Move]:
-        return [self.moved[k] for k in self.path]
-
     def down(self, x: ca.SX) -> ca.SX:
         """Return vectors (columns) from base axes in the tip's axes."""
-        for move in reversed(self._moves()):
-            x = move.down(x)
+        for k in reversed(self.path):
+            x = self.moved[k].down(x)
         return self.R_tip.T @ x
 
     def up(self, x: ca.SX) -> ca.SX:
         """Return vectors (columns) from the tip's axes in base axes."""
         x = self.R_tip @ x
-        for move in self._moves():
-            x = move.up(x)
+        for k in self.path:
+            x = self.moved[k].up(x)
         return x
 
     def solve(self, right: ca.SX) -> ca.SX:
@@ -197,24 +192,19 @@ class TracedLimb:
         R_T = self.R_tip.T
         w_a, wd_a, U_a = R_T @ body.w, R_T @ body.wd, R_T @ body.U @ self.R_tip
         a_a = R_T @ (body.a + body.U @ self.p_tip)
-        w, _ = self.platform.velocity_at(self.r)
+        w, v = self.platform.velocity_at(self.r)
         wd, a = self.platform.acceleration_at(self.r)
         w_b = self.down(w)
         spin = w_b - w_a
         spin_rate = self.down(wd) - cross(w_a, w_b) - wd_a
-        p_rate = self._closed_position(self._slide(rates, w_a))
+        # p', the velocity of the joint on the platform relative to the tip
+        p_rate = self._closed_position(self.down(v) - self.J[3:, :] @ rates - cross(w_a, self.p))
         R_rate, R_second = skew(spin) @ self.R, (skew(spin_rate) + skew(spin) @ skew(spin)) @ self.R
         p_second = self.down(a) - a_a - 2 * cross(w_a, p_rate) - U_a @ self.p
         rows, bias = _rates(self.limb.loop.kind, self.limb.loop.length)
         second = rows(self.R, self.p)[1] @ ca.vertcat(ca.vec(R_second), p_second)
         second = second + bias(self.R, self.p, ca.vertcat(ca.vec(R_rate), p_rate))
         return self.solve(second[list(self.limb.rows)])
-
-    def _slide(self, rates: ca.SX, w_a: ca.SX) -> ca.SX:
-        """Return p', the velocity of the joint on the platform relative to the tip."""
-        _, v = self.platform.velocity_at(self.r)
-        rate: ca.SX = self.down(v) - self.J[3:, :] @ rates - cross(w_a, self.p)
-        return rate
 
     def forces(self, rates: ca.SX, accelerations: ca.SX) -> ca.SX:
         """Return the forces (nv x 1) of the leg's coordinates for its own motion."""

@@ -43,9 +43,12 @@ class ParallelRobot(Assembled):
         [32.37, 32.37, 32.37, 32.37, 32.37, 32.37]
     """
 
-    def _call(self, name: str, pose: ArrayLike, *values: ArrayLike, q: ArrayLike | None, external: Any = None) -> Any:
+    def _call(
+        self, name: str, pose: ArrayLike, *values: ArrayLike, q: ArrayLike | None, external: Any = None
+    ) -> list[Array]:
         x = self._coordinates(pose)
         given = [*values] if external is None else [*values, external]
+        found: list[Array]
         fused, known = q is None and self.has_closed_form, None
         if not fused:
             known = self.inverse_kinematics(x) if q is None else vectors(q, self.nq, self.name, "q")
@@ -57,7 +60,7 @@ class ParallelRobot(Assembled):
         rule = RULES[name]
         if not (state[..., : len(rule.margins)] > rule.margins).all() or not (fused or (state[..., -1] <= OPEN).all()):
             self._refuse_state(rule, x, known, state)
-        return found[0] if len(found) == 1 else tuple(found)
+        return found
 
     def _refuse_state(self, rule: Rule, x: Array, q: Array | None, state: Array) -> None:
         """Raise ModelError with the reason why an algorithm cannot be evaluated at one of the states."""
@@ -133,8 +136,7 @@ class ParallelRobot(Assembled):
         weights = np.ones(count) if share is None else vectors(share, count, self.name, "share")
         if not (weights > 0).all():
             raise ModelError(describe("share is not positive", where=self.name, allowed="numbers above 0"))
-        found: Array = self._call("inverse_dynamics", pose, twist, acceleration, weights, q=q, external=external)
-        return found
+        return self._call("inverse_dynamics", pose, twist, acceleration, weights, q=q, external=external)[0]
 
     def platform_force(
         self,
@@ -154,8 +156,7 @@ class ParallelRobot(Assembled):
             >>> robot.platform_force(robot.home, np.zeros(3), np.zeros(3)).tolist()  # the robot is horizontal
             [0.0, 0.0, 0.0]
         """
-        found: Array = self._call("platform_force", pose, twist, acceleration, q=q, external=external)
-        return found
+        return self._call("platform_force", pose, twist, acceleration, q=q, external=external)[0]
 
     def forward_dynamics(
         self,
@@ -175,8 +176,7 @@ class ParallelRobot(Assembled):
             >>> robot.forward_dynamics(robot.home, [0.1, 0, 1], forces).round(9).tolist()
             [1.0, 2.0, 3.0]
         """
-        found: Array = self._call("forward_dynamics", pose, twist, forces, q=q, external=external)
-        return found
+        return self._call("forward_dynamics", pose, twist, forces, q=q, external=external)[0]
 
     def mass_matrix(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
         """Return M (..., 6, 6) of platform and legs in the platform's own coordinates: M_p + sum of G_i^T M_i G_i.
@@ -186,8 +186,7 @@ class ParallelRobot(Assembled):
             >>> bool(np.allclose(M, M.T) and np.linalg.eigvalsh(M).min() > 0)
             True
         """
-        found: Array = self._call("mass_matrix", pose, q=q)
-        return found
+        return self._call("mass_matrix", pose, q=q)[0]
 
     def jacobian(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
         """Return J_p (..., 6, N): the platform's twist is J_p times the rates of the drives (Khalil 2010, eq. 60).
@@ -200,8 +199,7 @@ class ParallelRobot(Assembled):
             >>> bool(np.allclose(J @ K, np.eye(3)))
             True
         """
-        found: Array = self._call("jacobian", pose, q=q)
-        return found
+        return self._call("jacobian", pose, q=q)[0]
 
     def inverse_jacobian(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
         """Return J_p^-1 (..., N, 6): the rates of the drives are J_p^-1 times the twist of the platform.
@@ -211,8 +209,7 @@ class ParallelRobot(Assembled):
             >>> robot.inverse_jacobian([0, 0, 0.8, 0, 0, 0, 1]).shape
             (6, 6)
         """
-        found: Array = self._call("inverse_jacobian", pose, q=q)
-        return found
+        return self._call("inverse_jacobian", pose, q=q)[0]
 
     def leg_velocities(self, pose: ArrayLike, twist: ArrayLike, q: ArrayLike | None = None) -> Array:
         """Return the velocities (..., nv) of all coordinates of the legs: q_i' = J_i^-1 J_vi V (Khalil 2010, eq. 62).
@@ -223,8 +220,7 @@ class ParallelRobot(Assembled):
             >>> bool(np.ptp(up[2::3]) < 1e-9)  # all legs extend equally
             True
         """
-        found: Array = self._call("leg_velocities", pose, twist, q=q)
-        return found
+        return self._call("leg_velocities", pose, twist, q=q)[0]
 
     def leg_accelerations(
         self, pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, q: ArrayLike | None = None
@@ -237,8 +233,8 @@ class ParallelRobot(Assembled):
             >>> v.shape
             (6,)
         """
-        found: tuple[Array, Array] = self._call("leg_accelerations", pose, twist, acceleration, q=q)
-        return found
+        v, a = self._call("leg_accelerations", pose, twist, acceleration, q=q)
+        return v, a
 
     def kinetic_energy(self, pose: ArrayLike, twist: ArrayLike, q: ArrayLike | None = None) -> Array:
         """Return the kinetic energy (...) of platform and legs, in J.
@@ -248,8 +244,7 @@ class ParallelRobot(Assembled):
             >>> bool(np.isclose(robot.kinetic_energy(robot.home, u), u @ robot.mass_matrix(robot.home) @ u / 2))
             True
         """
-        found: Array = self._call("kinetic_energy", pose, twist, q=q)
-        return found
+        return self._call("kinetic_energy", pose, twist, q=q)[0]
 
     def potential_energy(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
         """Return the potential energy (...) of platform and legs in gravity and springs, in J.
@@ -259,8 +254,7 @@ class ParallelRobot(Assembled):
             >>> float(robot.potential_energy(robot.home))  # the robot is horizontal
             0.0
         """
-        found: Array = self._call("potential_energy", pose, q=q)
-        return found
+        return self._call("potential_energy", pose, q=q)[0]
 
     def workspace(self, poses: ArrayLike, length: float = 1.0) -> Workspace:
         """Return which poses (..., 7) are reachable, within joint limits, and singular; a grid, for example.

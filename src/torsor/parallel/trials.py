@@ -9,10 +9,8 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.factors import Columns, reflected
 from torsor.dynamics.recursions.configuration import integrate
-from torsor.dynamics.trees.tree import Tree
 from torsor.parallel.decomposition import Assembly, Parts
 from torsor.parallel.limbs import Limb, TracedLimb
 from torsor.parallel.platforms import Platform
@@ -54,11 +52,12 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     n, m = parts.platform.nq, parts.platform.nv
     pose, q, driven = ca.vertsplit(state, [0, n, n + nq, state.numel()])
     du, dv, led = ca.vertsplit(move, [0, m, m + nv, move.numel()])
-    pose, q, driven = integrate(parts.platform, pose, du), _after_step(parts, q, dv), driven + led
+    pose, driven = integrate(parts.platform, pose, du), driven + led
+    q = ca.vertcat(*(integrate(limb.tree, q[limb.q], dv[limb.v]) for limb in parts.limbs))
     whole = Assembly(parts, pose, q, closed=False)
     steps = [limb.step() for limb in whole.limbs]
-    own, drives = ca.SX(characteristic_scales(parts.platform, parts.length)[1]), ca.SX(drive_units(parts))
-    apart = (driven - ca.vertcat(*(q[k] for k in _driven_positions(parts)))) / drives
+    drives, places = ca.SX(drive_units(parts)), [_position(limb, k) for limb in parts.limbs for k in limb.driven]
+    apart = (driven - ca.vertcat(*(q[k] for k in places))) / drives
     ahead = [step[k] for limb, step in zip(parts.limbs, steps, strict=True) for k in limb.driven]
     wanted, K = apart - ca.vertcat(*ahead) / drives, _scaled_jacobian(parts, whole)
     if K.size1() == K.size2():
@@ -66,13 +65,11 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     else:
         columns = Columns(K)
         turn, side, apart = columns.solve(wanted), columns.independence(), K.T @ apart
-    moved = [own * turn]
+    moved = [ca.SX(parts.units) * turn]
     twist = whole.platform.unit_rates() @ moved[0]
     for limb, step in zip(whole.limbs, steps, strict=True):
         moved.append(step + limb.carried(ca.SX.eye(limb.limb.tree.nv)).T @ twist)
-    longest = np.concatenate(
-        [characteristic_scales(tree, parts.length)[1] for tree in (parts.platform, *_trees(parts))]
-    )
+    longest = np.concatenate([parts.units, *(limb.units[1] for limb in parts.limbs)])
     error = ca.norm_2(ca.vertcat(apart, *(limb.closure_error() for limb in whole.limbs)))
     all_sides = least([side, *(value for limb in whole.limbs for value in limb.margin(True))], signed=True)
     return ca.vertcat(pose, q, driven, _short(ca.vertcat(*moved), longest), ca.SX(driven.numel(), 1), error, all_sides)
@@ -88,26 +85,13 @@ def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 def drive_units(parts: Parts) -> Array:
     """Return the characteristic scales (N,) of the drives."""
-    return np.array([characteristic_scales(limb.tree, parts.length)[1][k] for limb in parts.limbs for k in limb.driven])
+    return np.array([limb.units[1][k] for limb in parts.limbs for k in limb.driven])
 
 
 def _scaled_jacobian(parts: Parts, whole: Assembly) -> ca.SX:
     """Return K without units: divided by the scales of the drives, multiplied by those of the platform."""
     K = whole.platform.project(whole.drives()).T
-    return (
-        ca.diag(ca.SX(1 / drive_units(parts)))
-        @ K
-        @ ca.diag(ca.SX(characteristic_scales(parts.platform, parts.length)[1]))
-    )
-
-
-def _trees(parts: Parts) -> list[Tree]:
-    return [limb.tree for limb in parts.limbs]
-
-
-def _after_step(parts: Parts, q: ca.SX, dv: ca.SX) -> ca.SX:
-    """Return the positions of all legs after a step dv."""
-    return ca.vertcat(*(integrate(limb.tree, q[limb.q], dv[limb.v]) for limb in parts.limbs))
+    return ca.diag(ca.SX(1 / drive_units(parts))) @ K @ ca.diag(ca.SX(parts.units))
 
 
 def _short(step: ca.SX, longest: Array) -> ca.SX:
@@ -115,11 +99,7 @@ def _short(step: ca.SX, longest: Array) -> ca.SX:
     return ca.fmax(ca.fmin(step, ca.SX(longest)), -ca.SX(longest))
 
 
-def _driven_positions(parts: Parts) -> list[int]:
-    return [limb.q.start + _position(limb, k) for limb in parts.limbs for k in limb.driven]
-
-
 def _position(limb: Limb, k: int) -> int:
-    """Return the index of the position of a leg whose rate is its velocity k."""
+    """Return the index, among the positions of all legs, of the one whose rate is the velocity k of a leg."""
     body = next(body for body in limb.tree.bodies if body.v.start <= k < body.v.stop)
-    return int(body.q.start + k - body.v.start)
+    return int(limb.q.start + body.q.start + k - body.v.start)

@@ -36,7 +36,7 @@ def without_trigonometry(
         [SX((2.*c))]
     """
     work: dict[int, ca.SX] = {}
-    lines: dict[int, _Line] = {}
+    lines: dict[int, _Line | None] = {}
     outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
     table = {(each.place, each.ratio): each for each in known}
     given = [ca.densify(each) for each in inputs]
@@ -45,8 +45,7 @@ def without_trigonometry(
         if code == ca.OP_OUTPUT:
             outputs[outs[0]].nz[outs[1]] = work[ins[0]]
             continue
-        at = outs[0]
-        line: _Line | None = None
+        line: _Line | None
         if code == ca.OP_INPUT:
             value = given[ins[0]].nz[ins[1]]
             line = _Line(ins[1], 1.0, 0.0) if ins[0] == which else None
@@ -55,16 +54,13 @@ def without_trigonometry(
             value, line = ca.SX(number), _Line(None, 0.0, number)
         else:
             arguments = [work[i] for i in ins]
-            line = _linear_form(code, [lines.get(i) for i in ins])
-            known_value = _lookup(code, lines.get(ins[0]), table)
+            line = _linear_form(code, [lines[i] for i in ins])
+            known_value = _lookup(code, lines[ins[0]], table)
             if known_value is not None:
                 value = known_value
             else:
                 value = ca.SX.unary(code, *arguments) if len(arguments) == 1 else ca.SX.binary(code, *arguments)
-        work[at] = value
-        lines.pop(at, None)
-        if line is not None:
-            lines[at] = line
+        work[outs[0]], lines[outs[0]] = value, line
     return outputs
 
 

@@ -1,9 +1,8 @@
 """Simulation: integration methods, trajectories, events."""
 
-from torsor.simulation.errors import SimulationError
 from torsor.simulation.files import SUFFIXES
 from torsor.simulation.methods import METHODS
-from torsor.simulation.samples import Crossings
+from torsor.simulation.samples import Crossings, SimulationError
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory
 

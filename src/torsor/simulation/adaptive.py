@@ -1,7 +1,7 @@
 """Integration with error control, stiff or not: SciPy's LSODA, one rollout after the other."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import casadi as ca
@@ -11,15 +11,13 @@ from torsor.arrays import Array
 from torsor.compiler import Kernel
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import describe
-from torsor.simulation.dynamics import acceleration, closed, forces, position_rate
-from torsor.simulation.errors import SimulationError
+from torsor.simulation.dynamics import acceleration, closed, forces, position_rate, symbols
 from torsor.simulation.events import EventDetector
 from torsor.simulation.loop_projection import ClosureMonitor, project
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder, thinning
-from torsor.simulation.sampling import python_controller
-from torsor.simulation.setup import WHOLE, Setup, normalised
-from torsor.simulation.state_checks import divergence
+from torsor.simulation.samples import SimulationError
+from torsor.simulation.setup import WHOLE, Setup, divergence, normalised, python_controller
 
 # This many steps must advance at least this fraction of the duration. Where a force is discontinuous, as Coulomb
 # friction is at rest, a solver with error control chatters about the discontinuity in ever smaller steps.
@@ -86,15 +84,14 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
                 raise _stuck(setup, run.t, message)
             if error := divergence(setup, run.t, run.y[nq:]):
                 raise error
-            path = run.dense_output()
-            state_at = _state(setup, path)
-            if monitor is not None and not monitor.is_valid(run.t, state_at(run.t, ())[0]):
-                run = begin(before, np.concatenate(state_at(before, ())), end)
+            state_at = partial(_state, setup, run.dense_output())
+            if monitor is not None and not monitor.is_valid(run.t, state_at(run.t)[0]):
+                run = begin(before, np.concatenate(state_at(before)), end)
                 continue
-            stop = detector.step(before, run.t, *state_at(run.t, ()), state_at) if detector.events else None
+            stop = detector.step(before, run.t, *state_at(run.t), state_at) if detector.events else None
             reached = run.t if stop is None else stop[0]
             while due < len(times) and (times[due] < reached or reached == settings.duration == times[due]):
-                state = state_at(times[due], ()) if due else (setup.q, setup.v)
+                state = state_at(times[due]) if due else (setup.q, setup.v)
                 recorder.add(times[due], *state, *forces(times[due], *state))
                 due += 1
             if stop is not None:
@@ -111,6 +108,11 @@ def _stuck(setup: Setup, t: float, why: str) -> SimulationError:
     return SimulationError(describe(found, where=setup.robot.name, fix=fix))
 
 
+def _state(setup: Setup, path: Callable[[float], Array], t: float, _: tuple[int, ...] = ()) -> tuple[Array, Array]:
+    """Return the state at a time within a step, by the interpolation of the solver."""
+    return _project(setup, path(t))
+
+
 def _project(setup: Setup, y: Array) -> tuple[Array, Array]:
     """Return the state (q, v) of the solver's y with quaternions of length 1 and closed loops."""
     robot = setup.robot
@@ -118,27 +120,17 @@ def _project(setup: Setup, y: Array) -> tuple[Array, Array]:
     return project(robot, q, v) if robot.loops else (q, v)
 
 
-def _state(setup: Setup, path: Callable[[float], Array]) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:
-    """Return the state as a function of the time within a step, by the interpolation of the solver."""
-    return lambda t, index: _project(setup, path(t))
-
-
-def _field(setup: Setup, choice: ClosureChoice | None) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
-    """Return the inputs (t, y, ...), the state y = (q, v) and its rate, as symbols."""
-    robot = setup.robot
-    acting = forces(robot, setup.controller, setup.external, setup.is_sampled)
-    a = acceleration(robot, acting, choice, rate=STABILISATION)
-    t, q, v, *others = (ca.SX.sym(name, *a.size_in(name)) for name in a.name_in())
-    y = ca.SX.sym("y", robot.nq + robot.nv)
-    inputs = {"t": t, "y": y} | dict(zip(a.name_in()[3:], others, strict=True))
-    rate = ca.vertcat(position_rate(robot, q, v), a(t, q, v, *others))
-    return inputs, y, ca.substitute(rate, ca.vertcat(q, v), y)
-
-
 def _kernel(setup: Setup, name: str, choice: ClosureChoice | None) -> Kernel:
-    def make() -> ca.Function:
-        inputs, y, rate = _field(setup, choice)
-        result = rate if name == "y_rate" else ca.jacobian(rate, y)
-        return ca.Function(name, list(inputs.values()), [ca.cse(ca.densify(result))], list(inputs), [name])
+    """Return the rate "y_rate" of the state y = (q, v), or its Jacobian "y_jacobian", as a function of (t, y, ...)."""
+    robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
 
-    return closed(setup.robot, f"{name} {choice}", setup.controller, setup.external, setup.is_sampled, make)
+    def make() -> ca.Function:
+        a = acceleration(robot, forces(robot, *sources), choice, rate=STABILISATION)
+        t, q, v, *others = symbols(a)
+        y = ca.SX.sym("y", robot.nq + robot.nv)
+        rate = ca.vertcat(position_rate(robot, q, v), a(t, q, v, *others))
+        rate = ca.substitute(rate, ca.vertcat(q, v), y)
+        result = rate if name == "y_rate" else ca.jacobian(rate, y)
+        return ca.Function(name, [t, y, *others], [ca.cse(ca.densify(result))], ["t", "y", *a.name_in()[3:]], [name])
+
+    return closed(robot, f"{name} {choice}", *sources, make)

@@ -9,7 +9,7 @@ from torsor.compiler import Kernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.loops.index_one import closed_forward_dynamics
+from torsor.dynamics.loops.index_one import closed_forward_dynamics, projected_end
 from torsor.robot.robot import Robot
 from torsor.simulation.sources import Source
 
@@ -58,6 +58,18 @@ def acceleration(
         external = arguments[1] if len(arguments) > 1 else None
         a = closed_forward_dynamics(lean(Tree.of(robot)), q, v, arguments[0], choice, external, rate)
     return ca.Function("acceleration", [t, q, v, *rest], [a], acting.name_in(), ["a"])
+
+
+def step_function(
+    name: str, robot: Robot, inputs: dict[str, ca.SX], q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice | None
+) -> ca.Function:
+    """Return the step (t, q, v, ..., h) -> (q_next, v_next); with a ``choice``, to closed loops, and their margin."""
+    ends = {"q_next": q_next, "v_next": v_next}
+    if choice is not None:
+        projected = projected_end(lean(Tree.of(robot)), inputs["q"], q_next, v_next, choice)
+        ends = dict(zip(("q_next", "v_next", "margin"), projected, strict=True))
+    outputs = ca.cse([ca.densify(each) for each in ends.values()])
+    return ca.Function(name, list(inputs.values()), outputs, list(inputs), list(ends))
 
 
 def symbols(function: ca.Function) -> list[ca.SX]:

@@ -17,6 +17,7 @@ from torsor.simulation.sources import casadi_function, traced
 
 Index = tuple[int, ...]
 State = tuple[Array, Array]
+StateAt = Callable[[float, Index], State]  # the state of one rollout at a time within a step
 
 # Tolerance (s) of the time of an event.
 TOLERANCE = 1e-10
@@ -70,13 +71,8 @@ class EventDetector:
         self.rollout = rollout
         self._before = [self._value(event, t, q, v) for event in self.events]
 
-    def step(
-        self, start: float, end: float, q: Array, v: Array, state_at: Callable[[float, Index], State]
-    ) -> tuple[float, State] | None:
-        """Record the events within a step that ends at (q, v); return time and state of the first terminal one.
-
-        ``state_at(t, index)`` is the state of one rollout at a time within the step.
-        """
+    def step(self, start: float, end: float, q: Array, v: Array, state_at: StateAt) -> tuple[float, State] | None:
+        """Record the events within a step that ends at (q, v); return time and state of the first terminal one."""
         stop: tuple[float, State] | None = None
         crossed: list[tuple[float, int, Index, State]] = []
         for k, event in enumerate(self.events):
@@ -124,13 +120,7 @@ class EventDetector:
         return value.reshape(batch) if value.size == 1 and not batch else np.broadcast_to(value, batch)
 
     def _locate(
-        self,
-        event: Event,
-        start: float,
-        end: float,
-        rising: bool,
-        index: Index,
-        state_at: Callable[[float, Index], State],
+        self, event: Event, start: float, end: float, rising: bool, index: Index, state_at: StateAt
     ) -> tuple[float, State]:
         """Return time and state just after the sign change, by bisection."""
         low, high, state = start, end, state_at(end, index)

@@ -4,21 +4,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation.dynamics import closed, forces, held_inputs
-from torsor.simulation.errors import SimulationError
-from torsor.simulation.events import EventDetector
+from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.loop_projection import LoopStep
 from torsor.simulation.methods import STEPS
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder, thinning
-from torsor.simulation.sampling import python_controller
-from torsor.simulation.setup import WHOLE, Setup
-from torsor.simulation.state_checks import FASTEST, divergence
+from torsor.simulation.samples import SimulationError
+from torsor.simulation.setup import FASTEST, WHOLE, Setup, divergence, python_controller
 
 # From this size on BLAS uses several threads even for a dot product, which is slower where the cores are busy.
 MANY = 4096
@@ -46,7 +43,7 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetec
     law, law_external = python_controller(setup), setup.external.call
     tau, external = setup.controller.array, setup.external.array
     q, v, done = setup.q, setup.v, 0
-    square = _square if v.size < MANY else _square_of_many
+    few = v.size < MANY
     detector.start(0.0, q, v)
     for start, count, h in _steps(setup):
         length = np.array(h)
@@ -67,7 +64,8 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetec
                 recorder.add(t, q, v, tau, external)
                 raise
             # One sum detects every number that is not finite or too large; only then are they checked one by one.
-            if not square(v_next) < FASTEST**2 and (error := divergence(setup, t + h, v_next)):
+            square = np.vdot(v_next, v_next) if few else np.square(v_next).sum()
+            if not square < FASTEST**2 and (error := divergence(setup, t + h, v_next)):
                 recorder.add(t, q, v, tau, external)
                 raise error
             if detector.events:
@@ -82,27 +80,22 @@ def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetec
     return "done"
 
 
-def _square(v: Array) -> float:
-    return float(np.vdot(v, v))
-
-
-def _square_of_many(v: Array) -> float:
-    return float(np.square(v).sum())
-
-
 Step = Callable[..., tuple[Array, Array]]
 
 
-def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
+def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step]]:
     """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and a function index -> step of one."""
     robot, sources = setup.robot, (setup.controller, setup.external)
     make = STEPS[setup.settings.method]
 
     def kernel(choice: ClosureChoice | None) -> Callable[..., Any]:
-        def step() -> ca.Function:
-            return make(robot, forces(robot, *sources, setup.is_sampled), choice)
-
-        return closed(robot, f"{setup.settings.method} {choice}", *sources, setup.is_sampled, step).direct
+        return closed(
+            robot,
+            f"{setup.settings.method} {choice}",
+            *sources,
+            setup.is_sampled,
+            lambda: make(robot, forces(robot, *sources, setup.is_sampled), choice),
+        ).direct
 
     if not robot.loops:
         plain = kernel(None)
@@ -114,18 +107,14 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[tuple[int, ...]], Step]]:
 
 
 def _interpolation(
-    setup: Setup,
-    step_of: Callable[[tuple[int, ...]], Step],
-    start: float,
-    state: tuple[Array, Array],
-    held_inputs: tuple[Array | None, Array | None],
-) -> Callable[[float, tuple[int, ...]], tuple[Array, Array]]:
+    setup: Setup, step_of: Callable[[Index], Step], start: float, state: State, held: tuple[Array | None, Array | None]
+) -> StateAt:
     """Return the state of one rollout at a time within a step, by a shorter step from its start."""
     cores = (setup.robot.nv,), (len(setup.robot.links), 6)
     shapes = [(*setup.batch, *core) for core in cores]
 
-    def state_at(t: float, index: tuple[int, ...]) -> tuple[Array, Array]:
-        pairs = zip(held_inputs, shapes, strict=True)
+    def state_at(t: float, index: Index) -> State:
+        pairs = zip(held, shapes, strict=True)
         own = [np.broadcast_to(each, shape)[index] for each, shape in pairs if each is not None]
         return step_of(index)(np.array(start), *(each[index] for each in state), *own, np.array(t - start))
 

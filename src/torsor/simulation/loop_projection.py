@@ -18,7 +18,7 @@ from torsor.robot.closed_loops.closure import OPEN
 from torsor.robot.closed_loops.multipliers import POOR, SINGULAR
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
-from torsor.simulation.errors import SimulationError
+from torsor.simulation.samples import SimulationError
 
 Index = tuple[int, ...]
 Kernel = Callable[..., tuple[Array, Array, Array]]

@@ -1,13 +1,54 @@
-"""The table of integration methods."""
+"""The table of integration methods; and the implicit midpoint rule as a method of fixed step."""
 
 from collections.abc import Callable
 
 import casadi as ca
+import numpy as np
 
+from torsor.dynamics import Tree, lean, midpoint_step
 from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
-from torsor.simulation.implicit import implicit_midpoint
+from torsor.simulation.dynamics import step_function, symbols
 from torsor.simulation.runge_kutta import runge_kutta
+
+
+def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None) -> ca.Function:
+    """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
+
+    Order 2; energy does not drift, the momentum of a floating robot is conserved to rounding, and stiff springs and
+    dampers do not limit the step. Forces are evaluated at the middle of the step. See
+    ``dynamics/recursions/midpoint.py`` for the equations, and ``runge_kutta`` for the result with loops.
+
+    Example:
+        >>> from torsor.simulation.dynamics import forces
+        >>> from torsor.simulation.sources import Source
+        >>> robot = torsor.library.two_link()
+        >>> implicit_midpoint(robot, forces(robot, Source(), Source(), False))
+        Function(implicit:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
+    """
+    for joint in robot.joints:
+        inertia = np.asarray(joint.rotor_inertia)
+        if joint.type in ("free", "spherical") and np.ptp(inertia) + inertia.any() * (joint.type == "free"):
+            # Such rotor inertias are added to the mass matrix, but do not follow from any kinetic energy.
+            found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
+            raise ModelError(describe(found, where=robot.name, fix='remove it, or use method="rk4"'))
+        for where, part in ((joint.name, joint), (f"{joint.name}/motor", joint.motor)):
+            if part is not None and np.any(part.coulomb) and not part.smooth:
+                found = f'method "implicit" with Coulomb friction of {where!r}, which is discontinuous at rest'
+                fix = f'make it smooth: with_friction({where!r}, smooth=1e-3), or use method="rk4"'
+                raise ModelError(describe(found, where=robot.name, fix=fix))
+    t, q, v, *held = symbols(acting)
+    h = ca.SX.sym("h")
+
+    def at_middle(q_mid: ca.SX, v_mid: ca.SX) -> tuple[ca.SX, ca.SX | None]:
+        tau, *external = acting.call([t + h / 2, q_mid, v_mid, *held])
+        return tau, external[0] if external else None
+
+    q_next, v_next = midpoint_step(lean(Tree.of(robot)), q, v, h, at_middle, choice)
+    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
+    return step_function("implicit", robot, inputs, q_next, v_next, choice)
+
 
 STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None], ca.Function]] = {
     "rk4": runge_kutta,

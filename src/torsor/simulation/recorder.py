@@ -76,11 +76,8 @@ class Recorder:
         external = None if self.external is None else self.external[..., :count, :, :]
         controller, environment = self.setup.controller.function, self.setup.external.function
         if tau is None:
-            tau = (
-                np.broadcast_to(np.zeros(robot.nv), v.shape)
-                if controller is None
-                else _evaluate(self.setup, "controller", times, q, v)
-            )
+            still = np.broadcast_to(np.zeros(robot.nv), v.shape)
+            tau = still if controller is None else _evaluate(self.setup, "controller", times, q, v)
         if external is None and environment is not None:
             external = _evaluate(self.setup, "external", times, q, v)
         a = forward_dynamics(robot)(q, v, tau, external)

@@ -2,11 +2,9 @@
 
 import casadi as ca
 
-from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.loops.index_one import projected_end
 from torsor.robot.robot import Robot
-from torsor.simulation.dynamics import acceleration, symbols
+from torsor.simulation.dynamics import acceleration, step_function, symbols
 
 # Time of each stage as a fraction of the step, and its weight in the sum.
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
@@ -40,9 +38,5 @@ def runge_kutta(robot: Robot, acting: ca.Function, choice: ClosureChoice | None 
         v_rate = accelerated(t + fraction * h, chart(q, u), v_here, *held)
         u_sum, v_sum = u_sum + weight * u_rate, v_sum + weight * v_rate
     q_next, v_next = chart(q, h * u_sum), v + h * v_sum
-    ends = {"q_next": q_next, "v_next": v_next}
-    if choice is not None:
-        projected = projected_end(lean(Tree.of(robot)), q, q_next, v_next, choice)
-        ends = dict(zip(("q_next", "v_next", "margin"), projected, strict=True))
-    outputs = ca.cse([ca.densify(each) for each in ends.values()])
-    return ca.Function("rk4", [t, q, v, *held, h], outputs, [*acting.name_in(), "h"], list(ends))
+    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
+    return step_function("rk4", robot, inputs, q_next, v_next, choice)

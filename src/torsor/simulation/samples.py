@@ -1,13 +1,19 @@
-"""The samples of a motion: plain data that trajectories, files and figures share."""
+"""The samples of a motion: plain data that trajectories, files and figures share; and the error of a simulation."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.robot.robot import Robot
+
+
+class SimulationError(RuntimeError):
+    """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""
+
+    trajectory: Any = None
 
 
 class Crossings(NamedTuple):

@@ -1,6 +1,7 @@
-"""The setup of a simulation: its input, validated before anything is computed."""
+"""The setup of a simulation: its input, validated before anything is computed, and checks of the state."""
 
 import math
+from collections import deque
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -15,12 +16,18 @@ from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.loop_projection import project_start
 from torsor.simulation.methods import METHODS
-from torsor.simulation.sources import Source
+from torsor.simulation.samples import SimulationError
+from torsor.simulation.sources import Law, Source
+from torsor.simulation.trajectory import forward_dynamics
 
 # Tolerance within which a quotient of two times is a whole number: in floating point, 0.3 / 0.1 is not 3.
 WHOLE = 1e-9
 # More steps would take days, and more samples do not fit into memory.
 MOST_STEPS, MOST_SAMPLES = 1e11, 1e8
+# A speed above that of light (m/s; for angles, rad/s) means that the integration has diverged.
+FASTEST = 3e8
+# An eigenvalue of the mass matrix below this fraction of the largest is rounding.
+SINGULAR = 1e-14
 
 
 @dataclass(frozen=True)
@@ -153,3 +160,69 @@ def normalised(robot: Robot, q: Array) -> Array:
         what = f"q0 has a quaternion of length 0 at {robot.position_names[at[-1]]}"
         raise ModelError(describe(what, where=robot.name, fix="begin with robot.neutral()"))
     return found
+
+
+def check_mass_matrix(setup: Setup) -> None:
+    """Raise SimulationError if the mass matrix at the start is singular: the acceleration is then not defined."""
+    robot = setup.robot
+    with np.errstate(all="ignore"):
+        a = forward_dynamics(robot)(setup.q, setup.v, np.zeros(robot.nv))
+        bad = np.argwhere(~np.isfinite(a))
+        if not bad.size:
+            return
+        moments, directions = np.linalg.eigh(robot.mass_matrix(setup.q[tuple(bad[0, :-1])]))
+    if moments[0] <= SINGULAR * moments[-1]:
+        name = robot.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
+        found = f"the mass matrix is singular at the start: {name} moves no inertia"
+        raise SimulationError(describe(found, where=robot.name, fix="give its links an inertia, or fix the joint"))
+
+
+def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
+    """Return the error of a diverged state, or None if all velocities v (..., nv) are plausible."""
+    with np.errstate(invalid="ignore"):
+        bad = ~(np.abs(v) < FASTEST)
+    if not bad.any():
+        return None
+    method = setup.settings.method
+    *rollout, k = (int(each) for each in np.argwhere(bad)[0])
+    where = f"{setup.robot.name}, rollout {rollout}" if rollout else setup.robot.name
+    found = f"the speed of {setup.robot.coordinate_names[k]} is {v[(*rollout, k)]:.3g} at t = {t:.6g} s"
+    if method == "implicit" and np.isnan(v[(*rollout, k)]):
+        found = f"the equations of the step to t = {t:.6g} s could not be solved"
+    elif setup.robot.loops and np.isnan(v[(*rollout, k)]):
+        found = f"the loops could not be closed after the step to t = {t:.6g} s"
+    others = {"rk4": 'method="implicit" or "adaptive"', "implicit": 'method="adaptive"'}.get(method)
+    finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
+    if setup.controller.call is not None and others is not None:
+        finer += "a controller in CasADi, since the force of one in Python is constant during the step; or "
+    return SimulationError(describe(found, where=where, fix=f"{finer}check forces, gains and inertias"))
+
+
+def python_controller(setup: Setup) -> Law | None:
+    """Return the controller as a function of (t, q, v) that Python calls, or None if it is traced into the step.
+
+    A sampled controller is to be called once each control period. Its forces act ``delay_periods`` later; until the
+    first one arrives, the force is zero.
+    """
+    law = _law(setup)
+    if law is None or not setup.is_sampled:
+        return law
+    pending = deque([np.zeros(setup.robot.nv)] * setup.settings.delay_periods)
+
+    def delayed(t: float, q: Array, v: Array) -> Array:
+        pending.append(law(t, q, v))
+        return pending.popleft()
+
+    return delayed
+
+
+def _law(setup: Setup) -> Law | None:
+    source = setup.controller
+    if source.function is not None and setup.is_sampled:
+        function = source.function
+        kernel = compiled(setup.robot, "controller", (function,), lambda: function)
+        return lambda t, q, v: kernel(t, q, v)
+    if source.array is not None:
+        array = source.array
+        return lambda t, q, v: array
+    return source.call

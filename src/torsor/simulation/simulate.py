@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 
 from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
-from torsor.simulation.errors import SimulationError
 from torsor.simulation.events import EventDetector, read_events
 from torsor.simulation.fixed import run_fixed, samples_of
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder
-from torsor.simulation.setup import Settings, Setup
-from torsor.simulation.state_checks import check_mass_matrix
+from torsor.simulation.samples import SimulationError
+from torsor.simulation.setup import Settings, Setup, check_mass_matrix
 from torsor.simulation.trajectory import Trajectory
 
 

@@ -11,7 +11,7 @@ from torsor.arrays import Array, Shape
 from torsor.checks import arrays
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
-from torsor.simulation.errors import SimulationError
+from torsor.simulation.samples import SimulationError
 
 Law = Callable[[float, Array, Array], Array]
 
@@ -87,9 +87,8 @@ def traced(robot: Robot, function: ca.Function, what: str, size: tuple[int, int]
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
     if inputs != wanted or outputs != [size]:
         found = f"{what} {function.name()} takes {inputs} and gives {outputs}"
-        raise ModelError(
-            describe(found, where=robot.name, allowed=f"(t, q, v) of sizes {wanted} -> one of size {size}")
-        )
+        allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
+        raise ModelError(describe(found, where=robot.name, allowed=allowed))
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     try:
         scalar = function if function.is_a("SXFunction") else function.expand()

@@ -1,4 +1,4 @@
-"""The definition of a motion that ``torsor predict`` finds: options, problem, report."""
+"""The definition of a motion that ``torsor predict`` finds: options, problem, report; and the options of a body."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,10 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from torsor import library
+from torsor.library.anthropometry import SEXES
 from torsor.motion import MotionProblem, MotionResult
+from torsor.robot.robot import Robot
 
 
 class Option:
@@ -51,3 +54,32 @@ class Prediction:
     problem: Callable[[Mapping[str, Any]], MotionProblem]
     options: tuple[Option, ...] = ()
     report: Callable[[MotionResult], Report] = plain_report
+
+
+# Options that several predictions of a human have: the size of the body, and a box in the hands.
+BODY = (
+    Option("--height", type=float, metavar="M", help="height of the body (default: 1.741)"),
+    Option("--mass", type=float, metavar="KG", help="mass of the body (default: 73)"),
+    Option("--sex", choices=tuple(SEXES), help="table of segments (default: male)"),
+)
+BOX = Option("--box", type=float, metavar="KG", help="mass of a box in the hands (default of lift: 10)")
+
+
+def chosen(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return those of the given options that have one of the names.
+
+    Example:
+        >>> chosen({"speed": 1.0, "slope": 6.0}, "speed", "length")
+        {'speed': 1.0}
+    """
+    return {name: given[name] for name in names if name in given}
+
+
+def body_of(given: Mapping[str, Any]) -> Robot:
+    """Return the body that the options describe.
+
+    Example:
+        >>> round(body_of({"mass": 80.0}).mass, 9)
+        80.0
+    """
+    return library.human(**chosen(given, "height", "mass", "sex"))

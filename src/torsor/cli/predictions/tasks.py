@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from torsor.cli.predictions.body import BODY, BOX, body_of, chosen
-from torsor.cli.predictions.prediction import Option, Prediction, Report
+from torsor.cli.predictions.prediction import BODY, BOX, Option, Prediction, Report, body_of, chosen
 from torsor.human import Box, joint_torques, lifting, plot_task, reaching, standing_up
 from torsor.human.body.coordinates import SIDES
 from torsor.motion import MotionProblem, MotionResult

@@ -5,8 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from torsor.cli.predictions.body import BODY, BOX, body_of, chosen
-from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
+from torsor.cli.predictions.prediction import BODY, BOX, Option, Prediction, Report, body_of, chosen, plain_report
 from torsor.errors import ModelError, describe
 from torsor.human import Backpack, Box, Step, Stride, walking
 from torsor.human.gait.settings import VERSIONS

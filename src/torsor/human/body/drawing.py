@@ -124,13 +124,6 @@ def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0,
     )
 
 
-def _panel(axes: Any, view: str, title: str) -> None:
-    axes.set(title=title, aspect="equal", xlabel=VIEWS[view][3][0], ylabel=VIEWS[view][3][1])
-    axes.grid(alpha=0.25)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 def draw(body: Robot, q: ArrayLike | None = None, path: str | Path | None = None) -> Any:
     """Return a figure of a body (``library.human``) in a posture q (55,), from the front, the right side and the top.
 
@@ -148,9 +141,12 @@ def draw(body: Robot, q: ArrayLike | None = None, path: str | Path | None = None
     half, (low, high) = max(0.5, ends[0], ends[2]), (min(0.0, all_[:, 1].min()) - 0.08, all_[:, 1].max() + 0.12)
     titles = {"front": "front", "side": "right side", "top": "top"}
     for axes, view in zip(figure.subplots(1, 3), VIEWS, strict=True):
-        (across, _), (along, up), *_ = VIEWS[view]
+        (across, _), (along, up), _, (right_label, up_label) = VIEWS[view]
         skeleton(axes, points, view)
-        _panel(axes, view, titles[view])
+        axes.set(title=titles[view], aspect="equal", xlabel=right_label, ylabel=up_label)
+        axes.grid(alpha=0.25)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(middle[across] - half, middle[across] + half)
         if view == "top":
             axes.set_ylim(up * middle[along] - half, up * middle[along] + half)

@@ -1,6 +1,7 @@
 """Postures on flat feet, symmetric about the sagittal plane: standing, sitting and crouching.
 
 Tasks use them as given start or end postures, and for initial guesses. Each is {coordinate: angle (rad) or m}.
+The positions of ``landmark`` follow from the placements of the joints: nothing is compiled.
 """
 
 import math
@@ -9,15 +10,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
-from torsor.human.body.landmarks import landmark
 from torsor.robot.robot import Robot
 
 HANGING = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # arms (rad)
 BUTTOCKS = 0.085  # height of the hips above the seat (m)
 SHANKS = 18.0  # forward inclination of the shanks while sitting (degrees)
 BENT, ROUND = 115.0, 24.0  # largest flexion of the hips, and of each joint of the spine (degrees)
+
+
+def landmark(body: Robot, place: str) -> Array:
+    """Return the position (3,) of a link or frame in base axes (m), with all coordinates at 0.
+
+    Example:
+        >>> body = torsor.library.human()
+        >>> bool(abs(landmark(body, "right_toe") - body.pose(body.neutral(), "right_toe")[:3, 3]).max() < 1e-12)
+        True
+    """
+    link, within = body.place(place)
+    at = within[:3, 3]
+    while link >= 0:
+        joint = body.joints[link]
+        if joint.offset:  # at 0 such a joint is not at its placement
+            return np.asarray(body.pose(body.neutral(), place)[:3, 3])
+        at = joint.placement[:3, :3] @ at + joint.placement[:3, 3]
+        link = body.parents[link]
+    return at
 
 
 def both(angles: Mapping[str, float]) -> dict[str, float]:

@@ -77,10 +77,8 @@ def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Gr
         ([0.0, 716.13, 0.0], True)
     """
     if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
-        allowed = f"a body whose first coordinates are {', '.join(GLOBAL)}"
-        raise ModelError(
-            describe(f"body is {body!r}", where="ground reaction", allowed=allowed, fix="torsor.library.human()")
-        )
+        allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
+        raise ModelError(describe(f"body is {body!r}", where="ground reaction", allowed=allowed, fix=fix))
     force, moment = _kernel(body)(q, v, a)
     with np.errstate(divide="ignore", invalid="ignore"):
         zmp = np.stack([moment[..., 2], -moment[..., 0]], axis=-1) / force[..., 1, None]

@@ -40,12 +40,10 @@ GROUND = VectorLayout(
 def ground_data(body: Robot, support: Support, friction: float, s: Array) -> Array:
     """Return the contact data (K, ``GROUND.size``) of a body on a support at times s (K,)."""
     carried, seat = support.carried(s, Foot.of(body)), support.seated(s)
-    parts = {name: getattr(carried, name) for name in ("right_fraction", "right", "left", "toes", "box")}
+    names = ("right_fraction", "right", "left", "toes", "box", "across", "leans")
     return GROUND.pack(
         len(s),
-        **parts,
-        across=carried.across,
-        leans=carried.leans,
+        **{name: getattr(carried, name) for name in names},
         weight=body.mass * float(np.linalg.norm(body.gravity)),
         friction=friction,
         seat_fraction=seat.fraction,

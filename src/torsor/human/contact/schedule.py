@@ -6,6 +6,7 @@ z = 0, and the left foot one step length behind it. A second step is the mirror 
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,24 +15,13 @@ from torsor.checks import instance_of, number, positive, whole_number
 from torsor.deprecation import renamed_attribute
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import other_side
-from torsor.human.contact.support import (
-    FLAT_ENDS,
-    FORE,
-    FORE_ENDS,
-    FOREFOOT,
-    LONG,
-    MEET,
-    PRESSED,
-    TIP,
-    WHOLE,
-    WIDE,
-    Carried,
-    Foot,
-    Stance,
-    Support,
-    smoothstep,
-)
+from torsor.human.contact.support import FLAT_ENDS, FORE, FORE_ENDS, WHOLE, Carried, Foot, Stance, Support, smoothstep
 from torsor.motion.terms.term import TOUCHING
+
+# Points of application, as fractions of the foot length from the heel.
+PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # leading foot at toe-off; trailing foot at the start, and at the end
+WIDE, LONG = 0.667, 0.147  # half the box in double support, as fractions of half the width and of the length
+MEET = 4.0  # height of the point where the feet's lines of force meet, in foot lengths: about the centre of mass
 
 
 @dataclass(frozen=True)
@@ -145,9 +135,8 @@ class Walk(Support):
             for each in self.step.stances:
                 (x, z), side = each.heel, other_side(each.side) if index else each.side
                 heel = (-x if index else x, z + index * self.step.length)
-                found.append(
-                    Stance(side, self.whole_s(index, each.first), self.whole_s(index, each.last), each.points, heel)
-                )
+                first, last = (self.whole_s(index, s) for s in (each.first, each.last))
+                found.append(Stance(side, first, last, each.points, heel))
         return tuple(found)
 
     def whole_s(self, index: int, s: float) -> float:
@@ -166,11 +155,6 @@ class Walk(Support):
         def joined(one: Array, two: Array) -> Array:
             return np.where(later.reshape(-1, *[1] * (one.ndim - 1)), two, one)
 
-        return Carried(
-            joined(first.right_fraction, second.right_fraction),
-            joined(first.right, second.right),
-            joined(first.left, second.left),
-            joined(first.toes, second.toes),
-            joined(first.box, second.box),
-            first.meet,
-        )
+        names = ("right_fraction", "right", "left", "toes", "box")
+        parts: Any = {name: joined(getattr(first, name), getattr(second, name)) for name in names}
+        return first._replace(**parts)

@@ -14,18 +14,15 @@ from torsor.arrays import Array
 from torsor.checks import number, positive
 from torsor.deprecation import warn_deprecated
 from torsor.human.body.coordinates import SIDES
-from torsor.human.body.landmarks import landmark
+from torsor.human.body.postures import landmark
 from torsor.robot.robot import Robot
 
 # Points of a foot, each with the axes along which it is fixed: six rows that fix a whole foot, or its toes.
 WHOLE = (("heel", "xyz"), ("ball", "xy"), ("ball_medial", "y"))
 FORE = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
 
-# Points of application and bounds of the centre of pressure, as fractions of the foot length from the heel.
-PRESSED, FOREFOOT, TIP = 0.275, 0.853, 0.98  # leading foot at toe-off; trailing foot at the start, and at the end
+# Bounds of the centre of pressure, as fractions of the foot length from the heel.
 FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # they touch at the ball, so that the pressure cannot jump
-WIDE, LONG = 0.667, 0.147  # half the box in double support, as fractions of half the width and of the length
-MEET = 4.0  # height of the point where the feet's lines of force meet, in foot lengths: about the centre of mass
 
 
 def smoothstep(u: Array) -> Array:

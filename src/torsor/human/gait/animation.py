@@ -35,10 +35,9 @@ def _frames(result: MotionResult, rate: float) -> tuple[Robot, Array, Callable[[
         found = []
         for foot in range(2):
             if np.isfinite(pressure[k, foot]).all():
-                at, way = np.insert(pressure[k, foot], 1, 0.0), LONG * forces[k, foot]
-                found.append(
-                    (np.array([right * at[across], up * at[along]]), np.array([right * way[across], up * way[along]]))
-                )
+                arrow = np.insert(pressure[k, foot], 1, 0.0), LONG * forces[k, foot]
+                at, way = (np.array([right * each[across], up * each[along]]) for each in arrow)
+                found.append((at, way))
         return found
 
     return stride.body, stride.samples.q[kept], arrows
@@ -52,9 +51,8 @@ def animate(result: MotionResult, path: str | Path, rate: int = 25, slower: floa
     """
     target = Path(path)
     if target.suffix.lower() != ".gif":
-        raise ModelError(
-            describe(f"cannot write {target.name!r}", where="animate", allowed="a name that ends with .gif")
-        )
+        found, allowed = f"cannot write {target.name!r}", "a name that ends with .gif"
+        raise ModelError(describe(found, where="animate", allowed=allowed))
     whole_number(rate, "animate", "rate")
     positive(slower, "animate", "slower")
     figure = figure_of(8.0, 5.2, tidy=False)

@@ -1,10 +1,13 @@
 """The figure of a stride: curves compared with those of people, and postures (matplotlib, the extra ``plot``)."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.linalg import norm
 
+from torsor.arrays import Array
 from torsor.human.body.drawing import ARROW, LONG, figure_of, landmarks, skeleton
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import REFERENCES, Likeness
@@ -29,8 +32,9 @@ def plot(stride: StrideCurves, path: str | Path | None) -> Any:
     for index, name in enumerate(SHOWN):
         row, column = divmod(index, COLUMNS)
         _compare(figure.add_subplot(grid[row, column]), stride, name, alike)
-    _reactions(figure.add_subplot(grid[rows, 0]), stride)
-    _powers(figure.add_subplot(grid[rows, 1]), stride)
+    reaction = "joint reactions (without muscles)", "body weights"
+    _joints(figure.add_subplot(grid[rows, 0]), stride, lambda joint: norm(stride.reaction(joint), axis=1), *reaction)
+    _joints(figure.add_subplot(grid[rows, 1]), stride, stride.power, "joint power", "W/kg")
     _pressure(figure.add_subplot(grid[rows, 2]), stride)
     _energy(figure.add_subplot(grid[rows, 3]), stride)
     for axes in figure.axes[-COLUMNS:]:
@@ -81,19 +85,11 @@ def _off(axes: Any, stride: StrideCurves) -> None:
     axes.axvline(50 * (1 + stride.step.toe_off), color="0.75", linewidth=0.9, zorder=0)
 
 
-def _reactions(axes: Any, stride: StrideCurves) -> None:
+def _joints(axes: Any, stride: StrideCurves, curve: Callable[[str], Array], title: str, unit: str) -> None:
     for joint in JOINTS:
-        axes.plot(100 * stride.s, np.linalg.norm(stride.reaction(joint), axis=1), label=joint, linewidth=1.6)
+        axes.plot(100 * stride.s, curve(joint), label=joint, linewidth=1.6)
     _off(axes, stride)
-    _style(axes, "joint reactions (without muscles)", "body weights")
-    axes.legend(fontsize=8, frameon=False)
-
-
-def _powers(axes: Any, stride: StrideCurves) -> None:
-    for joint in JOINTS:
-        axes.plot(100 * stride.s, stride.power(joint), label=joint, linewidth=1.6)
-    _off(axes, stride)
-    _style(axes, "joint power", "W/kg")
+    _style(axes, title, unit)
     axes.legend(fontsize=8, frameon=False)
 
 

@@ -10,8 +10,7 @@ from torsor.human.body.coordinates import SIDES, is_odd
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.strength import JOINTS, joint_strength
 from torsor.human.contact.schedule import Walk
-from torsor.human.terms.forces import Torques
-from torsor.human.terms.strength_curves import Strengths
+from torsor.human.terms.forces import Strengths, Torques
 from torsor.motion import MotionResult
 
 
@@ -22,15 +21,8 @@ def joint_loads(result: MotionResult) -> JointLoads:
     begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves, the
     strengths of hips, knees and ankles are those at their angles and velocities.
     """
-    batch, torques = next(
-        (
-            (batch, rows)
-            for batch in result.program.batches
-            for rows in batch.kernels.constraints
-            if isinstance(rows, Torques)
-        ),
-        (None, None),
-    )
+    pairs = ((batch, rows) for batch in result.program.batches for rows in batch.kernels.constraints)
+    batch, torques = next(((batch, rows) for batch, rows in pairs if isinstance(rows, Torques)), (None, None))
     if batch is None or torques is None:
         found = f"the result of {result.problem.name!r}"
         raise ModelError(describe(found, where="joint loads", allowed="one of torsor.human.walking()"))

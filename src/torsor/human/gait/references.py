@@ -5,7 +5,7 @@ if the own side is low, ``yaw`` if it is in front), moments in N m/kg (internal:
 one foot in % of body weight. Widths of bands are standard deviations among people.
 """
 
-from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -51,18 +51,14 @@ class Reference(NamedTuple):
         return np.asarray(np.interp(np.asarray(s, dtype=float), at, self.mean))
 
 
-def _reference(
-    kind: str, name: str, source: str, mean: Sequence[float], sd: Sequence[float] | float = 0.0
-) -> Reference:
+def _reference(kind: str, name: str, source: str, mean: ArrayLike, sd: ArrayLike = 0.0) -> Reference:
     """Return a reference; a width of 0 means unknown."""
-    width = np.broadcast_to(np.asarray(sd, dtype=float), (len(mean),))
-    return Reference(kind, name, source, np.array(mean, dtype=float), width if width.any() else None)
+    values = np.array(mean, dtype=float)
+    width = np.broadcast_to(np.asarray(sd, dtype=float), values.shape)
+    return Reference(kind, name, source, values, width if width.any() else None)
 
 
-def _n_m(*values: float) -> list[float]:
-    return [value / 1000 for value in values]  # from N mm/kg
-
-
+_angle = partial(_reference, "angle")
 _ANKLE = [5.6, 4.0, 3.8, 3.8, 4.4, 5.6, 9.5, 7.5, 4.9, 4.4, 5.4]
 _VERTICAL = [2.5, 38.9, 82.0, 107.3, 97.5, 85.1, 85.2, 88.6, 92.7, 101.6, 108.0, 89.4, 32.8, 0.9, *[0.0] * 6, 2.7]
 _FORWARD = [-0.3, -5.1, -12.7, -12.4, -8.5, -5.1, -4.1, -2.6, 1.6, 7.6, 14.4, 18.3, 9.9, *[0.0] * 7, 0.3]
@@ -73,67 +69,43 @@ _ADULT += [75.7, 81.5, 87.9, 94.0, 98.9, 101.8, 101.9, 98.5, 90.7, 78.2, 61.4, 4
 # The hip angles of the children include the mean measured forward tilt of their pelvis (degrees).
 _CHILDREN, _TILT = [35.8, 32.9, 22.5, 11.4, 1.6, -5.3, -0.9, 17.9, 32.0, 36.7, 35.5], 11.6
 
+# Moments of the children and their widths, every 10 % (N m/kg, from N mm/kg).
+_MOMENTS = {
+    "hip_extension": np.array([123, 475, 167, -1, -246, -625, -323, -103, -21, 196, 120]) / 1000,
+    "hip_abduction": np.array([-1, 360, 479, 362, 418, 376, -94, -13, 21, -14, 7]) / 1000,
+    "knee_extension": np.array([-129, 327, 168, -103, -245, -21, 104, 68, -5, -146, -133]) / 1000,
+    "ankle_plantarflexion": np.array([-2, 2, 313, 622, 1001, 1186, 52, -13, -12, -14, -1]) / 1000,
+}
+_WIDTHS = {
+    "hip_extension": np.array([136, 195, 153, 128, 170, 223, 141, 71, 48, 120, 156]) / 1000,
+    "hip_abduction": np.array([63, 159, 130, 99, 126, 182, 84, 45, 41, 50, 66]) / 1000,
+    "knee_extension": np.array([83, 224, 183, 134, 140, 144, 63, 53, 26, 68, 91]) / 1000,
+    "ankle_plantarflexion": np.array([10, 145, 233, 215, 210, 238, 115, 6, 3, 5, 8]) / 1000,
+}
 # Angles of the tutorial have the widths of the children. Curves are every 10 %, forces of the plates every 5 %.
 _ALL = [
-    _reference(
-        "angle", "hip_flexion", "tutorial", [24.6, 21.8, 11.9, 0.3, -10.1, -16.6, -10.7, 8.6, 21.8, 25.3, 24.7], 6.0
-    ),
-    _reference("angle", "hip_adduction", "tutorial", [1.1, 4.8, 5.8, 4.6, 4.2, 2.7, -2.7, -3.4, -0.7, 0.5, 1.2], 3.0),
-    _reference("angle", "hip_rotation", "tutorial", [-1.4, 4.2, 2.4, 1.0, -0.1, 1.3, -1.0, 0.3, -3.7, -4.0, -1.2], 9.5),
-    _reference("angle", "knee_flexion", "tutorial", [3.9, 16.4, 13.9, 6.6, 2.4, 8.2, 32.7, 57.8, 47.0, 14.4, 4.1], 6.0),
-    _reference(
-        "angle", "ankle_flexion", "tutorial", [-1.7, -2.5, 3.9, 6.8, 9.6, 9.8, -9.7, -7.6, 1.4, 1.2, -0.5], _ANKLE
-    ),
-    _reference("angle", "list", "tutorial", [-0.5, -3.4, -3.5, -0.8, 0.2, 0.8, 3.6, 3.9, 1.2, 0.4, 0.0], 2.0),
-    _reference("angle", "yaw", "tutorial", [2.4, 1.7, 2.2, 1.7, -0.5, -3.1, -2.7, -3.5, -3.1, -1.4, 0.8], 3.7),
-    _reference(
-        "angle", "shoulder_flexion", "arms", [-23.7, -22.0, -14.7, -5.2, 3.5, 6.3, 0.1, -5.1, -12.4, -19.8, -24.0]
-    ),
-    _reference("angle", "elbow_flexion", "arms", [26.7, 25.7, 29.2, 36.5, 45.1, 50.4, 49.0, 39.2, 31.7, 28.5, 26.3]),
-    _reference(
-        "moment",
-        "hip_extension",
-        "children",
-        _n_m(123, 475, 167, -1, -246, -625, -323, -103, -21, 196, 120),
-        _n_m(136, 195, 153, 128, 170, 223, 141, 71, 48, 120, 156),
-    ),
-    _reference(
-        "moment",
-        "hip_abduction",
-        "children",
-        _n_m(-1, 360, 479, 362, 418, 376, -94, -13, 21, -14, 7),
-        _n_m(63, 159, 130, 99, 126, 182, 84, 45, 41, 50, 66),
-    ),
-    _reference(
-        "moment",
-        "knee_extension",
-        "children",
-        _n_m(-129, 327, 168, -103, -245, -21, 104, 68, -5, -146, -133),
-        _n_m(83, 224, 183, 134, 140, 144, 63, 53, 26, 68, 91),
-    ),
-    _reference(
-        "moment",
-        "ankle_plantarflexion",
-        "children",
-        _n_m(-2, 2, 313, 622, 1001, 1186, 52, -13, -12, -14, -1),
-        _n_m(10, 145, 233, 215, 210, 238, 115, 6, 3, 5, 8),
-    ),
+    _angle("hip_flexion", "tutorial", [24.6, 21.8, 11.9, 0.3, -10.1, -16.6, -10.7, 8.6, 21.8, 25.3, 24.7], 6.0),
+    _angle("hip_adduction", "tutorial", [1.1, 4.8, 5.8, 4.6, 4.2, 2.7, -2.7, -3.4, -0.7, 0.5, 1.2], 3.0),
+    _angle("hip_rotation", "tutorial", [-1.4, 4.2, 2.4, 1.0, -0.1, 1.3, -1.0, 0.3, -3.7, -4.0, -1.2], 9.5),
+    _angle("knee_flexion", "tutorial", [3.9, 16.4, 13.9, 6.6, 2.4, 8.2, 32.7, 57.8, 47.0, 14.4, 4.1], 6.0),
+    _angle("ankle_flexion", "tutorial", [-1.7, -2.5, 3.9, 6.8, 9.6, 9.8, -9.7, -7.6, 1.4, 1.2, -0.5], _ANKLE),
+    _angle("list", "tutorial", [-0.5, -3.4, -3.5, -0.8, 0.2, 0.8, 3.6, 3.9, 1.2, 0.4, 0.0], 2.0),
+    _angle("yaw", "tutorial", [2.4, 1.7, 2.2, 1.7, -0.5, -3.1, -2.7, -3.5, -3.1, -1.4, 0.8], 3.7),
+    _angle("shoulder_flexion", "arms", [-23.7, -22.0, -14.7, -5.2, 3.5, 6.3, 0.1, -5.1, -12.4, -19.8, -24.0]),
+    _angle("elbow_flexion", "arms", [26.7, 25.7, 29.2, 36.5, 45.1, 50.4, 49.0, 39.2, 31.7, 28.5, 26.3]),
+    *(_reference("moment", name, "children", mean, _WIDTHS[name]) for name, mean in _MOMENTS.items()),
     _reference("force", "vertical", "plates", _VERTICAL),
     _reference("force", "forward", "plates", _FORWARD),
     _reference("force", "medial", "plates", _MEDIAL),
-    _reference("angle", "hip_flexion", "adult", [27.3, 27.1, 19.5, 6.6, -7.4, -16.6, -13.7, 5.6, 23.1, 27.4, 27.4]),
-    _reference("angle", "knee_flexion", "adult", [12.2, 24.1, 26.7, 19.6, 12.5, 14.1, 32.6, 61.9, 60.7, 29.0, 12.3]),
-    _reference("angle", "ankle_flexion", "adult", [3.7, -4.6, 3.3, 9.3, 13.2, 13.5, -5.6, -16.7, -2.2, 1.7, 3.4]),
-    _reference("angle", "shoulder_flexion", "adult", [-5.8, -6.3, -4.2, -0.7, 3.4, 4.9, 0.2, -1.3, -2.6, -5.6, -6.7]),
-    _reference("angle", "elbow_flexion", "adult", [13.9, 12.1, 17.0, 25.1, 33.0, 36.4, 34.6, 26.4, 20.2, 16.5, 11.8]),
+    _angle("hip_flexion", "adult", [27.3, 27.1, 19.5, 6.6, -7.4, -16.6, -13.7, 5.6, 23.1, 27.4, 27.4]),
+    _angle("knee_flexion", "adult", [12.2, 24.1, 26.7, 19.6, 12.5, 14.1, 32.6, 61.9, 60.7, 29.0, 12.3]),
+    _angle("ankle_flexion", "adult", [3.7, -4.6, 3.3, 9.3, 13.2, 13.5, -5.6, -16.7, -2.2, 1.7, 3.4]),
+    _angle("shoulder_flexion", "adult", [-5.8, -6.3, -4.2, -0.7, 3.4, 4.9, 0.2, -1.3, -2.6, -5.6, -6.7]),
+    _angle("elbow_flexion", "adult", [13.9, 12.1, 17.0, 25.1, 33.0, 36.4, 34.6, 26.4, 20.2, 16.5, 11.8]),
     _reference("force", "vertical", "adult", _ADULT),
-    _reference("angle", "hip_flexion", "children", [each - _TILT for each in _CHILDREN], 6.0),
-    _reference(
-        "angle", "knee_flexion", "children", [5.6, 18.6, 16.5, 10.1, 6.2, 11.6, 33.9, 58.2, 49.8, 18.7, 5.4], 6.0
-    ),
-    _reference(
-        "angle", "ankle_flexion", "children", [-2.1, -2.1, 5.2, 8.6, 11.2, 10.4, -13.8, -11.2, 1.2, 1.0, -2.3], _ANKLE
-    ),
+    _angle("hip_flexion", "children", [each - _TILT for each in _CHILDREN], 6.0),
+    _angle("knee_flexion", "children", [5.6, 18.6, 16.5, 10.1, 6.2, 11.6, 33.9, 58.2, 49.8, 18.7, 5.4], 6.0),
+    _angle("ankle_flexion", "children", [-2.1, -2.1, 5.2, 8.6, 11.2, 10.4, -13.8, -11.2, 1.2, 1.0, -2.3], _ANKLE),
 ]
 # The key of the first reference of a name is the name alone; others add their source.
 REFERENCES: dict[str, Reference] = {}

@@ -125,9 +125,8 @@ class WalkSettings:
             one_of(name, objectives, "walk", "objective")
             number(weight, "walk", f"weight of {name!r}", least=0.0)
         if not any(self.weights.values()):
-            raise ModelError(
-                describe("no weight is above 0", where="walk", allowed="a weight of one of the objectives")
-            )
+            allowed = "a weight of one of the objectives"
+            raise ModelError(describe("no weight is above 0", where="walk", allowed=allowed))
         held = self.held  # raises for invalid angles
         if self.walk.steps == 1:
             self._check_symmetry({"frozen": held, "strength": factors})

@@ -1,11 +1,25 @@
-"""A whole stride of a walk: its curves, with reports and figures."""
+"""A whole stride of a walk: its curves, with figures, tables for the terminal, and plain values for JSON."""
 
+import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from rich.console import Console, Group
+from rich.table import Table
+
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
-from torsor.human.gait.report import plain, tables, text
+from torsor.human.gait.references import REFERENCES, SOURCES
+from torsor.human.terms.samples import JOINTS
+from torsor.motion.results.report import titled_table
+
+MOVED = (
+    *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
+    *("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion"),
+)
+ENERGY = ("positive", "negative", "ground", "change", "residual", "distance", "cost_of_transport")
+MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion")
 
 
 class Stride(StrideCurves):
@@ -20,15 +34,121 @@ class Stride(StrideCurves):
 
     def to_dict(self) -> dict[str, Any]:
         """Return peaks, likeness, energy and curves as plain numbers, lists and strings, as for JSON."""
-        return plain(self)
+        step = self.step
+        pressure = [[None if np.isnan(each).any() else each.tolist() for each in foot] for foot in self.pressure]
+        return {
+            "side": self.side,
+            "speed": step.speed,
+            "step_length": step.length,
+            "step_width": step.width,
+            "duration": self.duration,
+            "mass": self.body.mass,
+            "peaks": peaks(self),
+            "energy": {name: getattr(self.energy, name) for name in ENERGY}
+            | {"work": {name: each._asdict() for name, each in self.energy.work.items()}},
+            "likeness": {
+                name: {**each._asdict(), "source": SOURCES[REFERENCES[name].source]}
+                for name, each in self.likeness().items()
+            },
+            "curves": {
+                "share": self.s.tolist(),  # a key of written files: it keeps its name
+                "angles": {name: self.angle(name).tolist() for name in MOVED},
+                "moments": {name: self.moment(name).tolist() for name in MOMENTS},
+                "powers": {name: self.power(name).tolist() for name in JOINTS},
+                "forces": self.forces.tolist(),
+                "pressure": pressure,
+                "reactions": {name: self.reaction(name).tolist() for name in JOINTS},
+                "kinetic": self.kinetic.tolist(),
+                "potential": self.potential.tolist(),
+            },
+        }
 
     def report(self, width: int = 110) -> str:
         """Return tables as text: peaks, energy, and the likeness to people."""
-        return text(self, width)
+        file = io.StringIO()
+        Console(file=file, width=width, color_system=None).print(self)
+        return file.getvalue()
 
     def __rich__(self) -> Any:
-        return tables(self)
+        return Group(_peaks(self), _energy(self), _likeness(self))
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it."""
         return plot(self, path)
+
+
+def _ends(curve: Any) -> dict[str, float]:
+    return {"least": float(curve.min()), "most": float(curve.max())}
+
+
+def peaks(stride: StrideCurves) -> dict[str, Any]:
+    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
+
+    The vertical force has both peaks, and the valley between them.
+    """
+    up, s = stride.force[:, 1], stride.s
+    first, second, swing = s < 0.27, (s > 0.33) & (s < 0.65), s > 0.6
+    between = slice(int(np.argmax(np.where(first, up, 0.0))), int(np.argmax(np.where(second, up, 0.0))) + 1)
+    return {
+        "angles": {name: _ends(stride.angle(name)) for name in MOVED},
+        "moments": {name: _ends(stride.moment(name)) for name in MOMENTS},
+        "powers": {name: _ends(stride.power(name)) for name in JOINTS},
+        "reactions": {name: float(np.linalg.norm(stride.reaction(name), axis=1).max()) for name in JOINTS},
+        "vertical": {
+            "first": float(up[first].max()),
+            "valley": float(up[between].min()),
+            "second": float(up[second].max()),
+        },
+        "forward": _ends(stride.force[:, 2]),
+        "medial": _ends(stride.force[:, 0]),
+        "knee_in_swing": float(stride.angle("knee_flexion")[swing].max()),
+    }
+
+
+def _peaks(stride: StrideCurves) -> Table:
+    found, step = peaks(stride), stride.step
+    title = (
+        f"{stride.side.capitalize()} stride: {step.speed:g} m/s, steps of {step.length:g} m, {stride.body.mass:.1f} kg"
+    )
+    if not stride.result.is_feasible:
+        title += f"; it violates its constraints: {stride.result.status}"
+    table = titled_table(title, "quantity", "minimum", "maximum", "unit")
+    for key, unit, digits in (("angles", "degrees", 1), ("moments", "N m/kg", 2), ("powers", "W/kg", 2)):
+        for name, ends in found[key].items():
+            words = name.replace("_", " ") + (" power" if key == "powers" else " moment" if key == "moments" else "")
+            table.add_row(words, f"{ends['least']:.{digits}f}", f"{ends['most']:.{digits}f}", unit)
+        table.add_section()
+    for name in ("forward", "medial"):
+        table.add_row(f"{name} force", *(f"{100 * each:.1f}" for each in found[name].values()), "% of weight")
+    vertical = {name: 100 * each for name, each in found["vertical"].items()}
+    peaks_ = f"{vertical['first']:.1f}, {vertical['second']:.1f}"
+    table.add_row("vertical force: valley; peaks", f"{vertical['valley']:.1f}", peaks_, "% of weight")
+    for name, value in found["reactions"].items():
+        table.add_row(f"{name} reaction", "", f"{100 * value:.1f}", "% of weight")
+    return table
+
+
+def _energy(stride: StrideCurves) -> Table:
+    found = stride.energy
+    table = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "sum")
+    for name, work in found.work.items():
+        cells = (f"{each:.2f}" for each in (work.positive, work.negative, work.total))
+        table.add_row(name.replace("_", " "), *cells)
+    table.add_section()
+    table.add_row("all joints", f"{found.positive:.2f}", f"{found.negative:.2f}", f"{found.joints:.2f}")
+    table.add_row("ground, at slipping or rolling feet", "", "", f"{found.ground:.2f}")
+    table.add_row("change of energy", "", "", f"{found.change:.2f}")
+    table.add_row("residual of the balance", "", "", f"{found.residual:.1e}")
+    table.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
+    return table
+
+
+def _likeness(stride: StrideCurves) -> Table:
+    table = titled_table("Compared with people", "curve", "correlation", "rms", "unit", "source")
+    for name, each in stride.likeness().items():
+        reference = REFERENCES[name]
+        words = name.split(",")[0].replace("_", " ")
+        what = words if reference.kind == "angle" else f"{words} {reference.kind}"
+        digits = 2 if reference.kind == "moment" else 1
+        table.add_row(what, f"{each.correlation:.2f}", f"{each.rms:.{digits}f}", reference.unit, reference.source)
+    return table

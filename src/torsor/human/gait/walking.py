@@ -2,7 +2,7 @@
 
 One step repeats with left and right exchanged; with two steps, the sides may differ. Torques include the ground's
 wrenches on the feet. The centre of pressure stays within a box around the support; its four sides are written without
-divisions, as n_z - x f_y >= 0.
+divisions, as n_z - x f_y >= 0. ``bent_start`` returns other initial guesses.
 """
 
 import math
@@ -11,16 +11,17 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from torsor.human.body.coordinates import SIDES, mirror
+from torsor.arrays import Array
+from torsor.checks import number, whole_number
+from torsor.human.body.coordinates import GLOBAL, SIDES, mirror
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.gait.settings import VersionChanges, WalkSettings, changed_version
 from torsor.human.terms.feet import Clears, Stands, contacts
-from torsor.human.terms.forces import Balance, Effort, JointReactions, Torques, Unbalance
+from torsor.human.terms.forces import Balance, Effort, JointReactions, Strengths, Torques, Unbalance
 from torsor.human.terms.habits import Habits
-from torsor.human.terms.strength_curves import Strengths
 from torsor.motion import MotionProblem, Periodic, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
@@ -84,13 +85,9 @@ def walking(
         friction=friction,
     )
     settings.check(tuple(OBJECTIVES))
-    return _problem(settings)
-
-
-def _problem(settings: WalkSettings) -> MotionProblem:
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
-    strengths = ["torques"] if settings.curves is None else ["torques", "strength curves"]
+    strengths = ["torques"] if curves is None else ["torques", "strength curves"]
     feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
     return MotionProblem(
         model,
@@ -128,33 +125,28 @@ def _repetition(names: tuple[str, ...], walk: Walk, order: int) -> Ends:
         return Periodic(shifts=ahead, order=order, name="the next stride is the same")
     others, signs = mirror(names)
     partners = {name: names[k] for name, k in zip(names, others, strict=True)}
-    return Symmetric(
-        partners=partners,
-        signs=dict(zip(names, signs.tolist(), strict=True)),
-        shifts=ahead,
-        order=order,
-        name="symmetry",
-    )
+    turned = dict(zip(names, signs.tolist(), strict=True))
+    return Symmetric(partners=partners, signs=turned, shifts=ahead, order=order, name="symmetry")
 
 
 def _swing(settings: WalkSettings) -> list[Constraint]:
     """Return the constraints of each swing: knee flexion, clearance of the foot, drop of the pelvis."""
     found, walk, step, habits = list[Constraint](), settings.walk, settings.walk.step, settings.habits
     for index in range(walk.steps):
-        side, number = SIDES[1 - index], "" if walk.steps == 1 else f", step {index + 1}"
+        side, which = SIDES[1 - index], "" if walk.steps == 1 else f", step {index + 1}"
         knee = f"{side}_knee_flexion"
         if habits.knee is not None and knee in settings.moving:
             low, high = (math.radians(each) for each in habits.knee)
             at = walk.whole_s(index, step.knee)
-            found.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{number}"))
+            found.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
         if habits.clearance:
             during = walk.whole_s(index, step.toe_off + SWING), walk.whole_s(index, 1.0 - SWING)
             clear: dict[str, Any] = {"body": settings.loaded, "side": side, "height": habits.clearance}
             for point in ("heel", "ball", "toe"):
-                name = f"{side} {point} clears in swing{number}"
+                name = f"{side} {point} clears in swing{which}"
                 found.append(Clears(**clear, point=point, during=during, name=name))
         if habits.drop is not None and "list" in settings.moving:
-            angle, name = math.radians(habits.drop), f"hip drops in swing{number}"
+            angle, name = math.radians(habits.drop), f"hip drops in swing{which}"
             during = walk.whole_s(index, step.toe_off), walk.whole_s(index, step.heel_off)
             lower, upper = (-np.inf, -angle) if side == "left" else (angle, np.inf)
             found.append(Positions(only=["list"], lower=lower, upper=upper, during=during, name=name))
@@ -168,3 +160,25 @@ def _objective(settings: WalkSettings) -> list[Cost]:
         for name, weight in settings.weights.items()
         if weight
     ]
+
+
+def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
+    """Return variables (n,) of a constant posture: every joint is off the initial guess by a normal random angle.
+
+    The angles are the same for the same seed; ``offset`` (rad) is their standard deviation. Bounds are kept. The six
+    global coordinates are those of ``problem.guess()``.
+
+    Example:
+        >>> problem = walking()
+        >>> x = bent_start(problem, 0)
+        >>> bool((x == bent_start(problem, 0)).all()), bool((x <= problem.program.upper).all())
+        (True, True)
+    """
+    seed = whole_number(seed, problem.name, "seed", least=0)
+    offset = number(offset, problem.name, "offset", least=0.0)
+    rng, x, program = np.random.default_rng(seed), problem.guess(), problem.program
+    for phase_layout in program.layout.phases:
+        for name, columns in zip(problem.model.names, phase_layout.columns, strict=True):
+            if name not in GLOBAL:
+                x[columns[columns >= 0]] += offset * rng.normal()
+    return np.clip(x, program.lower, program.upper)

@@ -47,15 +47,7 @@ def lifting(
         >>> problem.name, len(problem.model.names), round(problem.held["links.left_hand.mass"], 3)
         ('lift', 30, 7.945)
     """
-    task = TaskSettings(
-        name="lift",
-        body=checked_body(body, "lift"),
-        duration=duration,
-        points=points,
-        nodes=nodes,
-        symmetric=symmetric,
-        frozen=frozen,
-    )
+    task = TaskSettings("lift", checked_body(body, "lift"), duration, points, nodes, symmetric, frozen)
     box = instance_of(Box(10.0) if box is None else box, Box, "lift", "box", allowed="a torsor.human.Box")
     places = [frozen_array(each, (2,), "lift", what).tolist() for each, what in ((from_, "from_"), (to, "to"))]
     lean = math.radians(number(lean, "lift", "lean", above=0.0, most=90.0))

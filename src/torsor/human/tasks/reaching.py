@@ -36,9 +36,7 @@ def reaching(
         >>> [each.title for each in problem.conditions][-1]
         'left hand at the target'
     """
-    task = TaskSettings(
-        name="reach", body=checked_body(body, "reach"), duration=duration, points=points, nodes=nodes, frozen=frozen
-    )
+    task = TaskSettings("reach", checked_body(body, "reach"), duration, points, nodes, frozen=frozen)
     one_of(hand, SIDES, "reach", "hand")
     x, y, z = frozen_array(target, (3,), "reach", "target").tolist()
     frame, name = f"{hand}_knuckles", f"{hand} hand at the target"
@@ -46,12 +44,5 @@ def reaching(
     first = task.posture(standing(task.body))
     ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
     idle = {f"{side}_{name}": range_ for side in SIDES if side != hand for name, range_ in IDLE.items()}
-    return task.problem(
-        Standing(hips_apart(task.body)),
-        aims,
-        ends,
-        (first, first),
-        ranges={**RANGES, **idle},
-        posture=POSTURE,
-        relax_aims_first=True,
-    )
+    support, ranges = Standing(hips_apart(task.body)), {**RANGES, **idle}
+    return task.problem(support, aims, ends, (first, first), ranges=ranges, posture=POSTURE, relax_aims_first=True)

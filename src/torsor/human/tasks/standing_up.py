@@ -39,15 +39,7 @@ def standing_up(
         >>> problem.name, problem.stages[0].duration
         ('stand-up', 1.5)
     """
-    task = TaskSettings(
-        name="stand-up",
-        body=checked_body(body, "stand-up"),
-        duration=duration,
-        points=points,
-        nodes=nodes,
-        symmetric=symmetric,
-        frozen=frozen,
-    )
+    task = TaskSettings("stand-up", checked_body(body, "stand-up"), duration, points, nodes, symmetric, frozen)
     legs = sitting(task.body, positive(seat, "stand-up", "seat"), "stand-up")
     first, last = task.posture(both(LAP) | legs), task.posture(standing(task.body))
     back = -legs["tz"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.human.body.coordinates import SIDES
-from torsor.human.body.landmarks import landmark
+from torsor.human.body.postures import landmark
 from torsor.human.contact.support import FORE, WHOLE, Stance, Support
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node

@@ -1,4 +1,4 @@
-"""Terms with contact forces: effort, torque limits, balance and friction, joint reactions."""
+"""Terms with contact forces: effort, torque limits, strength curves, balance and friction, joint reactions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
+from torsor.human.body.strength import JOINTS, Curve, JointStrength, StrengthCurves
 from torsor.human.contact.contact_forces import REACTIONS, contact_forces, ground_data
 from torsor.human.contact.support import Support
 from torsor.human.terms.habits import relaxed
@@ -18,6 +19,8 @@ from torsor.robot.robot import Robot
 
 LEAST = 0.05  # lower bound of the vertical force, as a fraction of the weight
 ARM = 0.1  # lever arm that makes moments dimensionless, with the weight (m)
+CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in JOINTS)  # coordinates with strength curves
+CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,6 +103,41 @@ class Torques(Driven, Constraint):
         contact = contact_forces(node)
         ones, names = np.ones(len(contact.moving)), node.robot.coordinate_names[len(GLOBAL) :]
         return Rows(contact.relative_torques, -ones, ones, tuple(names[k] for k in contact.moving))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Strengths(Grounded, Constraint):
+    """Torques of hips, knees and ankles within strength curves, times the factors of ``strength``.
+
+    Rows are the margins to the limits, divided by the peak torque of the direction. The curves are data, so that one
+    kernel serves all people. The constraint ``Torques`` holds as well.
+    """
+
+    curves: StrengthCurves
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of ``Grounded``, and the curves of both legs (K, 72)."""
+        parts = dict[str, Array]()
+        for name in CURVED:
+            for way, curve in self.curves.of(self.body, name)._asdict().items():
+                scaled = curve._replace(peak=self.strength.get(name, 1.0) * curve.peak)
+                parts[f"{name} {way}"] = np.array(scaled)
+        return {**super().data(s), "strength curves": CURVES.pack(len(s), **parts)}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the margins of the joints that move, in both directions."""
+        given, torques = CURVES.unpack(node.data("strength curves", CURVES.size)), contact_forces(node).torques
+        rows, labels = list[ca.SX](), list[str]()
+        for name in CURVED:
+            if name not in node.model.names:
+                continue
+            k = node.robot.coordinate_names.index(name)
+            joint = JointStrength(*(Curve(*ca.vertsplit(given[f"{name} {way}"])) for way in JointStrength._fields))
+            lower, upper = joint.limits(node.q[k], node.v[k])
+            torque = torques[k - len(GLOBAL)]
+            rows += [(torque - lower) / joint.extend.peak, (upper - torque) / joint.flex.peak]
+            labels += [f"{name} extends", f"{name} flexes"]
+        return Rows(ca.vertcat(ca.SX(0, 1), *rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -193,10 +193,8 @@ class Habits:
             name = "hands clear of hips"
             found.append(ExpressionConstraint(function=_clearance, lower=1.0, labels=SIDES, name=name))
         if self.arms is not None:
-            name = "arms swing against legs"
-            found.append(
-                ExpressionConstraint(function=_coupling, lower=-self.arms, upper=self.arms, labels=SIDES, name=name)
-            )
+            name, most = "arms swing against legs", self.arms
+            found.append(ExpressionConstraint(function=_coupling, lower=-most, upper=most, labels=SIDES, name=name))
         return found
 
 

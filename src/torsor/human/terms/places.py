@@ -23,12 +23,10 @@ DISCS: tuple[tuple[str, str, float], ...] = (
         for side in SIDES
         for a, b, r in (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))
     ),
-    *(
-        ("pelvis", "pelvis", BELLY),
-        ("spine1", "spine1", BELLY),
-        ("spine2", "spine3", BELLY),
-        ("spine4", "spine4", CHEST),
-    ),
+    ("pelvis", "pelvis", BELLY),
+    ("spine1", "spine1", BELLY),
+    ("spine2", "spine3", BELLY),
+    ("spine4", "spine4", CHEST),
 )
 
 

@@ -71,10 +71,8 @@ def grounded_term(problem: MotionProblem) -> Grounded:
     for term in problem.terms:
         if isinstance(term, Grounded):
             return term
-    found = f"the result of {problem.name!r}"
-    raise ModelError(
-        describe(found, where="human", allowed="one of torsor.human.walking() or of a task of torsor.human")
-    )
+    allowed = "one of torsor.human.walking() or of a task of torsor.human"
+    raise ModelError(describe(f"the result of {problem.name!r}", where="human", allowed=allowed))
 
 
 def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
