@@ -21,7 +21,7 @@ demo: $(VENV)/.demo
 	$(BIN)/torsor demo --output demo.png
 
 test: check
-	$(BIN)/python -m pytest -m "not slow" -n 2
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow -n 2
