@@ -182,7 +182,7 @@ NAMES = ["inverse_dynamics", "mass_matrix", "joint_wrenches", "poses"]
 
 
 @needs_gcc
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robots(name: str, dtype: str, tmp_path: Path) -> None:
     robot = ROBOTS[name]()

@@ -54,7 +54,9 @@ def test_split_segments_preserve_mass_centre_and_inertia(height: float, mass: fl
         np.testing.assert_allclose(moments, segment.inertia, atol=1e-12)
 
 
-@pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
+@pytest.mark.parametrize(
+    ("height", "mass", "sex"), [BODIES[0], *(pytest.param(*body, marks=pytest.mark.slow) for body in BODIES[1:])]
+)
 def test_the_standing_posture_is_symmetric_with_the_soles_on_the_ground(height: float, mass: float, sex: str) -> None:
     body = torsor.library.human(height, mass, sex)
     q, mirror = body.neutral(), np.diag([-1.0, 1.0, 1.0])

@@ -14,6 +14,8 @@ from torsor.spatial import make_pose
 from .mechanisms import KINDS, TARGET, made, motion, target_robot, two_legs
 
 ROBOTS = ["gough_stewart", "delta", "three_rrr"]
+QUICK_KINDS = ("universal", "spherical", "rod")  # the others take a second or more each
+MOSTLY_SLOW = [kind if kind in QUICK_KINDS else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
 
 
 def multipliers(robot: torsor.ParallelRobot, pose: np.ndarray, legs: np.ndarray, u: np.ndarray, a: np.ndarray):
@@ -77,7 +79,7 @@ def test_leg_by_leg_takes_fewer_operations(name: str) -> None:
             assert 5 * robot.operation_count(task).arithmetic < generic.arithmetic
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MOSTLY_SLOW)
 def test_every_kind_of_joint_at_the_platform(kind: str) -> None:
     robot = two_legs(kind)
     pose, u, a = (each[0] for each in motion(robot, 1, 0.02))

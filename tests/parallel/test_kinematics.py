@@ -85,7 +85,7 @@ def test_the_jacobian_is_the_rate_of_the_closed_form() -> None:
     np.testing.assert_allclose(product, np.broadcast_to(np.eye(6), product.shape), atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", [ROBOTS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in ROBOTS[1:])])
 def test_rates_of_legs_are_those_of_their_positions(name: str) -> None:
     robot, h = made(name), 1e-4
     pose, u, a = motion(robot, 3, 0.04)

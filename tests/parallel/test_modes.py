@@ -206,6 +206,7 @@ def test_a_guess_selects_the_assembly_mode() -> None:
     np.testing.assert_allclose(robot.inverse_kinematics(robot.home, guess=other + 0.05), other, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_library_has_robots_of_other_sizes() -> None:
     for sizes in ({"arm": 0.2, "rods": 0.5}, {"rods": 1.2}, {"base_radius": 0.4, "arm": 0.6, "rods": 1.5}):
         robot = torsor.library.delta(**sizes).to(device="casadi")

@@ -165,6 +165,7 @@ def test_discontinuous_friction_raises_an_error() -> None:
         torsor.simulate(torsor.library.six_axis_arm(), method="implicit")
 
 
+@pytest.mark.slow
 def test_an_arm_with_steep_friction_in_all_joints_falls_as_with_short_steps() -> None:
     robot = torsor.library.six_axis_arm()
     for name in robot.joint_names:
