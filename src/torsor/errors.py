@@ -1,10 +1,17 @@
 """Errors and warnings. Each message says where the problem is, what was found, what is allowed, and the fix."""
 
+import re
 import sys
 import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = str(Path(__file__).parent)
+# Control characters (a terminal obeys them, U+009B among them), and those that change the direction of the text.
+# Line feeds stay: some messages are lists. A name is shown by repr, which escapes them.
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+LONGEST = 16  # numbers that a message shows in full: those of a pose
 
 
 class ModelError(ValueError):
@@ -27,7 +34,47 @@ def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") ->
         message += f"; allowed: {allowed}"
     if fix:
         message += f"; fix: {fix}"
-    return message
+    return printable(message)
+
+
+def printable(text: str) -> str:
+    r"""Return text with its control characters as escapes, so that a name in a file cannot command a terminal.
+
+    Example:
+        >>> printable("arm\x1b[2J")
+        'arm\\x1b[2J'
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def shortened(values: Any, most: int = LONGEST) -> str:
+    """Return numbers, an array or nested lists as the text of a list: the first few, and how many there are.
+
+    Example:
+        >>> shortened([0.5, -1.0])
+        '[0.5, -1.0]'
+        >>> shortened(range(78), most=4)
+        '[0, 1, 2, 3, ... 78 in all]'
+    """
+    nested = values.tolist() if hasattr(values, "tolist") else values
+    if not isinstance(nested, Iterable) or isinstance(nested, (str, bytes)):
+        return repr(nested)
+    nested = list(nested)
+    count = sum(1 for _ in _leaves(nested))
+    if count <= most:
+        return repr(nested)
+    first = [leaf for leaf, _ in zip(_leaves(nested), range(most), strict=False)]
+    return f"[{', '.join(map(repr, first))}, ... {count} in all]"
+
+
+def _leaves(nested: list[Any]) -> Iterator[Any]:
+    waiting = nested[::-1]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, (list, tuple)):
+            waiting.extend(reversed(each))
+        else:
+            yield each
 
 
 def warn(message: str) -> None:
@@ -44,3 +91,16 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, ModelWarning, stacklevel=level)
+
+
+def refuse_or_warn(message: str, strict: bool) -> None:
+    """Raise a ``ModelError`` where reading is strict; otherwise give a ``ModelWarning``.
+
+    Example:
+        >>> refuse_or_warn("arm.urdf: odd", strict=True)
+        Traceback (most recent call last):
+        torsor.errors.ModelError: arm.urdf: odd
+    """
+    if strict:
+        raise ModelError(message)
+    warn(message)

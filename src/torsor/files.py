@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and NumPy archives (.npz) that are read without trusting them."""
 
+import os
 import secrets
 import struct
 import zipfile
@@ -27,7 +28,32 @@ _DAMAGED = (
     struct.error,
     zipfile.BadZipFile,
 )
+LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
+LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
 _KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
+
+
+def read_limited(path: Path) -> bytes:
+    """Return the bytes of a file; one that is larger than ``LARGEST_FILE`` (or TORSOR_LARGEST_FILE, bytes) is refused.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "note.txt").write_text("done", encoding="utf-8")
+        ...     read_limited(Path(folder, "note.txt"))
+        b'done'
+    """
+    given = os.environ.get(LARGEST_VARIABLE, "").strip()
+    if given and not (given.isascii() and given.isdigit()):
+        allowed = f"a number of bytes, for example {LARGEST_FILE}"
+        raise ModelError(describe(f"it is {given[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed))
+    largest = int(given) if given else LARGEST_FILE
+    with path.open("rb") as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        fix = f"check the path, or allow more: {LARGEST_VARIABLE}=(number of bytes) in the environment"
+        raise ModelError(describe("the file is too large", where=path.name, allowed=f"{largest / 1e6:g} MB", fix=fix))
+    return content
 
 
 @contextmanager

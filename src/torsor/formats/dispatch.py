@@ -45,7 +45,7 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None) -> M
     if suffix not in _XML_SUFFIXES:
         found, allowed = f"unknown kind of file {suffix!r}", ".urdf, .xml (MJCF or URDF), .toml"
         raise ModelError(describe(found, where=path.name, allowed=allowed))
-    root = parse_xml(path)
+    root = parse_xml(path, bool(strict))
     if root.tag not in _XML_READERS:
         allowed = "<robot> (URDF) or <mujoco> (MJCF)"
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))

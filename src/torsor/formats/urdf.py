@@ -3,7 +3,8 @@
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, refuse_or_warn, warn
+from torsor.formats.urdf_extras import read_extras
 from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, build
 from torsor.spatial import from_rpy, make_pose
 
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+_GRAVITY = (0.0, 0.0, -9.81)
+EXPAND = "expand it first: xacro FILE > robot.urdf"
+_LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that make nothing by themselves
 
 
 def read_urdf(path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None) -> Mechanism:
@@ -28,7 +33,7 @@ def read_urdf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     ``transmission`` with a rotor inertia gives a motor, fixed joints are merged. Angles within 1e-10 of a multiple of
     pi/2 are rounded to it. Elements without influence on the motion (gazebo, collision, ...) are ignored.
     """
-    return _Reader(path, parse_xml(path) if root is None else root, strict).read(base)
+    return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base)
 
 
 class _Reader:
@@ -42,20 +47,39 @@ class _Reader:
     def read(self, base: str) -> Mechanism:
         if self.root.tag != "robot":
             raise ModelError(describe(f"root element <{self.root.tag}>", where=self.path.name, allowed="<robot>"))
-        for element in self.root.iter():
-            if "xacro" in element.tag:
-                fix = "expand it first: xacro FILE > robot.urdf"
-                raise ModelError(describe("a xacro macro, not plain URDF", where=self._where(element), fix=fix))
+        self._check_macros()
         for material in self.root.iter("material"):
             color = material.find("color")
             if color is not None:
-                self.materials.setdefault(material.get("name", ""), self._color(color))
+                name = material.get("name", "")
+                with self._drawn(f"material {name!r} has no colour"):
+                    self.materials.setdefault(name, self._color(color))
         # Direct children only: <transmission> and extensions contain elements with the same names.
         links = [self._link(element) for element in self.root.findall("link")]
         joints = [self._joint(element) for element in self.root.findall("joint")]
-        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name)
+        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name, self.strict)
+        frames, loops, active = read_extras(self.root, links, joints, self.path.name, self.strict)
         name = self.root.get("name") or self.path.stem
-        return build(name, links, _depth_first(joints), source=self.path.name, base=base)
+        return build(name, links, _depth_first(joints), frames, _GRAVITY, self.path.name, base, loops, active)
+
+    def _check_macros(self) -> None:
+        """Refuse xacro where it stands for links, joints or their numbers; elsewhere it is left over, and a warning."""
+        for element in [self.root, *self.root.findall("link"), *self.root.findall("joint")]:
+            for child in [*element, *(part for each in element.findall("inertial") for part in each)]:
+                if "xacro" in child.tag and child.tag not in _LEFT_OVER:
+                    raise ModelError(describe("a xacro macro, not plain URDF", where=self._where(child), fix=EXPAND))
+        left = [element for element in self.root.iter() if "xacro" in element.tag]
+        if left:
+            found = f"<{left[0].tag}>, which xacro should have replaced, is ignored ({len(left)} in all)"
+            refuse_or_warn(describe(found, where=self._where(left[0]), fix=EXPAND), self.strict)
+
+    @contextmanager
+    def _drawn(self, effect: str) -> Iterator[None]:
+        """Make an error in what is only drawn a warning that names the effect, unless reading is strict."""
+        try:
+            yield
+        except ModelError as error:
+            refuse_or_warn(str(error) if self.strict else f"{error}; {effect}", self.strict)
 
     # Numbers and names
 
@@ -122,21 +146,25 @@ class _Reader:
             warn(link.defect)
         return link
 
-    def _visuals(self, element: Any, owner: str) -> Iterable[Visual]:
+    def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
-            geometry = visual.find("geometry")
-            shape = None if geometry is None else next(iter(geometry), None)
-            if shape is None or shape.tag not in _SIZES:
-                continue
-            size = tuple(
-                value
-                for attribute, count, default in _SIZES[shape.tag]
-                for value in self._numbers(shape, attribute, count, default, owner).tolist()
-            )
-            mesh = shape.get("filename")
-            found, name = self._find(mesh) if mesh else None, visual.get("name", "")
-            pose, color = self._origin(visual, owner), self._visual_color(visual)
-            yield Visual(shape.tag, size, pose, color, mesh, None if found is None else str(found), name)
+            with self._drawn("this visual is left out"):
+                yield from self._visual(visual, owner)
+
+    def _visual(self, visual: Any, owner: str) -> Iterator[Visual]:
+        geometry = visual.find("geometry")
+        shape = None if geometry is None else next((each for each in geometry if each.tag in _SIZES), None)
+        if shape is None:
+            return
+        size = tuple(
+            value
+            for attribute, count, default in _SIZES[shape.tag]
+            for value in self._numbers(shape, attribute, count, default, owner).tolist()
+        )
+        mesh = shape.get("filename")
+        found, name = self._find(mesh) if mesh else None, visual.get("name", "")
+        pose, color = self._origin(visual, owner), self._visual_color(visual)
+        yield Visual(shape.tag, size, pose, color, mesh, None if found is None else str(found), name)
 
     def _visual_color(self, visual: Any) -> tuple[float, ...] | None:
         material = visual.find("material")
@@ -202,9 +230,7 @@ class _Reader:
                     where=f"{joint.source}: joint {joint.name!r}",
                     fix="correct the name in <mimic>",
                 )
-                if self.strict:
-                    raise ModelError(message)
-                warn(message)
+                refuse_or_warn(message, self.strict)
                 joint = replace(joint, coordinate="", ratio=1.0, offset=0.0)
             kept.append(joint)
         return kept
@@ -216,7 +242,14 @@ class _Reader:
         largest = {key: self._number(limit, key, "inf", owner, infinite=True) for key in ("effort", "velocity")}
         limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
-            limits |= {key: self._number(limit, key, "0", owner, infinite=True) for key in ("lower", "upper")}
+            ends = {key: self._number(limit, key, "0", owner, infinite=True) for key in ("lower", "upper")}
+            if ends["lower"] > ends["upper"]:  # Bullet's way to say that there is no limit
+                found = f"lower limit {ends['lower']:g} is above upper limit {ends['upper']:g}"
+                where, fix = self._where(limit, owner), 'remove lower and upper, or make it type="continuous"'
+                message = describe(found if self.strict else f"{found}: read as no limit", where=where, fix=fix)
+                refuse_or_warn(message, self.strict)
+            else:
+                limits |= ends
         # The largest number means no limit: a limit must be a number, and many readers do not accept "inf".
         no_limit = sys.float_info.max
         return {key: x if abs(x) < no_limit else np.copysign(np.inf, x) for key, x in limits.items()}

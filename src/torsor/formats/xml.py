@@ -2,15 +2,21 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 import numpy as np
 
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, warn
+from torsor.files import read_limited
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+_MUJOCO = re.compile(rb"\A(?:\s|<\?.*?\?>|<!--.*?-->)*<mujoco\b([^<>]*)>", re.DOTALL)
+MOST_ELEMENTS = 500_000  # published robots have less than a tenth; a million takes a second and half a gigabyte
 
 
 class Element(ET.Element):
@@ -19,12 +25,46 @@ class Element(ET.Element):
     line: int = 0
 
 
-def parse_xml(path: Path) -> Element:
-    """Return the root element of an XML file; raise ModelError with the file and the line if it cannot be parsed."""
-    parser = expat.ParserCreate()
+def parse_xml(path: Path, strict: bool = False) -> Element:
+    """Return the root element of an XML file; raise ModelError with the file and the line if it cannot be parsed.
+
+    Other readers of robot files accept some text that is not XML: blanks before the declaration, zeros at the end,
+    comments with ``--`` or with bytes of another encoding. Unless ``strict``, it is read as they do, with a warning.
+    """
+    content = read_limited(path)
+    try:
+        return _parsed(content, path.name)
+    except _NotWellFormedError as error:
+        if strict:
+            raise
+        for repaired, what in _repairs(content):
+            try:
+                root = _parsed(repaired, path.name)
+            except _NotWellFormedError:
+                continue
+            warn(describe(f"{what}, which XML does not allow; read without", where=path.name, fix="remove it"))
+            return root
+        root_of_mjcf = _MUJOCO.match(content)
+        if root_of_mjcf and b"<!DOCTYPE" not in content and b"<!ENTITY" not in content:
+            warn(f"{error}; MuJoCo's own parser decides whether it can be read")
+            model = re.search(rb"""\bmodel\s*=\s*(["'])(.*?)\1""", root_of_mjcf[1])
+            return Element("mujoco", {"model": model[2].decode(errors="replace") if model else ""})
+        raise ModelError(str(error)) from None
+
+
+class _NotWellFormedError(ModelError):
+    """The file is not XML, though it may be nearly XML."""
+
+
+def _parsed(content: bytes, source: str) -> Element:
+    parser, count = expat.ParserCreate(), 0
     parser.buffer_text = True
 
     def element(tag: str, attributes: dict[str, str]) -> Element:
+        nonlocal count
+        count += 1
+        if count > MOST_ELEMENTS:
+            raise ModelError(describe("too many elements", where=source, allowed=f"{MOST_ELEMENTS} or fewer"))
         made = Element(tag, attributes)
         made.line = parser.CurrentLineNumber
         return made
@@ -33,7 +73,7 @@ def parse_xml(path: Path) -> Element:
 
     def refuse(*_: object) -> None:
         # Entities can fill the memory ("billion laughs") or read other files; robot descriptions do not need them.
-        found, where = "a document type or entity declaration", f"{path.name}: line {parser.CurrentLineNumber}"
+        found, where = "a document type or entity declaration", f"{source}: line {parser.CurrentLineNumber}"
         fix = "remove <!DOCTYPE ...> and <!ENTITY ...>"
         raise ModelError(describe(found, where=where, allowed="elements and attributes only", fix=fix))
 
@@ -42,17 +82,42 @@ def parse_xml(path: Path) -> Element:
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.data
     try:
-        parser.Parse(path.read_bytes(), True)
+        parser.Parse(content, True)
         root = builder.close()
     except ModelError:
         raise
     except expat.ExpatError as error:
-        raise ModelError(describe(f"not well-formed XML ({error})", where=path.name, fix="correct that line")) from None
+        message = describe(f"not well-formed XML ({error})", where=source, fix="correct that line")
+        raise _NotWellFormedError(message) from None
     except (LookupError, ValueError) as error:
         found, fix = f"its encoding cannot be read ({error})", "save it as UTF-8"
-        raise ModelError(describe(found, where=path.name, fix=fix)) from None
+        raise ModelError(describe(found, where=source, fix=fix)) from None
     assert isinstance(root, Element)
     return root
+
+
+def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
+    """Yield what a file that is not quite XML may be meant as, each repair after those before it, and what was found.
+
+    Lines keep their numbers: a comment becomes as many empty lines.
+    """
+    found = []
+    bare = content.lstrip(b" \t\r\n")
+    if bare != content and bare.startswith(b"<?xml"):
+        content = bare
+        found.append("blanks before <?xml ...?>")
+        yield content, found[0]
+    bare = content.rstrip(b"\0 \t\r\n")
+    if b"\0" in content[len(bare) :]:
+        content = bare
+        found.append("zeros at the end")
+        yield content, " and ".join(found)
+    # "<" is not allowed in attributes, so outside of CDATA this is a comment. One that does not end is none.
+    if b"<![CDATA[" not in content:
+        bare = re.sub(rb"<!--.*?-->", lambda comment: b"\n" * comment[0].count(b"\n"), content, flags=re.DOTALL)
+        if bare != content:
+            found.append("'--' or bytes of another encoding in a comment")
+            yield bare, " and ".join(found)
 
 
 def numbers(values: Any) -> str:

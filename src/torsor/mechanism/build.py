@@ -274,12 +274,24 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
 
 def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
     """Warn of moving links at the tips without inertia: the mass matrix, and so forward dynamics, is singular."""
+    moving = list(zip(mechanism.links, mechanism.joints, strict=True))
+    if len(moving) > 1 and all(_is_massless(*each) for each in moving):
+        found = (
+            "no moving link has mass or inertia: every force of inertia and gravity is 0, forward dynamics is singular"
+        )
+        fix = "give the links mass (<inertial> in URDF), or use the robot for kinematics only"
+        warn(describe(found, where=where, fix=fix))
+        return
     carriers = {joint.parent for joint in mechanism.joints}
-    for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
-        driven = joint.motor is not None and not joint.is_elastic
-        empty = link.mass == 0 and not link.inertia.any() and not np.any(joint.rotor_inertia) and not driven
-        if empty and link.name not in carriers and not joint.follows:
+    for link, joint in moving:
+        if _is_massless(link, joint) and link.name not in carriers and not joint.follows:
             found = f"link {link.name!r} moves, carries nothing and has no inertia"
             effect = "the mass matrix, and with it forward dynamics, is singular"
             fix = f"give it a mass, or fix the joint: robot.fix({joint.name!r}, 0)"
             warn(describe(f"{found}: {effect}", where=where, fix=fix))
+
+
+def _is_massless(link: Link, joint: Joint) -> bool:
+    """Whether neither a link nor a motor that is rigidly geared to it resists acceleration."""
+    driven = joint.motor is not None and not joint.is_elastic
+    return not (link.mass or link.inertia.any() or np.any(joint.rotor_inertia) or driven)

@@ -1,0 +1,214 @@
+"""URDF files that other programs read: odd limits, visuals, tags and transmissions are warnings, errors if strict."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torsor import ModelError, ModelWarning
+
+from .urdf_text import SOUND, arm, inertial, joint, link, load, robot
+
+XACRO = '<robot xmlns:xacro="http://ros.org/wiki/xacro" name="tested">'
+ROTOR = "<drake:rotor_inertia value='0.001'/>"
+
+
+def drawn(inside: str) -> str:
+    return arm(f"{SOUND}<visual>{inside}</visual>")
+
+
+def driven(inside: str, name: str = "elbow") -> str:
+    """Return an arm with a transmission; its carrier is heavy enough for the rotors of these tests."""
+    actuator = f'<transmission name="t"><joint name="{name}"/><actuator name="a">{inside}</actuator></transmission>'
+    base, hand = link("base"), link("hand")
+    elbow = '<axis xyz="0 0 1"/>'
+    return robot(base, hand, joint("elbow", "base", "hand", elbow), actuator)
+
+
+# Each: the file, what the warning says, and the same robot without what is odd.
+ODD = {
+    "limits of Bullet's kind": (
+        arm(elbow='<axis xyz="0 0 1"/><limit lower="1" upper="-1"/>'),
+        r"line 4: joint 'elbow': lower limit 1 is above upper limit -1",
+        arm(),
+    ),
+    "a shape without a size": (drawn("<geometry><box/></geometry>"), r"line 3: link 'hand': <box> has no size", arm()),
+    "a shape with a wrong count": (
+        drawn('<geometry><box size="1 2"/></geometry>'),
+        r"line 3: link 'hand': <box size='1 2'>; allowed: 3 finite numbers",
+        arm(),
+    ),
+    "a shape turned infinitely": (
+        drawn('<origin rpy="inf 0 0"/><geometry><sphere radius="1"/></geometry>'),
+        r"line 3: link 'hand': <origin rpy='inf 0 0'>",
+        arm(),
+    ),
+    "a mesh with one scale": (
+        drawn('<geometry><mesh filename="a.stl" scale="0.001"/></geometry>'),
+        r"line 3: link 'hand': <mesh scale='0.001'>; allowed: 3 finite numbers",
+        arm(),
+    ),
+    "a colour of two numbers": (
+        arm(extra='<material name="m"><color rgba="1 0"/></material>'),
+        r"line 5: color: <color rgba='1 0'>; allowed: 4 finite numbers",
+        arm(),
+    ),
+    "a xacro tag in a visual": (
+        drawn("<xacro:insert_block/>").replace('<robot name="tested">', XACRO),
+        r"line 3: <xacro:insert_block>, which xacro should have replaced",
+        arm(),
+    ),
+    "a xacro tag in a sensor": (
+        arm(extra="<sensor><xacro:camera/><xacro:camera/></sensor>"),
+        r"line 5: <xacro:camera>, .*\(2 in all\); fix: expand it first",
+        arm(),
+    ),
+    "a xacro property that is left over": (
+        arm(extra='<xacro:property name="pi" value="3.14"/>'),
+        r"line 5: <xacro:property>",
+        arm(),
+    ),
+    "a motor of an unknown joint": (
+        driven(ROTOR, "wrist"),
+        r"transmission 't': its joint 'wrist' does not exist",
+        driven(""),
+    ),
+    "a motor of a fixed joint": (
+        driven(ROTOR).replace("revolute", "fixed"),
+        r"transmission 't': its joint 'elbow' is fixed",
+        driven("").replace("revolute", "fixed"),
+    ),
+    "blanks before the declaration": ('\n  <?xml version="1.0"?>' + arm(), r"blanks before <\?xml", arm()),
+    "zeros at the end": (arm() + "\n \0\0", r"zeros at the end", arm()),
+    "dashes in a comment": (arm(extra="<!-- a -- b\n -->"), r"'--' or bytes of another encoding in a comment", arm()),
+    "another encoding in a comment": (
+        arm(extra="<!-- caf\xe9 -->").encode("latin-1"),
+        r"'--' or bytes of another encoding in a comment",
+        arm(),
+    ),
+    "a force element": (
+        arm(extra='<force_element name="f"/><force_element name="g"/><cable/>'),
+        r"elements that are not read: <force_element> \(2, line 5\), <cable> \(1, line 5\)",
+        arm(),
+    ),
+    "an included file": (arm(extra='<xi:include href="other.urdf"/>'), r"not read: <xi:include> \(1, line 5\)", arm()),
+    "old names of friction": (
+        arm(elbow='<axis xyz="0 0 1"/><joint_properties damping="1"/>'),
+        r"not read: <joint_properties> \(1, line 4\)",
+        arm(),
+    ),
+    "an unknown property of dynamics": (
+        arm(elbow='<axis xyz="0 0 1"/><dynamics armature="1"/>'),
+        r"not read: <dynamics armature=>",
+        arm(),
+    ),
+    "a link without gravity": (arm(SOUND + "<gravity>0</gravity>"), r"not read: <gravity>", arm()),
+    "a frame of Drake on a missing link": (
+        arm(extra='<frame name="f" link="foot"/>'),
+        r"line 5: <frame name='f'>: its link is 'foot'",
+        arm(),
+    ),
+    "a frame of Drake with the name of a link": (
+        arm(extra='<frame name="hand" link="base"/>'),
+        r"line 5: <frame name='hand'>: it has the name of another link",
+        arm(),
+    ),
+    "a loop joint of another type": (
+        arm(extra='<loop_joint name="l" type="ball"/>'),
+        r"line 5: <loop_joint name='l'>: type is 'ball'; allowed: revolute, continuous",
+        arm(),
+    ),
+    "a loop joint with one end": (
+        arm(extra='<loop_joint name="l"><link1 link="base"/></loop_joint>'),
+        r"line 5: <loop_joint name='l'>: no <link2>",
+        arm(),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_what_is_odd_is_a_warning_and_an_error_if_strict(tmp_path: Path, case: str) -> None:
+    text, message, plain = ODD[case]
+    with pytest.warns(ModelWarning, match=f"^arm.urdf: .*{message}") as caught:
+        made = load(tmp_path, text)
+    assert len(caught) == 1
+    assert made == load(tmp_path, plain)
+    if not text[0:1].isspace() and "\0" not in str(text) and "comment" not in case:
+        with pytest.raises(ModelError, match=f"^arm.urdf: .*{message}"):
+            load(tmp_path, text, strict=True)
+    else:
+        with pytest.raises(ModelError, match=r"^arm.urdf: not well-formed XML"):
+            load(tmp_path, text, strict=True)
+
+
+@pytest.mark.parametrize("kind", ["harmless", "other"])
+def test_tags_of_simulators_and_controllers_need_no_warning(tmp_path: Path, kind: str) -> None:
+    extra = {
+        "harmless": "<gazebo/><sensor/><ros2_control/><transmission><type>${x}</type></transmission>",
+        "other": '<transmission><joint name="x"/><mechanicalReduction>odd</mechanicalReduction></transmission>',
+    }
+    assert load(tmp_path, arm(SOUND + "<gravity>true</gravity><contact/>", extra=extra[kind]), strict=True) == load(
+        tmp_path, arm()
+    )
+
+
+def test_the_gear_ratio_of_drake_belongs_to_its_rotor_inertia(tmp_path: Path) -> None:
+    gear = '<drake:gear_ratio value="100"/>'
+    both = load(tmp_path, driven(ROTOR + gear + "<mechanicalReduction>1</mechanicalReduction>"))
+    assert both == load(tmp_path, driven(ROTOR + gear))
+    motor = both.joint("elbow").motor
+    assert motor is not None and motor.ratio == 100.0
+    assert both.mass_matrix([0.3])[0, 0] == pytest.approx(0.4 + 100**2 * 0.001, rel=1e-14)
+    own = load(tmp_path, driven("<rotorInertia>0.001</rotorInertia><mechanicalReduction>7</mechanicalReduction>"))
+    assert own.mass_matrix([0.3])[0, 0] == pytest.approx(0.4 + 7**2 * 0.001, rel=1e-14)
+
+
+def test_gear_ratios_that_differ_are_a_warning(tmp_path: Path) -> None:
+    text = driven(ROTOR + '<drake:gear_ratio value="100"/><mechanicalReduction>7</mechanicalReduction>')
+    with pytest.warns(ModelWarning, match=r"'t': <drake:gear_ratio> is 100 and <mechanicalReduction> 7; the first"):
+        assert load(tmp_path, text).joint("elbow").motor.ratio == 100.0
+    with pytest.warns(ModelWarning, match=r"'t': .*<mechanicalReduction> 7 is used, where Drake takes 1; fix: add"):
+        assert (
+            load(tmp_path, driven(ROTOR + "<mechanicalReduction>7</mechanicalReduction>")).joint("elbow").motor.ratio
+            == 7
+        )
+
+
+def test_a_file_without_any_mass_gets_one_warning(tmp_path: Path) -> None:
+    tree = [part for i in "bcd" for part in (f'<link name="{i}"/>', joint(f"j{i}", "a", i))]
+    with pytest.warns(ModelWarning, match=r"^arm.urdf: no moving link has mass or inertia: .*; fix: ") as caught:
+        load(tmp_path, robot('<link name="a"/>', *tree))
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(tmp_path, robot('<link name="a"/>', '<link name="b"/>', joint("jb", "a", "b", kind="fixed")))
+
+
+def test_frames_of_drake_are_frames(tmp_path: Path) -> None:
+    made = load(tmp_path, arm(extra='<frame name="tool" link="hand" xyz="0.1 0.2 0.3" rpy="0 0 1.5707963267948966"/>'))
+    pose = made.pose([0.0], "tool")
+    np.testing.assert_allclose(pose[:3, 3], [0.1, 0.2, 0.3], rtol=1e-15)
+    np.testing.assert_allclose(pose[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
+
+
+def test_a_loop_joint_closes_a_loop_by_a_hinge(tmp_path: Path) -> None:
+    """A parallelogram in the x-z plane: rods of 1 m at x = 0 and x = 1, and a coupler between their ends."""
+    rod = inertial(inertia='ixx="0.1" iyy="0.1" izz="0.1"')
+    about_y = '<axis xyz="0 1 0"/>'
+    text = robot(
+        '<link name="base"/>',
+        *(link(name, rod) for name in ("left", "top", "right")),
+        joint("a", "base", "left", about_y),
+        joint("b", "left", "top", f'<origin xyz="0 0 1"/>{about_y}'),
+        joint("c", "base", "right", f'<origin xyz="1 0 0"/>{about_y}'),
+        '<loop_joint name="pin" type="continuous"><link1 link="top" xyz="1 0 0"/><link2 link="right" xyz="0 0 1"/>',
+        f"{about_y}</loop_joint>",
+        '<transmission name="t"><joint name="a"/></transmission>',
+    )
+    made = load(tmp_path, text)
+    assert [loop.kind for loop in made.loops] == ["revolute"]
+    assert made.active == ("a",)
+    assert made.mobility([0.3, -0.3, 0.3]).dof == 1
+    np.testing.assert_allclose(made.closure_error([0.3, -0.3, 0.3]), 0.0, atol=1e-15)
+    np.testing.assert_allclose(made.assemble([0.3], guess=[0.2, -0.2, 0.2]), [0.3, -0.3, 0.3], atol=1e-9)
