@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 
 Kind = TypeVar("Kind")
 
 # Tolerance of the orthonormality of a rotation matrix: larger errors are mistakes, not rounding.
 ROTATION_TOLERANCE = 1e-6
-LONGEST = 16  # numbers that a message shows in full: those of a pose
 
 
 # One number
@@ -164,7 +163,7 @@ def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_z
     found = frozen_array(value, () if single else (count,), where, what)
     if (found < 0).any() or (not or_zero and (found == 0).any()):
         allowed = "0 or more" if or_zero else "positive numbers"
-        raise ModelError(describe(f"{what} is {found.tolist()}", where=where, allowed=allowed))
+        raise ModelError(describe(f"{what} is {shortened(found)}", where=where, allowed=allowed))
     return np.full(count, found) if single else found
 
 
@@ -180,8 +179,7 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], where: str, what: str
         allowed = f"an array of shape {shape}" if shape else "one number"
         raise ModelError(describe(f"{what} has shape {array.shape}", where=where, allowed=allowed))
     if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
-        found = f"{what} is {array.tolist() if array.size <= LONGEST else reprlib.repr(array.tolist())}"
-        raise ModelError(describe(found, where=where, allowed="finite numbers"))
+        raise ModelError(describe(f"{what} is {shortened(array)}", where=where, allowed="finite numbers"))
     array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)
     return array
@@ -312,7 +310,7 @@ def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Arr
         return found
     count, array = len(names), _as_array(value)
     if array is None or array.shape not in ((), (count,)) or np.isnan(array).any():
-        raise ModelError(describe(f"{value!r}", where=where, allowed=f"a number, or {count} of them"))
+        raise ModelError(describe(reprlib.repr(value), where=where, allowed=f"a number, or {count} of them"))
     return np.broadcast_to(array.astype(float), (count,))
 
 
@@ -336,7 +334,7 @@ def table(value: object, where: str, what: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ModelError(describe(f"{what} is {value!r}", where=where, allowed="a table {name: value}"))
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="a table {name: value}"))
     return dict(value)
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,57 @@ def test_a_mechanism_that_urdf_cannot_describe_is_an_error_and_no_file_is_writte
     with pytest.raises(ModelError, match=f"one.urdf: {found}"):
         robot.save(tmp_path / "one.urdf")
     assert not list(tmp_path.iterdir())
+
+
+def coupled(couplings: dict[str, tuple[dict[str, float], float]], **settings: object) -> torsor.Robot:
+    """Return a chain of four hinges with couplings {name: (coefficients, offset)}."""
+    names = ["ground", "a", "b", "c", "d"]
+    links = [torsor.Link("ground")] + [
+        torsor.Link(name, 1.0 + k, (0.3, 0.1 * k, 0.2), np.diag([0.1, 0.2, 0.25])) for k, name in enumerate(names[1:])
+    ]
+    joints = [
+        torsor.Joint(f"q{name}", "revolute", parent, name, make_pose(p=[0.4, 0, 0.1]), axis=(0, k % 2, 1 - k % 2))
+        for k, (parent, name) in enumerate(pairwise(names))
+    ]
+    robot = torsor.build("coupled", links, joints)
+    for name, (coefficients, offset) in couplings.items():
+        robot = robot.with_coupling(name, coefficients, offset)
+    return robot
+
+
+def test_couplings_of_two_joints_are_saved_as_mimic_and_need_the_same_forces(tmp_path: Path) -> None:
+    robot = coupled({"belt": ({"qa": 1.0, "qc": -2.0}, 0.5), "gear": ({"qc": 3.0, "qd": 2.0}, 0.0)}).with_active(
+        ["qa", "qb"]
+    )
+    with pytest.warns(ModelWarning, match=r"cannot express active coordinates \(qa, qb\)$"):
+        robot.save(tmp_path / "coupled.urdf")
+    again = torsor.load(tmp_path / "coupled.urdf")
+    assert again.coordinate_names == ("qa", "qb")
+    rng = np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, 2))
+    closed = np.array([q[0], q[1], (q[0] - 0.5) / 2, -1.5 * (q[0] - 0.5) / 2])
+    for place in ("c", "d"):
+        np.testing.assert_allclose(again.pose(q, place), robot.pose(closed, place), atol=1e-14)
+    expected = robot.constrained_inverse_dynamics(closed, v, a)
+    np.testing.assert_allclose(again.inverse_dynamics(q, v, a), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("couplings", "message"),
+    [
+        (
+            {"sum": ({"qa": 1.0, "qb": 1.0, "qc": 1.0}, 0.0)},
+            r"the coupling 'sum' cannot be a joint that follows another",
+        ),
+        (
+            {"lock": ({"qa": 1.0}, 0.3)},
+            r"the coupling 'lock' cannot be a joint that follows another.*fix: save as .toml",
+        ),
+    ],
+)
+def test_a_coupling_that_is_no_mimic_is_an_error(tmp_path: Path, couplings: dict, message: str) -> None:
+    with pytest.raises(ModelError, match=f"^coupled.urdf: {message}"):
+        coupled(couplings).save(tmp_path / "coupled.urdf")
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

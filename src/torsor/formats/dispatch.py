@@ -7,13 +7,21 @@ from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
 from torsor.formats.toml import read_toml
 from torsor.formats.toml_writing import write_toml
-from torsor.formats.urdf import read_urdf
+from torsor.formats.urdf import EXPAND, read_urdf
 from torsor.formats.urdf_writing import write_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
 
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf}  # by root element
+# Formats that another program turns into one of those above.
+_CONVERTED = {
+    ".xacro": ("a xacro macro, not plain URDF", EXPAND),
+    ".sdf": (
+        "SDF, the format of Gazebo, is not read",
+        "convert it first: gz sdf and sdformat_urdf, or export URDF or MJCF",
+    ),
+}
 _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf}
 
 
@@ -42,10 +50,18 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None) -> M
     suffix = path.suffix.lower()
     if suffix == ".toml":
         return read_toml(path, base, True if strict is None else strict)
+    if suffix in _CONVERTED:
+        found, fix = _CONVERTED[suffix]
+        raise ModelError(describe(found, where=path.name, allowed=".urdf, .xml (MJCF or URDF), .toml", fix=fix))
     if suffix not in _XML_SUFFIXES:
         found, allowed = f"unknown kind of file {suffix!r}", ".urdf, .xml (MJCF or URDF), .toml"
         raise ModelError(describe(found, where=path.name, allowed=allowed))
     root = parse_xml(path, bool(strict))
+    if root.tag == "sdf":
+        found, fix = _CONVERTED[".sdf"]
+        raise ModelError(
+            describe(f"root element <sdf>: {found}", where=path.name, allowed="<robot> or <mujoco>", fix=fix)
+        )
     if root.tag not in _XML_READERS:
         allowed = "<robot> (URDF) or <mujoco> (MJCF)"
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, frozen_pose, one_of, whole_number
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism import Joint, Link, Mechanism, build
 from torsor.spatial import adjoint, inverse_pose
 
@@ -59,7 +59,7 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
     if norm_w < 1e-9 and abs(norm_v - 1) < 1e-6:
         return "prismatic", v, np.zeros(3), 0.0
     if abs(norm_w - 1) > 1e-6:
-        found = f"screw axis {screw.round(6).tolist()} has |omega| = {norm_w:.6g}"
+        found = f"screw axis {shortened(screw.round(6))} has |omega| = {norm_w:.6g}"
         raise ModelError(describe(found, where=where, allowed="1, or 0 with |v| = 1", fix="divide it by its length"))
     pitch = float(w @ v)
     if abs(pitch) <= 1e-12 * max(1.0, float(norm_v)):

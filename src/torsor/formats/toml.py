@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.checks import ROTATION_TOLERANCE
-from torsor.errors import warn
+from torsor.errors import shortened, warn
 from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
 from torsor.mechanism import (
     KINDS,
@@ -101,12 +101,14 @@ class _Reader:
         if "rpy" in entry and R is not None:
             raise error(where, "both rpy and rotation", "one of them", "remove one")
         if not self.degrees and np.abs(rpy).max() > 2 * np.pi:
-            what, fix = f"rpy is {rpy.tolist()} rad, more than a turn", 'write angle = "deg" under [units]'
+            what, fix = f"rpy is {shortened(rpy)} rad, more than a turn", 'write angle = "deg" under [units]'
             raise error(where, what, "angles in radians", fix)
         if R is None:
             R = from_rpy(np.radians(rpy) if self.degrees else rpy)
         elif np.abs(R @ R.T - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-            raise error(where, f"rotation is {R.tolist()}", "a right-handed rotation matrix", "write 8 digits or more")
+            raise error(
+                where, f"rotation is {shortened(R)}", "a right-handed rotation matrix", "write 8 digits or more"
+            )
         return make_pose(R, entry.get("position"))
 
     def _link(self, where: str, entry: Table) -> Link:
@@ -153,7 +155,7 @@ class _Reader:
         values = np.broadcast_to(values, turning.shape)
         if not (self.degrees or entry.get("multi_turn")) and looks_like_degrees(key, values, kind):
             fix = 'write angle = "deg" under [units], or multi_turn = true in this joint if radians are meant'
-            raise error(where, f"{key} is {values.tolist()} rad, which looks like degrees", "radians", fix)
+            raise error(where, f"{key} is {shortened(values)} rad, which looks like degrees", "radians", fix)
         return np.where(turning, np.radians(values), values) if self.degrees else values
 
 

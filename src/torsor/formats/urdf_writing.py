@@ -17,6 +17,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe
+from torsor.formats.coupled_followers import without_couplings
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
 from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
@@ -37,7 +38,8 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     viscous friction plus the damping of the spring, ``friction`` the Coulomb friction (N m or N, with sign(v)),
     ``spring_stiffness`` and ``spring_reference`` are the spring. Motors are transmissions; the ``rotor_inertia`` of a
     joint becomes a motor with ratio 1 on the base. A ``ModelWarning`` names what is not written: gravity other than
-    (0, 0, -9.81), and forces and limits that URDF cannot express. Loops and spherical joints are errors.
+    (0, 0, -9.81), and forces and limits that URDF cannot express. A coupling of two joints is a <mimic>: one of them
+    has no coordinate of its own in the file. Other couplings, loops and spherical joints are errors.
 
     Example:
         >>> import tempfile
@@ -57,19 +59,16 @@ class _Writer:
     """The state of writing one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
-        self.mechanism, self.path, self.source = mechanism, path, path.name
+        self.path, self.source, self.active = path, path.name, mechanism.active
+        self.mechanism = without_couplings(mechanism, self.source, "URDF")
         self.omissions = Omissions()
         self.root = ET.Element("robot", {"name": mechanism.name})
 
     def content(self) -> bytes:
         m = self.mechanism
-        if m.loops:
-            found = f"{m.loops[0].name!r} closes a loop, which URDF cannot express"
-            fix = "save as .xml (MJCF) or .toml, or open it: robot.without_loop(name)"
-            raise ModelError(describe(found, where=self.source, fix=fix))
         usual = np.array_equal(m.gravity, _USUAL_GRAVITY)
         self.omissions.note("gravity, which readers take to be (0, 0, -9.81)", str(m.gravity.tolist()), not usual)
-        self.omissions.note("active coordinates", ", ".join(m.active), m.active)
+        self.omissions.note("active coordinates", ", ".join(self.active), self.active)
         moving = list(decomposed_joints(m, lambda joint: joint.type in _TYPES, self.source, self.omissions))
         self.joints = {joint.name for _, joint in moving}
         self.links = {*m.places, *(link.name for link, _ in moving)}

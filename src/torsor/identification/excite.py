@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, one_of, positive, whole_number
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.identification.descent import Descent
 from torsor.identification.design import CRITERIA, FINE, Design, Limits
 from torsor.identification.fourier import Excitation, Series
@@ -93,7 +93,7 @@ def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
     single = np.ndim(value) == 0
     sizes = frozen_array(value, () if single else (n,), where, name, finite=False)
     if not (sizes > 0).all():
-        raise ModelError(describe(f"{name} is {sizes.tolist()}", where=where, allowed="above 0"))
+        raise ModelError(describe(f"{name} is {shortened(sizes)}", where=where, allowed="above 0"))
     return np.array(np.broadcast_to(sizes, (n,)))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.checks import frozen_array, name_of, number
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, shortened, warn
 from torsor.mechanism.laws import checked_stiffness
 from torsor.mechanism.part import Part
 
@@ -70,7 +70,7 @@ class Motor(Part):
         axis = frozen_array(self.axis, (3,), where, "axis")
         length = float(np.linalg.norm(axis))
         if not 1e-9 < length < 1e9:
-            raise ModelError(describe(f"axis is {axis.tolist()}", where=where, allowed="a direction"))
+            raise ModelError(describe(f"axis is {shortened(axis)}", where=where, allowed="a direction"))
         if abs(length - 1) > 1e-15:  # a unit vector keeps its bits, so that a saved file reads back equal
             axis = frozen_array(axis / length, (3,), where, "axis")
         names = ("inertia", "damping", "coulomb", "viscous", "smooth")

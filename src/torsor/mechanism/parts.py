@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, frozen_pose, name_of, number, one_of
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
@@ -75,7 +75,7 @@ class Link(Part):
         com = frozen_array(self.com, (3,), where, "centre of mass")
         inertia = frozen_array(self.inertia, (3, 3), where, "inertia")
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
-            raise ModelError(describe(f"inertia {inertia.tolist()} is not symmetric", where=where))
+            raise ModelError(describe(f"inertia {shortened(inertia)} is not symmetric", where=where))
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals))
         if self.strict and self.defect:
             raise ModelError(self.defect)
@@ -160,7 +160,7 @@ class Joint(Part):
         length = float(np.linalg.norm(axis))
         if length < 1e-9:
             fix = "give the direction of the axis, for example [0, 0, 1]"
-            raise ModelError(describe(f"axis is {axis.tolist()}", where=where, allowed="a direction", fix=fix))
+            raise ModelError(describe(f"axis is {shortened(axis)}", where=where, allowed="a direction", fix=fix))
         if abs(length - 1) > 1e-15:  # a unit vector keeps its bits, so that a saved file reads back equal
             axis = axis / length
         self._set(
@@ -187,7 +187,7 @@ class Joint(Part):
         for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
             values = self._expand(name, self.nv, where)
             if (values < 0).any():
-                raise ModelError(describe(f"{name} is {values.tolist()}", where=where, allowed="0 or more"))
+                raise ModelError(describe(f"{name} is {shortened(values)}", where=where, allowed="0 or more"))
             self._set(**{name: values})
         for name, part in (("spring", Spring), ("motor", Motor)):
             found = getattr(self, name)

@@ -16,7 +16,7 @@ from torsor.compiler.cache import source_hash
 from torsor.dynamics import fingerprint
 from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism import Link
 from torsor.mechanism.part import Part
 from torsor.parallel.closed_form import Strut, closest, strut_of
@@ -327,7 +327,7 @@ class Assembled(Part):
             np.asarray(self._function(FunctionKey(name))(x, q).full()) for name in ("leg_matrices", "inverse_jacobian")
         ]
         found, motion = legs(self._parts, values[0].ravel())
-        pose, fix = ("home", HOME) if at_home else (f"pose {x.round(6).tolist()}", "avoid that pose")
+        pose, fix = ("home", HOME) if at_home else (f"pose {shortened(x.round(6))}", "avoid that pose")
         if found.any():
             leg, limb = self.legs[int(np.argmax(found))], self._parts.limbs[int(np.argmax(found))]
             text = f"leg {leg.name!r} is singular at {pose}: with the platform fixed, "

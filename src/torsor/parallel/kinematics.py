@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array, Flags
 from torsor.checks import common_shape, vectors
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.parallel.fitting import Look
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.leg_search import LegSearch
@@ -69,7 +69,7 @@ class Kinematics:
         """Return the error that names the leg that is farthest from reaching the first pose, with its closing error."""
         robot, index = self.robot, tuple(np.argwhere(~reached)[0][:-1])
         pose, own = np.broadcast_to(x, (*reached.shape[:-1], x.shape[-1]))[index], q[index]
-        where, found = f"{robot.name}, pose {np.round(pose, 6).tolist()}", dict[str, float]()
+        where, found = f"{robot.name}, pose {shortened(np.round(pose, 6))}", dict[str, float]()
         for leg, limb, well in zip(robot.legs, self.parts.limbs, reached[index], strict=True):
             if not well:
                 look = Look(limb._replace(rows=tuple(range(limb.loop.count))), self.parts.platform, pose)
@@ -102,7 +102,9 @@ class Kinematics:
         first, last = (robot._exact._kernel("sides")(each[:, :n], each[:, n:-count]) for each in (begin, state))
         well &= (first * last > 0).all(axis=-1)  # one by one: two changes of sign cancel in a product
         if not well.all():
-            text = f"no pose with the driven coordinates {flat[int(np.argmin(well))].round(6).tolist()} was found from "
+            text = (
+                f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found from "
+            )
             text += f"{'home' if guess is None else 'the guess'}: they cannot be reached, or a singular pose is between"
             fix = "give coordinates that can be reached, or a guess nearer to them"
             raise ModelError(describe(text, where=robot.name, fix=fix))

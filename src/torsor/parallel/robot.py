@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import vectors
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.kinematics import Kinematics
 from torsor.parallel.rules import RULES, Rule
@@ -75,7 +75,7 @@ class ParallelRobot(Assembled):
         bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
         at = [np.broadcast_to(each, (*state.shape[:-1], each.shape[-1]))[tuple(bad)] for each in (x, known)]
         self._refuse_singular(*at)
-        text = f"nearly singular at pose {at[0].round(6).tolist()}: results would have few correct digits"
+        text = f"nearly singular at pose {shortened(at[0].round(6))}: results would have few correct digits"
         raise ModelError(describe(text, where=self.name, fix="avoid that pose"))
 
     @cached_property

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array
 from torsor.checks import frozen_array, several
 from torsor.dynamics import Tree, parameter_basis, parameter_names, parameters, regroupings
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism import Mechanism
 from torsor.robot.kernels import RobotKernels
 from torsor.spatial import from_pseudo_inertia
@@ -53,7 +53,7 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
     links, basis = [], np.array(parameter_basis())
     for link, ten in zip(robot.links, pi[: 10 * len(robot.links)].reshape(-1, 10), strict=True):
         if ten[0] < 0 or (ten[0] == 0 and ten[1:4].any()):
-            found = f"m is {ten[0]:.6g} kg and m c is {ten[1:4].tolist()} kg m"
+            found = f"m is {ten[0]:.6g} kg and m c is {shortened(ten[1:4])} kg m"
             fix = "identify(..., physical=True) finds physically consistent parameters"
             where = f"{robot.name}: {link.where}"
             raise ModelError(describe(found, where=where, allowed="a mass above 0, or nothing", fix=fix))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
 from torsor.checks import real_array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.robot.robot import Robot
 from torsor.simulation.files import read, write
 from torsor.simulation.loop_projection import project
@@ -104,7 +104,7 @@ class Trajectory(Samples):
         times = real_array(t, self.robot.name, "t")
         if times.ndim > 1 or not ((times >= self.times[0]) & (times <= self.times[-1])).all():
             allowed = f"times from {self.times[0]:.6g} to {self.times[-1]:.6g} s"
-            raise ModelError(describe(f"at {times.tolist()} s", where=self.robot.name, allowed=allowed))
+            raise ModelError(describe(f"at {shortened(times)} s", where=self.robot.name, allowed=allowed))
         if len(self) == 1:
             return self.q[..., np.zeros(times.shape, int), :], self.v[..., np.zeros(times.shape, int), :]
         left = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self) - 2)

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from torsor.checks import indices_of, instance_of, number, one_of, positive, table, whole_number
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.human.body.coordinates import FLIP, GLOBAL, frozen_joints, other_side
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
@@ -114,7 +114,7 @@ class WalkSettings:
         number(self.slope, "walk", "slope", above=-math.pi / 4, below=math.pi / 4)
         positive(self.friction, "walk", "friction")
         if self.body.gravity[0] or self.body.gravity[2] or not self.body.gravity[1] < 0:
-            found, allowed = f"gravity is {self.body.gravity.tolist()}", "(0, -g, 0): y points up"
+            found, allowed = f"gravity is {shortened(self.body.gravity)}", "(0, -g, 0): y points up"
             raise ModelError(describe(found, where="walk", allowed=allowed, fix="give slope=..."))
         joints = self.body.coordinate_names[len(GLOBAL) :]
         factors = table(self.strength, "walk", "strength")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.deprecation import warn_deprecated
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
@@ -143,7 +143,7 @@ class Moments(Profiled):
         T, near = float(ends[-1]), ROUNDING * float(ends[-1])
         if self.times.ndim > 1 or not ((self.times >= -near) & (self.times <= T + near)).all():
             allowed = f"times from 0 to {T:.6g} s"
-            raise ModelError(describe(f"at {self.times.tolist()} s", where=problem.name, allowed=allowed))
+            raise ModelError(describe(f"at {shortened(self.times)} s", where=problem.name, allowed=allowed))
         self.phase = np.searchsorted(ends[:-1], self.times, side="right")
         begun = ends[self.phase] - durations[self.phase]
         self.s = np.clip((self.times - begun) / durations[self.phase], 0.0, 1.0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.terms.term import TOUCHING, Term
 from torsor.motion.transcription.layout import Layout
@@ -124,7 +124,7 @@ def bound_control_points(
             given = known[columns < 0]
             beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
             if beyond.size:
-                found = f"{name} is given as {beyond.tolist()} at an end"
+                found = f"{name} is given as {shortened(beyond)} at an end"
                 raise ModelError(describe(found, where=where, allowed=f"{least} to {most}"))
             free = columns[columns >= 0]
             lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import one_of, vectors
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, STRIDE, STRIDES, AssemblyError
 
@@ -50,7 +50,7 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
             if error <= CLOSED:
                 break
         else:
-            text = f"no closed positions were found near {at[index].round(6).tolist()}: error of closure {error:.2g}"
+            text = f"no closed positions were found near {shortened(at[index].round(6))}: error of closure {error:.2g}"
             fix = "start from other positions, and check that the z axes of the loops' frames point the same way"
             raise ModelError(describe(text, where=closure.name, fix=fix))
     return found
@@ -102,7 +102,7 @@ def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     trial = q.copy()
     trial[places] = goal[places]
     trial, left = space.closest(trial, [k for k in range(closure.mechanism.nv) if k not in active])
-    wanted = f"the active coordinates {goal[places].round(6).tolist()}"
+    wanted = f"the active coordinates {shortened(goal[places].round(6))}"
     if distance < 1e-6 and left <= CLOSED:
         here, there = closure.closer.side(np.stack([begin, trial]))
         if here * there > 0 and min(abs(here), abs(there)) > NEAREST:  # nearer, rounding decides the sign

@@ -17,7 +17,7 @@ from torsor.checks import indices_of, vectors
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism import Loop, Mechanism
 from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
@@ -297,5 +297,5 @@ class LoopClosure:
         why = f"with the active coordinates locked, {', '.join(listed)} can move"
         if not listed:
             why = "closure equations that are redundant elsewhere are independent there, see robot.mobility(q)"
-        found = f"singular at q = {(worst.round(6) + 0.0).tolist()}: {why}"
+        found = f"singular at q = {shortened(worst.round(6) + 0.0)}: {why}"
         raise ModelError(describe(found, where=self.name, fix="drive other coordinates there: robot.active_sets(q)"))
