@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
+from torsor.formats.mjcf_compile import compile_mjcf
 from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
 from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
@@ -52,20 +53,6 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active)
 
 
-def _compile(path: Path) -> tuple[Any, Any]:
-    """Return the module ``mujoco`` and its model of a file."""
-    try:
-        import mujoco
-    except ImportError:
-        found = "MJCF is read by the package mujoco, which is not installed"
-        raise ModelError(describe(found, where=path.name, fix="pip install torsor[mjcf]")) from None
-    try:
-        return mujoco, mujoco.MjModel.from_xml_path(str(path))
-    except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
-        found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
-        raise ModelError(describe(found, where=path.name)) from None
-
-
 def _single(kinds: Array) -> Any:
     """Return a mask of the joints with one degree of freedom."""
     return (kinds != _FREE) & (kinds != _BALL)
@@ -81,7 +68,7 @@ class _Reader:
 
     def __init__(self, path: Path, strict: bool):
         self.path, self.strict = path, strict
-        self.mujoco, self.model = _compile(path)
+        self.mujoco, self.model, self.unread = compile_mjcf(path)
         self.bodies = self._names("body", self.model.nbody)
         self.joints = self._names("joint", self.model.njnt)
         self.armature, self.damping = self._per_dof("armature"), self._per_dof("damping")
@@ -230,6 +217,7 @@ class _Reader:
         """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""
         m, start = self.model, int(self.model.mesh_pathadr[mesh])
         file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
+        file = self.unread.get(m.mesh(mesh).name, file)
         return pose @ inverse_pose(_pose(m.mesh_pos[mesh], m.mesh_quat[mesh])), tuple(m.mesh_scale[mesh].tolist()), file
 
     def frames(self, taken: set[str]) -> list[Frame]:

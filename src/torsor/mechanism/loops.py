@@ -15,25 +15,67 @@ from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
+# Squared sine of the angle between opposite axes, below which their common perpendicular is rounding.
+_OPPOSITE = 1e-24
+
 
 class AxisEquations(NamedTuple):
-    """Closure equations of the axes: sines of the angles between them, and the cosine of half the angle (not 0)."""
+    """Closure equations of the axes: sines of the angles between them, and 2 sin(angle / 2) in the same directions."""
 
     sines: Callable[[ca.SX], list[ca.SX]]
-    half_cosine: Callable[[ca.SX], ca.SX]
+    chords: Callable[[ca.SX], list[ca.SX]]
 
 
-def _one(R: ca.SX) -> ca.SX:
-    return ca.SX(1)
+def _tilt(R: ca.SX) -> list[ca.SX]:
+    """Return the sines of the angles between the z axes."""
+    return [R[0, 2], R[1, 2]]
 
 
-_FREE = AxisEquations(lambda R: [], _one)
-_PARALLEL = AxisEquations(lambda R: [R[0, 2], R[1, 2]], lambda R: ca.sqrt((1 + R[2, 2]) / 2))
-_ALIGNED = AxisEquations(
-    lambda R: [(R[2, 1] - R[1, 2]) / 2, (R[0, 2] - R[2, 0]) / 2, (R[1, 0] - R[0, 1]) / 2],
-    lambda R: ca.sqrt(1 + ca.trace(R)) / 2,
-)
-_PERPENDICULAR = AxisEquations(lambda R: [R[2, 2]], _one)
+def _turn(R: ca.SX) -> list[ca.SX]:
+    """Return the axis of a rotation times the sine of its angle."""
+    return [(R[2, 1] - R[1, 2]) / 2, (R[0, 2] - R[2, 0]) / 2, (R[1, 0] - R[0, 1]) / 2]
+
+
+def _tilt_chords(R: ca.SX) -> list[ca.SX]:
+    """Return 2 sin(angle / 2) between the z axes: their sines, divided by the cosine of half the angle.
+
+    Exactly opposite axes have no direction: the error is 2 along x, and changes as the sines do.
+    """
+    x, y = _tilt(R)
+    sine, behind = x**2 + y**2, R[2, 2] < 0
+    opposite = ca.logic_and(behind, sine < _OPPOSITE)
+    twice = ca.if_else(opposite, 2, ca.if_else(behind, sine / (1 - R[2, 2]), 1 + R[2, 2]))  # 2 cos^2(angle / 2)
+    half = ca.sqrt(twice / 2)
+    return [x / half + ca.if_else(opposite, 2, 0), y / half]
+
+
+def _turn_chords(R: ca.SX) -> list[ca.SX]:
+    """Return the axis of a rotation times 2 sin(angle / 2): twice the vector part of its unit quaternion.
+
+    With the quaternion (x, y, z, w), w >= 0, the entries of 4 (x, y, z, w)^T (x, y, z, w) are linear in R. A column,
+    divided by the root of its diagonal entry, is twice the quaternion: that of w for angles up to 120 degrees, beyond
+    it the largest of the others, so that no divisor is below 1. At half a turn one of the two axes is chosen.
+    """
+    wx, wy, wz = (2 * each for each in _turn(R))
+    xy, yz, zx = R[0, 1] + R[1, 0], R[1, 2] + R[2, 1], R[2, 0] + R[0, 2]
+    trace = ca.trace(R)
+    squares = [1 + 2 * R[k, k] - trace for k in range(3)]  # 4 x^2, 4 y^2, 4 z^2
+    columns = [[squares[0], xy, zx, wx], [xy, squares[1], yz, wy], [zx, yz, squares[2], wz]]
+    near, first = trace >= 0, ca.logic_and(squares[0] >= squares[1], squares[0] >= squares[2])
+    second = squares[1] >= squares[2]
+
+    def chosen(w: ca.SX, x: ca.SX, y: ca.SX, z: ca.SX) -> ca.SX:
+        return ca.if_else(near, w, ca.if_else(first, x, ca.if_else(second, y, z)))
+
+    root = ca.sqrt(chosen(1 + trace, *squares))
+    root = ca.if_else(near, root, ca.if_else(chosen(1 + trace, *(c[3] for c in columns)) < 0, -root, root))
+    return [chosen(w, *(c[k] for c in columns)) / root for k, w in enumerate((wx, wy, wz))]
+
+
+_FREE = AxisEquations(lambda R: [], lambda R: [])
+_PARALLEL = AxisEquations(_tilt, _tilt_chords)
+_ALIGNED = AxisEquations(_turn, _turn_chords)
+_PERPENDICULAR = AxisEquations(lambda R: [R[2, 2]], lambda R: [R[2, 2]])
 
 CUTS: dict[str, tuple[tuple[int, ...], AxisEquations]] = {
     "weld": ((0, 1, 2), _ALIGNED),
@@ -111,9 +153,7 @@ class Loop(Part):
         Both have the same first and second time derivatives where the loop is closed. ``rows`` needs fewer operations,
         but it is also zero where the axes point in opposite directions; this error is not.
         """
-        rows = self.rows(R, p)
-        half = CUTS[self.kind][1].half_cosine(R)
-        return ca.vertcat(rows[: self.lengths], *(rows[k] / half for k in range(self.lengths, rows.numel())))
+        return ca.vertcat(self.rows(R, p)[: self.lengths], *CUTS[self.kind][1].chords(R))
 
 
 @dataclass(frozen=True, eq=False, init=False)
