@@ -61,8 +61,8 @@ def _fix(error: str) -> str:
 def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
     """Give MuJoCo's warnings as ModelWarnings; otherwise it writes them to MUJOCO_LOG.TXT in the working folder.
 
-    Those that end with a time are of its simulation, such as a mass matrix that it finds nearly singular: they do not
-    matter here.
+    Those that end with a time are of its simulation, such as a mass matrix that it finds nearly singular, and flexible
+    bodies are omitted: these do not matter here.
     """
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
@@ -74,7 +74,7 @@ def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
     finally:
         mujoco.set_mju_user_warning(before)
     said += [str(each.message) for each in caught]
-    for message in dict.fromkeys(each for each in said if "Time =" not in each):
+    for message in dict.fromkeys(each for each in said if "Time =" not in each and not each.startswith("flex ")):
         warn(describe(f"MuJoCo warns: {' '.join(message.split())}", where=path.name))
 
 
