@@ -424,10 +424,7 @@ def spoil(monkeypatch, **values):
     for name, value in values.items():
         getattr(compiled, name)[1] = value
 
-    class Spoiled:
-        from_xml_path = staticmethod(lambda path: compiled)
-
-    monkeypatch.setattr(mujoco, "MjModel", Spoiled)
+    monkeypatch.setattr("torsor.formats.mjcf.compile_mjcf", lambda path: (mujoco, compiled, {}))
 
 
 def test_plugins_of_bodies_are_named_in_a_warning(monkeypatch):
