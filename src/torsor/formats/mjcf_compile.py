@@ -17,6 +17,7 @@ import numpy as np
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.build import claim_name
 
+_PARSED = (".xml", ".urdf")
 _MESH = 7  # of mjtGeom
 _CORNERS = np.vstack([np.zeros(3), np.eye(3)])
 _FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -39,7 +40,8 @@ def compile_mjcf(path: Path) -> Compiled:
         raise ModelError(describe(found, where=path.name, fix="pip install torsor[mjcf]")) from None
     with _warnings_of(mujoco, path):
         try:
-            if not hasattr(mujoco.MjSpec, "from_file"):  # versions whose parser is not separate from the compiler
+            if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:
+                # Old versions have no parser apart from the compiler; that of new ones reads these suffixes alone.
                 return Compiled(mujoco, mujoco.MjModel.from_xml_path(str(path)), {})
             spec = mujoco.MjSpec.from_file(str(path))
             files = _without_meshes(mujoco, spec)
