@@ -1,20 +1,22 @@
-"""Loop closures: cut joints between two frames of the tree, and linear couplings between coordinates.
+"""Loop closures: cut joints between two frames of the tree, and couplings between coordinates.
 
 A cut joint is given by its closure equations, functions of the pose (R, p) of frame b relative to frame a. The axes of
 a cut joint are the z axes of the two frames.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from torsor.checks import name_of, number, one_of
 from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
+HIGHEST_POWER = 4  # of a coordinate in a coupling, as in MJCF
 # Squared sine of the angle between opposite axes, below which their common perpendicular is rounding.
 _OPPOSITE = 1e-24
 
@@ -158,25 +160,29 @@ class Loop(Part):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Coupling(Part):
-    """A gear or belt between coordinates, or a lock of one: the sum of coefficient times coordinate is ``offset``.
+    """A gear, belt or cam between coordinates, or a lock of one: a sum of polynomials of coordinates is ``offset``.
+
+    A coefficient is a number, the factor of its coordinate q, or a list of up to 4 factors, those of q, q^2, q^3, q^4.
 
     Example:
         >>> Coupling("belt", {"joint1": 1.0, "joint3": -2.0}).coefficients["joint3"]
         -2.0
+        >>> Coupling("knee", {"slide": 1.0, "knee": [0.1, -0.02]}).polynomials["knee"]
+        (0.1, -0.02)
     """
 
     name: str
-    coefficients: Mapping[str, float]
+    coefficients: Mapping[str, float | tuple[float, ...]]
     offset: float = 0.0
     source: str = field(default="", compare=False, repr=False)
 
     def __init__(
         self,
         name: str,
-        coefficients: Mapping[str, float] | None = None,
+        coefficients: Mapping[str, float | Sequence[float]] | None = None,
         offset: float = 0.0,
         source: str = "",
-        shares: Mapping[str, float] | None = None,
+        shares: Mapping[str, float | Sequence[float]] | None = None,
     ) -> None:
         name_of(name, "coupling", source)
         where = f"{source}: coupling {name!r}" if source else f"coupling {name!r}"
@@ -184,14 +190,21 @@ class Coupling(Part):
         if not isinstance(given, Mapping) or not given:
             found, allowed = f"coefficients are {given!r}", "{coordinate: number} with at least one coordinate"
             raise ModelError(describe(found, where=where, allowed=allowed))
-        checked = {key: number(value, where, f"coefficient of {key!r}") + 0.0 for key, value in given.items()}
-        for key, value in checked.items():
-            if value == 0:
-                raise ModelError(describe(f"coefficient of {key!r} is 0", where=where, allowed="any other number"))
+        checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in given.items()}
         self._set(name=name, coefficients=checked, offset=number(offset, where, "offset"), source=source)
 
     @property
-    def shares(self) -> Mapping[str, float]:
+    def polynomials(self) -> Mapping[str, tuple[float, ...]]:
+        """For each coordinate q the factors of q, q^2, ...: as ``coefficients``, but numbers too as tuples."""
+        return {key: c if isinstance(c, tuple) else (c,) for key, c in self.coefficients.items()}
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether no power of a coordinate is above 1."""
+        return all(isinstance(c, float) for c in self.coefficients.values())
+
+    @property
+    def shares(self) -> Mapping[str, float | tuple[float, ...]]:
         """Old name of ``coefficients``."""
         warn_deprecated("Coupling.shares is deprecated; use Coupling.coefficients")
         return self.coefficients
@@ -204,6 +217,20 @@ class Coupling(Part):
     def units(self, length: float) -> list[float]:
         """Return the scale of the equation."""
         return [1.0]
+
+
+def _coefficient(value: object, where: str, what: str) -> float | tuple[float, ...]:
+    """Return a number, or the factors of the powers of a coordinate as a tuple, without zeros at its end."""
+    several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
+    given = value if several else [value]
+    factors = [number(each, where, what) + 0.0 for each in given]  # type: ignore[attr-defined]
+    if len(factors) > HIGHEST_POWER:
+        raise ModelError(describe(f"{what} has {len(factors)} factors", where=where, allowed=f"1 to {HIGHEST_POWER}"))
+    while factors and factors[-1] == 0:
+        factors.pop()
+    if not factors:
+        raise ModelError(describe(f"{what} is 0", where=where, allowed="any other number"))
+    return factors[0] if len(factors) == 1 else tuple(factors)
 
 
 Closure = Loop | Coupling
