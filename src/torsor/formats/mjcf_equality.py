@@ -116,7 +116,7 @@ def _write_coupling(equality: ET.Element, coupling: Coupling, source: str) -> No
     if len(coupling.coefficients) > 2 or not single:
         found = f"coupling {coupling.name!r} has {len(coupling.coefficients)} coordinates"
         found += "" if single else ", all with higher powers"
-        allowed = "one coordinate y, or y = a polynomial of another one, in MJCF"
+        allowed = "1 or 2 in MJCF, one of them without higher powers"
         raise ModelError(describe(found, where=source, allowed=allowed, fix="save as .toml"))
     y, polynomials = single[0], dict(coupling.polynomials)
     (c,) = polynomials.pop(y)

@@ -76,7 +76,8 @@ def test_a_cam_of_mjcf_is_that_of_mujoco(tmp_path: Path) -> None:
     path.write_text("""<mujoco><compiler angle="radian"/><option gravity="0 0 0"/><worldbody>
       <body><joint name="knee" axis="0 1 0" ref="0.3"/><geom size="0.1"/></body>
       <body><joint name="shift" type="slide" ref="-0.2"/><geom size="0.1"/></body></worldbody>
-      <equality><joint name="cam" joint1="shift" joint2="knee" polycoef="0.1 0.5 -0.3 0.2 -0.05"/></equality></mujoco>""")
+      <equality><joint name="cam" joint1="shift" joint2="knee" polycoef="0.1 0.5 -0.3 0.2 -0.05"/></equality>
+      </mujoco>""")
     robot, model = torsor.load(path), mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
     for q in np.random.default_rng(5).normal(size=(5, 2)):
