@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, warn
+from torsor.formats.mjcf_compile import compile_mjcf
 from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
 from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
@@ -22,6 +23,7 @@ from torsor.spatial import from_quaternion, inverse_pose, make_pose
 # Numbers of mjtJoint, mjtTrn and mjtGeom. Other geoms (planes, height fields, ...) are not drawn.
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
 _ON_JOINT = (0, 1)  # transmission to a joint, in the child's or the parent's axes
+_ON_TENDON, _WRAPPED_JOINT = 3, 1  # transmission to a tendon; a joint in a fixed tendon, of mjtWrap
 _SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 # MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
 _VISIBLE_GROUPS = (0, 1, 2)
@@ -34,9 +36,10 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     massless link ``body/joint`` after each joint but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
     quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames. Contacts and actuators are not part
     of a mechanism, but force limits, armature and damping of actuators are added to their joints. Active equality
-    constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``, if linear), which
-    hold exactly; the joints with actuators are then the active coordinates. ``base="floating"`` adds a free joint to
-    the one body that is welded to the world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here.
+    constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``), which hold
+    exactly; the joints with actuators, also by fixed tendons, are then the active coordinates. Meshes are read only
+    where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded to the
+    world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here.
     """
     root = parse_xml(path) if root is None else root  # refuses document types and entities before MuJoCo reads them
     if root.tag != "mujoco":
@@ -50,20 +53,6 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
     places, base = [*frames, *closed.frames], "fixed" if floating else base
     return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active)
-
-
-def _compile(path: Path) -> tuple[Any, Any]:
-    """Return the module ``mujoco`` and its model of a file."""
-    try:
-        import mujoco
-    except ImportError:
-        found = "MJCF is read by the package mujoco, which is not installed"
-        raise ModelError(describe(found, where=path.name, fix="pip install torsor[mjcf]")) from None
-    try:
-        return mujoco, mujoco.MjModel.from_xml_path(str(path))
-    except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
-        found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
-        raise ModelError(describe(found, where=path.name)) from None
 
 
 def _single(kinds: Array) -> Any:
@@ -81,7 +70,7 @@ class _Reader:
 
     def __init__(self, path: Path, strict: bool):
         self.path, self.strict = path, strict
-        self.mujoco, self.model = _compile(path)
+        self.mujoco, self.model, self.unread = compile_mjcf(path)
         self.bodies = self._names("body", self.model.nbody)
         self.joints = self._names("joint", self.model.njnt)
         self.armature, self.damping = self._per_dof("armature"), self._per_dof("damping")
@@ -131,9 +120,13 @@ class _Reader:
         return read_equalities(self.model, on, names, lambda wanted: claim_name(wanted, taken))
 
     def actuated_joints(self) -> list[str]:
-        """Return the names of the joints with one degree of freedom that have an actuator."""
-        single = np.flatnonzero(_single(self.model.jnt_type))
-        return [self.joints[joint] for joint in single if self._gears(int(joint))]
+        """Return the names of the joints with one degree of freedom that have an actuator, or one on a fixed tendon."""
+        m, pulled = self.model, set[int]()
+        for tendon in m.actuator_trnid[m.actuator_trntype == _ON_TENDON, 0]:
+            parts = slice(start := int(m.tendon_adr[tendon]), start + int(m.tendon_num[tendon]))
+            pulled |= set(m.wrap_objid[parts][m.wrap_type[parts] == _WRAPPED_JOINT].tolist())
+        single = np.flatnonzero(_single(m.jnt_type))
+        return [self.joints[joint] for joint in single if joint in pulled or self._gears(int(joint))]
 
     def omissions(self, closed: Equalities) -> str:
         """Return a message that names what acts on bodies in MuJoCo but not here, or an empty string."""
@@ -144,7 +137,6 @@ class _Reader:
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
         indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
         found = {
-            "nonlinear equality constraints": ("equality", closed.nonlinear),
             "equality constraints of tendons, flexible bodies and geoms": ("equality", closed.unsupported),
             "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
             "nonlinear springs": ("joint", nonzero("jnt_stiffnesspoly") & springs),
@@ -230,6 +222,7 @@ class _Reader:
         """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""
         m, start = self.model, int(self.model.mesh_pathadr[mesh])
         file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
+        file = self.unread.get(m.mesh(mesh).name, file)
         return pose @ inverse_pose(_pose(m.mesh_pos[mesh], m.mesh_quat[mesh])), tuple(m.mesh_scale[mesh].tolist()), file
 
     def frames(self, taken: set[str]) -> list[Frame]:

@@ -16,22 +16,22 @@ from torsor.errors import ModelError, describe
 from torsor.formats.xml import add_element
 from torsor.mechanism import Coupling, Frame, Joint, Loop, Mechanism
 from torsor.mechanism.build import claim_name
-from torsor.mechanism.loops import Closure
+from torsor.mechanism.loops import HIGHEST_POWER, Closure
 from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
 _CONNECT, _WELD, _JOINT = 0, 1, 2  # numbers of mjtEq; the others are of tendons, flexible bodies and geoms
 _SITE = 6  # of mjtObj
+POWERS = HIGHEST_POWER + 1  # numbers of polycoef
 _LEVER = 0.1  # m between the two points on the axis of a revolute joint
 # The constraints of each kind of loop: a revolute joint is two points on its axis.
 _CONSTRAINTS = {"weld": ("weld",), "spherical": ("connect",), "revolute": ("connect", "connect")}
 
 
 class Equalities(NamedTuple):
-    """Loops and couplings of a file with their frames, and masks (neq,) of the constraints that are omitted."""
+    """Loops and couplings of a file with their frames, and a mask (neq,) of the constraints that are omitted."""
 
     frames: list[Frame]
     loops: list[Closure]
-    nonlinear: NDArray[np.bool_]
     unsupported: NDArray[np.bool_]
 
 
@@ -46,13 +46,11 @@ class Names(NamedTuple):
 
 def read_equalities(model: Any, active: NDArray[np.bool_], names: Names, unused: Callable[[str], str]) -> Equalities:
     """Return the loops and couplings of the ``active`` equality constraints; ``unused`` makes a frame's name unique."""
-    found = Equalities([], [], np.zeros(model.neq, dtype=bool), np.zeros(model.neq, dtype=bool))
+    found = Equalities([], [], np.zeros(model.neq, dtype=bool))
     for e in np.flatnonzero(active):
         kind, data = int(model.eq_type[e]), np.array(model.eq_data[e])
         if kind == _JOINT:
-            coupling = _coupling(model, int(e), data, names)
-            found.loops.extend(coupling)
-            found.nonlinear[e] = not coupling
+            found.loops.append(_coupling(model, int(e), data, names))
         elif kind in (_CONNECT, _WELD):
             frames, loop = _loop(model, int(e), data, names, unused)
             found.frames.extend(frames)
@@ -62,16 +60,18 @@ def read_equalities(model: Any, active: NDArray[np.bool_], names: Names, unused:
     return found
 
 
-def _coupling(model: Any, e: int, data: Array, names: Names) -> list[Closure]:
-    """Return y - y0 = c0 + c1 (x - x0) as a list with one coupling; an empty list if there are higher powers."""
+def _coupling(model: Any, e: int, data: Array, names: Names) -> Coupling:
+    """Return y - y0 = c0 + c1 (x - x0) + ... + c4 (x - x0)^4 as a coupling; without x, y is locked."""
     y, x = int(model.eq_obj1id[e]), int(model.eq_obj2id[e])
-    coefficients, offset = {names.joints[y]: 1.0}, float(data[0] + model.qpos0[model.jnt_qposadr[y]])
-    if x >= 0 and data[2:5].any():
-        return []
-    if x >= 0 and data[1]:  # otherwise y is locked
-        coefficients[names.joints[x]] = -float(data[1])
-        offset -= float(data[1] * model.qpos0[model.jnt_qposadr[x]])
-    return [Coupling(names.equalities[e], coefficients, offset)]
+    y0, powers = float(model.qpos0[model.jnt_qposadr[y]]), [float(data[0])]
+    if x >= 0:  # in powers of x, by Horner's rule
+        away, powers = [-float(model.qpos0[model.jnt_qposadr[x]]), 1.0], [float(data[POWERS - 1])]
+        for c in data[POWERS - 2 :: -1]:
+            powers = np.polynomial.polynomial.polyadd(np.polynomial.polynomial.polymul(powers, away), [c]).tolist()
+    coefficients: dict[str, float | list[float]] = {names.joints[y]: 1.0}
+    if any(powers[1:]):
+        coefficients[names.joints[x]] = [-c for c in powers[1:]]
+    return Coupling(names.equalities[e], coefficients, powers[0] + y0)
 
 
 def _loop(model: Any, e: int, data: Array, names: Names, unused: Callable[[str], str]) -> tuple[list[Frame], Closure]:
@@ -111,13 +111,19 @@ def write_equalities(
 
 
 def _write_coupling(equality: ET.Element, coupling: Coupling, source: str) -> None:
-    (first, c), *others = coupling.coefficients.items()
-    if len(others) > 1:
-        found = f"coupling {coupling.name!r} has {len(others) + 1} coordinates"
-        raise ModelError(describe(found, where=source, allowed="1 or 2 in MJCF", fix="save as .toml"))
-    second = others[0][0] if others else None
-    polynomial = [coupling.offset / c, -others[0][1] / c if others else 0, 0, 0, 0]
-    add_element(equality, "joint", name=coupling.name, joint1=first, joint2=second, polycoef=polynomial)
+    """Add y = c0 + c1 x + ... + c4 x^4; y is the first coordinate of which no higher powers occur."""
+    single = [name for name, c in coupling.coefficients.items() if isinstance(c, float)]
+    if len(coupling.coefficients) > 2 or not single:
+        found = f"coupling {coupling.name!r} has {len(coupling.coefficients)} coordinates"
+        found += "" if single else ", all with higher powers"
+        allowed = "1 or 2 in MJCF, one of them without higher powers"
+        raise ModelError(describe(found, where=source, allowed=allowed, fix="save as .toml"))
+    y, polynomials = single[0], dict(coupling.polynomials)
+    (c,) = polynomials.pop(y)
+    x, powers = next(iter(polynomials.items()), (None, ()))
+    polynomial = [coupling.offset / c, *(-each / c for each in powers)]
+    polynomial += [0.0] * (POWERS - len(polynomial))
+    add_element(equality, "joint", name=coupling.name, joint1=y, joint2=x, polycoef=polynomial)
 
 
 def _write_loop(

@@ -41,9 +41,13 @@ def with_loop(
 
 
 def with_coupling(
-    robot: M, name: str, coefficients: Mapping[str, float] | None, offset: float, shares: Mapping[str, float] | None
+    robot: M,
+    name: str,
+    coefficients: Mapping[str, float | Sequence[float]] | None,
+    offset: float,
+    shares: Mapping[str, float | Sequence[float]] | None,
 ) -> M:
-    """Return the robot with a gear, belt or lock; ``shares`` is the deprecated name of ``coefficients``."""
+    """Return the robot with a gear, belt, cam or lock; ``shares`` is the deprecated name of ``coefficients``."""
     if coefficients is not None and shares is not None:
         found, fix = f"coupling {name!r} has coefficients and shares, their old name", "give coefficients only"
         raise ModelError(describe(found, where=robot.name, fix=fix))

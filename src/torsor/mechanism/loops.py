@@ -1,39 +1,83 @@
-"""Loop closures: cut joints between two frames of the tree, and linear couplings between coordinates.
+"""Loop closures: cut joints between two frames of the tree, and couplings between coordinates.
 
 A cut joint is given by its closure equations, functions of the pose (R, p) of frame b relative to frame a. The axes of
 a cut joint are the z axes of the two frames.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from torsor.checks import name_of, number, one_of
 from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
+HIGHEST_POWER = 4  # of a coordinate in a coupling, as in MJCF
+# Squared sine of the angle between opposite axes, below which their common perpendicular is rounding.
+_OPPOSITE = 1e-24
+
 
 class AxisEquations(NamedTuple):
-    """Closure equations of the axes: sines of the angles between them, and the cosine of half the angle (not 0)."""
+    """Closure equations of the axes: sines of the angles between them, and 2 sin(angle / 2) in the same directions."""
 
     sines: Callable[[ca.SX], list[ca.SX]]
-    half_cosine: Callable[[ca.SX], ca.SX]
+    chords: Callable[[ca.SX], list[ca.SX]]
 
 
-def _one(R: ca.SX) -> ca.SX:
-    return ca.SX(1)
+def _tilt(R: ca.SX) -> list[ca.SX]:
+    """Return the sines of the angles between the z axes."""
+    return [R[0, 2], R[1, 2]]
 
 
-_FREE = AxisEquations(lambda R: [], _one)
-_PARALLEL = AxisEquations(lambda R: [R[0, 2], R[1, 2]], lambda R: ca.sqrt((1 + R[2, 2]) / 2))
-_ALIGNED = AxisEquations(
-    lambda R: [(R[2, 1] - R[1, 2]) / 2, (R[0, 2] - R[2, 0]) / 2, (R[1, 0] - R[0, 1]) / 2],
-    lambda R: ca.sqrt(1 + ca.trace(R)) / 2,
-)
-_PERPENDICULAR = AxisEquations(lambda R: [R[2, 2]], _one)
+def _turn(R: ca.SX) -> list[ca.SX]:
+    """Return the axis of a rotation times the sine of its angle."""
+    return [(R[2, 1] - R[1, 2]) / 2, (R[0, 2] - R[2, 0]) / 2, (R[1, 0] - R[0, 1]) / 2]
+
+
+def _tilt_chords(R: ca.SX) -> list[ca.SX]:
+    """Return 2 sin(angle / 2) between the z axes: their sines, divided by the cosine of half the angle.
+
+    Exactly opposite axes have no direction: the error is 2 along x, and changes as the sines do.
+    """
+    x, y = _tilt(R)
+    sine, behind = x**2 + y**2, R[2, 2] < 0
+    opposite = ca.logic_and(behind, sine < _OPPOSITE)
+    twice = ca.if_else(opposite, 2, ca.if_else(behind, sine / (1 - R[2, 2]), 1 + R[2, 2]))  # 2 cos^2(angle / 2)
+    half = ca.sqrt(twice / 2)
+    return [x / half + ca.if_else(opposite, 2, 0), y / half]
+
+
+def _turn_chords(R: ca.SX) -> list[ca.SX]:
+    """Return the axis of a rotation times 2 sin(angle / 2): twice the vector part of its unit quaternion.
+
+    With the quaternion (x, y, z, w), w >= 0, the entries of 4 (x, y, z, w)^T (x, y, z, w) are linear in R. A column,
+    divided by the root of its diagonal entry, is twice the quaternion: that of w for angles up to 120 degrees, beyond
+    it the largest of the others, so that no divisor is below 1. At half a turn one of the two axes is chosen.
+    """
+    wx, wy, wz = (2 * each for each in _turn(R))
+    xy, yz, zx = R[0, 1] + R[1, 0], R[1, 2] + R[2, 1], R[2, 0] + R[0, 2]
+    trace = ca.trace(R)
+    squares = [1 + 2 * R[k, k] - trace for k in range(3)]  # 4 x^2, 4 y^2, 4 z^2
+    columns = [[squares[0], xy, zx, wx], [xy, squares[1], yz, wy], [zx, yz, squares[2], wz]]
+    near, first = trace >= 0, ca.logic_and(squares[0] >= squares[1], squares[0] >= squares[2])
+    second = squares[1] >= squares[2]
+
+    def chosen(w: ca.SX, x: ca.SX, y: ca.SX, z: ca.SX) -> ca.SX:
+        return ca.if_else(near, w, ca.if_else(first, x, ca.if_else(second, y, z)))
+
+    root = ca.sqrt(chosen(1 + trace, *squares))
+    root = ca.if_else(near, root, ca.if_else(chosen(1 + trace, *(c[3] for c in columns)) < 0, -root, root))
+    return [chosen(w, *(c[k] for c in columns)) / root for k, w in enumerate((wx, wy, wz))]
+
+
+_FREE = AxisEquations(lambda R: [], lambda R: [])
+_PARALLEL = AxisEquations(_tilt, _tilt_chords)
+_ALIGNED = AxisEquations(_turn, _turn_chords)
+_PERPENDICULAR = AxisEquations(lambda R: [R[2, 2]], lambda R: [R[2, 2]])
 
 CUTS: dict[str, tuple[tuple[int, ...], AxisEquations]] = {
     "weld": ((0, 1, 2), _ALIGNED),
@@ -111,32 +155,34 @@ class Loop(Part):
         Both have the same first and second time derivatives where the loop is closed. ``rows`` needs fewer operations,
         but it is also zero where the axes point in opposite directions; this error is not.
         """
-        rows = self.rows(R, p)
-        half = CUTS[self.kind][1].half_cosine(R)
-        return ca.vertcat(rows[: self.lengths], *(rows[k] / half for k in range(self.lengths, rows.numel())))
+        return ca.vertcat(self.rows(R, p)[: self.lengths], *CUTS[self.kind][1].chords(R))
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Coupling(Part):
-    """A gear or belt between coordinates, or a lock of one: the sum of coefficient times coordinate is ``offset``.
+    """A gear, belt or cam between coordinates, or a lock of one: a sum of polynomials of coordinates is ``offset``.
+
+    A coefficient is a number, the factor of its coordinate q, or a list of up to 4 factors, those of q, q^2, q^3, q^4.
 
     Example:
         >>> Coupling("belt", {"joint1": 1.0, "joint3": -2.0}).coefficients["joint3"]
         -2.0
+        >>> Coupling("knee", {"slide": 1.0, "knee": [0.1, -0.02]}).polynomials["knee"]
+        (0.1, -0.02)
     """
 
     name: str
-    coefficients: Mapping[str, float]
+    coefficients: Mapping[str, float | tuple[float, ...]]
     offset: float = 0.0
     source: str = field(default="", compare=False, repr=False)
 
     def __init__(
         self,
         name: str,
-        coefficients: Mapping[str, float] | None = None,
+        coefficients: Mapping[str, float | Sequence[float]] | None = None,
         offset: float = 0.0,
         source: str = "",
-        shares: Mapping[str, float] | None = None,
+        shares: Mapping[str, float | Sequence[float]] | None = None,
     ) -> None:
         name_of(name, "coupling", source)
         where = f"{source}: coupling {name!r}" if source else f"coupling {name!r}"
@@ -144,14 +190,21 @@ class Coupling(Part):
         if not isinstance(given, Mapping) or not given:
             found, allowed = f"coefficients are {given!r}", "{coordinate: number} with at least one coordinate"
             raise ModelError(describe(found, where=where, allowed=allowed))
-        checked = {key: number(value, where, f"coefficient of {key!r}") + 0.0 for key, value in given.items()}
-        for key, value in checked.items():
-            if value == 0:
-                raise ModelError(describe(f"coefficient of {key!r} is 0", where=where, allowed="any other number"))
+        checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in given.items()}
         self._set(name=name, coefficients=checked, offset=number(offset, where, "offset"), source=source)
 
     @property
-    def shares(self) -> Mapping[str, float]:
+    def polynomials(self) -> Mapping[str, tuple[float, ...]]:
+        """For each coordinate q the factors of q, q^2, ...: as ``coefficients``, but numbers too as tuples."""
+        return {key: c if isinstance(c, tuple) else (c,) for key, c in self.coefficients.items()}
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether no power of a coordinate is above 1."""
+        return all(isinstance(c, float) for c in self.coefficients.values())
+
+    @property
+    def shares(self) -> Mapping[str, float | tuple[float, ...]]:
         """Old name of ``coefficients``."""
         warn_deprecated("Coupling.shares is deprecated; use Coupling.coefficients")
         return self.coefficients
@@ -164,6 +217,20 @@ class Coupling(Part):
     def units(self, length: float) -> list[float]:
         """Return the scale of the equation."""
         return [1.0]
+
+
+def _coefficient(value: object, where: str, what: str) -> float | tuple[float, ...]:
+    """Return a number, or the factors of the powers of a coordinate as a tuple, without zeros at its end."""
+    several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
+    given = value if several else [value]
+    factors = [number(each, where, what) + 0.0 for each in given]  # type: ignore[attr-defined]
+    if len(factors) > HIGHEST_POWER:
+        raise ModelError(describe(f"{what} has {len(factors)} factors", where=where, allowed=f"1 to {HIGHEST_POWER}"))
+    while factors and factors[-1] == 0:
+        factors.pop()
+    if not factors:
+        raise ModelError(describe(f"{what} is 0", where=where, allowed="any other number"))
+    return factors[0] if len(factors) == 1 else tuple(factors)
 
 
 Closure = Loop | Coupling

@@ -1485,17 +1485,21 @@ class Robot(Mechanism):
     def with_coupling(
         self,
         name: str,
-        coefficients: Mapping[str, float] | None = None,
+        coefficients: Mapping[str, float | Sequence[float]] | None = None,
         offset: float = 0.0,
-        shares: Mapping[str, float] | None = None,
+        shares: Mapping[str, float | Sequence[float]] | None = None,
     ) -> Self:
         """Return the robot with a gear, belt or lock: the sum of coefficients times coordinates equals ``offset``.
 
-        ``shares`` is the deprecated name of ``coefficients``.
+        For a cam, a coefficient is a list of up to 4 numbers: the factors of q, q^2, q^3 and q^4. ``shares`` is the
+        deprecated name of ``coefficients``.
 
         Example:
             >>> torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).loops[0].offset
             0.0
+            >>> cam = torsor.library.two_link().with_coupling("cam", {"joint1": [0.5, -0.2], "joint2": -1.0})
+            >>> cam.closure_error([2.0, 0.0]).round(9).tolist()
+            [0.2]
         """
         return edit_loops.with_coupling(self, name, coefficients, offset, shares)
 

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import casadi as ca
 
+from torsor.dynamics.loops.coupled import Coupled
 from torsor.dynamics.loops.relative import Chain, RateDerivatives
-from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.trees.tree import Cut, Relation, Tree
 
@@ -25,7 +25,7 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
     rows = [ca.SX.zeros(0, 1)]
     for closure in tree.closures:
         if isinstance(closure, Relation):
-            rows.append(sum((c * q[k] for k, c in closure.coefficients), start=ca.SX(-closure.offset)))
+            rows.append(Coupled(tree, q, closure).error)
         else:
             rows.append(closure.loop.error(*Chain(tree, moved, closure).pose))
     return ca.vertcat(*rows)
@@ -39,8 +39,8 @@ class Closures:
 
     def __init__(self, tree: Tree, q: ca.SX, exact: bool = False):
         moved = moves(tree, q)
-        self._parts: list[Chain | ca.SX] = [  # for a coupling, its row of A
-            Chain(tree, moved, each, exact) if isinstance(each, Cut) else _relation(tree, q, each)
+        self._parts: list[Chain | Coupled] = [
+            Chain(tree, moved, each, exact) if isinstance(each, Cut) else Coupled(tree, q, each)
             for each in tree.closures
         ]
         self._nv = tree.nv
@@ -53,25 +53,20 @@ class Closures:
     @cached_property
     def A(self) -> ca.SX:
         """The Jacobian (c x nv)."""
-        rows = (each.jacobian() if isinstance(each, Chain) else each for each in self._parts)
-        return ca.vertcat(ca.SX(0, self._nv), *rows)
+        return ca.vertcat(ca.SX(0, self._nv), *(each.jacobian() for each in self._parts))
 
     def drift(self, v: ca.SX) -> ca.SX:
         """Return phi'' for zero acceleration (c x 1)."""
-        parts = (each.second(v) if isinstance(each, Chain) else ca.SX(1, 1) for each in self._parts)
-        return ca.vertcat(ca.SX(0, 1), *parts)
+        return ca.vertcat(ca.SX(0, 1), *(each.second(v) for each in self._parts))
 
     def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
         """Return the derivatives of phi' with respect to q, and of phi'' with respect to q and v (c x nv each)."""
-        start, none = ([ca.SX(rows, self._nv)] * 3 for rows in (0, 1))
-        parts = [
-            each.rate_derivatives(v, a) if isinstance(each, Chain) else RateDerivatives(*none) for each in self._parts
-        ]
+        start, parts = [ca.SX(0, self._nv)] * 3, (each.rate_derivatives(v, a) for each in self._parts)
         return RateDerivatives(*(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True)))
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative of A^T forces with respect to q (nv x nv), for constant forces (c x 1)."""
-        parts = (each.stiffness(force) for each, force in self._cut(forces))
+        parts = (each.stiffness(force) for each, force in self._shared(forces))
         return sum(parts, start=ca.SX(self._nv, self._nv))
 
     def wrenches(self, forces: ca.SX) -> list[ca.SX]:
@@ -83,20 +78,16 @@ class Closures:
         parts = zip(self._cut(forces), self._cut(changes), strict=True)
         return [each.wrench_changes(force, dq, change) for (each, force), (_, change) in parts]
 
-    def _cut(self, forces: ca.SX) -> Iterator[tuple[Chain, ca.SX]]:
-        """Yield each chain with its rows of the forces; cut joints come first."""
+    def _shared(self, forces: ca.SX) -> Iterator[tuple[Chain | Coupled, ca.SX]]:
+        """Yield each closure with its rows of the forces."""
         first = 0
-        for chain in self.chains:
-            yield chain, forces[first : first + chain.count, :]
-            first += chain.count
+        for each in self._parts:
+            yield each, forces[first : first + each.count, :]
+            first += each.count
 
-
-def _relation(tree: Tree, q: ca.SX, relation: Relation) -> ca.SX:
-    """Return the row (1 x nv) of a coupling."""
-    row = ca.SX(1, tree.nq)
-    for k, c in relation.coefficients:
-        row[0, k] = c
-    return row @ steps(tree, q)
+    def _cut(self, forces: ca.SX) -> Iterator[tuple[Chain, ca.SX]]:
+        """Yield each chain with its rows of the forces."""
+        return ((each, force) for each, force in self._shared(forces) if isinstance(each, Chain))
 
 
 def closure_jacobian(tree: Tree, q: ca.SX) -> ca.SX:

@@ -138,6 +138,6 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
 def _ends(mechanism: Mechanism, loop: Closure) -> object:
     """Return the content of a loop, with places and indices instead of names."""
     if isinstance(loop, Coupling):
-        return [(mechanism.position_names.index(name), c) for name, c in loop.coefficients.items()], loop.offset
+        return [(mechanism.position_names.index(name), c) for name, c in loop.polynomials.items()], loop.offset
     places = (mechanism.place(end) for end in (loop.a, loop.b))
     return loop.kind, loop.length, [(place.link, place.pose.tobytes()) for place in places]

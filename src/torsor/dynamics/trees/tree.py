@@ -58,9 +58,12 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A linear coupling of positions: the sum of c q[k] over the ``coefficients`` (k, c) is ``offset``."""
+    """A coupling of positions: the sum of c[0] q[i] + c[1] q[i]^2 + ... over the ``terms`` (i, j, c) is ``offset``.
 
-    coefficients: tuple[tuple[int, float], ...]
+    The rate of q[i] is v[j].
+    """
+
+    terms: tuple[tuple[int, int, tuple[float, ...]], ...]
     offset: float
 
 
@@ -148,8 +151,9 @@ def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
         if isinstance(loop, Loop):
             yield Cut(loop, mechanism.place(loop.a), mechanism.place(loop.b))
         else:
-            positions = mechanism.position_names
-            yield Relation(tuple((positions.index(name), c) for name, c in loop.coefficients.items()), loop.offset)
+            positions, rates = mechanism.position_names, mechanism.coordinate_names
+            terms = ((positions.index(name), rates.index(name), c) for name, c in loop.polynomials.items())
+            yield Relation(tuple(terms), loop.offset)
 
 
 def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:

@@ -51,7 +51,7 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
                 break
         else:
             text = f"no closed positions were found near {shortened(at[index].round(6))}: error of closure {error:.2g}"
-            fix = "start from other positions, and check that the z axes of the loops' frames point the same way"
+            fix = f"start from other positions, and check the frames that the loops join{closure.axes}"
             raise ModelError(describe(text, where=closure.name, fix=fix))
     return found
 

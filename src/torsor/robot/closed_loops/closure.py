@@ -17,9 +17,10 @@ from torsor.checks import indices_of, vectors
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import ModelError, describe, shortened
+from torsor.errors import ModelError, describe, shortened, warn
 from torsor.mechanism import Loop, Mechanism
 from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
+from torsor.robot.closed_loops.rounding import rows_left_out
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
 from torsor.robot.kernels import RobotKernels
 
@@ -48,6 +49,16 @@ class LoopClosure:
         """The name of the mechanism, for messages."""
         return self.mechanism.name
 
+    @property
+    def axes(self) -> str:
+        """For messages: what the loops require of the axes of their frames, or nothing."""
+        kinds = {loop.kind for loop in self.mechanism.loops if isinstance(loop, Loop)}
+        texts = [": all axes of a weld or prismatic joint point the same way"] * bool(kinds & {"weld", "prismatic"})
+        hinges = kinds & {"revolute", "cylindrical", "planar"}
+        texts += [f": the z axes of a {sorted(hinges)[-1]} joint point the same way"] if hinges else []
+        texts += [": the z axes of a universal joint are perpendicular"] if "universal" in kinds else []
+        return "".join(texts)
+
     # Characteristic scales
 
     @cached_property
@@ -62,28 +73,57 @@ class LoopClosure:
         return size if size > 0 else 1.0
 
     @cached_property
-    def scales(self) -> tuple[Array, Array, Array]:
-        """Scales of the closure equations (c,), the positions (nq,) and the velocities (nv,)."""
+    def _all_scales(self) -> tuple[Array, Array, Array]:
+        """Scales of all closure equations (c,), the positions (nq,) and the velocities (nv,)."""
         rows = [unit for loop in self.mechanism.loops for unit in loop.units(self.length)]
         return np.array(rows), *characteristic_scales(Tree.of(self.mechanism), self.length)
 
-    def scaled_error(self, q: ArrayLike) -> Array:
-        """Return the errors of closure (..., c), divided by their scales."""
-        return np.asarray(self.kernels.exact.call("closure_error", q) / self.scales[0])
+    @cached_property
+    def scales(self) -> tuple[Array, Array, Array]:
+        """The same, with infinite scales of equations that are redundant up to rounding: they are left out."""
+        return self._scales_without(self._left_out)
 
-    def scaled_jacobian(self, q: ArrayLike) -> Array:
-        """Return the Jacobian of closure (..., c, nv), both sides divided by their scales."""
-        rows, _, columns = self.scales
-        return np.asarray(self.kernels.exact.call("closure_jacobian", q) / rows[:, None] * columns)
+    def _scales_without(self, out: Sequence[int]) -> tuple[Array, Array, Array]:
+        rows, positions, velocities = self._all_scales
+        rows = rows.copy()
+        rows[list(out)] = np.inf
+        return rows, positions, velocities
+
+    @cached_property
+    def _left_out(self) -> tuple[int, ...]:
+        """The equations that are redundant up to rounding, found once; a warning names their loops."""
+        mechanism, count = self.mechanism, len(self._all_scales[0])
+        out, apart = rows_left_out(self._space, count, mechanism.neutral(), self._all_scales[2])
+        if out:
+            owners = [loop.name for loop in mechanism.loops for _ in range(loop.count)]
+            loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))
+            found = f"{len(out)} of {count} closure equations are redundant up to rounding and left out, of {loops}"
+            found += f": they contradict the others by {apart:.2g} of the mechanism's size"
+            warn(describe(found, where=self.name, fix="one joint in place of several, or more digits"))
+        return out
+
+    def _space(self, out: Sequence[int]) -> Space:
+        """Return the configuration space, for searches of one state at a time, without some of the equations."""
+        call, (rows, _, columns) = self.kernels.exact.call, self._scales_without(out)
+        return Space(
+            lambda q: np.asarray(call("closure_error", q) / rows),
+            lambda q: np.asarray(call("closure_jacobian", q) / rows[:, None] * columns),
+            lambda q, dv: np.asarray(call("integrate", q, dv)),
+            columns,
+        )
 
     @cached_property
     def space(self) -> Space:
         """The configuration space, for searches of one state at a time."""
+        return self._space(self._left_out)
 
-        def integrate(q: Array, dv: Array) -> Array:
-            return np.asarray(self.kernels.exact.call("integrate", q, dv))
+    def scaled_error(self, q: ArrayLike) -> Array:
+        """Return the errors of closure (..., c), divided by their scales."""
+        return self.space.error(np.asarray(q))
 
-        return Space(self.scaled_error, self.scaled_jacobian, integrate, self.scales[2])
+    def scaled_jacobian(self, q: ArrayLike) -> Array:
+        """Return the Jacobian of closure (..., c, nv), both sides divided by their scales."""
+        return self.space.jacobian(np.asarray(q))
 
     @cached_property
     def closer(self) -> Closer:
@@ -145,8 +185,7 @@ class LoopClosure:
                     break
         if not found:
             text = "no configuration that closes the loops was found"
-            fix = "check the frames that the loops join: their z axes must point the same way"
-            raise ModelError(describe(text, where=self.name, fix=fix))
+            raise ModelError(describe(text, where=self.name, fix=f"check the frames that the loops join{self.axes}"))
         scores = [quality(self.scaled_jacobian(q), active) for q in found]
         best = max(scores)
         return next(q for q, score in zip(found, scores, strict=True) if score >= (*best[:-1], FAIR * best[-1]))
@@ -271,8 +310,11 @@ class LoopClosure:
 
     def check_closed(self, q: ArrayLike) -> None:
         """Raise ModelError where loops are open at positions (..., nq)."""
-        error = np.linalg.norm(self.scaled_error(np.asarray(q)), axis=-1)
-        self._check_error(float(error.max(initial=0.0)))
+        error = self.kernels.exact.call("closure_error", q)
+        size = float(np.linalg.norm(error / self._all_scales[0], axis=-1).max(initial=0.0))
+        if not size <= OPEN:  # are there equations that are redundant up to rounding?
+            size = float(np.linalg.norm(error / self.scales[0], axis=-1).max(initial=0.0))
+        self._check_error(size)
 
     def _check_error(self, size: float) -> None:
         if not size <= OPEN:

@@ -28,6 +28,9 @@ BEFORE = 0.5  # longest step, as a fraction of the distance from singular
 DROP = 0.4  # least fraction of that distance that must be left after a step
 JUMP = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
 NEAREST = 1e-4  # least distance from singular: nearer, forces that depend on its square lose half their digits
+# Least distance of a start from singular: at a dead point positions have errors of 1e-6, the root of those of closure,
+# so that rounding would decide its assembly mode.
+DEAD = 1e-5
 ASIDE = 1e-2  # rad or sizes: distance from a dead point at which the search begins
 FEW = 16  # if at most one state in so many is left, only these are computed
 CHUNK = 2048  # states that fit into the cache of one core
@@ -116,7 +119,8 @@ class Closer:
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
             found[part], well[part] = self._walk_together(begin[part], side[part], displacement[part])
-        late = np.flatnonzero(~well)
+        well &= np.abs(side) > DEAD
+        late = np.flatnonzero(~well & (np.abs(side) > DEAD))
         for first in range(0, len(late), CHUNK):
             some = late[first : first + CHUNK]
             found[some], well[some] = self._walk_separately(begin[some], side[some], displacement[some])
@@ -125,7 +129,8 @@ class Closer:
     def _accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
         """Return which steps are accepted: without a jump, and not much nearer to a singularity, or beyond it."""
         gone = (there - q) / self.q_units
-        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP**2) & (beyond / side > DROP))
+        kept = beyond * np.sign(side) > DROP * np.abs(side)  # no quotient: at a dead point both sides may be 0
+        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP**2) & kept)
 
     def _walk_together(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
         """Return positions after the displacement in equal steps for the batch, and whether these were short enough."""
