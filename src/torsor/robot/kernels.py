@@ -159,18 +159,13 @@ class RobotKernels(Kernels):
         return RobotKernels(self.mechanism, self.target.changed("", dtype="float64"), self._choice)
 
     def call(
-        self,
-        name: str,
-        *values: ArrayLike,
-        external: ArrayLike | None = None,
-        place: str | int | None = None,
-        loops: str | None = None,
+        self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
     ) -> Array:
         """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
 
-        Algorithms with several results return a tuple, although the type does not show it. ``loops`` as in ``request``.
+        Algorithms with several results return a tuple, although the type does not show it.
         """
-        if place is None and external is None and loops is None:
+        if place is None and external is None:
             try:
                 return self._direct[name](*values)
             except KeyError:
@@ -179,7 +174,13 @@ class RobotKernels(Kernels):
                 pass  # the kernel raises an error with the reason
         if external is not None:
             values = (*values, external)
-        found: Array = self.compiled(self.request(name, place, external is not None, loops=loops))(*values)
+        found: Array = self.compiled(self.request(name, place, external is not None))(*values)
+        return found
+
+    def call_cut(self, name: str, *values: ArrayLike, loops: str, external: ArrayLike | None = None) -> Array:
+        """Evaluate an algorithm of the tree that is left when loops are cut open; ``loops`` as in ``request``."""
+        loads = () if external is None else (external,)
+        found: Array = self.compiled(self.request(name, external=external is not None, loops=loops))(*values, *loads)
         return found
 
     def compiled(self, request: Request) -> Kernel:

@@ -227,7 +227,9 @@ class Robot(Mechanism):
             >>> float(robot.inverse_dynamics([0.0], [0.0], [0.0])[0].round(9))  # 3 kg, 1 m away
             29.43
         """
-        return self.kernels.call("inverse_dynamics", q, v, a, external=external, loops=loops)
+        if loops is not None:
+            return self.kernels.call_cut("inverse_dynamics", q, v, a, external=external, loops=loops)
+        return self.kernels.call("inverse_dynamics", q, v, a, external=external)
 
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None, *, loops: str | None = None
@@ -244,7 +246,9 @@ class Robot(Mechanism):
             >>> robot.forward_dynamics([0.3, -1.2], [1.1, -0.7], tau).round(9).tolist()
             [2.0, 3.5]
         """
-        return self.kernels.call("forward_dynamics", q, v, tau, external=external, loops=loops)
+        if loops is not None:
+            return self.kernels.call_cut("forward_dynamics", q, v, tau, external=external, loops=loops)
+        return self.kernels.call("forward_dynamics", q, v, tau, external=external)
 
     def hybrid_dynamics(
         self,
@@ -288,7 +292,9 @@ class Robot(Mechanism):
             >>> robot.joint_wrenches([0.0], [0.0], [0.0])[0].round(9).tolist()
             [0.0, 0.0, 29.43, 0.0, 29.43, 0.0]
         """
-        return self.kernels.call("joint_wrenches", q, v, a, external=external, loops=loops)
+        if loops is not None:
+            return self.kernels.call_cut("joint_wrenches", q, v, a, external=external, loops=loops)
+        return self.kernels.call("joint_wrenches", q, v, a, external=external)
 
     def mass_matrix(self, q: ArrayLike, *, loops: str | None = None) -> Array:
         """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
@@ -300,7 +306,9 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().mass_matrix([0.0, 0.0]).round(9).tolist()
             [[0.4, 0.16], [0.16, 0.12]]
         """
-        return self.kernels.call("mass_matrix", q, loops=loops)
+        if loops is not None:
+            return self.kernels.call_cut("mass_matrix", q, loops=loops)
+        return self.kernels.call("mass_matrix", q)
 
     def bias_force(self, q: ArrayLike, v: ArrayLike, *, loops: str | None = None) -> Array:
         """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
@@ -309,7 +317,9 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [0.0, 0.04]
         """
-        return self.kernels.call("bias_force", q, v, loops=loops)
+        if loops is not None:
+            return self.kernels.call_cut("bias_force", q, v, loops=loops)
+        return self.kernels.call("bias_force", q, v)
 
     def gravity_force(self, q: ArrayLike, *, loops: str | None = None) -> Array:
         """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
@@ -318,7 +328,9 @@ class Robot(Mechanism):
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
             [0.0, 0.0]
         """
-        return self.kernels.call("gravity_force", q, loops=loops)
+        if loops is not None:
+            return self.kernels.call_cut("gravity_force", q, loops=loops)
+        return self.kernels.call("gravity_force", q)
 
     def friction_force(self, v: ArrayLike) -> Array:
         """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v.
@@ -346,7 +358,9 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [[0.0, -0.04], [0.04, 0.0]]
         """
-        return self.kernels.call("coriolis_matrix", q, v, loops=loops)
+        if loops is not None:
+            return self.kernels.call_cut("coriolis_matrix", q, v, loops=loops)
+        return self.kernels.call("coriolis_matrix", q, v)
 
     # Motion of links and frames
 

@@ -42,7 +42,10 @@ COUNTED_PARALLEL = (
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right")
+        # A long name is folded: cut off, it could stand for several.
+        table.add_column(
+            column, justify="left" if index == 0 else "right", overflow="fold" if index == 0 else "ellipsis"
+        )
     return table
 
 

@@ -137,7 +137,7 @@ _BY_A, _BY_TAU = ("dq", "dv", "da"), ("dq", "dv", "dtau")
 _INVERSE, _INVERSE_D = "constrained_inverse_dynamics", "constrained_inverse_dynamics_derivatives"
 _FORWARD = "closed_forward_dynamics (all coordinates) or constrained_forward_dynamics (active ones)"
 _FORWARD_D = "constrained_forward_dynamics_derivatives"
-_MASS = "constrained_inverse_dynamics_derivatives, whose last result is the mass matrix"
+_MASS = "constrained_inverse_dynamics_derivatives (its last result)"
 
 ALGORITHMS: dict[str, Algorithm] = {
     "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, _N, lean=True, instead=_INVERSE),
