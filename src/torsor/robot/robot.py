@@ -212,7 +212,7 @@ class Robot(Mechanism):
     # Forces
 
     def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, *, loops: str | None = None
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
@@ -232,7 +232,7 @@ class Robot(Mechanism):
         return self.kernels.call("inverse_dynamics", q, v, a, external=external)
 
     def forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None, *, loops: str | None = None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
     ) -> Array:
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
 
@@ -279,7 +279,7 @@ class Robot(Mechanism):
         return found
 
     def joint_wrenches(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, *, loops: str | None = None
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
     ) -> Array:
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
@@ -296,7 +296,7 @@ class Robot(Mechanism):
             return self.kernels.call_cut("joint_wrenches", q, v, a, external=external, loops=loops)
         return self.kernels.call("joint_wrenches", q, v, a, external=external)
 
-    def mass_matrix(self, q: ArrayLike, *, loops: str | None = None) -> Array:
+    def mass_matrix(self, q: ArrayLike, loops: str | None = None) -> Array:
         """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
 
         With loops, that of the active coordinates is the last result of ``constrained_inverse_dynamics_derivatives``;
@@ -310,7 +310,7 @@ class Robot(Mechanism):
             return self.kernels.call_cut("mass_matrix", q, loops=loops)
         return self.kernels.call("mass_matrix", q)
 
-    def bias_force(self, q: ArrayLike, v: ArrayLike, *, loops: str | None = None) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, loops: str | None = None) -> Array:
         """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
 
         Example:
@@ -321,7 +321,7 @@ class Robot(Mechanism):
             return self.kernels.call_cut("bias_force", q, v, loops=loops)
         return self.kernels.call("bias_force", q, v)
 
-    def gravity_force(self, q: ArrayLike, *, loops: str | None = None) -> Array:
+    def gravity_force(self, q: ArrayLike, loops: str | None = None) -> Array:
         """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
 
         Example:
@@ -351,7 +351,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("spring_force", q)
 
-    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, *, loops: str | None = None) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: str | None = None) -> Array:
         """Return C(q, v) (..., nv, nv): C v are the velocity-dependent forces, and dM/dt - 2 C is skew-symmetric.
 
         Example:
