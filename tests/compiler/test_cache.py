@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from torsor.cli.main import main
 from torsor.compiler import Kernel, Signature, cache, recall
 from torsor.compiler.kernel import compile
 from torsor.compiler.llvm import native
@@ -402,3 +403,34 @@ def test_quick_code_is_stored_without_its_function(folder):
     np.testing.assert_array_equal(again(np.ones(3)), np.full(3, 5.0))
     with pytest.raises(LookupError, match="f: the code was stored without its CasADi function"):
         again.function  # noqa: B018
+
+
+def test_a_valid_file_under_another_name_is_deleted_and_compiled_again(compiler, folder):
+    assert compiler.compiles(2.0)
+    two = only_file(folder)
+    content = two.read_bytes()
+    assert compiler.compiles(3.0)
+    (three,) = {*folder.glob("*.kernel")} - {two}
+    three.write_bytes(content)  # of the same shapes: it would compute another function
+    three.chmod(0o600)
+    assert compiler.compiles(3.0)
+    assert three.read_bytes() != content and not compiler.compiles(3.0) and not compiler.compiles(2.0)
+
+
+def test_the_folder_of_nobody_is_one_warning_and_no_cache(compiler, monkeypatch):
+    monkeypatch.setenv("TORSOR_CACHE", "~nobody_of_that_name/x")
+    cache._expanded.cache_clear()
+    with pytest.warns(RuntimeWarning, match="user who does not exist: compiled code is not kept") as caught:
+        assert compiler.compiles() and compiler.compiles()
+    assert len(caught) == 1 and cache.location() is None
+    assert "does not exist" in cache.refused() and cache.clear() == 0
+
+
+def test_a_folder_that_others_can_write_is_named_as_off(compiler, folder, capsys):
+    assert compiler.compiles() and cache.refused() == ""
+    folder.chmod(0o770)
+    assert "other users can write to it (mode 770); fix: chmod 700" in cache.refused()
+    assert main(["cache"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("cache: off, 1 kernels") and f"{folder} is not used: other users can write" in shown
+    folder.chmod(0o700)

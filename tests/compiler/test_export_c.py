@@ -452,3 +452,38 @@ def test_errors_of_robots(names: list[str], place: str | None, message: str, tmp
 def test_one_name_may_stand_alone(tmp_path: Path) -> None:
     robot = torsor.library.two_link()
     assert "void pose(" in export_robot(robot, tmp_path, "pose", place=1)[0].read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "math",
+            r"name is 'math': math.h would hide the header <math.h> of the C library; allowed: other names; fix: ",
+        ),
+        ("Math", r"would hide the header <math.h>"),
+        ("stdio", r"would hide the header <stdio.h>"),
+        ("unistd", r"would hide the header <unistd.h>"),
+        ("double", r"name is 'double', a keyword of C; allowed: other names; fix: "),
+        ("while", r"a keyword of C"),
+    ],
+)
+def test_names_that_hide_a_header_or_are_keywords_are_refused(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        torsor.library.two_link().export_c(tmp_path, name=name)
+    assert not list(tmp_path.iterdir())
+
+
+@needs_gcc
+def test_the_cmake_file_forbids_the_fusing_that_the_c_promises_not_to_do(tmp_path: Path) -> None:
+    x, y, z = (ca.SX.sym(name) for name in "xyz")
+    function = ca.Function("fused", [x, y, z], [x * y - z])
+    text = export_c([function], tmp_path)[2].read_text()
+    assert "target_compile_options(torsor_kernels PRIVATE -ffp-contract=off)" in text
+    flags = ["-std=gnu11", "-O2", "-ffp-contract=off", "-fPIC", "-shared"]  # GNU C fuses across statements by default
+    run("gcc", *flags, tmp_path / "torsor_kernels.c", "-o", tmp_path / "torsor_kernels.so", "-lm")
+    third = 1.0 / 3.0
+    (found,) = caller(ctypes.CDLL(str(tmp_path / "torsor_kernels.so")), "fused", function)(
+        *(np.array(each) for each in (third, third, third * third))
+    )
+    assert found.item() == 0.0

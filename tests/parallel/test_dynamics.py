@@ -28,7 +28,7 @@ def multipliers(robot: torsor.ParallelRobot, pose: np.ndarray, legs: np.ndarray,
     np.testing.assert_allclose(A @ v, 0, atol=1e-10 * scale)
     np.testing.assert_allclose(A @ rates + A_rate @ v, 0, atol=1e-10 * scale)
     B = np.eye(tree.nv)[:, [tree.coordinate_names.index(name) for name in tree.active]]
-    found, *_ = np.linalg.lstsq(np.hstack([B, A.T]), tree.inverse_dynamics(q, v, rates), rcond=None)
+    found, *_ = np.linalg.lstsq(np.hstack([B, A.T]), tree.inverse_dynamics(q, v, rates, loops="open"), rcond=None)
     return found[: len(tree.active)]
 
 

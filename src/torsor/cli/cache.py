@@ -17,9 +17,12 @@ def _run(arguments: Namespace, console: Console) -> None:
     if arguments.clear:
         console.print(f"{cache.clear()} kernels removed")
     found = cache.info()
-    place = "off" if found.path is None else escape(str(found.path))
+    why = cache.refused()
+    place = "off" if found.path is None or why else escape(str(found.path))
     text = f"cache: {place}, {found.kernels} kernels, {found.bytes / 1e6:.1f} MB"
     console.print(text, highlight=False, soft_wrap=True)
+    if why:
+        console.print(escape(why), highlight=False, soft_wrap=True)
 
 
 CACHE = Command("cache", "show or clear the compiled kernels on disk", _add_arguments, _run)

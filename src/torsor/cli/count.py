@@ -6,11 +6,11 @@ from rich.console import Console
 
 from torsor import view
 from torsor.cli.command import Command
-from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.robots import add_robot, given_robot
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    console.print(view.count_table(as_robot(given_robot(arguments))))
+    console.print(view.count_table(given_robot(arguments)))
 
 
 COUNT = Command("count", "count the operations of a robot's algorithms", add_robot, _run)

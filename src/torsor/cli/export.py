@@ -7,7 +7,7 @@ from rich.console import Console
 
 from torsor.cli.command import Command
 from torsor.cli.outputs import print_paths
-from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.robots import add_robot, given_robot
 from torsor.compiler import DTYPES
 from torsor.errors import ModelError
 
@@ -15,14 +15,15 @@ from torsor.errors import ModelError
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="folder of the C files")
-    parser.add_argument("--names", nargs="+", default=["inverse_dynamics"], help="algorithms (name or name:link)")
+    names = "algorithms (name or name:link); by default inverse dynamics, of closed mechanisms the constrained one"
+    parser.add_argument("--names", nargs="+", default=None, help=names)
     parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
     parser.add_argument("--name", default="torsor_kernels", help="name of the files and of the library")
     parser.add_argument("--prefix", default="", help="prefix of the names of the C functions")
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    robot = as_robot(given_robot(arguments))
+    robot = given_robot(arguments)
     settings = {"dtype": arguments.dtype, "name": arguments.name, "prefix": arguments.prefix}
     try:
         paths = robot.export_c(arguments.folder, arguments.names, **settings)

@@ -4,7 +4,8 @@ Calling a kernel needs only its signature and its object code. A CasADi function
 read than the code takes to run, so it is read on first access; code compiled with ``quick`` (see ``Kernel``) is stored
 without it.
 
-A file holds a checksum and the object code of one kernel; its name is the hash of everything that the code depends on.
+A file holds a checksum, its key and the object code of one kernel; the key, which is also the name of the file, is the
+hash of everything that the code depends on. A file under another name than its key is deleted like a damaged one.
 A file is written under a temporary name and then renamed, so that no process reads an incomplete file. A damaged file
 is deleted, and its kernel is compiled again. Files and folders that another user could have written are not read,
 because their content is executed.
@@ -22,6 +23,7 @@ import stat
 import struct
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -32,7 +34,7 @@ import casadi as ca
 from torsor.arrays import Shape
 
 _PACKAGE = Path(__file__).parents[1]
-_MAGIC = b"torsor object code 1\n"
+_MAGIC = b"torsor object code 2\n"
 _SUFFIX = ".kernel"
 _DEFAULT_MB = 512
 
@@ -153,7 +155,7 @@ def location() -> Path | None:
     """
     chosen = os.environ.get("TORSOR_CACHE")
     if chosen is not None:
-        return None if chosen.lower() in ("", "0", "off", "no", "none") else Path(chosen).expanduser()
+        return None if chosen.lower() in ("", "0", "off", "no", "none") else _expanded(chosen)
     try:
         home = Path.home()
     except RuntimeError:
@@ -163,6 +165,18 @@ def location() -> Path | None:
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "torsor"
     return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "torsor"
+
+
+@cache
+def _expanded(chosen: str) -> Path | None:
+    """Return the folder that ``TORSOR_CACHE`` names, or None with one warning if there is no such user."""
+    try:
+        return Path(chosen).expanduser()
+    except RuntimeError:
+        # The compiler works without a cache, only more slowly.
+        found = f"TORSOR_CACHE is {chosen!r}, the folder of a user who does not exist: compiled code is not kept"
+        warnings.warn(f"{found}; allowed: a folder, or off; fix: correct the name", RuntimeWarning, stacklevel=3)
+        return None
 
 
 def info() -> CacheInfo:
@@ -175,6 +189,27 @@ def info() -> CacheInfo:
     path = location()
     files = [] if path is None else _files(path)
     return CacheInfo(path, len(files), sum(status.st_size for _, status in files))
+
+
+def refused() -> str:
+    """Return why the chosen folder is not used, and the fix; nothing if it is used, or if the cache is switched off.
+
+    Example:
+        >>> isinstance(refused(), str)
+        True
+    """
+    path, chosen = location(), os.environ.get("TORSOR_CACHE", "")
+    if path is None:
+        return f"{chosen} is the folder of a user who does not exist" if chosen.startswith("~") else ""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""  # it is made when the first kernel is stored
+    if not stat.S_ISDIR(status.st_mode):
+        return f"{path} is not used: it is not a folder"
+    why = _foreign(status)
+    fix = f"fix: chmod 700 {path}, or name another folder in TORSOR_CACHE"
+    return f"{path} is not used: {why}; {fix}" if why else ""
 
 
 def clear() -> int:
@@ -198,7 +233,7 @@ def load(key: str) -> list[bytes] | None:
         content = file.read_bytes()
     except OSError:
         return None
-    objects = _unpack(content)
+    objects = _unpack(content, key)
     try:
         if objects is None:
             file.unlink(missing_ok=True)
@@ -220,7 +255,7 @@ def store(key: str, objects: Sequence[bytes]) -> None:
         if not _private(folder):
             return
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(_pack(objects))
+            file.write(_pack(key, objects))
         temporary.replace(folder / (key + _SUFFIX))
         _prune(folder)
     except OSError:
@@ -228,13 +263,14 @@ def store(key: str, objects: Sequence[bytes]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _pack(objects: Sequence[bytes]) -> bytes:
-    body = struct.pack("<I", len(objects)) + b"".join(struct.pack("<Q", len(each)) + each for each in objects)
+def _pack(key: str, objects: Sequence[bytes]) -> bytes:
+    parts = [key.encode(), *objects]
+    body = struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(each)) + each for each in parts)
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def _unpack(content: bytes) -> list[bytes] | None:
-    """Return the object code in the content of a file, or None if its checksum is wrong."""
+def _unpack(content: bytes, key: str) -> list[bytes] | None:
+    """Return the object code in the content of a file, or None if its checksum is wrong or its key another one."""
     start = len(_MAGIC) + 32
     body = content[start:]
     if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != content[len(_MAGIC) : start]:
@@ -244,19 +280,27 @@ def _unpack(content: bytes) -> list[bytes] | None:
         (length,) = struct.unpack_from("<Q", body, offset)
         objects.append(body[offset + 8 : offset + 8 + length])
         offset += 8 + length
-    return objects
+    return objects[1:] if objects[:1] == [key.encode()] else None
 
 
 def _private(path: Path) -> bool:
     """Return whether only this user (or root) can have written a folder or file."""
-    if not hasattr(os, "geteuid"):
-        return True  # Windows: folders below the user's profile are private
     try:
         status = path.lstat() if path.name.endswith(_SUFFIX) else path.stat()
     except OSError:
         return False
-    safe = not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
-    return safe and status.st_uid in (os.geteuid(), 0)
+    return not _foreign(status)
+
+
+def _foreign(status: os.stat_result) -> str:
+    """Return why others than this user (and root) can have written a folder or file, or nothing if they cannot."""
+    if not hasattr(os, "geteuid"):
+        return ""  # Windows: folders below the user's profile are private
+    if status.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"other users can write to it (mode {stat.S_IMODE(status.st_mode):o})"
+    return "it is a link" if stat.S_ISLNK(status.st_mode) else ""
 
 
 def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:

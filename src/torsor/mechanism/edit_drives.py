@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe
@@ -17,6 +17,7 @@ from torsor.mechanism.mechanism import carrier as carrier_of
 from torsor.mechanism.parts import Joint
 
 M = TypeVar("M", bound=Mechanism)
+PARALLEL = 1e-12  # of the cosine of the angle between two axes: rounding
 
 
 def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
@@ -65,17 +66,62 @@ def with_motor(
     inertia: float,
     ratio: float = 1.0,
     carrier: str | None = None,
-    axis: ArrayLike = (0.0, 0.0, 1.0),
+    axis: ArrayLike | None = None,
     stiffness: Any = None,
     damping: float = 0.0,
 ) -> M:
     """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint."""
     place = robot.place(robot.joint(joint).parent if carrier is None else carrier)
-    direction = place.pose[:3, :3] @ frozen_array(axis, (3,), f"{robot.name}: motor of {joint!r}", "axis")
+    if axis is None:
+        direction = _axis_seen_from(robot, robot.joint(joint), place.link)
+    else:
+        direction = place.pose[:3, :3] @ frozen_array(axis, (3,), f"{robot.name}: motor of {joint!r}", "axis")
     motor = Motor(carrier_of(robot, place).name, inertia, ratio, direction, stiffness, damping)
     if place.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[place.link].inertia)
     return _with_joint(robot, joint, lambda old: replace(old, motor=motor))
+
+
+def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.float64]:
+    """Return the axis (3,) of a joint in the axes of a link, or raise ModelError if it turns there.
+
+    On the base (-1), which does not turn itself, the axis of a rotor has no influence on forces: it is the one in the
+    neutral position.
+    """
+    start = robot.joints.index(joint)
+    direction = joint.axis  # in the child's axes, and the same before the joint's own rotation
+    rising, falling = _lineage(robot, start), _lineage(robot, carrier)
+    for k in [link for link in rising if link not in falling]:
+        each = robot.joints[k]
+        _check_still(robot, joint, each, direction, carrier, moves=k != start and carrier >= 0)
+        direction = each.placement[:3, :3] @ direction
+    for k in reversed([link for link in falling if link not in rising]):
+        each = robot.joints[k]
+        direction = each.placement[:3, :3].T @ direction
+        _check_still(robot, joint, each, direction, carrier, moves=True)
+    return direction
+
+
+def _lineage(robot: Mechanism, link: int) -> list[int]:
+    """Return a link and the links that carry it, up to but without the base."""
+    found = list[int]()
+    while link >= 0:
+        found.append(link)
+        link = robot.parents[link]
+    return found
+
+
+def _check_still(
+    robot: Mechanism, driven: Joint, between: Joint, direction: NDArray[np.float64], carrier: int, moves: bool
+) -> None:
+    """Raise ModelError if a joint between a driven joint and the carrier of its motor turns the driven joint's axis."""
+    along = abs(abs(float(direction @ between.axis)) - 1.0) <= PARALLEL and between.type not in ("free", "spherical")
+    if moves and not along and between.type not in ("prismatic", "fixed"):
+        found = (
+            f"seen from the carrier {robot.links[carrier].name!r}, the axis of the joint turns with {between.name!r}"
+        )
+        fix = "give axis=, the spin axis of the rotor in the carrier's axes"
+        raise ModelError(describe(found, where=f"{robot.name}: motor of {driven.name!r}", fix=fix))
 
 
 def without_motor(robot: M, joint: str) -> M:

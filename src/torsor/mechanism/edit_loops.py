@@ -63,6 +63,11 @@ def without_loop(robot: M, name: str) -> M:
     return replace(robot, loops=rest)
 
 
+def open_tree(robot: M) -> M:
+    """Return the robot with all loops and couplings opened; itself if it has none."""
+    return replace(robot, loops=()) if robot.loops else robot
+
+
 def with_active(robot: M, names: Sequence[str]) -> M:
     """Return the robot with the coordinates that are driven while its loops are closed, in that order."""
     if isinstance(names, str) or not isinstance(names, Sequence):

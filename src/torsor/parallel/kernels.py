@@ -270,13 +270,18 @@ class Assembled(Part):
             >>> torsor.library.gough_stewart().function("mass_matrix")
             Function(mass_matrix:(pose[7])->(mass_matrix[6x6]) SXFunction)
         """
-        allowed = [each for each, rule in RULES.items() if "pose" in rule.inputs]
-        if name not in allowed:
-            raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=", ".join(allowed)))
+        if name not in self._algorithms:
+            allowed = ", ".join(self._algorithms)
+            raise ModelError(describe(f"no algorithm {name!r}", where=self.name, allowed=allowed))
         if external and not RULES[name].external:
             raise ModelError(describe(f"{name} takes no external wrench", where=self.name))
         fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
         return self._function(FunctionKey(name, fused, external))
+
+    @property
+    def _algorithms(self) -> list[str]:
+        """The names that ``function`` takes."""
+        return [each for each, rule in RULES.items() if "pose" in rule.inputs]
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.

@@ -1,7 +1,9 @@
 """Parallel robots: legs from the base to one platform. Each dynamics method is an algorithm of ``decomposition``."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +17,7 @@ from torsor.parallel.kinematics import Kinematics
 from torsor.parallel.rules import RULES, Rule
 from torsor.parallel.workspace import Workspace, explore, grid
 from torsor.robot.closed_loops.closure import OPEN
+from torsor.robot.export import write_c
 from torsor.robot.robot import Robot
 
 
@@ -281,6 +284,32 @@ class ParallelRobot(Assembled):
             (3, 2, 7)
         """
         return grid(self, ranges)
+
+    def export_c(
+        self,
+        path: str | Path,
+        names: Sequence[str] = ("inverse_dynamics",),
+        dtype: str = "float64",
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        positions: bool = False,
+    ) -> list[Path]:
+        """Write methods as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
+
+        ``names`` are names of methods, ``name`` is the name of the files and of the library, ``prefix`` goes before the
+        names of the C functions. The inputs are those of ``function``: pose, twist and so on as the method takes them,
+        and after the pose the positions q of all legs, unless they follow from it in closed form (or with
+        ``positions=True``). Singular poses are not refused in C.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     header, *_ = torsor.library.gough_stewart().export_c(folder, ["mass_matrix"])
+            ...     [line for line in header.read_text().splitlines() if line.startswith("void")]
+            ['void mass_matrix(const double pose[7], double out[36]);']
+        """
+        given = [(each, self.function(each, positions)) for each in ((names,) if isinstance(names, str) else names)]
+        return write_c(self.name, given, ", ".join(self._algorithms), path, dtype, name, prefix)
 
     def as_robot(self) -> Robot:
         """Return the same mechanism as a tree with loops: the joints between the legs and the platform are cut.

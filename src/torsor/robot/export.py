@@ -9,6 +9,7 @@ import casadi as ca
 from torsor.compiler.c import source as c_source
 from torsor.dynamics import ALGORITHMS
 from torsor.errors import ModelError, describe
+from torsor.mechanism.loops import Closure
 
 
 class _Robot(Protocol):
@@ -17,24 +18,29 @@ class _Robot(Protocol):
     @property
     def name(self) -> str: ...
 
-    def function(self, name: str, place: str | int | None = None) -> ca.Function: ...
+    @property
+    def loops(self) -> Sequence[Closure]: ...
+
+    def function(self, name: str, place: str | int | None = None, *, loops: str | None = None) -> ca.Function: ...
 
 
 def export_c(
     robot: _Robot,
     path: str | Path,
-    names: Sequence[str] = ("inverse_dynamics",),
+    names: Sequence[str] | None = None,
     dtype: str = "float64",
     place: str | int | None = None,
     library: str = "torsor_kernels",
     prefix: str = "",
+    loops: str | None = None,
 ) -> list[Path]:
     """Write algorithms of a robot as C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
-    ``names`` are those of the robot's methods. An algorithm of one link or frame is written as "jacobian:hand" and
-    becomes the C function ``jacobian_hand``, or as "jacobian" for the link or frame ``place``. ``dtype`` is float64 or
-    float32. ``library`` names the files, and the names of the C functions begin with ``prefix``. The code does not
-    allocate, has no state and calls libm only.
+    ``names`` are those of the robot's methods, by default its inverse dynamics: ``constrained_inverse_dynamics`` of a
+    robot with loops, unless ``loops`` is "open", which stands for the tree that is left when they are cut. An algorithm
+    of one link or frame is written as "jacobian:hand" and becomes the C function ``jacobian_hand``, or as "jacobian"
+    for the link or frame ``place``. ``dtype`` is float64 or float32. ``library`` names the files, and the names of the
+    C functions begin with ``prefix``. The code does not allocate, has no state and calls libm only.
 
     Example:
         >>> import tempfile
@@ -44,22 +50,35 @@ def export_c(
         ...     [line for line in header.read_text().splitlines() if "jacobian_link2(" in line]
         ['void jacobian_link2(const double q[2], double out[12]);']
     """
-    functions: dict[str, ca.Function] = {}
-    for name in (names,) if isinstance(names, str) else names:
-        title, function = _function(robot, name, place)
-        if prefix + title in functions:
+    if names is None:
+        names = ("constrained_inverse_dynamics" if robot.loops and loops is None else "inverse_dynamics",)
+    given = [_function(robot, name, place, loops) for name in ((names,) if isinstance(names, str) else names)]
+    return write_c(robot.name, given, _allowed(), path, dtype, library, prefix)
+
+
+def write_c(
+    where: str,
+    functions: Sequence[tuple[str, ca.Function]],
+    allowed: str,
+    path: str | Path,
+    dtype: str,
+    library: str,
+    prefix: str,
+) -> list[Path]:
+    """Write functions, each with its name in C, of the robot named ``where``; ``allowed`` are names for messages."""
+    named: dict[str, ca.Function] = {}
+    for title, function in functions:
+        if prefix + title in named:
             raise ModelError(
-                describe(f"{name!r} is named twice", where=robot.name, allowed="each name once", fix="leave one out")
+                describe(f"{title!r} is named twice", where=where, allowed="each name once", fix="leave one out")
             )
-        functions[prefix + title] = function
-    if not functions:
-        raise ModelError(
-            describe("no algorithm is named", where=robot.name, allowed=_allowed(), fix="name one or more")
-        )
-    return c_source.export_c(functions, path, dtype, library)
+        named[prefix + title] = function
+    if not named:
+        raise ModelError(describe("no algorithm is named", where=where, allowed=allowed, fix="name one or more"))
+    return c_source.export_c(named, path, dtype, library)
 
 
-def _function(robot: _Robot, name: str, place: str | int | None) -> tuple[str, ca.Function]:
+def _function(robot: _Robot, name: str, place: str | int | None, loops: str | None) -> tuple[str, ca.Function]:
     """Return the name in C of an algorithm, and its CasADi function."""
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
     if algorithm not in ALGORITHMS:
@@ -70,13 +89,13 @@ def _function(robot: _Robot, name: str, place: str | int | None) -> tuple[str, c
         if colon:
             found = f"{name!r}: {algorithm} takes no link or frame"
             raise ModelError(describe(found, where=robot.name, fix=f"write {algorithm!r}"))
-        return algorithm, robot.function(algorithm)
+        return algorithm, robot.function(algorithm, loops=loops)
     if colon:
-        return f"{algorithm}_{own_place}", robot.function(algorithm, own_place)
+        return f"{algorithm}_{own_place}", robot.function(algorithm, own_place, loops=loops)
     if place is None:
         found, fix = f"{name!r} needs the name of a link or frame", f"write '{algorithm}:LINK', or give place"
         raise ModelError(describe(found, where=robot.name, allowed="a link or named frame", fix=fix))
-    return algorithm, robot.function(algorithm, place)
+    return algorithm, robot.function(algorithm, place, loops=loops)
 
 
 def _allowed() -> str:

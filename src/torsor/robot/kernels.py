@@ -177,6 +177,12 @@ class RobotKernels(Kernels):
         found: Array = self.compiled(self.request(name, place, external is not None))(*values)
         return found
 
+    def call_cut(self, name: str, *values: ArrayLike, loops: str, external: ArrayLike | None = None) -> Array:
+        """Evaluate an algorithm of the tree that is left when loops are cut open; ``loops`` as in ``request``."""
+        loads = () if external is None else (external,)
+        found: Array = self.compiled(self.request(name, external=external is not None, loops=loops))(*values, *loads)
+        return found
+
     def compiled(self, request: Request) -> Kernel:
         """Return the compiled function of a request."""
         mechanism = self.mechanism
@@ -215,18 +221,22 @@ class RobotKernels(Kernels):
         place: str | int | None = None,
         external: bool | str = False,
         forced: Sequence[str] | None = None,
+        loops: str | None = None,
         **options: Any,
     ) -> Request:
-        """Return the checked request of an algorithm; requests that were made before are remembered."""
+        """Return the checked request of an algorithm; requests that were made before are remembered.
+
+        The dynamics of the tree is refused where the mechanism has loops, unless ``loops`` is "open".
+        """
         try:
-            given = (name, place, external, None if forced is None else tuple(forced), *options.items())
+            given = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
             # 1, 1.0 and True are one key, but not one place.
             key = (*given, type(place), type(external), *map(type, options.values()))
             known = self._requests.get(key)
         except TypeError:  # an option that is not hashable: the checks below raise an error that names it
-            return self._checked_request(name, place, external, forced, options)
+            return self._checked_request(name, place, external, forced, loops, options)
         if known is None:
-            known = self._requests[key] = self._checked_request(name, place, external, forced, options)
+            known = self._requests[key] = self._checked_request(name, place, external, forced, loops, options)
         return known
 
     def _checked_request(
@@ -235,6 +245,7 @@ class RobotKernels(Kernels):
         place: str | int | None,
         external: bool | str,
         forced: Sequence[str] | None,
+        loops: str | None,
         options: dict[str, Any],
     ) -> Request:
         mechanism, where = self.mechanism, self.mechanism.name
@@ -244,7 +255,8 @@ class RobotKernels(Kernels):
         unknown = options.keys() - {each.name for each in fields(Request)}
         if unknown:
             found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
-            raise ModelError(describe(found, where=where, allowed="place, external, forced, order"))
+            raise ModelError(describe(found, where=where, allowed="place, external, forced, order, loops"))
+        _check_loops(mechanism, name, loops)
         if not isinstance(external, (bool, str)):
             found, fix = f"external of {name} is of type {type(external).__name__}", "give wrenches as the last input"
             raise ModelError(describe(found, where=where, allowed="True or False", fix=fix))
@@ -272,6 +284,23 @@ class RobotKernels(Kernels):
             allowed = "1 or more" if algorithm.rates else "1"
             raise ModelError(describe(f"order of {name} is {request.order!r}", where=where, allowed=allowed))
         return request
+
+
+def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
+    """Raise ModelError for the dynamics of the tree where the mechanism has loops, unless ``loops`` is "open"."""
+    algorithm, where = ALGORITHMS[name], mechanism.name
+    if loops is not None and (not isinstance(loops, str) or loops != "open"):
+        raise ModelError(describe(f"loops of {name} is {loops!r}", where=where, allowed="'open', or not given"))
+    if loops == "open" and algorithm.closed:
+        found, fix = f"{name} is computed with closed loops", "leave loops out"
+        raise ModelError(describe(found, where=where, fix=fix))
+    if loops is None and mechanism.loops and algorithm.instead:
+        names = [repr(loop.name) for loop in mechanism.loops]
+        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        many = "s" if len(names) > 1 else ""
+        found = f"the robot has the loop{many} {listed}, and {name} would cut {'them' if many else 'it'} open"
+        fix = f"{algorithm.instead} is the method for closed loops; loops='open', or robot.open_tree(), cuts them"
+        raise ModelError(describe(found, where=where, fix=fix))
 
 
 def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:

@@ -148,17 +148,19 @@ class Robot(Mechanism):
     def export_c(
         self,
         path: str | Path,
-        names: Sequence[str] = ("inverse_dynamics",),
+        names: Sequence[str] | None = None,
         dtype: str = "float64",
         place: str | int | None = None,
         name: str = "torsor_kernels",
         prefix: str = "",
+        loops: str | None = None,
     ) -> list[Path]:
         """Write algorithms as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
-        ``names`` are names of methods; a method of one link or frame is written as "jacobian:hand". ``name`` is the
-        name of the files and of the library, ``prefix`` goes before the names of the C functions: several robots in one
-        program need both. The code allocates nothing, has no state and calls libm only: it is meant for controllers.
+        ``names`` are names of methods, by default the inverse dynamics (with loops, the constrained one); a method of
+        one link or frame is written as "jacobian:hand". ``loops="open"`` as in ``function``. ``name`` is the name of
+        the files and of the library, ``prefix`` goes before the names of the C functions: several robots in one program
+        need both. The code allocates nothing, has no state and calls libm only: it is meant for controllers.
 
         Example:
             >>> import tempfile
@@ -166,7 +168,7 @@ class Robot(Mechanism):
             ...     [path.name for path in torsor.library.two_link().export_c(folder, ["inverse_dynamics"], name="arm")]
             ['arm.h', 'arm.c', 'CMakeLists.txt']
         """
-        return export_c(self, path, names, dtype, place, name, prefix)
+        return export_c(self, path, names, dtype, place, name, prefix, loops)
 
     def function(
         self,
@@ -175,18 +177,20 @@ class Robot(Mechanism):
         external: bool | str = False,
         forced: Sequence[str] | None = None,
         order: int = 1,
+        loops: str | None = None,
     ) -> ca.Function:
         """Return the CasADi function behind a method.
 
         ``place`` is the link or frame of methods that take one. ``external`` adds the external wrenches as an input;
         for derivatives, it is "link", "world" or "point", where they are fixed. ``forced`` names the coordinates driven
-        by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``.
+        by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``. ``loops="open"`` is for the
+        dynamics of the tree that is left when the loops of a robot are cut, which is refused otherwise.
 
         Example:
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
-        return self.kernels.traced(self.kernels.request(name, place, external, forced, order=order))
+        return self.kernels.traced(self.kernels.request(name, place, external, forced, loops, order=order))
 
     def operation_count(
         self,
@@ -195,6 +199,7 @@ class Robot(Mechanism):
         external: bool | str = False,
         forced: Sequence[str] | None = None,
         order: int = 1,
+        loops: str | None = None,
     ) -> OperationCount:
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.
 
@@ -202,29 +207,38 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
             2
         """
-        return count_operations(self.function(name, place, external, forced, order))
+        return count_operations(self.function(name, place, external, forced, order, loops))
 
     # Forces
 
-    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
+    def inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
+    ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
         ``external`` (..., L, 6) is the wrench (moment, force) of the environment on each moving link, at its origin in
         its axes. tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion
-        (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included.
+        (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. These are the
+        forces of a tree: a robot with loops raises an error that names ``constrained_inverse_dynamics``, unless
+        ``loops="open"`` says that its loops are to be cut open. So do all methods of the tree's dynamics.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
             >>> float(robot.inverse_dynamics([0.0], [0.0], [0.0])[0].round(9))  # 3 kg, 1 m away
             29.43
         """
+        if loops is not None:
+            return self.kernels.call_cut("inverse_dynamics", q, v, a, external=external, loops=loops)
         return self.kernels.call("inverse_dynamics", q, v, a, external=external)
 
-    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None) -> Array:
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
+    ) -> Array:
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
 
         a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by articulated bodies
-        (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia.
+        (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia. With loops it is
+        ``closed_forward_dynamics``; ``loops="open"`` as in ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -232,6 +246,8 @@ class Robot(Mechanism):
             >>> robot.forward_dynamics([0.3, -1.2], [1.1, -0.7], tau).round(9).tolist()
             [2.0, 3.5]
         """
+        if loops is not None:
+            return self.kernels.call_cut("forward_dynamics", q, v, tau, external=external, loops=loops)
         return self.kernels.call("forward_dynamics", q, v, tau, external=external)
 
     def hybrid_dynamics(
@@ -262,44 +278,58 @@ class Robot(Mechanism):
         found: tuple[Array, Array] = self.kernels.compiled(request)(q, v, a, tau, *loads)
         return found
 
-    def joint_wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None) -> Array:
+    def joint_wrenches(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
+    ) -> Array:
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
         (moment, force) at the link's origin in the link's axes, in N m and N (Barman 2020, Khalil 2010). The component
-        along a joint's axis is the sum for drive, friction and rotor; the rest is carried by the bearings.
+        along a joint's axis is the sum for drive, friction and rotor; the rest is carried by the bearings. With loops
+        it is ``constrained_joint_wrenches``; ``loops="open"`` as in ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
             >>> robot.joint_wrenches([0.0], [0.0], [0.0])[0].round(9).tolist()
             [0.0, 0.0, 29.43, 0.0, 29.43, 0.0]
         """
+        if loops is not None:
+            return self.kernels.call_cut("joint_wrenches", q, v, a, external=external, loops=loops)
         return self.kernels.call("joint_wrenches", q, v, a, external=external)
 
-    def mass_matrix(self, q: ArrayLike) -> Array:
+    def mass_matrix(self, q: ArrayLike, loops: str | None = None) -> Array:
         """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
+
+        With loops, that of the active coordinates is the last result of ``constrained_inverse_dynamics_derivatives``;
+        ``loops="open"`` as in ``inverse_dynamics``.
 
         Example:
             >>> torsor.library.two_link().mass_matrix([0.0, 0.0]).round(9).tolist()
             [[0.4, 0.16], [0.16, 0.12]]
         """
+        if loops is not None:
+            return self.kernels.call_cut("mass_matrix", q, loops=loops)
         return self.kernels.call("mass_matrix", q)
 
-    def bias_force(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, loops: str | None = None) -> Array:
         """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
 
         Example:
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [0.0, 0.04]
         """
+        if loops is not None:
+            return self.kernels.call_cut("bias_force", q, v, loops=loops)
         return self.kernels.call("bias_force", q, v)
 
-    def gravity_force(self, q: ArrayLike) -> Array:
+    def gravity_force(self, q: ArrayLike, loops: str | None = None) -> Array:
         """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
 
         Example:
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
             [0.0, 0.0]
         """
+        if loops is not None:
+            return self.kernels.call_cut("gravity_force", q, loops=loops)
         return self.kernels.call("gravity_force", q)
 
     def friction_force(self, v: ArrayLike) -> Array:
@@ -321,13 +351,15 @@ class Robot(Mechanism):
         """
         return self.kernels.call("spring_force", q)
 
-    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: str | None = None) -> Array:
         """Return C(q, v) (..., nv, nv): C v are the velocity-dependent forces, and dM/dt - 2 C is skew-symmetric.
 
         Example:
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [[0.0, -0.04], [0.04, 0.0]]
         """
+        if loops is not None:
+            return self.kernels.call_cut("coriolis_matrix", q, v, loops=loops)
         return self.kernels.call("coriolis_matrix", q, v)
 
     # Motion of links and frames
@@ -670,8 +702,8 @@ class Robot(Mechanism):
 
         ``tangents`` are the directions of the inputs, None for zero. That of q is (..., nv), along ``integrate``, or
         (..., nq) with ``components=True``. Methods with several results give tuples. External
-        wrenches are the last inputs where ``external=True`` is given; ``place``, ``forced`` and ``order`` are those of
-        ``function``. Forward mode: about three times the operations of the method itself.
+        wrenches are the last inputs where ``external=True`` is given; ``place``, ``forced``, ``order`` and ``loops``
+        are those of ``function``. Forward mode: about three times the operations of the method itself.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -956,7 +988,7 @@ class Robot(Mechanism):
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> tau = robot.with_active(["joint1"]).constrained_inverse_dynamics([0.4, 0.2], [0.0], [1.0])
-            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
             >>> bool(np.isclose(tau[0], G @ M @ G))
             True
         """
@@ -982,7 +1014,7 @@ class Robot(Mechanism):
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> a = robot.with_active(["joint1"]).constrained_forward_dynamics([0.4, 0.2], [0.0], [1.0])
-            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
             >>> bool(np.isclose(a[0], 1 / (G @ M @ G)))
             True
         """
@@ -1014,7 +1046,7 @@ class Robot(Mechanism):
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> belt = robot.loop_forces([0.4, 0.2], [0.0], [1.0])
-            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])
+            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.5], loops="open")
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
         """
@@ -1065,7 +1097,8 @@ class Robot(Mechanism):
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> wrenches = robot.constrained_joint_wrenches([0.4, 0.2], [0.0], [1.0])
-            >>> bool(np.allclose(wrenches, robot.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
+            >>> tree = robot.open_tree()  # a belt carries no load from link to link
+            >>> bool(np.allclose(wrenches, tree.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
             True
         """
         found: Array = driven(
@@ -1088,7 +1121,7 @@ class Robot(Mechanism):
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> a = robot.closed_forward_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.0])
-            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
             >>> bool(np.allclose(a, G / (G @ M @ G)))
             True
         """
@@ -1107,7 +1140,7 @@ class Robot(Mechanism):
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> still = [0.4, 0.2], [0.0, 0.0], [1.0, 0.0]
             >>> a, belt = robot.closed_forward_dynamics(*still), robot.closed_loop_forces(*still)
-            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], a)
+            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], a, loops="open")
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
         """
@@ -1131,15 +1164,16 @@ class Robot(Mechanism):
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
 
         ``forces`` (..., c) are the multipliers of ``loop_forces`` or ``closed_loop_forces``. As external wrenches they
-        make the cut tree move as the closed mechanism does, and ``joint_wrenches`` with them are the loads of its
-        bearings. Where equations are redundant, the distribution is one of many. Couplings exert no wrench on a link.
+        make the cut tree move as the closed mechanism does, and ``joint_wrenches`` of it (``loops="open"``) with them
+        are the loads of its bearings. Where equations are redundant, the distribution is one of many. Couplings exert
+        no wrench on a link.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> rod = chain.with_frame("nail", "base", torsor.spatial.make_pose(p=[1, 0, 0]))
             >>> rod = rod.with_loop("held", "nail", "tip", "spherical")  # it cannot fall
             >>> held = rod.loop_loads([0.0], rod.closed_loop_forces([0.0], [0.0], [0.0]))
-            >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held)[0, 4].round(3))  # half of its weight
+            >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held, loops="open")[0, 4].round(3))  # half of its weight
             4.905
         """
         return self.kernels.call("loop_loads", q, forces)
@@ -1196,7 +1230,7 @@ class Robot(Mechanism):
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> dq, dv, da = robot.constrained_inverse_dynamics_derivatives([0.4, 0.2], [1.0], [0.0])
-            >>> M, G = robot.mass_matrix([0.4, 0.2]), np.array([1.0, 0.5])
+            >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
             >>> bool(np.isclose(da[0, 0], G @ M @ G))
             True
         """
@@ -1246,7 +1280,7 @@ class Robot(Mechanism):
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> dq, dv, da = robot.loop_force_derivatives([0.4, 0.2], [0.0], [1.0])
-            >>> bool(np.isclose(-2.0 * da[0, 0], robot.mass_matrix([0.4, 0.2])[1] @ [1.0, 0.5]))
+            >>> bool(np.isclose(-2.0 * da[0, 0], robot.mass_matrix([0.4, 0.2], loops="open")[1] @ [1.0, 0.5]))
             True
         """
         loads = Loads(external, fixed_in, points)
@@ -1295,7 +1329,7 @@ class Robot(Mechanism):
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot = robot.with_active(["joint1"])
             >>> dq, dv, da = robot.constrained_joint_wrench_derivatives([0.4, 0.2], [0.0], [1.0])
-            >>> _, _, by_a = robot.joint_wrench_derivatives([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])
+            >>> _, _, by_a = robot.open_tree().joint_wrench_derivatives([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])
             >>> bool(np.allclose(da[..., 0], by_a @ [1.0, 0.5]))
             True
         """
@@ -1425,7 +1459,7 @@ class Robot(Mechanism):
         inertia: float,
         ratio: float = 1.0,
         carrier: str | None = None,
-        axis: ArrayLike = (0.0, 0.0, 1.0),
+        axis: ArrayLike | None = None,
         stiffness: Any = None,
         damping: float = 0.0,
     ) -> Self:
@@ -1433,10 +1467,10 @@ class Robot(Mechanism):
 
         ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
         to the link that carries it. ``carrier`` is that link (or a frame on it, or the base); by default the link that
-        the joint sits on. ``axis`` is the spin axis in the carrier's axes. All gyroscopic terms are exact (Hua et al.
-        2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the motor gets a
-        coordinate of its own, "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x',
-        where x = theta - q.
+        the joint sits on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint (before
+        version 0.2 it was the carrier's z axis). All gyroscopic terms are exact (Hua et al. 2022). A ``stiffness`` (a
+        number or a law as for ``with_spring``) makes the joint elastic: the motor gets a coordinate of its own,
+        "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x', where x = theta - q.
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)
@@ -1512,6 +1546,19 @@ class Robot(Mechanism):
             ()
         """
         return edit_loops.without_loop(self, name)
+
+    def open_tree(self) -> Self:
+        """Return the robot with all of its loops and couplings opened: the tree that its joints form, or itself.
+
+        Methods of the tree's dynamics are refused for a robot with loops, since they ignore them: this one computes
+        them.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
+            >>> robot.open_tree() == torsor.library.two_link()
+            True
+        """
+        return edit_loops.open_tree(self)
 
     def with_active(self, names: Sequence[str]) -> Self:
         """Return the robot with other active coordinates, in that order: those driven while its loops are closed.

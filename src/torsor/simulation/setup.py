@@ -170,7 +170,7 @@ def check_mass_matrix(setup: Setup) -> None:
         bad = np.argwhere(~np.isfinite(a))
         if not bad.size:
             return
-        moments, directions = np.linalg.eigh(robot.mass_matrix(setup.q[tuple(bad[0, :-1])]))
+        moments, directions = np.linalg.eigh(robot.mass_matrix(setup.q[tuple(bad[0, :-1])], loops="open"))
     if moments[0] <= SINGULAR * moments[-1]:
         name = robot.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
         found = f"the mass matrix is singular at the start: {name} moves no inertia"

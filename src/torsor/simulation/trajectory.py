@@ -66,7 +66,7 @@ class Trajectory(Samples):
             forces = _at_finite_states(self.robot.closed_loop_forces, self.q, self.v, self.tau, loads)
             wrenches = self.robot.loop_loads(self.q, forces)
             loads = wrenches if loads is None else loads + wrenches
-        return self.robot.joint_wrenches(self.q, self.v, self.a, loads)
+        return self.robot.joint_wrenches(self.q, self.v, self.a, loads, loops="open")
 
     @cached_property
     def closure_error(self) -> Array:

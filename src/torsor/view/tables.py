@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -19,12 +20,32 @@ COUNTED = (
     "joint_wrenches",
     "poses",
 )
+COUNTED_ACTIVE = (
+    "constrained_inverse_dynamics",
+    "constrained_forward_dynamics",
+    "constrained_inverse_dynamics_derivatives",
+    "constrained_accelerations",
+    "constrained_joint_wrenches",
+)
+COUNTED_CLOSED = ("closed_forward_dynamics", "closure_error", "closure_jacobian", "poses")
+COUNTED_PARALLEL = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "mass_matrix",
+    "platform_force",
+    "jacobian",
+    "inverse_jacobian",
+    "leg_accelerations",
+)
 
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right")
+        # A long name is folded: cut off, it could stand for several.
+        table.add_column(
+            column, justify="left" if index == 0 else "right", overflow="fold" if index == 0 else "ellipsis"
+        )
     return table
 
 
@@ -109,10 +130,19 @@ def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table
     return table
 
 
-def count_table(robot: Robot) -> Table:
-    """Return the scalar operations of the traced algorithms, for one state."""
+def counted(robot: Robot | ParallelRobot) -> tuple[str, ...]:
+    """Return the algorithms that ``count_table`` lists: of a closed mechanism those that close its loops."""
+    if isinstance(robot, ParallelRobot):
+        return COUNTED_PARALLEL
+    if not robot.loops:
+        return COUNTED
+    return (*(COUNTED_ACTIVE if robot.active else ()), *COUNTED_CLOSED)
+
+
+def count_table(robot: Robot | ParallelRobot) -> Table:
+    """Return the scalar operations of the traced algorithms, for one state; of closed mechanisms, their own."""
     table = _table("Operations for one state", "algorithm", "multiplications", "additions", "sin and cos", "other")
-    for name in COUNTED:
+    for name in counted(robot):
         table.add_row(name, *(str(number) for number in robot.operation_count(name)))
     return table
 

@@ -1,5 +1,6 @@
 """Geared motors and elastic joints obey mechanics: rotors as bodies of their own, a Lagrangian, and limit cases."""
 
+import warnings
 from dataclasses import replace
 
 import casadi as ca
@@ -65,6 +66,56 @@ def test_a_motor_is_a_rotor_that_turns_on_its_carrier(seed: int, elastic: bool) 
     if unified.base.name not in carried:  # what turns on the base is no moving link, but a rotor there would be
         assert_close(unified.momentum(q, v), separate.momentum(qs, vs))
         assert_close(unified.kinetic_energy(q, v), separate.kinetic_energy(qs, vs))
+
+
+# By default the rotor spins about the axis of its joint
+
+
+def test_default_motors_of_a_ur5_are_rotors_about_the_axes_of_its_joints() -> None:
+    arm, Iz, ratio = torsor.library.ur5(), 1e-4, 100.0
+    geared, links, joints = arm, [arm.base, *arm.links], list(arm.joints)
+    for joint in arm.joints:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", torsor.ModelWarning)  # a heavy rotor on a light wrist
+            geared = geared.with_motor(joint.name, Iz, ratio)
+        at, name = make_pose(joint.placement[:3, :3] @ axis_frame(joint.axis)), f"{joint.name}/rotor"
+        joints.append(torsor.Joint(name, "revolute", joint.parent, name, at, ratio=ratio, coordinate=joint.name))
+        links.append(torsor.Link(name, 0.0, np.zeros(3), np.diag([0.0, 0.0, Iz]), strict=False))
+        # What the rotor is when it does not spin belongs to the carrier of a motor.
+        if joint.parent != arm.base.name:
+            k = next(k for k, each in enumerate(links) if each.name == joint.parent)
+            R = at[:3, :3]
+            still = links[k].inertia - R @ np.diag([0.0, 0.0, Iz]) @ R.T
+            links[k] = replace(links[k], inertia=(still + still.T) / 2, strict=False)
+    separate = torsor.build("separate", links, joints, gravity=arm.gravity).to(device="casadi")
+    q, v, a = random_state(arm, 4)
+    geared = geared.to(device="casadi")
+    expected = separate.inverse_dynamics(q, v, a)
+    assert_close(geared.inverse_dynamics(q, v, a), expected)
+    upright = replace(geared, joints=tuple(replace(j, motor=replace(j.motor, axis=(0, 0, 1))) for j in geared.joints))
+    assert np.abs(upright.inverse_dynamics(q, v, a) - expected).max() > 0.01  # the carriers' z axes are others
+    # Angular momentum of the rotors: M + sum of Iz (ratio^2 e e^T + ratio (e (z J) + (z J)^T e^T)), over numbers alone.
+    M, T, J = arm.mass_matrix(q), np.eye(4), np.zeros((3, 6))
+    for k, joint in enumerate(arm.joints):
+        e, axis = np.eye(6)[k], T[:3, :3] @ joint.placement[:3, :3] @ joint.axis
+        M = M + Iz * (ratio**2 * np.outer(e, e) + ratio * (np.outer(e, axis @ J) + np.outer(axis @ J, e)))
+        J, T = J + np.outer(axis, e), np.asarray(arm.pose(q, joint.child))
+    assert_close(geared.mass_matrix(q), M)
+
+
+def test_the_axis_of_a_joint_is_seen_from_any_carrier_where_it_keeps_its_direction() -> None:
+    arm = torsor.library.planar_chain(3)
+    tilted = arm.with_frame("tilted", "link1", make_pose(from_rpy([0.3, 0.4, 0.5])))
+    for carrier in ("base", "link1", "link3", "tilted"):
+        assert_close(tilted.with_motor("joint3", 1e-9, carrier=carrier).joints[2].motor.axis, np.array([0.0, 0, 1]))
+    bent = torsor.library.ur5()
+    last = bent.joints[-1]
+    with pytest.raises(torsor.ModelError, match=r"seen from the carrier .*, the axis of the joint turns with .*axis="):
+        bent.with_motor(last.name, 1e-6, carrier=bent.link_names[0])
+    assert bent.with_motor(last.name, 1e-9, carrier=bent.link_names[0], axis=(1, 0, 0)).joints[-1].motor.axis[0] == 1.0
+    on_base, q = bent.with_motor(last.name, 1e-9, carrier=bent.base.name), 0.0 * bent.neutral()
+    assert_close(on_base.joints[-1].motor.axis, bent.pose(q, last.child)[:3, :3] @ last.axis)  # of no influence
+    assert_close(bent.with_motor(last.name, 1e-9, carrier=last.child).joints[-1].motor.axis, last.axis)
 
 
 # A Lagrangian that shares nothing with the library: homogeneous transforms, and derivatives by CasADi

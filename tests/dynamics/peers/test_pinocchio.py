@@ -168,7 +168,7 @@ def test_motors_on_the_base_agree_with_pinocchios_armature(name: str) -> None:
     rng = np.random.default_rng(0)
     robot, armature = peer.robot, rng.uniform(0.01, 1.0, peer.robot.nv)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
-        robot = robot.with_motor(joint.name, armature[slices.v.start] / 50**2, 50, carrier=robot.base.name)
+        robot = robot.with_motor(joint.name, armature[slices.v.start] / 50**2, 50, robot.base.name, axis=(0, 0, 1))
     peer.model.armature[:] = peer.G @ armature
     q, v, tau = random_state(robot, 1)
     theirs = pin.aba(peer.model, peer.data, peer.q(q), peer.G @ v, peer.G @ tau)

@@ -19,7 +19,7 @@ CASES = [kind for kind in KINDS if kind != "weld"]
 def with_multipliers(robot: torsor.Robot, q: np.ndarray, v: np.ndarray, forces: np.ndarray) -> np.ndarray:
     """Accelerations of all coordinates from M a + h = B tau + A^T lambda and A a = -drift, by least squares."""
     active = [robot.coordinate_names.index(name) for name in robot.active]
-    A, M, h = robot.closure_jacobian(q), robot.mass_matrix(q), robot.bias_force(q, v)
+    A, M, h = robot.closure_jacobian(q), robot.mass_matrix(q, loops="open"), robot.bias_force(q, v, loops="open")
     _, A_rate = robot.jvp("closure_jacobian", (q,), (v,))
     B = np.eye(robot.nv)[:, active]
     system = np.block([[M, -A.T], [A, np.zeros((len(A), len(A)))]])
@@ -122,5 +122,5 @@ def test_what_the_loops_pass_on_is_all_that_the_drives_do_not_give(kind: str) ->
         q, x, x_rate
     )
     passed = robot.closure_jacobian(q).T @ robot.loop_forces(q, x, x_rate)
-    tau = robot.inverse_dynamics(q, v, a)
+    tau = robot.inverse_dynamics(q, v, a, loops="open")
     np.testing.assert_allclose(given + passed, tau, rtol=0, atol=1e-10 * max(1.0, np.abs(tau).max()))

@@ -23,9 +23,9 @@ def test_accelerations_and_loop_forces_are_those_of_the_system_with_multipliers(
     robot, q = closed_chain(kind, EQUATIONS[kind] + 1)
     robot = robot.to(device="casadi")  # one state is not worth compiling for
     v, tau, external = loaded(robot, q)
-    A, M, n = robot.closure_jacobian(q), robot.mass_matrix(q), robot.nv
+    A, M, n = robot.closure_jacobian(q), robot.mass_matrix(q, loops="open"), robot.nv
     _, A_rate = robot.jvp("closure_jacobian", (q,), (v,))
-    h = robot.inverse_dynamics(q, v, np.zeros(n), external)
+    h = robot.inverse_dynamics(q, v, np.zeros(n), external, loops="open")
     system = np.block([[M, -A.T], [A, np.zeros((len(A), len(A)))]])
     expected = np.linalg.solve(system, np.r_[tau - h, -A_rate @ v])
     a, forces = (getattr(robot, f"closed_{name}")(q, v, tau, external) for name in ("forward_dynamics", "loop_forces"))
@@ -33,7 +33,9 @@ def test_accelerations_and_loop_forces_are_those_of_the_system_with_multipliers(
     np.testing.assert_allclose(forces, expected[n:], atol=1e-10 * np.abs(forces).max())
     # As wrenches on the links, the loops move the tree in the same way.
     wrenches = robot.loop_loads(q, forces)
-    np.testing.assert_allclose(robot.forward_dynamics(q, v, tau, external + wrenches), a, atol=1e-10 * np.abs(a).max())
+    np.testing.assert_allclose(
+        robot.forward_dynamics(q, v, tau, external + wrenches, loops="open"), a, atol=1e-10 * np.abs(a).max()
+    )
 
 
 def test_both_sides_of_a_loop_feel_the_same_wrench() -> None:
@@ -97,7 +99,9 @@ def test_equations_are_those_that_are_independent_at_each_state() -> None:
 def test_without_loops_it_is_forward_dynamics() -> None:
     robot = library.random_tree(5, 2)
     q, v, tau = robot.neutral(), *np.random.default_rng(4).normal(size=(2, robot.nv))
-    np.testing.assert_allclose(robot.closed_forward_dynamics(q, v, tau), robot.forward_dynamics(q, v, tau), rtol=1e-9)
+    np.testing.assert_allclose(
+        robot.closed_forward_dynamics(q, v, tau), robot.forward_dynamics(q, v, tau, loops="open"), rtol=1e-9
+    )
 
 
 def test_open_loops_are_refused() -> None:

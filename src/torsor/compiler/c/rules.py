@@ -204,9 +204,11 @@ nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn si
 trunc cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin
 csinh csqrt ctan ctanh j0 j1 jn y0 y1 yn drem exp10 gamma pow10 scalb significand sincos
 """
-_WORDS = """
+_KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+"""
+_WORDS = """
 alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class co_await co_return
 co_yield compl concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit export
 false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
@@ -218,7 +220,8 @@ realloc remove rename rindex scanf signal snprintf sprintf sscanf strcat strchr 
 system time tolower toupper unix linux vprintf fpclassify isfinite isgreater isinf isless isnan isnormal
 isunordered signbit signgam EOF NULL NAN INFINITY HUGE_VAL I s torsor_erfinv TORSOR_PIECE
 """
-_RESERVED = {*_WORDS.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l"))}
+KEYWORDS = frozenset(_KEYWORDS.split())
+_RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l"))}
 
 
 class Names:

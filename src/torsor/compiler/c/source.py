@@ -1,8 +1,9 @@
 """CasADi functions as C99 source: a header, a source file that needs nothing but libm, and a CMakeLists.txt.
 
-Each operation is one statement, so that compilers do not fuse products and sums, and results are those of the CasADi
-virtual machine. A long function is divided into pieces, because the compile time grows faster than the length of a
-function; values that a later piece uses are stored in an array on the stack.
+Each operation is one statement, and the CMake file compiles with ``-ffp-contract=off``, so that products and sums are
+not fused and results are those of the CasADi virtual machine. (GCC without ``-std=c99`` fuses across statements
+otherwise.) A long function is divided into pieces, because the compile time grows faster than the length of a function;
+values that a later piece uses are stored in an array on the stack.
 """
 
 import heapq
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.compiler.c.rules import C_RULES, HELPERS, CScalar, Names, in_scalars
+from torsor.compiler.c.rules import C_RULES, HELPERS, KEYWORDS, CScalar, Names, in_scalars
 from torsor.compiler.count import count_operations
 from torsor.compiler.program import Operation, Program, read_program
 
@@ -24,6 +25,14 @@ PIECE = 1500  # operations in the longest piece
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _MARK = "Written by Torsor"
 _TARGETS = {"all", "clean", "depend", "help", "install", "m", "package", "test"}  # CMake has its own meaning for these
+# NAME.h of the folder would hide these headers of the C library, of any standard, from all files that include both.
+_HEADERS = """
+assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbit
+stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+alloca cpio dirent dlfcn endian fcntl features fmtmsg fnmatch ftw glob grp iconv langinfo libgen malloc memory monetary
+mqueue ndbm netdb nl_types poll pthread pwd regex sched search semaphore spawn strings stropts syslog tar termios ulimit
+unistd utime utmpx values varargs wordexp
+"""
 
 
 def export_c(
@@ -52,6 +61,11 @@ def export_c(
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _TARGETS:
         taken = ", ".join(sorted(_TARGETS))
         raise ValueError(f"name is {name!r}; allowed: letters, digits and _, a letter first, none of {taken}")
+    if name.lower() in _HEADERS.split():  # many file systems do not distinguish capitals
+        found = f"name is {name!r}: {name}.h would hide the header <{name.lower()}.h> of the C library"
+        raise ValueError(f"{found}; allowed: other names; fix: name={name + '_kernels'!r}, for example")
+    if name in KEYWORDS:
+        raise ValueError(f"name is {name!r}, a keyword of C; allowed: other names; fix: add letters to it")
     names = Names({name.upper() + "_H"})
     kernels = [_Kernel(names.new(title), title, each, CScalar(dtype)) for title, each in _with_names(functions)]
     texts = {f"{name}.h": _header(name, kernels, names), f"{name}.c": _source(name, kernels, names)}
@@ -218,7 +232,10 @@ def _header(name: str, kernels: list[_Kernel], names: Names) -> str:
 
 def _source(name: str, kernels: list[_Kernel], names: Names) -> str:
     codes = {operation.code for kernel in kernels for operation in kernel.program.operations}
-    parts = [_comment(f"{_MARK}. A statement is one operation.") + f'#include "{name}.h"\n\n#include <math.h>\n']
+    parts = [
+        _comment(f"{_MARK}. A statement is one operation; -ffp-contract=off keeps it so.")
+        + f'#include "{name}.h"\n\n#include <math.h>\n'
+    ]
     if any(len(kernel.pieces) > 1 for kernel in kernels):
         # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
@@ -261,6 +278,9 @@ set_target_properties(NAME PROPERTIES
   C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER NAME.h)
 target_include_directories(NAME PUBLIC
   $<BUILD_INTERFACE:${{CMAKE_CURRENT_SOURCE_DIR}}> $<INSTALL_INTERFACE:${{CMAKE_INSTALL_INCLUDEDIR}}>)
+if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang|IntelLLVM")
+  target_compile_options(NAME PRIVATE -ffp-contract=off)
+endif()
 if(UNIX)
   target_link_libraries(NAME PUBLIC m)
 endif()

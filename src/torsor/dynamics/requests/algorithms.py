@@ -42,6 +42,7 @@ class Algorithm:
     mechanism; where there are several results, all of that shape, ``results`` names them. ``lean``: the result depends
     on the coordinates only, so that the tree may be simplified. ``shared``: the rule computes nothing twice, so that no
     search for common subexpressions is needed. ``multipliers``: the loops are closed by Lagrange multipliers.
+    ``instead``: the result is that of the tree whose loops are cut open; these methods give the closed mechanism's.
     """
 
     rule: Callable[..., Any]
@@ -50,6 +51,7 @@ class Algorithm:
     lean: bool = False
     shared: bool = False
     multipliers: bool = False
+    instead: str = ""
 
     @cached_property
     def _parameters(self) -> dict[str, inspect.Parameter]:
@@ -131,31 +133,45 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
 _N, _NN, _TWIST, _LINKS = ("n",), ("n", "n"), (6,), ("L", 6)
 _BY_A, _BY_TAU = ("dq", "dv", "da"), ("dq", "dv", "dtau")
 
+# The methods that give a closed mechanism's own answer, where an algorithm gives that of the tree.
+_INVERSE, _INVERSE_D = "constrained_inverse_dynamics", "constrained_inverse_dynamics_derivatives"
+_FORWARD = "closed_forward_dynamics (all coordinates) or constrained_forward_dynamics (active ones)"
+_FORWARD_D = "constrained_forward_dynamics_derivatives"
+_MASS = "constrained_inverse_dynamics_derivatives (its last result)"
+
 ALGORITHMS: dict[str, Algorithm] = {
-    "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, _N, lean=True),
-    "forward_dynamics": Algorithm(hybrid.forward_dynamics, _N, lean=True),
-    "hybrid_dynamics": Algorithm(hybrid.hybrid_dynamics, _N, ("a", "tau"), lean=True),
-    "inverse_dynamics_derivatives": Algorithm(derivatives.inverse_dynamics_derivatives, _NN, _BY_A, lean=True),
+    "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, _N, lean=True, instead=_INVERSE),
+    "forward_dynamics": Algorithm(hybrid.forward_dynamics, _N, lean=True, instead=_FORWARD),
+    "hybrid_dynamics": Algorithm(hybrid.hybrid_dynamics, _N, ("a", "tau"), lean=True, instead=_FORWARD),
+    "inverse_dynamics_derivatives": Algorithm(
+        derivatives.inverse_dynamics_derivatives, _NN, _BY_A, lean=True, instead=_INVERSE_D
+    ),
     "forward_dynamics_derivatives": Algorithm(
-        solved.forward_dynamics_derivatives, _NN, _BY_TAU, lean=True, shared=True
+        solved.forward_dynamics_derivatives, _NN, _BY_TAU, lean=True, shared=True, instead=_FORWARD_D
     ),
     "hybrid_dynamics_derivatives": Algorithm(
-        solved.hybrid_dynamics_derivatives, _NN, ("dq", "dv", "dgiven"), lean=True, shared=True
+        solved.hybrid_dynamics_derivatives, _NN, ("dq", "dv", "dgiven"), lean=True, shared=True, instead=_FORWARD_D
     ),
-    "joint_wrench_derivatives": Algorithm(derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A),
-    "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True),
-    "force_rate": Algorithm(rates.force_rate, _N, ("tau", "rate"), lean=True),
-    "joint_wrench_rates": Algorithm(rates.joint_wrench_rates, _LINKS, ("wrench", "rate")),
-    "joint_wrenches": Algorithm(newton_euler.joint_wrenches, _LINKS),
-    "bias_force": Algorithm(newton_euler.bias_force, _N, lean=True),
-    "gravity_force": Algorithm(newton_euler.gravity_force, _N, lean=True),
+    "joint_wrench_derivatives": Algorithm(
+        derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A, instead="constrained_joint_wrench_derivatives"
+    ),
+    "inverse_dynamics_hessian": Algorithm(
+        hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=_INVERSE_D
+    ),
+    "force_rate": Algorithm(rates.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
+    "joint_wrench_rates": Algorithm(
+        rates.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
+    ),
+    "joint_wrenches": Algorithm(newton_euler.joint_wrenches, _LINKS, instead="constrained_joint_wrenches"),
+    "bias_force": Algorithm(newton_euler.bias_force, _N, lean=True, instead=_INVERSE),
+    "gravity_force": Algorithm(newton_euler.gravity_force, _N, lean=True, instead=_INVERSE),
     "friction_force": Algorithm(passive.friction_force, _N),
     "spring_force": Algorithm(passive.spring_force, _N),
-    "regressor": Algorithm(regressor.regressor, ("n", "p")),
+    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead=_INVERSE),
     "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
     "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
-    "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True),
-    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True),
+    "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True, instead=_MASS),
+    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True, instead=_INVERSE_D),
     "poses": Algorithm(places.poses, ("L", 4, 4)),
     "velocities": Algorithm(places.velocities, _LINKS),
     "accelerations": Algorithm(places.accelerations, _LINKS),

@@ -255,7 +255,7 @@ class LoopClosure:
         return self._equation_scales_at(self.reference)
 
     def _equation_scales_at(self, q: Array) -> Array:
-        A, M = (self.kernels.call(name, q) for name in ("closure_jacobian", "mass_matrix"))
+        A, M = self.kernels.call("closure_jacobian", q), self.kernels.call_cut("mass_matrix", q, loops="open")
         moments, directions = np.linalg.eigh(M)
         if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
             name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]

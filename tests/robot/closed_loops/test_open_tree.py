@@ -1,0 +1,108 @@
+"""The dynamics of the tree is refused for a robot with loops, unless the loops are to be cut open."""
+
+import re
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError
+from torsor.autodiff.node import node_of
+from torsor.dynamics import ALGORITHMS
+
+TREE = {name: each for name, each in ALGORITHMS.items() if each.instead}
+LINKAGE = torsor.library.four_bar().to(device="casadi")
+Q = LINKAGE.assemble([0.7])
+
+
+def options(name: str) -> dict[str, object]:
+    return {"forced": [LINKAGE.coordinate_names[0]]} if ALGORITHMS[name].hybrid else {}
+
+
+def values(name: str) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    return [Q if each == "q" else rng.normal(size=LINKAGE.nv) for each in ALGORITHMS[name].inputs]
+
+
+@pytest.mark.parametrize("name", TREE)
+def test_every_method_of_the_trees_dynamics_names_the_loops_and_the_method_that_closes_them(name: str) -> None:
+    given, loops = values(name), ", ".join(repr(loop.name) for loop in LINKAGE.loops)
+    text = re.escape(f"{LINKAGE.name}: the robot has the loop {loops}, and {name} would cut it open; fix: ")
+    asked = [
+        lambda: getattr(LINKAGE, name)(*given, **options(name)),
+        lambda: LINKAGE.function(name, **options(name)),
+        lambda: LINKAGE.operation_count(name, **options(name)),
+        lambda: LINKAGE.jvp(name, given, [None] * len(given), **options(name)),
+        lambda: LINKAGE.vjp(name, given, np.zeros(1), **options(name)),
+        lambda: LINKAGE.sparse(name, *given, **options(name)),
+        lambda: getattr(LINKAGE.parametric(["gravity"]), name)(*given, np.zeros(3), **options(name)),
+        lambda: node_of(LINKAGE, name, options(name)),
+    ]
+    for ask in asked:
+        with pytest.raises(ModelError, match=text) as caught:
+            ask()
+        method = TREE[name].instead.split(",")[0].split(" ")[0]
+        assert f"{method} " in str(caught.value) and hasattr(LINKAGE, method)
+
+
+@pytest.mark.parametrize("name", TREE)
+def test_told_so_they_compute_the_tree_that_is_left(name: str) -> None:
+    given, tree = values(name), LINKAGE.open_tree()
+    expected = getattr(tree, name)(*given, **options(name))
+    opened = LINKAGE.kernels.compiled(LINKAGE.kernels.request(name, loops="open", **options(name)))(*given)
+    np.testing.assert_array_equal(opened, expected)
+    if name in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force", "gravity_force", "joint_wrenches"):
+        np.testing.assert_array_equal(getattr(LINKAGE, name)(*given, loops="open"), expected)
+    with pytest.raises(ModelError):  # having been told once is not being told
+        getattr(LINKAGE, name)(*given, **options(name))
+
+
+def test_a_four_bar_is_not_the_tree_that_its_joints_form() -> None:
+    still = np.zeros(LINKAGE.nv)
+    tree = LINKAGE.inverse_dynamics(Q, still, still, loops="open")
+    own = LINKAGE.constrained_inverse_dynamics(Q, [0.0], [0.0])
+    G = LINKAGE.constrained_velocities(Q, [1.0])
+    np.testing.assert_allclose(own, G @ tree, rtol=1e-12)  # virtual work
+    assert abs(own[0] - tree[0]) > 1.0
+
+
+def test_what_is_right_for_a_closed_mechanism_is_not_refused() -> None:
+    v = LINKAGE.constrained_velocities(Q, [1.3])
+    for name in ("kinetic_energy", "velocities", "momentum"):
+        np.testing.assert_array_equal(
+            getattr(LINKAGE, name)(Q, v), getattr(LINKAGE.open_tree(), name)(Q, v), err_msg=name
+        )
+    for name in ("poses", "potential_energy", "center_of_mass", "spring_force"):
+        assert np.isfinite(getattr(LINKAGE, name)(Q)).all(), name
+    still = np.zeros(LINKAGE.nv)
+    power = LINKAGE.power_regressor(Q, v, still) @ LINKAGE.parameters()  # closed loops do no work
+    assert power == pytest.approx(v @ LINKAGE.inverse_dynamics(Q, v, still, loops="open"), rel=1e-12)
+
+
+def test_a_tree_is_its_own_open_tree_and_may_be_told_so() -> None:
+    arm = torsor.library.two_link()
+    assert arm.open_tree() is arm
+    np.testing.assert_array_equal(arm.mass_matrix([0.1, 0.2], loops="open"), arm.mass_matrix([0.1, 0.2]))
+
+
+@pytest.mark.parametrize(
+    ("name", "loops", "text"),
+    [
+        ("mass_matrix", "closed", "loops of mass_matrix is 'closed'; allowed: 'open', or not given"),
+        ("mass_matrix", True, "loops of mass_matrix is True; allowed: 'open', or not given"),
+        (
+            "constrained_velocities",
+            "open",
+            "constrained_velocities is computed with closed loops; fix: leave loops out",
+        ),
+    ],
+)
+def test_other_words_for_loops_are_refused(name: str, loops: object, text: str) -> None:
+    with pytest.raises(ModelError, match=re.escape(text)):
+        LINKAGE.function(name, loops=loops)  # type: ignore[arg-type]
+
+
+def test_identification_and_base_parameters_of_a_closed_mechanism_say_so() -> None:
+    with pytest.raises(ModelError, match="regressor would cut it open"):
+        LINKAGE.base_parameters()
+    assert LINKAGE.open_tree().base_parameters().names
