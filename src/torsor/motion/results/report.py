@@ -111,7 +111,7 @@ def plain(result: Solution) -> dict[str, Any]:
         "setup_seconds": result.setup_seconds,
         "solve_seconds": result.solve_seconds,
         "max_violation": result.max_violation,
-        "max_violation_fine": result.max_violation_fine,
+        "max_violation_fine": result.max_violation_fine if np.isfinite(result.max_violation_fine) else None,
         **result.counts,
     }
     found["active"] = [
