@@ -210,11 +210,14 @@ class MotionResult(Solution):
         return cls.of(files.load(Path(path), problem, load_problem))
 
     def to_csv(self, path: str | Path) -> None:
-        """Write times, positions, velocities, accelerations and forces as a .csv file, as ``Trajectory.save`` does."""
+        """Write times, positions, velocities, accelerations and forces as a .csv file, as ``Trajectory.save`` does.
+
+        Of a human on the ground these are the torques that act together with the ground, whose wrenches follow.
+        """
         files.to_csv(self, Path(path))
 
     def trajectory(self) -> Trajectory:
-        """Return the motion as a trajectory of the robot."""
+        """Return the motion as a trajectory of the robot; the wrenches of known contacts are ``external``."""
         return replay.trajectory(self)
 
     def simulate(self, steps: int = 2000) -> "replay.Replay":

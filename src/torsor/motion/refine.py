@@ -126,7 +126,7 @@ def _finer(phase: Phase, missing: Array, with_points: bool) -> Phase:
     spline = _halved(phase.spline)
     own = None if phase.own is None else {name: _halved(each) for name, each in phase.own.items()}
     nodes = np.union1d(nodes, (phase.nodes[:-1] + phase.nodes[1:]) / 2)
-    return replace(phase, points=spline.count, knots=spline.inner, own=own, nodes=nodes)
+    return replace(phase, points=spline.count, knots=spline.inner.tolist(), own=own, nodes=nodes)
 
 
 def _halved(spline: Spline) -> Spline:
