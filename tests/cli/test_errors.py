@@ -26,8 +26,6 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
     [
         ModelError("mass is -1"),
         AssemblyError("the loop stays open", np.zeros(3), np.zeros(1), 0.1),
-        MotionError("no motion"),
-        SimulationError("too fast"),
         FileNotFoundError(2, "No such file or directory", "arm.urdf"),
         PermissionError(13, "Permission denied", "/home/arm.urdf"),
         OSError(28, "No space left on device"),
@@ -38,6 +36,22 @@ def test_mistakes_of_the_user_are_one_line(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert failing(monkeypatch, error) == 1
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def conflict() -> MotionError:
+    error = MotionError("no motion")
+    error.conflict = ("Torques",)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(conflict(), 3), (SimulationError("too fast"), 3), (MotionError("no motion was found"), 4)]
+)
+def test_what_has_no_result_has_statuses_of_its_own(
+    error: Exception, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failing(monkeypatch, error) == status
     assert capsys.readouterr().err == f"error: {error}\n"
 
 

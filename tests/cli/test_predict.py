@@ -58,11 +58,42 @@ def test_options_reach_the_search(tmp_path: Path) -> None:
 
 def test_an_infeasible_problem_writes_the_nearest_motion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "hard.toml").write_text(REACH.replace("[0.1, 2.0]", "[0.1, 0.2]"))
-    assert main(["predict", "hard.toml", "--json", "out.json", "--csv", "out.csv"]) == 1
+    assert main(["predict", "hard.toml", "--json", "out.json", "--csv", "out.csv"]) == 3
     shown = capsys.readouterr()
     assert "Torques" in shown.err and "out.json" in shown.out
     found = json.loads((tmp_path / "out.json").read_text())
     assert not found["is_solved"] and found["max_violation"] > 1e-3 and len(found["trajectory"]["q"]) > 1
+
+
+def test_a_search_that_is_stopped_by_a_limit_is_told_by_its_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "swing", "--iterations", "6"]) == 4
+    shown = capsys.readouterr()
+    assert "warning: reach: the motion is not optimal" in shown.err and "stopped at the iteration limit" in shown.err
+    assert main(["predict", "swing", "--seconds", "1e-9"]) == 4
+    assert "stopped at the time limit" in capsys.readouterr().err
+
+
+def test_a_motion_that_is_optimal_at_the_nodes_only_is_told_by_its_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "coarse.toml").write_text(REACH.replace("points = 6", "points = 8, nodes = 9"))
+    assert main(["predict", "coarse.toml"]) == 5
+    shown = capsys.readouterr()
+    assert "optimal at the nodes only" in shown.out and "Torques is violated by" in shown.err
+
+
+@pytest.mark.parametrize("command", [[], ["predict"]])
+def test_the_help_lists_the_exit_statuses(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    shown = capsys.readouterr().out
+    for words in (
+        "0    the command succeeded",
+        "3    there is no result",
+        "4    the search ended",
+        "5    the predicted",
+    ):
+        assert words in shown
 
 
 def test_a_problem_may_be_called_walk(tmp_path: Path) -> None:

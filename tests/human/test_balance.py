@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.human import Foot, Step, ground_reaction, walking
+from torsor.human import Backpack, Box, Foot, Step, ground_reaction, walking
 from torsor.spatial import inverse_pose
 
 
@@ -167,3 +167,13 @@ def test_bodies_whose_pelvis_is_elsewhere_have_other_ground_reactions() -> None:
         np.testing.assert_allclose(ground.moment[2], tau[5] + x * tau[1], atol=1e-12)
         moments.append(ground.moment)
     assert abs(moments[0][2] - moments[1][2]) > 1.0
+
+
+def test_a_load_weighs_on_the_ground() -> None:
+    body, still = torsor.library.human(), np.zeros(55)
+    for load in (Box(10.0), Backpack(10.0)):
+        ground = ground_reaction(body, still, still, still, load=load)
+        np.testing.assert_allclose(ground.force, [0.0, 9.81 * (body.mass + 10.0), 0.0], atol=1e-9)
+        np.testing.assert_array_equal(ground.zmp, ground_reaction(load.on(body), still, still, still).zmp)
+    with pytest.raises(torsor.ModelError, match=r"load is 10\.0; allowed: a Backpack or a Box"):
+        ground_reaction(body, still, still, still, load=10.0)  # type: ignore[arg-type]

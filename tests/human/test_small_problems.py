@@ -3,6 +3,8 @@
 Bodies move in the sagittal plane with stiff trunk and arms, so that little is compiled.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,9 @@ from torsor.human.body.postures import BUTTOCKS
 from torsor.motion import MotionResult
 
 from .ground import equilibrium
+
+# These problems have few nodes, so that they are solved fast; what happens between them is not the subject here.
+pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")
 
 BODY = torsor.library.human()
 STIFF = ("spine", "shoulder", "elbow", "pronation", "adduction", "rotation", "inversion")
@@ -68,3 +73,24 @@ def test_a_small_task_is_solved() -> None:
     assert np.abs(forces[:, :6]).max() < 1e-8 and np.abs(joint_torques(result) - forces).max() < 1e-8
     hips = BODY.pose(result.q[[0, -1]], "pelvis")[:, 1, 3]
     assert hips == pytest.approx([0.45 + BUTTOCKS, BODY.pose(BODY.neutral(), "pelvis")[1, 3]], abs=1e-9)
+
+
+def test_trajectories_have_the_torques_that_act_with_ground_and_seat(tmp_path: Path) -> None:
+    """Newton-Euler with the trajectory's wrenches gives its torques; the six global coordinates have no force."""
+    for problem in (
+        walking(planar=True, frozen=_stiff(), habits=Habits.none(), points=5, nodes=7, slip=0.5),
+        standing_up(frozen=_stiff("toe"), nodes=13),
+    ):
+        result = problem.solve(tolerance=TOLERANCE)
+        motion = result.trajectory()
+        assert motion.external is not None
+        tau = result.robot.inverse_dynamics(motion.q, motion.v, motion.a, motion.external)
+        np.testing.assert_allclose(motion.tau, tau, atol=1e-8)
+        np.testing.assert_allclose(motion.tau, equilibrium(result), atol=1e-8)
+        ankle = BODY.coordinate_names.index("right_ankle_flexion")
+        assert np.abs(motion.tau[:, ankle]).max() > 20 * np.abs(result.tau[:, ankle]).max()
+        np.testing.assert_array_equal(result.to_dict()["trajectory"]["tau"], motion.tau)
+        result.to_csv(tmp_path / "motion.csv")
+        read = torsor.Trajectory.load(tmp_path / "motion.csv", robot=result.robot)
+        np.testing.assert_array_equal(read.tau, motion.tau)
+        assert read.external is not None and np.abs(read.a - motion.a).max() == 0.0

@@ -18,6 +18,9 @@ from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.optimisation.outcome import Outcome
 from torsor.spatial import inverse_pose
 
+# These problems have few nodes, so that they are solved fast; what happens between them is not the subject here.
+pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")
+
 SAME = torsor.library.human().to(device="casadi")  # nothing is compiled
 
 

@@ -13,6 +13,9 @@ from torsor.human.body.kernels import shared_model
 from torsor.library import human
 from torsor.motion import MotionError, MotionResult
 
+# These problems have few nodes, so that they are solved fast; what happens between them is not the subject here.
+pytestmark = pytest.mark.filterwarnings("ignore:.*between the nodes")
+
 
 @cache
 def walk(**options: object) -> MotionResult:

@@ -87,7 +87,9 @@ def test_a_coordinate_with_more_noise_has_less_weight() -> None:
     rng = np.random.default_rng(0)
     size = np.array([50.0, 50.0, 0.01, 0.01, 0.01, 0.01])
     tau = robot.inverse_dynamics(*state) + size * rng.normal(size=(300, 6))
-    found = torsor.identify(robot, (*state, tau))
+    with pytest.warns(torsor.ModelWarning, match=r"residuals of 'joint1' are 95\.9 % of the measured force"):
+        found = torsor.identify(robot, (*state, tau))
+    assert set(found.unexplained) <= {"joint1", "joint2"} and " !" in found.report()
     own = [k for k, name in enumerate(found.names) if name.startswith(("link4", "link5", "link6"))]
     error = found.values - found.base.values
     assert np.abs(error[own]).max() < 0.01  # equal weights would leave errors of the size of the noise, 50 / sqrt(N)
@@ -317,3 +319,47 @@ def test_noise_near_rest_does_not_bias_coulomb_friction() -> None:
     for wrong in (-1.0, 1.0, None, np.nan):
         with pytest.raises(torsor.ModelError, match="still is"):
             torsor.identify(robot, (q, v, a, tau), still=wrong)
+
+
+def swinging(robot: torsor.Robot, count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return q, v, a of a motion within half of the limits of the joints."""
+    t = np.linspace(0.0, 2.0, count)[:, None]
+    size = 0.5 * np.minimum(np.where(np.isfinite(robot.upper), robot.upper, 2.0), 2.0)
+    w = 2 * np.pi * (0.2 + 0.05 * np.arange(robot.nv))
+    return size * np.sin(w * t), size * w * np.cos(w * t), -size * w**2 * np.sin(w * t)
+
+
+def test_measurements_in_degrees_are_refused() -> None:
+    robot = torsor.library.ur5()
+    q, v, a = swinging(robot)
+    tau = robot.inverse_dynamics(q, v, a)
+    torsor.identify(robot, (q, v, a, tau))
+    degrees = tuple(map(np.degrees, (q, v, a)))
+    with pytest.raises(torsor.ModelError, match=r"q of '.*' reaches .* degrees; allowed: rad; fix: .*np\.radians\(q\)"):
+        torsor.identify(robot, (*degrees, tau))
+    with pytest.raises(torsor.ModelError, match=r"v of '.*' reaches .*rad/s; .* degrees"):
+        torsor.identify(robot, (q, degrees[1], a, tau))
+    with pytest.raises(torsor.ModelError, match="degrees"):
+        torsor.identify(robot, (q, v, a, tau)).validate((*degrees, tau))
+
+
+def test_many_turns_of_a_joint_without_limits_are_doubtful() -> None:
+    robot = torsor.library.planar_chain(1)
+    assert np.isinf(robot.upper).all()
+    q, v, a = swinging(robot)
+    tau = robot.inverse_dynamics(q, v, a)
+    with pytest.warns(torsor.ModelWarning) as caught:
+        torsor.identify(robot, (*map(np.degrees, (q, v, a)), tau))
+    assert any("turns: are the numbers degrees?" in str(each.message) for each in caught)
+    wheel = np.linspace(0.0, 4000.0, 400)[:, None]  # more than a turn in degrees too: it turns
+    torsor.identify(robot, (wheel, v, a, robot.inverse_dynamics(wheel, v, a)))
+
+
+def test_parameters_that_the_measurements_do_not_show_are_marked() -> None:
+    robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
+    q, v, a = 0.01 * rng.normal(size=(3, 50, 1))
+    tau = robot.inverse_dynamics(q, v, a) + 0.1 * rng.normal(size=(50, 1))
+    found = torsor.identify(robot, (q, v, a, tau))
+    assert found.undetermined and all(name in found.names for name in found.undetermined)
+    report = found.report()
+    assert " !" in report and "! deviation above 100 % of the value" in report

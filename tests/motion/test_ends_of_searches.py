@@ -1,5 +1,6 @@
 """Solvers that are stopped, infeasible starts, and errors of results and settings."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -17,7 +18,7 @@ from torsor.motion.refine import refined
 
 @cache
 def found() -> motion.MotionResult:
-    return two_link_time(points=8, nodes=9).solve()
+    return two_link_time(points=8, nodes=41).solve()
 
 
 def ending(result: motion.MotionResult, status: str) -> motion.MotionResult:
@@ -27,21 +28,45 @@ def ending(result: motion.MotionResult, status: str) -> motion.MotionResult:
 def test_refinement_ends_with_ctrl_c_and_says_so() -> None:
     calls = []
 
-    def stopped(problem: motion.MotionProblem, before: motion.MotionResult) -> motion.MotionResult:
+    def stopped(problem: motion.MotionProblem, before: motion.MotionResult, iterations: int) -> motion.MotionResult:
         calls.append(problem)
         return ending(before, "stopped by Ctrl-C")
 
-    result = refined(found(), 1e-4, stopped)
+    result = refined(found(), 1e-4, 500, stopped)
     assert len(calls) == 1
-    assert result.status.startswith("stopped by Ctrl-C; bounds hold to ")
+    assert result.status.startswith("stopped by Ctrl-C; rows hold to ")
     assert result.is_stopped
 
 
 def test_refinement_that_leads_nowhere_ends_and_says_so() -> None:
-    result = refined(found(), 1e-4, lambda problem, before: before)
-    assert len(result.passes) == 13
-    assert result.status.startswith("optimal; bounds hold to ")
-    assert result.status.endswith("on a grid ten times finer, where refinement ended: after 12 rounds")
+    result = refined(found(), 1e-4, 500, lambda problem, before, iterations: before)
+    assert len(result.passes) == 4
+    assert result.status.startswith("optimal; rows hold to ")
+    grown = r"refinement ended (from 41 to 41 nodes in 3 rounds): no progress in 3 rounds"
+    assert result.status.endswith(f"on a grid ten times finer, where {grown}")
+
+
+def test_refinement_takes_no_more_iterations_than_allowed() -> None:
+    given = []
+
+    def slow(problem: motion.MotionProblem, before: motion.MotionResult, iterations: int) -> motion.MotionResult:
+        given.append(iterations)
+        return replace(before, outcome=replace(before.outcome, iterations=iterations))
+
+    result = refined(found(), 1e-4, 30, slow)
+    assert given == [30] and result.status.endswith("at the iteration limit")
+
+
+def test_refinement_ends_after_eight_rounds() -> None:
+    problem = two_link_time(points=6, nodes=2)
+
+    def solved(problem: motion.MotionProblem, before: motion.MotionResult, iterations: int) -> motion.MotionResult:
+        return problem.solve(start=before, check=False, tolerance=1e-4)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = refined(problem.solve(), 1e-12, 10**6, solved)
+    assert len(result.passes) == 9 and result.status.endswith("nodes in 8 rounds): after 8 rounds")
 
 
 def test_no_moments_have_shapes_too() -> None:

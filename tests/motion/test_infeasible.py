@@ -94,6 +94,7 @@ def test_the_strategies_of_a_solve_run_in_order() -> None:
         "retry_from_nearest",
         "diagnose",
         "refine_nodes",
+        "mark_between_nodes",
     ]
 
 

@@ -33,8 +33,12 @@ def test_two_link_arm_takes_the_least_times_of_the_table(points):
 
 @pytest.mark.parametrize("points", COARSE)
 def test_coarse_grids_leave_the_torques_of_the_table_between_them(points):
-    result = solved(two_link_time(points, nodes=2 * points + 1))
     T, torque = COARSE[points]
+    if torque > 10 * 1.05:
+        with pytest.warns(torsor.ModelWarning, match="Torques is violated by .* optimal at the nodes only"):
+            result = solved(two_link_time(points, nodes=2 * points + 1))
+    else:
+        result = solved(two_link_time(points, nodes=2 * points + 1))
     assert pytest.approx(T, abs=1e-6) == result.T
     assert pytest.approx(torque, rel=2e-4) == np.abs(result.at(np.linspace(0, result.T, 4001)).tau).max()
 

@@ -165,3 +165,15 @@ def test_a_controller_cannot_write_to_the_state() -> None:
 
     with pytest.raises(ValueError, match="read-only"):
         torsor.simulate(ARM, controller=careless)
+
+
+def test_drives_that_are_asked_for_more_than_they_give_are_named() -> None:
+    arm = torsor.library.two_link()  # drives of 10 N m
+    law = torsor.control.gravity_pd(arm, [1.0, 0.5], kp=50.0, kd=5.0)
+    with pytest.warns(torsor.ModelWarning, match=r"joint1 is asked for .* N m at t = 0 s, beyond the limit of 10 N m"):
+        motion = torsor.simulate(arm, [[0.0, 0.0], [0.9, 0.5]], duration=0.05, controller=law)
+    worst, other = motion.overloads
+    assert (worst.coordinate, worst.time, worst.limit, other.coordinate) == ("joint1", 0.0, 10.0, "joint2")
+    assert worst.force == motion.tau[0, 0, 0] > other.force > 10.0
+    assert not torsor.simulate(arm, duration=0.05, controller=[10.0, -10.0]).overloads  # the limit itself
+    assert not motion[1].overloads  # the second rollout starts close to the target

@@ -178,7 +178,7 @@ def test_the_command_line_simulates(capsys: pytest.CaptureFixture[str], tmp_path
     assert Path(png).stat().st_size > 1000
     assert main(["simulate", "two_link", "--q0", "1"]) == 1
     assert "count of numbers after --q0 is 1; allowed: 2" in capsys.readouterr().err
-    assert main(["simulate", "two_link", "--tau", "1e30", "0"]) == 1
+    assert main(["simulate", "two_link", "--tau", "1e30", "0"]) == 3
     assert "the speed of joint" in capsys.readouterr().err
 
 

@@ -12,7 +12,8 @@ class Command:
     """One command: ``torsor NAME ...``.
 
     ``add_arguments`` declares its options. ``run`` does the work and prints to the console; it raises a ``ModelError``
-    (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns when it succeeded.
+    (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns None when it
+    succeeded, or another exit status of ``torsor.cli.statuses``.
 
     Example:
         >>> hello = Command("hello", "print a greeting", lambda parser: None, lambda _, console: console.print("hello"))
@@ -23,4 +24,4 @@ class Command:
     name: str
     summary: str
     add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Namespace, Console], None]
+    run: Callable[[Namespace, Console], int | None]

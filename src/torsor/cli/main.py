@@ -22,20 +22,13 @@ from torsor.cli.export import EXPORT
 from torsor.cli.info import INFO
 from torsor.cli.predict import PREDICT
 from torsor.cli.simulate import SIMULATE
+from torsor.cli.statuses import DONE, INTERNAL, STATUSES, STOPPED, status_of_error
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
 from torsor.simulation import SimulationError
 
 COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, EXPORT, BENCH, CACHE, DEMO)
 
-DONE, MISTAKE, INTERNAL, STOPPED = 0, 1, 70, 130
-STATUSES = f"""exit status:
-  {DONE}    the command succeeded
-  {MISTAKE}    the input is wrong, or the problem has no solution; "error: ..." says why
-  2    the command line is wrong: an unknown command or option, or a missing argument
-  {INTERNAL}   internal error: a mistake in Torsor, not in the input; please report it
-  {STOPPED}  stopped by Ctrl-C
-"""
 # By itself, argparse takes -1e-3 for an option.
 NEGATIVE_NUMBER = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
 PACKAGE = Path(torsor.__file__).parent
@@ -53,8 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
-            arguments.run(arguments, console)
-            status = DONE
+            status = arguments.run(arguments, console) or DONE
         except KeyboardInterrupt:
             errors.print("stopped by Ctrl-C, before there was a result")
             status = STOPPED
@@ -75,7 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
-        own = parsers.add_parser(command.name, help=command.summary, description=command.summary)
+        own = parsers.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.summary,
+            epilog=STATUSES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         own._negative_number_matcher = NEGATIVE_NUMBER
         command.add_arguments(own)
         flags = {action.dest: action.option_strings[-1] for action in own._actions if action.option_strings}
@@ -88,7 +86,7 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: Console) ->
     if _is_mistake(error):
         text = escape(_in_options(str(error), arguments.flags, vars(arguments)))
         errors.print(f"[bold red]error[/bold red]: {text}")
-        return MISTAKE
+        return status_of_error(error)
     errors.print(escape("".join(traceback.format_exception(error))))
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"

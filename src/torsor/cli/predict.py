@@ -11,7 +11,8 @@ from torsor.cli.command import Command
 from torsor.cli.outputs import check_output, check_plot, print_paths
 from torsor.cli.predictions import HUMAN
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
-from torsor.errors import ModelError, describe
+from torsor.cli.statuses import DONE, ONLY_AT_NODES, status_of_motion
+from torsor.errors import ModelError, describe, warn
 from torsor.motion import PROBLEMS, SOLVERS, MotionError, MotionResult, load_problem
 
 
@@ -38,7 +39,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
         groups[title].add_argument(option.flag, **option.settings)
 
 
-def _run(arguments: Namespace, console: Console) -> None:
+def _run(arguments: Namespace, console: Console) -> int:
     check_output(arguments.json)
     check_output(arguments.csv, [".csv"])
     check_output(arguments.save, [".npz"])
@@ -58,6 +59,11 @@ def _run(arguments: Namespace, console: Console) -> None:
     for table in report.tables:
         console.print(table)
     _write(arguments, result, report, console)
+    status = status_of_motion(result)
+    if status not in (DONE, ONLY_AT_NODES):  # a motion that is optimal at the nodes only has a warning of its own
+        violated = "" if result.is_feasible else f", and it violates constraints by {result.max_violation:.3g}"
+        warn(describe(f"the motion is not optimal{violated}: {result.status}", where=result.problem.name))
+    return status
 
 
 def _prediction(name: str) -> Prediction:

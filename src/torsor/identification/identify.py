@@ -81,7 +81,8 @@ def identify(
         parameters = nearest_physical(Estimate(base.matrix, values, root), given, regularisation, robot.name)
         values = base.matrix @ parameters
     predicted = known + Y[..., base.columns] @ values
-    return Identified(robot, base, values, found.covariance, found.condition, samples, predicted, parameters)
+    made = Identified(robot, base, values, found.covariance, found.condition, samples, predicted, parameters)
+    return made.checked()
 
 
 def _near_rest(robot: Robot, v: Array, unknown: Flags, still: float) -> Flags:

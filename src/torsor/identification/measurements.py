@@ -11,6 +11,7 @@ from torsor.arrays import Array
 from torsor.checks import real_array
 from torsor.errors import ModelError, describe
 from torsor.identification.differentiation import differentiate
+from torsor.identification.units import check_radians
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -153,4 +154,5 @@ def measurements_of(robot: Robot, data: Any) -> Measurements:
         found = getattr(data, name).shape[1]
         if found != size:
             raise ModelError(describe(f"{name} has {found} columns", where=robot.name, allowed=str(size)))
+    check_radians(robot, data.q, data.v)
     return data

@@ -14,12 +14,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.arrays import Array, Flags
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.plot import plot
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
+UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
+ROUNDING = 1e-9  # fraction of the largest force below which a residual does not count
+MARK = " !"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +82,28 @@ class Identified:
         """Standard deviations (b,) in percent of the values; infinite for a value of 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(100 * self.deviations / np.abs(self.values))
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Names of parameters whose deviation exceeds their value: they are zero, or the measurements do not show them.
+
+        The report marks them with "!".
+        """
+        return tuple(
+            name
+            for name, each in zip(self.names, self.relative_deviations, strict=True)
+            if not each <= UNDETERMINED and np.isfinite(each)
+        )
+
+    @property
+    def unexplained(self) -> tuple[str, ...]:
+        """Coordinates whose residuals exceed half of their measured force; the report marks them with "!".
+
+        Residuals that are rounding of the largest force do not count.
+        """
+        rms, largest = self.rms, float(np.abs(self.measurements.tau).max(initial=0.0))
+        triples = zip(self.prior.coordinate_names, self.relative_residuals, rms, strict=True)
+        return tuple(name for name, each, own in triples if each > UNEXPLAINED and own > ROUNDING * largest)
 
     @cached_property
     def residuals(self) -> Array:
@@ -150,7 +177,25 @@ class Identified:
             True
         """
         samples = measurements_of(self.prior, data)
-        return replace(self, measurements=samples, predicted=self.predict(samples.q, samples.v, samples.a))
+        return replace(self, measurements=samples, predicted=self.predict(samples.q, samples.v, samples.a)).checked()
+
+    def checked(self) -> "Identified":
+        """Return the estimate itself, and warn of coordinates whose forces it does not explain.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
+            >>> torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).checked().unexplained
+            ()
+        """
+        if self.unexplained:
+            names = list(self.prior.coordinate_names)
+            worst = max(map(names.index, self.unexplained), key=lambda k: float(self.relative_residuals[k]))
+            name, percent = self.prior.coordinate_names[worst], self.relative_residuals[worst]
+            found = f"residuals of {name!r} are {percent:.3g} % of the measured force"
+            fix = "check units (N m, N, rad), signs, order of the columns, and delays between q and tau"
+            warn(describe(found, where=self.prior.name, allowed=f"{UNEXPLAINED:g} % or less", fix=fix))
+        return self
 
     def report(self) -> str:
         """Return tables as text: parameters with deviations, and residuals of the coordinates.
@@ -166,15 +211,26 @@ class Identified:
         first = _table(title, "parameter (SI units)", "as given", "identified", "deviation", "%")
         values = (self.base.values, self.values, self.deviations, self.relative_deviations)
         for name, given, value, deviation, percent in zip(self.names, *values, strict=True):
-            relative = f"{percent:.3g}" if percent < 1e4 else "> 10000"
+            relative = (f"{percent:.3g}" if percent < 1e4 else "> 10000") + MARK * (name in self.undetermined)
             first.add_row(escape(name), _number(given), _number(value), f"{deviation:.2g}", relative)
         title = f"Residuals of {len(self.measurements)} samples (N m and N)"
         second = _table(title, "coordinate", "RMS", "% of force", "R²")
         residuals = (self.rms, self.relative_residuals, self.r_squared)
         for name, rms, percent, r_squared in zip(self.prior.coordinate_names, *residuals, strict=True):
-            second.add_row(escape(name), f"{rms:.4g}", f"{percent:.3g}", f"{r_squared:.6f}")
+            second.add_row(
+                escape(name), f"{rms:.4g}", f"{percent:.3g}" + MARK * (name in self.unexplained), f"{r_squared:.6f}"
+            )
+        notes = []
+        if self.undetermined:
+            notes.append(
+                f"! deviation above {UNDETERMINED:g} % of the value: it is zero, or the measurements do not show it"
+            )
+        if self.unexplained:
+            notes.append(
+                f"! residual above {UNEXPLAINED:g} % of the force: the model does not explain it; check units and signs"
+            )
         text = io.StringIO()
-        Console(file=text, width=120, color_system=None).print(first, second, sep="")
+        Console(file=text, width=120, color_system=None).print(first, second, *notes, sep="\n" if notes else "")
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
     def plot(self, path: str | Path | None = None) -> Any:

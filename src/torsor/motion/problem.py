@@ -10,10 +10,11 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import whole_number
 from torsor.deprecation import renamed_argument, warn_deprecated
+from torsor.errors import describe, warn
 from torsor.motion.files import read_problem
 from torsor.motion.multistart import Multistart, solve_from_random_starts
 from torsor.motion.results import files, plot, replay, report
-from torsor.motion.results.solution import Solution
+from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.settings import SolveSettings
 from torsor.motion.solve import solve
 from torsor.motion.starts import random_start
@@ -74,9 +75,13 @@ class MotionProblem(ProblemStatement):
         earlier result (a warm start, also with other phases), profiles (K, N) at equal time steps, or variables (n,).
         ``tolerance`` (1e-6) is that of optimality and of the scaled rows; ``iterations`` (500) and ``seconds`` (no
         limit) stop the solver, as does Ctrl-C: the best motion so far is then the result, and its status says so.
-        ``refine`` adds nodes until bounds hold on a grid ten times finer too: True to 1e-4 of the rows' scales, or to
-        another number. ``feasible_first`` finds any feasible motion first and optimises from there. ``progress`` shows
-        iterations on stderr. Settings that are None are taken from ``settings``, or have the defaults above.
+        ``refine`` adds nodes, and control points for equations, until all rows hold on a grid ten times finer too: True
+        to 1e-4 of the rows' scales, or to another number. It ends after 8 rounds, at ten times the nodes or four times
+        the control points, or with ``iterations`` in all rounds together; the status then says what holds.
+        A motion that violates rows by more than 0.05 of their scales between the nodes has the status "optimal at the
+        nodes only", with a warning. ``feasible_first`` finds any feasible motion first and optimises from there.
+        ``progress`` shows iterations on stderr. Settings that are None are taken from ``settings``, or have the
+        defaults above.
 
         An infeasible problem raises a ``MotionError`` that names the constraints in conflict and the least violation;
         with ``check=False`` the result is the nearest motion.
@@ -104,6 +109,8 @@ class MotionProblem(ProblemStatement):
             error.result, error.conflict, error.violation = result, state.diagnosis.conflict, state.diagnosis.violation
             raise error
         assert result is not None
+        if result.is_only_at_nodes:
+            _warn_between_nodes(result)
         return result
 
     @property
@@ -203,16 +210,29 @@ class MotionResult(Solution):
         return cls.of(files.load(Path(path), problem, load_problem))
 
     def to_csv(self, path: str | Path) -> None:
-        """Write times, positions, velocities, accelerations and forces as a .csv file, as ``Trajectory.save`` does."""
+        """Write times, positions, velocities, accelerations and forces as a .csv file, as ``Trajectory.save`` does.
+
+        Of a human on the ground these are the torques that act together with the ground, whose wrenches follow.
+        """
         files.to_csv(self, Path(path))
 
     def trajectory(self) -> Trajectory:
-        """Return the motion as a trajectory of the robot."""
+        """Return the motion as a trajectory of the robot; the wrenches of known contacts are ``external``."""
         return replay.trajectory(self)
 
     def simulate(self, steps: int = 2000) -> "replay.Replay":
         """Return the motion that forward dynamics gives under these forces, and its deviations; ``steps`` per phase."""
         return replay.replay(self, steps)
+
+
+def _warn_between_nodes(result: MotionResult) -> None:
+    """Warn of the rows that are violated most between the nodes."""
+    worst = max(result.constraints.values(), key=lambda group: group.fine)
+    found = f"between the nodes, {worst.title} is violated by {worst.fine:.3g} of its scale (accepted: {BETWEEN:g})"
+    fix = "solve with refine=True"
+    if result.passes:
+        fix = "give the phases more points or a higher degree; motors of elastic joints two degrees less (Phase.own)"
+    warn(describe(f"{found}: the motion is {result.status.partition(';')[0]}", where=result.problem.name, fix=fix))
 
 
 class MotionError(RuntimeError):

@@ -1,4 +1,8 @@
-"""Refinement: nodes are added where rows are violated on a finer grid, and the problem is solved again."""
+"""Refinement: nodes and control points are added where rows are violated on a finer grid, and the problem solved again.
+
+Inequalities need nodes where they are violated. Equations at more nodes would leave no motion: they need control points
+too. Both are inserted halfway between those that are there, so that the motion found so far is still a motion.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,65 +14,122 @@ from torsor.arrays import Array
 from torsor.motion.results.constraints import on_finer_grid
 from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
+from torsor.motion.transcription.phase import Phase
+from torsor.motion.transcription.splines import Spline
 from torsor.optimisation import row_violations
 
-MOST = 12  # rounds
+MOST = 8  # rounds
+MOST_NODES, MOST_POINTS = 10, 4  # times as many nodes and control points as in the given problem
+SLOW, SLOWS = 0.9, 3  # factor of the violation below which a round counts as progress, and rounds without any
+
+SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
 
-def missing_nodes(result: Solution, tolerance: float) -> list[Array]:
-    """Return for each phase the s at which scaled inequalities are violated by more than a tolerance between nodes.
+def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list[bool]]:
+    """Return where scaled rows are violated by more than a tolerance between nodes, for each phase.
 
-    It is the worst s of each row in each interval between two nodes of the grid ten times finer. Equations are left
-    out: more equations than control points leave no motion.
+    First the s of violated inequalities: the worst of each row in each interval between two nodes of the grid ten times
+    finer. Then whether an equation is violated.
     """
     program, required = on_finer_grid(result.program)
-    outside = row_violations(program, result.x) * (required & (program.row_lower < program.row_upper))
+    with np.errstate(invalid="ignore"):
+        outside = np.where(required, np.nan_to_num(row_violations(program, result.x), nan=np.inf), 0.0)
+    equal = program.row_lower == program.row_upper
     found: list[set[float]] = [set() for _ in result.problem.stages]
+    unequal = [False for _ in result.problem.stages]
     first = 0
     for batch in program.batches:
-        own = outside[first : first + batch.m].reshape(len(batch.s), batch.kernels.m)
+        rows = slice(first, first + batch.m)
+        shape = len(batch.s), batch.kernels.m
         first += batch.m
+        unequal[batch.phase] |= bool((outside[rows][equal[rows]] > tolerance).any())
+        own = np.where(equal[rows], 0.0, outside[rows]).reshape(shape)
         nodes = result.problem.stages[batch.phase].nodes
         starts = np.searchsorted(batch.s, nodes)
         for begin, end in pairwise(np.unique([0, *starts, len(batch.s)])):
             within = own[begin:end]
             for row in np.flatnonzero(within.max(axis=0, initial=0.0) > tolerance):
                 found[batch.phase].add(float(batch.s[begin + int(np.argmax(within[:, row]))]))
-    return [np.array(sorted(each)) for each in found]
+    return [np.array(sorted(each)) for each in found], unequal
 
 
-def refined(
-    result: Solution, tolerance: float, solve_again: Callable[[ProblemStatement, Solution], Solution]
-) -> Solution:
-    """Return the solution with nodes added until scaled inequalities hold to a tolerance on a grid ten times finer.
+def refined(result: Solution, tolerance: float, iterations: int, solve_again: SolveAgain) -> Solution:
+    """Return the solution with nodes and control points added until all scaled rows hold to a tolerance between nodes.
 
-    ``solve_again(problem, before)`` solves a problem from an earlier solution. ``passes`` of the solution describe the
-    rounds. If rows are still violated at the end, the status says so, and why refinement ended.
+    ``solve_again(problem, before, iterations)`` solves a problem from an earlier solution; all rounds together take at
+    most ``iterations``. ``passes`` of the solution describe the rounds. If rows are still violated at the end, the
+    status says so, and why refinement ended.
     """
-
-    def described(each: Solution) -> Pass:
-        nodes = sum(len(phase.nodes) for phase in each.problem.stages)
-        return Pass(nodes, each.max_violation_fine, each.objective, each.outcome.iterations)
-
-    passes, setup, seconds = [described(result)], result.setup_seconds, result.solve_seconds
-    why = ""
-    while sum(map(len, missing := missing_nodes(result, tolerance))):
-        if result.is_stopped or len(passes) > MOST:
-            why = result.status if result.is_stopped else f"after {MOST} rounds"
+    passes, setup, seconds = [_described(result)], result.setup_seconds, result.solve_seconds
+    nodes, points = _size(result)
+    why, slow, least = "", 0, result.max_violation_fine
+    while True:
+        missing, unequal = missing_nodes(result, tolerance)
+        if not any(map(len, missing)) and not any(unequal):
             break
-        phases = [
-            replace(phase, nodes=np.union1d(phase.nodes, more))
-            for phase, more in zip(result.problem.stages, missing, strict=True)
-        ]
-        better = solve_again(result.problem.with_phases(*phases), result)
+        left = iterations - sum(each.iterations for each in passes[1:])
+        finer = [_finer(*each) for each in zip(result.problem.stages, missing, unequal, strict=True)]
+        problem = result.problem.with_phases(*finer)
+        why = _limit(result, problem, len(passes), left, slow, (nodes, points))
+        if why:
+            break
+        better = solve_again(problem, result, left)
         setup, seconds = setup + better.setup_seconds, seconds + better.solve_seconds
-        passes.append(described(better))
+        passes.append(_described(better))
         if not better.is_feasible:
             why = better.status
             break
         result = better
+        slow = 0 if result.max_violation_fine < SLOW * least else slow + 1
+        least = min(least, result.max_violation_fine)
     outcome = result.outcome
     if why:
-        held = f"bounds hold to {result.max_violation_fine:.2g} on a grid ten times finer"
-        outcome = replace(outcome, status=f"{outcome.status}; {held}, where refinement ended: {why}")
+        held = f"rows hold to {result.max_violation_fine:.2g} on a grid ten times finer"
+        grown = f"from {passes[0].nodes} to {_size(result)[0]} nodes in {len(passes) - 1} rounds"
+        outcome = replace(outcome, status=f"{outcome.status}; {held}, where refinement ended ({grown}): {why}")
     return replace(result, outcome=outcome, passes=tuple(passes), setup_seconds=setup, solve_seconds=seconds)
+
+
+def _described(result: Solution) -> Pass:
+    return Pass(_size(result)[0], result.max_violation_fine, result.objective, result.outcome.iterations)
+
+
+def _size(result: Solution | ProblemStatement) -> tuple[int, int]:
+    """Return the numbers of nodes and of control points of the longest profiles, of all phases."""
+    stages = result.problem.stages if isinstance(result, Solution) else result.stages
+    return sum(len(phase.nodes) for phase in stages), sum(phase.spline.count for phase in stages)
+
+
+def _limit(
+    result: Solution, problem: ProblemStatement, rounds: int, left: int, slow: int, first: tuple[int, int]
+) -> str:
+    """Return why refinement has to end before the next problem is solved, or nothing."""
+    nodes, points = _size(problem)
+    if result.is_stopped:
+        return result.status
+    if rounds > MOST:
+        return f"after {MOST} rounds"
+    if left < 1:
+        return "at the iteration limit"
+    if slow >= SLOWS:
+        return f"no progress in {SLOWS} rounds"
+    if nodes > MOST_NODES * first[0] or points > MOST_POINTS * first[1]:
+        return f"{nodes} nodes and {points} control points would follow {first[0]} and {first[1]}"
+    return ""
+
+
+def _finer(phase: Phase, missing: Array, with_points: bool) -> Phase:
+    """Return a phase with more nodes, and with twice as many intervals between knots and nodes for equations."""
+    nodes = np.union1d(phase.nodes, missing)
+    if not with_points:
+        return replace(phase, nodes=nodes)
+    spline = _halved(phase.spline)
+    own = None if phase.own is None else {name: _halved(each) for name, each in phase.own.items()}
+    nodes = np.union1d(nodes, (phase.nodes[:-1] + phase.nodes[1:]) / 2)
+    return replace(phase, points=spline.count, knots=spline.inner.tolist(), own=own, nodes=nodes)
+
+
+def _halved(spline: Spline) -> Spline:
+    """Return the spline with a knot more in the middle of each interval: it contains the given one."""
+    edges = np.concatenate([[0.0], spline.inner, [1.0]])
+    return Spline(spline.degree, np.union1d(spline.inner, (edges[:-1] + edges[1:]) / 2))

@@ -2,7 +2,8 @@
 
 In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve from the
 initial guess; if the result is infeasible, relax groups of constraints in their order, minimise the sum of violations,
-solve again from there, and diagnose the conflict; if it is feasible, refine the nodes.
+solve again from there, and diagnose the conflict; if it is feasible, refine the nodes. At last a motion that is optimal
+but violates rows between the nodes is marked.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,7 @@ from torsor.optimisation import (
 )
 
 RELAXING = 200  # largest number of iterations that relax one group of constraints
+ONLY_AT_NODES = "at the nodes only"  # added to the status of motions that violate rows between the nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +192,22 @@ def refine_nodes(state: SolveState) -> SolveState:
     if tolerance is None or state.result is None or not state.result.is_feasible:
         return state
 
-    def solve_again(problem: ProblemStatement, before: Solution) -> Solution:
-        return _solve_from(replace(state, problem=problem), before.x, since=perf_counter())
+    def solve_again(problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
+        settings, begun = replace(state.settings, iterations=iterations), perf_counter()
+        x = before.x if is_same_program(problem, before) else read_start(problem, before)
+        return _solve_from(replace(state, problem=problem, settings=settings), x, since=begun)
 
-    return replace(state, result=refined(state.result, tolerance, solve_again))
+    return replace(state, result=refined(state.result, tolerance, state.settings.iterations, solve_again))
+
+
+def mark_between_nodes(state: SolveState) -> SolveState:
+    """Say in the status if a motion is optimal, but violates rows between the nodes by more than ``BETWEEN``."""
+    if state.result is None or not state.result.is_only_at_nodes:
+        return state
+    outcome = state.result.outcome
+    words, dot, rest = outcome.status.partition(";")
+    outcome = replace(outcome, status=f"{words} {ONLY_AT_NODES}{dot}{rest}")
+    return replace(state, result=replace(state.result, outcome=outcome))
 
 
 STRATEGIES: tuple[Strategy, ...] = (
@@ -205,6 +219,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     retry_from_nearest,
     diagnose,
     refine_nodes,
+    mark_between_nodes,
 )
 
 

@@ -247,6 +247,13 @@ class ProblemStatement:
             x[program.layout.numbers[name]] = number.start
         return np.clip(x, program.lower, program.upper)
 
+    def contact(self, solution: Any) -> tuple[Array, Array] | None:
+        """Return forces (K, nv) together with contact, and the wrenches (K, L, 6) of contact, at the solution's times.
+
+        None where nothing touches the robot; problems with contact that their terms know replace this.
+        """
+        return None
+
     def with_phases(self, *phases: Phase) -> Self:
         """Return the problem with other phases, using the same compiled kernels."""
         other = replace(self, phases=phases)

@@ -11,6 +11,7 @@ from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.events import EventDetector, read_events
 from torsor.simulation.fixed import run_fixed, samples_of
+from torsor.simulation.overload import warn_of_overloads
 from torsor.simulation.progress import Bar
 from torsor.simulation.recorder import Recorder
 from torsor.simulation.samples import SimulationError
@@ -48,7 +49,8 @@ def simulate(
     With a ``control_period``, a controller of any kind is sampled once per period and held (zero-order hold), and acts
     ``delay`` later (a whole number of periods; until the first force arrives, the force is zero). ``external`` are the
     wrenches (..., L, 6) of the environment, given in the same ways, never sampled. Limits of joints and drives are not
-    enforced.
+    enforced; a warning, and ``overloads`` of the result, name drives that are asked for more than their
+    ``effort_limit``.
 
     With closed loops, v' also has M^-1 A^T lambda, with the multipliers lambda of A v' = -A' v, and every state of the
     result is closed to rounding. The initial state must be closed (``assemble``, ``constrained_velocities``). The
@@ -90,7 +92,9 @@ def simulate(
     except SimulationError as error:
         error.trajectory = recorder.trajectory("failed", detector.crossings()) if recorder.count else None
         raise
-    return recorder.trajectory(status, detector.crossings())
+    trajectory = recorder.trajectory(status, detector.crossings())
+    warn_of_overloads(trajectory, trajectory.overloads)
+    return trajectory
 
 
 def _fixed(setup: Setup) -> tuple[Callable[..., str], Recorder]:

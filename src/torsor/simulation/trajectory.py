@@ -16,6 +16,7 @@ from torsor.errors import ModelError, describe, shortened
 from torsor.robot.robot import Robot
 from torsor.simulation.files import read, write
 from torsor.simulation.loop_projection import project
+from torsor.simulation.overload import Overload, overloads
 from torsor.simulation.plot import plot
 from torsor.simulation.samples import Crossings, Samples
 
@@ -87,6 +88,15 @@ class Trajectory(Samples):
     def energy(self) -> Array:
         """Kinetic plus potential energy (..., T), in J: constant for a conservative system."""
         return self.kinetic_energy + self.potential_energy
+
+    @cached_property
+    def overloads(self) -> tuple[Overload, ...]:
+        """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 1 %, the worst first.
+
+        Each has the ``coordinate``, the ``time`` (s) of its largest force at a sample, that ``force`` and the ``limit``
+        (N m, N), of all rollouts. Simulations do not enforce limits.
+        """
+        return overloads(self)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array]:
         """Return the state (q, v) at times between the samples: (..., nq) and (..., nv), or with an axis of times.

@@ -163,6 +163,8 @@ def motion_table(trajectory: Trajectory) -> Table:
     if speeds.size:
         fastest = trajectory.robot.coordinate_names[int(np.argmax(speeds))]
         rows["largest speed (rad/s or m/s)"] = f"{_number(speeds.max())} ({escape(fastest)})"
+    for each in trajectory.overloads[:1]:
+        rows["overload (N m or N)"] = f"{_number(each.force)} of {_number(each.limit)} ({escape(each.coordinate)})"
     for what, value in rows.items():
         table.add_row(what, value)
     return table

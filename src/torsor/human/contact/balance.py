@@ -25,6 +25,7 @@ from torsor.compiler import Kernel
 from torsor.compiler.cache import source_hash
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL
+from torsor.human.body.loads import Backpack, Box
 from torsor.robot.robot import Robot
 
 
@@ -65,20 +66,31 @@ class GroundReaction(NamedTuple):
     twist: Array
 
 
-def ground_reaction(body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> GroundReaction:
+def ground_reaction(
+    body: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, load: Backpack | Box | None = None
+) -> GroundReaction:
     """Return the wrench that the ground must exert on a body (``library.human``) for a motion q, v, a (..., 55).
 
-    Without a vertical force, as in free fall, the zero-moment point does not exist, and ``zmp`` is NaN or infinite.
+    What the body carries weighs too: give the ``load``, or ``result.robot`` of a predicted motion as the body, which
+    already has it (then without ``load``). Without a vertical force, as in free fall, the zero-moment point does not
+    exist, and ``zmp`` is NaN or infinite.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros(55)
         >>> ground = ground_reaction(body, still, still, still)
         >>> ground.force.round(6).tolist(), bool(abs(ground.zmp - body.center_of_mass(still)[[0, 2]]).max() < 1e-9)
         ([0.0, 716.13, 0.0], True)
+        >>> ground_reaction(body, still, still, still, load=torsor.human.Box(10.0)).force.round(6).tolist()
+        [0.0, 814.23, 0.0]
     """
     if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
         allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
         raise ModelError(describe(f"body is {body!r}", where="ground reaction", allowed=allowed, fix=fix))
+    if load is not None:
+        if not isinstance(load, Backpack | Box):
+            allowed = "a Backpack or a Box"
+            raise ModelError(describe(f"load is {load!r}", where="ground reaction", allowed=allowed))
+        body = load.on(body)
     force, moment = _kernel(body)(q, v, a)
     with np.errstate(divide="ignore", invalid="ignore"):
         zmp = np.stack([moment[..., 2], -moment[..., 0]], axis=-1) / force[..., 1, None]

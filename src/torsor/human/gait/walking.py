@@ -22,6 +22,7 @@ from torsor.human.gait.settings import VersionChanges, WalkSettings, changed_ver
 from torsor.human.terms.feet import Clears, Stands, contacts
 from torsor.human.terms.forces import Balance, Effort, JointReactions, Strengths, Torques, Unbalance
 from torsor.human.terms.habits import Habits
+from torsor.human.terms.problem import HumanProblem
 from torsor.motion import MotionProblem, Periodic, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
@@ -89,7 +90,7 @@ def walking(
     model, numbers = shared_model(settings.loaded)
     strengths = ["torques"] if curves is None else ["torques", "strength curves"]
     feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
-    return MotionProblem(
+    return HumanProblem(
         model,
         settings.version.phase(settings.walk),
         _objective(settings),

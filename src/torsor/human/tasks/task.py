@@ -21,6 +21,7 @@ from torsor.human.contact.support import Standing
 from torsor.human.terms.feet import contacts
 from torsor.human.terms.forces import Balance, Effort, Torques
 from torsor.human.terms.habits import Habits
+from torsor.human.terms.problem import HumanProblem
 from torsor.human.terms.samples import joint_torques
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
 from torsor.motion.starts import fit
@@ -65,7 +66,7 @@ POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Task(MotionProblem):
+class Task(HumanProblem):
     """A motion problem whose initial guess is a straight line between two postures, ``first`` and ``last``.
 
     Both are {coordinate: position}, 0 for all others; start and end constraints of the problem take precedence.

@@ -131,7 +131,9 @@ def groups(
 ) -> dict[str, Group]:
     """Return the rows grouped by the names of their terms; sensitivities are summed over all times."""
     between = defaultdict[str, float](float)
-    for row, each in zip(fine[0].rows, row_violations(fine[0], x) * fine[1], strict=True):
+    with np.errstate(invalid="ignore"):
+        amounts = np.where(fine[1], np.nan_to_num(row_violations(fine[0], x), nan=np.inf, posinf=np.inf), 0.0)
+    for row, each in zip(fine[0].rows, amounts, strict=True):
         between[row.title] = max(between[row.title], float(each))
     places = defaultdict[str, list[int]](list)
     for k, row in enumerate(program.rows):

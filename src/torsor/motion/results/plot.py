@@ -55,6 +55,9 @@ def _curves(result: Solution, name: str) -> tuple[Array, list[str]]:
     robot = result.robot
     if name == "reactions":
         return np.linalg.norm(result.reactions[..., 3:], axis=-1), list(robot.joint_names)
+    contact = result.problem.contact(result) if name == "tau" else None
+    if contact is not None:
+        return contact[0], list(robot.coordinate_names)
     names = {"q": robot.position_names, "tau": result.force_names, "tau_rate": result.force_names}
     return getattr(result, name), list(names.get(name, robot.coordinate_names))
 

@@ -32,9 +32,10 @@ def _forces(result: Solution, tau: Array) -> Array:
 
 
 def trajectory(result: Solution) -> Trajectory:
-    """Return the motion on its grid as a trajectory."""
-    at = result.moments
-    return Trajectory(result.robot, at.times, at.q, at.v, at.a, _forces(result, at.tau))
+    """Return the motion on its grid as a trajectory, with the wrenches of contact and the forces that act with them."""
+    at, contact = result.moments, result.problem.contact(result)
+    tau, external = (_forces(result, at.tau), None) if contact is None else contact
+    return Trajectory(result.robot, at.times, at.q, at.v, at.a, tau, external=external)
 
 
 def replay(result: Solution, steps: int) -> Replay:

@@ -96,7 +96,7 @@ def text(result: Solution, width: int) -> str:
 
 def plain(result: Solution) -> dict[str, Any]:
     """Return figures, constraints and the trajectory as numbers, lists and strings."""
-    robot, at = result.robot, result.moments
+    robot, at, contact = result.robot, result.moments, result.problem.contact(result)
     found: dict[str, Any] = {
         "name": result.problem.name,
         "status": result.status,
@@ -111,7 +111,7 @@ def plain(result: Solution) -> dict[str, Any]:
         "setup_seconds": result.setup_seconds,
         "solve_seconds": result.solve_seconds,
         "max_violation": result.max_violation,
-        "max_violation_fine": result.max_violation_fine,
+        "max_violation_fine": result.max_violation_fine if np.isfinite(result.max_violation_fine) else None,
         **result.counts,
     }
     found["active"] = [
@@ -124,6 +124,7 @@ def plain(result: Solution) -> dict[str, Any]:
         "coordinates": list(robot.coordinate_names),
         "forces": list(result.force_names),
         "t": at.times.tolist(),
-        **{name: getattr(at, name).tolist() for name in ("q", "v", "a", "tau")},
+        **{name: getattr(at, name).tolist() for name in ("q", "v", "a")},
+        "tau": (at.tau if contact is None else contact[0]).tolist(),
     }
     return found

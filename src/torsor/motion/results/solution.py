@@ -20,6 +20,7 @@ from torsor.robot.robot import Robot
 
 GRID = 200  # steps of the profiles in each phase
 HELD = 1e-8  # scaled violation that counts as 0, whatever the tolerance
+BETWEEN = 0.05  # scaled violation between nodes above which a motion is "optimal at the nodes only"
 
 
 class Part(NamedTuple):
@@ -182,9 +183,16 @@ class Solution(Profiled):
 
     @cached_property
     def max_violation_fine(self) -> float:
-        """The largest violation on a grid ten times finer: a check by sampling, not a proof."""
+        """The largest violation on a grid ten times finer: a check by sampling, not a proof. Infinite for NaN."""
         program, asked = self._fine
-        return max(self.max_violation, float((row_violations(program, self.x) * asked).max(initial=0.0)))
+        with np.errstate(invalid="ignore"):
+            outside = row_violations(program, self.x)[asked].max(initial=0.0)
+        return float("inf") if np.isnan(outside) else max(self.max_violation, float(outside))
+
+    @property
+    def is_only_at_nodes(self) -> bool:
+        """Whether the solver ended well, but rows are violated by more than 0.05 of their scales between the nodes."""
+        return self.is_solved and self.max_violation_fine > BETWEEN
 
     @property
     def is_feasible(self) -> bool:

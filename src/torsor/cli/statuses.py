@@ -1,0 +1,47 @@
+"""Exit statuses of the command line, by outcome."""
+
+from torsor.motion import MotionError, MotionResult
+from torsor.simulation import SimulationError
+
+DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL, STOPPED = 0, 1, 2, 3, 4, 5, 70, 130
+
+STATUSES = f"""exit status:
+  {DONE}    the command succeeded; a predicted motion is optimal
+  {MISTAKE}    the input is wrong; "error: ..." says why
+  {ARGUMENTS}    the command line is wrong: an unknown command or option, or a missing argument
+  {NONE}    there is no result: the motion problem is infeasible, or the simulation failed
+  {UNFINISHED}    the search ended before an optimum: at --seconds or --iterations, or without a better step
+  {ONLY_AT_NODES}    the predicted motion is optimal at the nodes only: it violates constraints between them
+  {INTERNAL}   internal error: a mistake in Torsor, not in the input; please report it
+  {STOPPED}  stopped by Ctrl-C; a motion that was found until then is written
+"""
+
+
+def status_of_motion(result: MotionResult) -> int:
+    """Return the exit status of a predicted motion.
+
+    Example:
+        >>> from torsor import motion
+        >>> problem = motion.PROBLEMS["two-link-time"]()
+        >>> status_of_motion(problem.solve()), status_of_motion(problem.solve(iterations=2, check=False))
+        (0, 4)
+    """
+    if result.status.startswith("stopped by Ctrl-C"):
+        return STOPPED
+    if not result.is_solved or not result.is_feasible:
+        return UNFINISHED
+    return ONLY_AT_NODES if result.is_only_at_nodes else DONE
+
+
+def status_of_error(error: Exception) -> int:
+    """Return the exit status of an error that is no internal one.
+
+    A conflict of constraints is told from a search that ended without a motion.
+
+    Example:
+        >>> status_of_error(SimulationError("too fast")), status_of_error(ValueError("mass is -1"))
+        (3, 1)
+    """
+    if isinstance(error, MotionError):
+        return NONE if error.conflict else UNFINISHED
+    return NONE if isinstance(error, SimulationError) else MISTAKE

@@ -1,0 +1,55 @@
+"""The motion problem of a human on the ground: trajectories have the ground's wrenches and the torques with them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.human.body.coordinates import SIDES
+from torsor.human.contact.balance import ground_reaction
+from torsor.human.contact.support import Foot
+from torsor.human.terms.samples import grounded_term, sampled
+from torsor.motion import MotionProblem
+from torsor.robot.robot import Robot
+
+SEATED = "pelvis"  # the link on which a seat acts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HumanProblem(MotionProblem):
+    """A motion problem of ``torsor.human``.
+
+    ``result.tau`` is without contact, as inverse dynamics gives it; trajectories (also as .csv and in ``to_dict``) have
+    the torques of the joints that act together with the ground and a seat, and these as external wrenches.
+
+    Example:
+        >>> isinstance(torsor.human.walking(), HumanProblem)
+        True
+    """
+
+    def contact(self, solution: Any) -> tuple[Array, Array]:
+        """Return torques (K, nv) with contact, and the wrenches (K, L, 6) of ground and seat, at the solution's times.
+
+        Wrenches are moment and force, at the origins of the links and in their axes.
+        """
+        term, body = grounded_term(self), solution.robot
+        s = solution.times / solution.T
+        found, whole = sampled(solution, s), ground_reaction(body, solution.q, solution.v, solution.a)
+        toes = term.support.carried(s, Foot.of(term.body)).toes
+        external = np.zeros((len(s), len(body.links), 6))
+        for k, side in enumerate(SIDES):
+            for link, part in ((f"{side}_foot", 1 - toes[:, k]), (f"{side}_toes", toes[:, k])):
+                own = part[:, None] * found.forces[:, k], part[:, None] * found.moments[:, k]
+                external[:, body.link_names.index(link)] = _at_link(body, found.q, link, *own)
+        seat = whole.force - found.forces.sum(axis=1), whole.moment - found.moments.sum(axis=1)
+        if term.support.seated(s).fraction.any():
+            external[:, body.link_names.index(SEATED)] = _at_link(body, found.q, SEATED, *seat)
+        return found.torques, external
+
+
+def _at_link(body: Robot, q: Array, link: str, force: Array, moment: Array) -> Array:
+    """Return wrenches (K, 6) at a link's origin in its axes, from force and moment about the origin in base axes."""
+    pose = body.pose(q, link)
+    about = moment - np.cross(pose[:, :3, 3], force)
+    return np.concatenate([np.einsum("kji,kj->ki", pose[:, :3, :3], each) for each in (about, force)], axis=1)
