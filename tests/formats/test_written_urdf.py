@@ -220,6 +220,10 @@ def test_couplings_of_two_joints_are_saved_as_mimic_and_need_the_same_forces(tmp
             {"lock": ({"qa": 1.0}, 0.3)},
             r"the coupling 'lock' cannot be a joint that follows another.*fix: save as .toml",
         ),
+        (
+            {"belt": ({"qa": 1.0, "qb": -1.0}, 0.0), "cam": ({"qb": 1.0, "qc": [0.1, 0.2]}, 0.0)},
+            r"the coupling 'cam' cannot be a joint that follows another.*allowed: a linear one",
+        ),
     ],
 )
 def test_a_coupling_that_is_no_mimic_is_an_error(tmp_path: Path, couplings: dict, message: str) -> None:

@@ -34,12 +34,12 @@ def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechani
         pair = _pair(coupling, joints, mechanism.active)
         if pair is None:
             found = f"the coupling {coupling.name!r} cannot be a joint that follows another, as {format} needs it"
-            allowed = "two joints with one degree of freedom, one of them without a motor"
+            allowed = "a linear one of two joints with one degree of freedom, one of them without a motor"
             fix = "save as .toml, or as .xml (MJCF), or remove it: robot.without_loop(name)"
             raise ModelError(describe(found, where=source, allowed=allowed, fix=fix))
         leader, follower = pair
-        k = -coupling.coefficients[leader] / coupling.coefficients[follower]
-        c = coupling.offset / coupling.coefficients[follower]
+        factors = _factors(coupling)
+        k, c = -factors[leader] / factors[follower], coupling.offset / factors[follower]
         joints = [
             replace(each, coordinate=leader, ratio=each.ratio * k, offset=each.ratio * c + each.offset)
             if each.coordinate == follower
@@ -52,10 +52,16 @@ def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechani
     return replace(mechanism, joints=tuple(joints), loops=(), active=())
 
 
+def _factors(coupling: Coupling) -> dict[str, float]:
+    """Return the factor of each coordinate of a linear coupling."""
+    return {name: factors[0] for name, factors in coupling.polynomials.items()}
+
+
 def _pair(coupling: Coupling, joints: list[Joint], active: tuple[str, ...]) -> tuple[str, str] | None:
     """Return (leader, follower) of a coupling of two joints, or None if it is none."""
     named = [joint for joint in joints if joint.name in coupling.coefficients and not joint.follows]
-    if len(coupling.coefficients) != 2 or len(named) != 2 or any(joint.nv != 1 for joint in named):
+    two = len(coupling.coefficients) == len(named) == 2
+    if not coupling.is_linear or not two or any(joint.nv != 1 for joint in named):
         return None
     for follower in sorted(named, key=lambda joint: (joint.name in active, -named.index(joint))):
         if follower.motor is None:
@@ -65,9 +71,9 @@ def _pair(coupling: Coupling, joints: list[Joint], active: tuple[str, ...]) -> t
 
 def _substituted(coupling: Coupling, follower: str, leader: str, k: float, c: float) -> Coupling:
     """Return a coupling with q(follower) replaced by k q(leader) + c."""
-    if follower not in coupling.coefficients:
-        return coupling
-    coefficients = dict(coupling.coefficients)
+    if follower not in coupling.coefficients or not coupling.is_linear:
+        return coupling  # a polynomial is refused when its turn comes
+    coefficients = _factors(coupling)
     factor = coefficients.pop(follower)
     total = coefficients.pop(leader, 0.0) + factor * k
     if total:
