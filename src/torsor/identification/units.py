@@ -26,7 +26,7 @@ def check_radians(robot: Robot, q: Array, v: Array) -> None:
         >>> check_radians(arm, np.full((2, 6), 0.5), np.zeros((2, 6)))
         >>> check_radians(arm, np.full((2, 6), 90.0), np.zeros((2, 6)))
         Traceback (most recent call last):
-        torsor.errors.ModelError: ur5: q of 'shoulder_pan_joint' reaches 90, and its limit is 6.283 rad; ...
+        torsor.errors.ModelError: ur5: q of 'elbow_joint' reaches 90, and its limit is 3.142 rad; ...
     """
     positions, rates = _angles(robot)
     if not rates:

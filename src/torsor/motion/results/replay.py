@@ -1,5 +1,6 @@
 """The trajectory of a solution, and its replay: forward dynamics with the forces of the solution."""
 
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import whole_number
+from torsor.errors import ModelWarning
 from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Solution
 from torsor.motion.terms.limits import Unactuated
@@ -57,7 +59,9 @@ def replay(result: Solution, steps: int) -> Replay:
         def piecewise_constant(t: float, q: Array, v: Array, tau: Array = tau, h: float = h) -> Array:
             return np.asarray(tau[min(round(t / h), len(tau) - 1)])
 
-        made = simulate(robot, q, v, T, controller=piecewise_constant, step=h * (1 + 1e-9), progress=False)
+        with warnings.catch_warnings():  # the result itself says by how much its forces exceed limits between nodes
+            warnings.simplefilter("ignore", ModelWarning)
+            made = simulate(robot, q, v, T, controller=piecewise_constant, step=h * (1 + 1e-9), progress=False)
         parts.append(replace(made, times=made.times + begun))
         q, v, begun = made.q[-1], made.v[-1], begun + T
     # The first sample of a later phase is the last one of the phase before.
