@@ -100,12 +100,12 @@ def test_a_gear_whose_square_overflows_is_an_error_or_does_not_matter(tmp_path: 
 def test_mjcf_that_only_mujoco_reads_is_a_warning_unless_strict(tmp_path: Path) -> None:
     """An ampersand by itself is no XML; MuJoCo reads it as it is."""
     odd = HINGE.replace('name="b"', 'name="b & c"') + "</mujoco>"
-    with pytest.warns(ModelWarning, match=r"arm.xml: not well-formed XML \(.*\); MuJoCo's own parser decides"):
+    with pytest.warns(ModelWarning, match=r"arm.xml: not well-formed XML .*; MuJoCo's own parser decides"):
         made = load(tmp_path, odd, "arm.xml")
     assert (made.name, made.mass, made.link_names) == ("m", 2.0, ("b & c",))
     with pytest.raises(ModelError, match=r"arm.xml: not well-formed XML "):
         load(tmp_path, odd, "arm.xml", strict=True)
-    with pytest.raises(ModelError, match=r"not well-formed XML"):
+    with pytest.raises(ModelError, match=r"a document type or entity declaration"):
         load(tmp_path, "<!DOCTYPE x>" + odd + "<", "arm.xml")
 
 
