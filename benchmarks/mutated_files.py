@@ -4,7 +4,8 @@
 
 A file may load, or be refused by a ``ModelError`` (or ``MotionError``, ``SimulationError``). A hang is a file that
 takes more than 5 s. Each kind runs in a process of its own, so that a crash is counted and not the end; it goes on
-after the file that killed it. The seeds of all that went wrong are printed: ``--seed S --count 1 --kinds K`` repeats one.
+after the file that killed it. The seeds of all that went wrong are printed: ``--seed S --count 1 --kinds K`` repeats
+one.
 """
 
 import argparse
