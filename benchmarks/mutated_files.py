@@ -9,6 +9,7 @@ one.
 """
 
 import argparse
+import io
 import math
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ import tempfile
 import time
 import traceback
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -112,6 +114,17 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
     return content
 
 
+def mutated_member(content: bytes, rng: random.Random) -> bytes:
+    """Return a .npz file with one of its arrays mutated, and correct checksums, so that the array itself is read."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
+        chosen = rng.choice(old.namelist())
+        for name in old.namelist():
+            data = old.read(name)
+            new.writestr(name, mutated(data[:256], rng) + data[256:] if name == chosen else data)
+    return made.getvalue()
+
+
 def mutated_rows(rng: random.Random) -> list[Any]:
     """Return a Denavit-Hartenberg table with a few values replaced by odd ones."""
     odd = [
@@ -161,7 +174,8 @@ def mutated_rows(rng: random.Random) -> list[Any]:
 def _file(suffix: str, content: bytes, load: Callable[[Path], Any]) -> Callable[[random.Random, Path], None]:
     def run(rng: random.Random, folder: Path) -> None:
         path = folder / f"mutated{suffix}"
-        path.write_bytes(mutated(content, rng))
+        inside = suffix == ".npz" and rng.random() < 0.8
+        path.write_bytes((mutated_member if inside else mutated)(content, rng))
         load(path)
 
     return run
