@@ -338,6 +338,23 @@ def table(value: object, where: str, what: str) -> dict[str, Any]:
     return dict(value)
 
 
+def rows(value: object, where: str, what: str, allowed: str = "a list") -> list[Any]:
+    """Return the elements of a list, a tuple or an array; text, numbers, sets and tables are no lists.
+
+    Example:
+        >>> rows((1, 2), "robot", "parents")
+        [1, 2]
+        >>> rows(5, "robot", "home", "a list of poses")
+        Traceback (most recent call last):
+        torsor.errors.ModelError: robot: home is 5; allowed: a list of poses
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        return list(value)
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return list(value)
+    raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
+
+
 def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allowed: str = "") -> Kind:
     """Return an object of a class; ``allowed`` describes what is expected.
 

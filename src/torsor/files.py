@@ -33,8 +33,8 @@ LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that change
 _KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
 
 
-def read_limited(path: Path) -> bytes:
-    """Return the bytes of a file; one that is larger than ``LARGEST_FILE`` (or TORSOR_LARGEST_FILE, bytes) is refused.
+def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
+    """Return the bytes of a file; one that is larger than ``largest`` (or TORSOR_LARGEST_FILE, bytes) is refused.
 
     Example:
         >>> import tempfile
@@ -47,7 +47,7 @@ def read_limited(path: Path) -> bytes:
     if given and not (given.isascii() and given.isdigit()):
         allowed = f"a number of bytes, for example {LARGEST_FILE}"
         raise ModelError(describe(f"it is {given[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed))
-    largest = int(given) if given else LARGEST_FILE
+    largest = int(given) if given else largest
     with path.open("rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:

@@ -319,7 +319,7 @@ WRONG = {
     "huge number": (HEAD + LINKS.replace("= 1", "= 1" + "0" * 400), r"mass is 1000.*; allowed: a finite number"),
     "huge limit": (HEAD + LINKS + JOINT + "upper = 1" + "0" * 400, r"upper is 1000.*; allowed: a number or a row"),
     "endless number": (HEAD + LINKS.replace("= 1", "= 0x" + "f" * 5000), r"not valid TOML: .*4300 digits"),
-    "endless key": ("torsor = 1\n" + "a." * 2_000 + "a = 1\n", r"not valid TOML|unknown key 'a'"),
+    "endless key": ("torsor = 1\n" + "a." * 2_000 + "a = 1\n", r"line 2: a key with too many dots; allowed: up to 100"),
     "NaN": (HEAD + LINKS.replace("= 1", "= nan"), r"mass is nan; allowed: a finite number"),
     "NaN in a row": (HEAD + LINKS + "com = [0, nan, 0]", r"com is \[0, nan, 0\]; allowed: 3 finite numbers"),
     "NaN limit": (HEAD + LINKS + JOINT + "upper = nan", r"joint 'hinge': upper is nan; allowed: a number"),

@@ -16,6 +16,7 @@ import torsor
 from torsor.cli.bench import BENCH
 from torsor.cli.cache import CACHE
 from torsor.cli.command import Command
+from torsor.cli.console import PlainConsole
 from torsor.cli.count import COUNT
 from torsor.cli.demo import DEMO
 from torsor.cli.export import EXPORT
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         1
     """
     arguments = _parser().parse_args(argv)
-    console, errors = Console(), Console(stderr=True, highlight=False, soft_wrap=True)
+    console, errors = PlainConsole(), PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:

@@ -12,22 +12,25 @@ from torsor.robot.robot import Robot
 
 
 def add_robot(parser: ArgumentParser) -> None:
-    """Declare the argument ROBOT and the option ``--base``."""
+    """Declare the argument ROBOT and the options ``--base``, ``--strict`` and ``--snap``."""
     files_or_names = f"a .urdf, .xml or .toml file, or {', '.join(_library_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of the root link")
+    parser.add_argument("--strict", action="store_true", help="refuse what files often have and is only warned of")
+    help_snap = "make angles of a file exact that are within X rad of multiples of pi/12 (1e-5 for files with 1.5708)"
+    parser.add_argument("--snap", metavar="X", type=float, default=0.0, help=help_snap)
 
 
 def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
     """Return the robot that the arguments name. A file takes precedence over a robot of the library of that name.
 
     Example:
-        >>> given_robot(Namespace(robot="two_link", base="fixed")).nv
+        >>> given_robot(Namespace(robot="two_link", base="fixed", strict=False, snap=0.0)).nv
         2
     """
     name = arguments.robot
     if Path(name).exists():
-        return load(name, base=arguments.base)
+        return load(name, base=arguments.base, strict=arguments.strict or None, snap=arguments.snap)
     if name not in _library_names():
         allowed = f"a robot file, or one of {', '.join(_library_names())}"
         raise ModelError(describe("no such file", where=name, allowed=allowed))

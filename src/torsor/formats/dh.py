@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import is_whole, number
+from torsor.checks import is_whole, number, rows
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Spring, build
 from torsor.mechanism.loops import CUTS
@@ -189,6 +189,7 @@ def read_dh(
     links: Sequence[DHLink], gravity: ArrayLike = (0.0, 0.0, -9.81), name: str = "robot", strict: bool = True
 ) -> Mechanism:
     """Return the serial mechanism of a standard Denavit-Hartenberg table; its last row may close a loop."""
+    links = rows(links, name, "links", "a list of torsor.DHLink")
     table = _Table(name, links, strict)
     for index, row in enumerate(links):
         where = table.where(index)
@@ -211,6 +212,7 @@ def read_mdh(
     links: Sequence[MDHLink], gravity: ArrayLike = (0.0, 0.0, -9.81), name: str = "robot", strict: bool = True
 ) -> Mechanism:
     """Return the mechanism of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters."""
+    links = rows(links, name, "links", "a list of torsor.MDHLink")
     table, cuts = _Table(name, links, strict), list[tuple[int, int, Array]]()
     for index, row in enumerate(links):
         where = table.where(index)

@@ -25,12 +25,14 @@ _CONVERTED = {
 _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf}
 
 
-def read(path: str | Path, base: str = "fixed", strict: bool | None = None) -> Mechanism:
+def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Mechanism:
     """Return the mechanism in a file: URDF (.urdf, .xml), MJCF (.xml, .mjcf) or TOML (.toml).
 
     ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
     rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in URDF and
-    MJCF, because many published files have such an inertia.
+    MJCF, because many published files have such an inertia. So it is with limits, visuals, tags and transmissions of
+    URDF, and with text of XML files, that cannot be read. Angles within ``snap`` (rad) of multiples of pi/12, which
+    files write with few digits, become exact.
 
     Example:
         >>> import tempfile
@@ -49,7 +51,7 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None) -> M
         raise ModelError(describe(found, where=str(path), allowed="a .urdf, .xml or .toml file"))
     suffix = path.suffix.lower()
     if suffix == ".toml":
-        return read_toml(path, base, True if strict is None else strict)
+        return read_toml(path, base, True if strict is None else strict, snap)
     if suffix in _CONVERTED:
         found, fix = _CONVERTED[suffix]
         raise ModelError(describe(found, where=path.name, allowed=".urdf, .xml (MJCF or URDF), .toml", fix=fix))
@@ -65,7 +67,7 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None) -> M
     if root.tag not in _XML_READERS:
         allowed = "<robot> (URDF) or <mujoco> (MJCF)"
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))
-    return _XML_READERS[root.tag](path, base, bool(strict), root)
+    return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:

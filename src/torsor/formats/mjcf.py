@@ -29,7 +29,9 @@ _SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 _VISIBLE_GROUPS = (0, 1, 2)
 
 
-def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None) -> Mechanism:
+def read_mjcf(
+    path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None, snap: float = 0.0
+) -> Mechanism:
     """Return the mechanism of an MJCF file; needs the extra ``torsor[mjcf]``. ``root`` is its parsed root element.
 
     The links are the bodies with MuJoCo's body frames; the base is ``world``. A body with several joints gets a
@@ -41,7 +43,8 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded to the
     world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here.
     """
-    root = parse_xml(path) if root is None else root  # refuses document types and entities before MuJoCo reads them
+    # Before MuJoCo reads the file: its size is limited, document types and entities are refused.
+    root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
     reader, floating = _Reader(path, strict), base == "floating"
@@ -52,7 +55,7 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
         warn(message)
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
     places, base = [*frames, *closed.frames], "fixed" if floating else base
-    return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active)
+    return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active, snap)
 
 
 def _single(kinds: Array) -> Any:
@@ -101,7 +104,7 @@ class _Reader:
         m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
         own = getattr(m, f"actuator_{name}", np.zeros(len(m.actuator_trntype)))  # older versions of MuJoCo have none
         for dof, joint in enumerate(m.dof_jntid):
-            total[dof] += sum(gear**2 * own[a] for a, gear in self._gears(joint))
+            total[dof] += sum(gear * (gear * float(own[a])) for a, gear in self._gears(joint))
         return total
 
     def _effort_limit(self, joint: int) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, frozen_pose, one_of, whole_number
+from torsor.checks import frozen_array, frozen_pose, one_of, rows, whole_number
 from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism import Joint, Link, Mechanism, build
 from torsor.spatial import adjoint, inverse_pose
@@ -29,12 +29,14 @@ def read_screws(
     link's own frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and |v| = 1. ``parents``
     are the indices of the parent links, -1 for the base; by default each link follows the one before it.
     """
-    count = len(screws)
+    each = "a list with an array for each link"
+    home, screws = rows(home, name, "home", each), rows(screws, name, "screws", each)
+    inertias, count = rows(inertias, name, "inertias", each), len(screws)
     if not len(home) == len(inertias) == count:
         found = f"{len(home)} home poses, {count} screws and {len(inertias)} inertias"
         raise ModelError(describe(found, where=name, allowed="the same number of each"))
     one_of(frame, ("space", "body"), name, "frame")
-    parents = list(range(-1, count - 1)) if parents is None else list(parents)
+    parents = list(range(-1, count - 1)) if parents is None else rows(parents, name, "parents", "a list of indices")
     if len(parents) != count:
         raise ModelError(describe(f"{len(parents)} parents", where=name, allowed=f"{count}, one for each link"))
     poses = [frozen_pose(M, f"{name}: link {i}", "home pose") for i, M in enumerate(home)]

@@ -25,15 +25,18 @@ EXPAND = "expand it first: xacro FILE > robot.urdf"
 _LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that make nothing by themselves
 
 
-def read_urdf(path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None) -> Mechanism:
+def read_urdf(
+    path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None, snap: float = 0.0
+) -> Mechanism:
     """Return the mechanism of a URDF file; ``root`` is its root element if it is parsed already.
 
     Joints are in depth-first order, children in the order of the file. A ``mimic`` joint follows the coordinate of its
     leader, ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``), a
     ``transmission`` with a rotor inertia gives a motor, fixed joints are merged. Angles within 1e-10 of a multiple of
-    pi/2 are rounded to it. Elements without influence on the motion (gazebo, collision, ...) are ignored.
+    pi/2 are rounded to it, and those within ``snap`` of a multiple of pi/12. Elements without influence on the motion
+    (gazebo, collision, ...) are ignored; a ``ModelWarning`` names the others that are not read.
     """
-    return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base)
+    return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 
 
 class _Reader:
@@ -44,7 +47,7 @@ class _Reader:
         self.materials: dict[str, tuple[float, ...]] = {}
         self.packages: dict[str, Path | None] = {}
 
-    def read(self, base: str) -> Mechanism:
+    def read(self, base: str, snap: float) -> Mechanism:
         if self.root.tag != "robot":
             raise ModelError(describe(f"root element <{self.root.tag}>", where=self.path.name, allowed="<robot>"))
         self._check_macros()
@@ -60,7 +63,7 @@ class _Reader:
         joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name, self.strict)
         frames, loops, active = read_extras(self.root, links, joints, self.path.name, self.strict)
         name = self.root.get("name") or self.path.stem
-        return build(name, links, _depth_first(joints), frames, _GRAVITY, self.path.name, base, loops, active)
+        return build(name, links, _depth_first(joints), frames, _GRAVITY, self.path.name, base, loops, active, snap)
 
     def _check_macros(self) -> None:
         """Refuse xacro where it stands for links, joints or their numbers; elsewhere it is left over, and a warning."""

@@ -11,14 +11,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import name_of, one_of
+from torsor.checks import name_of, number, one_of
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.loops import Closure
 from torsor.mechanism.mechanism import Mechanism, check_unique
 from torsor.mechanism.parts import Frame, Joint, Link
+from torsor.mechanism.snap import snapped_parts
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
 P = TypeVar("P", Link, Joint)
+LARGEST_SNAP = 1e-2  # rad; more is not rounding
 
 
 def build(
@@ -31,6 +33,7 @@ def build(
     base: str = "fixed",
     loops: Sequence[Closure] = (),
     active: Sequence[str] = (),
+    snap: float = 0.0,
 ) -> Mechanism:
     """Return the mechanism with these links, joints and frames.
 
@@ -38,7 +41,7 @@ def build(
     between it and the world. Links of fixed joints are merged into their parents and remain as frames. Joints keep
     the given order, except that a parent comes before its children. ``gravity`` (3,) is in m/s^2, in base axes.
     ``loops`` are the loop closures, ``active`` the names of the driven coordinates. ``source`` is the name of the
-    file, for messages.
+    file, for messages. Angles within ``snap`` (rad) of multiples of pi/12 become exact.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
@@ -53,6 +56,8 @@ def build(
     links, joints = _parts_of(links, Link, where), _parts_of(joints, Joint, where)
     check_unique((link.name for link in links), "links", where)
     check_unique((joint.name for joint in joints), "joints", where)
+    if number(snap, where, "snap", least=0, most=LARGEST_SNAP):
+        links, joints, frames = snapped_parts(links, joints, frames, snap)
     by_name = {link.name: link for link in links}
     if not by_name:
         raise ModelError(describe("no link at all", where=where, allowed="at least a base"))

@@ -1,6 +1,5 @@
 """Reading motion problems from TOML files: robot, phases, objectives, constraints and settings. See docs/motion.md."""
 
-import tomllib
 from collections.abc import Callable, Iterator
 from inspect import signature
 from pathlib import Path
@@ -12,6 +11,8 @@ import numpy as np
 from torsor import library
 from torsor.deprecation import renamed_argument
 from torsor.errors import ModelError
+from torsor.files import read_limited
+from torsor.formats.toml import toml_data
 from torsor.formats.toml_schema import Table, error, one_of
 from torsor.motion.settings import DEFAULTS, SolveSettings
 from torsor.motion.statement import ProblemStatement
@@ -53,18 +54,12 @@ TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.it
 def read_problem(path: Path, make: Callable[..., P]) -> P:
     """Return the problem of a TOML file, made by ``make`` from the fields of a ``ProblemStatement``."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        content = read_limited(path, LARGEST_FILE)
+    except ModelError:
+        raise
     except (OSError, ValueError) as wrong:
         raise error(str(path), getattr(wrong, "strerror", None) or str(wrong), "a .toml file") from None
-    if len(content) > LARGEST_FILE:
-        raise error(path.name, "the file is too large", f"{LARGEST_FILE // 10**6} MB", "check the path")
-    try:
-        data = tomllib.loads(content.decode("utf-8-sig"))
-        repr(data)  # integers too long to be printed fail here and not in a message about them
-    except (ValueError, RecursionError) as wrong:
-        raise error(path.name, f"not valid TOML: {wrong}", fix="correct it, and save it as UTF-8") from None
-    return _Reader(path).read(data, make)
+    return _Reader(path).read(toml_data(content, path.name), make)
 
 
 class _Reader:

@@ -15,13 +15,17 @@ from torsor.robot.robot import Robot
 EARTH = (0.0, 0.0, -9.81)
 
 
-def load(path: str | Path, base: str = "fixed", strict: bool | None = None) -> Robot:
+def load(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Robot:
     """Return the robot in a file: URDF (.urdf), MJCF (.xml, needs ``torsor[mjcf]``) or TOML (.toml).
 
     ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
     v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
     (True) or a warning (False); by default it is an error in TOML and a warning in URDF and MJCF, whose published files
-    often have one. Closed loops are read from TOML and from the equality constraints of MJCF.
+    often have one. In URDF, limits, visuals, stray tags and transmissions that cannot be used are treated likewise.
+    Closed loops are read from TOML, from the equality constraints of MJCF and from Drake's loop joints in URDF.
+
+    ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within it of multiples of
+    pi/12 become exact, and the operations that their tiny components cost disappear. Lengths, masses and limits stay.
 
     Example:
         >>> import tempfile
@@ -30,7 +34,7 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None) -> R
         ...     torsor.load(folder + "/scara.toml", base="floating").nv
         10
     """
-    return Robot.of(formats.read(path, base, strict))
+    return Robot.of(formats.read(path, base, strict, snap))
 
 
 def from_dh(links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True) -> Robot:

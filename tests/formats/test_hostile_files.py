@@ -1,0 +1,138 @@
+"""Files made to take long, to fill the memory, to command the terminal or to cause an error of another kind."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torsor
+import torsor.checks
+from torsor import ModelError, ModelWarning
+from torsor.cli.main import main
+from torsor.errors import printable, shortened
+from torsor.formats import xml
+from torsor.motion import load_problem
+
+from .urdf_text import SOUND, arm, link, load, robot
+
+POSE, SCREW, INERTIA = np.eye(4), [0, 0, 1, 0, 0, 0], np.eye(6)
+BODY = '<body name="b"><joint name="j" type="hinge"/><geom size="1" mass="2"/></body>'
+HINGE = f'<mujoco model="m"><worldbody>{BODY}</worldbody>'
+
+
+@pytest.mark.parametrize("key", ["a." * 20_000 + "a", "[" + "a . " * 20_000 + "a]", '"a".' * 20_000 + "a"])
+def test_a_key_with_thousands_of_dots_is_refused_before_it_is_parsed(tmp_path: Path, key: str) -> None:
+    (tmp_path / "arm.toml").write_text(f"torsor = 1\n{key} = 1" if key[0] != "[" else f"torsor = 1\n{key}")
+    for read in (torsor.load, load_problem):
+        with pytest.raises(ModelError, match=r"^arm.toml: line 2: a key with too many dots; allowed: up to 100 parts"):
+            read(tmp_path / "arm.toml")
+
+
+def test_rows_of_many_numbers_and_words_with_dots_are_no_keys(tmp_path: Path) -> None:
+    words = ", ".join(["1.5"] * 500)
+    content = f"x = [{words}]\ny = '{'. ' * 500}'\nz = '{'www.example. org ' * 200}'".encode()
+    assert len(torsor.formats.toml.toml_data(content, "x.toml")["x"]) == 500
+
+
+def test_reading_a_long_word_grows_linearly() -> None:
+    """A search that began anew at each letter would take minutes for this one."""
+    assert torsor.formats.toml.toml_data(b"x = '" + b"a" * 4_000_000 + b"'", "x.toml")["x"] == "a" * 4_000_000
+
+
+@pytest.mark.parametrize(("name", "text"), [("arm.urdf", arm()), ("arm.xml", HINGE + "</mujoco>")])
+def test_a_file_that_is_too_large_is_refused_and_the_limit_can_be_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"<!--" + b" " * 16_000_000 + b"-->" + text.encode())
+    with pytest.raises(ModelError, match=rf"^{name}: the file is too large; allowed: 16 MB; .*TORSOR_LARGEST_FILE="):
+        torsor.load(path)
+    path.write_text(text)
+    monkeypatch.setenv("TORSOR_LARGEST_FILE", "50")
+    with pytest.raises(ModelError, match=r"the file is too large; allowed: 5e-05 MB"):
+        torsor.load(path)
+    monkeypatch.setenv("TORSOR_LARGEST_FILE", str(len(text)))
+    assert torsor.load(path).nv == 1
+    monkeypatch.setenv("TORSOR_LARGEST_FILE", "much")
+    with pytest.raises(ModelError, match=r"^TORSOR_LARGEST_FILE: it is 'much'; allowed: a number of bytes"):
+        torsor.load(path)
+
+
+def test_a_file_of_too_many_elements_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml, "MOST_ELEMENTS", 20)
+    with pytest.raises(ModelError, match=r"^arm.urdf: too many elements; allowed: 20 or fewer"):
+        load(tmp_path, arm(extra="<gazebo/>" * 30))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"home": 5},
+        {"screws": 5},
+        {"inertias": None},
+        {"home": "a", "screws": "b", "inertias": "c"},
+        {"home": [[1, [2]]]},
+        {"screws": [[1, [2, 3]]]},
+        {"parents": 5},
+        {"parents": "a"},
+    ],
+)
+def test_screws_that_are_no_lists_are_an_error_in_words(given: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match=r"robot: .*allowed: "):
+        torsor.from_screws(**({"home": [POSE], "screws": [SCREW], "inertias": [INERTIA]} | given))
+
+
+@pytest.mark.parametrize("rows", [5, None, "ab", {}])
+def test_tables_that_are_no_lists_are_an_error_in_words(rows: Any) -> None:
+    for read in (torsor.from_dh, torsor.from_mdh):
+        with pytest.raises(ModelError, match=r"^robot: links is .*; allowed: a list of torsor\.M?DHLink"):
+            read(rows)
+
+
+def test_a_gear_whose_square_overflows_is_an_error_or_does_not_matter(tmp_path: Path) -> None:
+    motor = '<actuator><motor joint="j" gear="1e200"{}/></actuator></mujoco>'
+    assert load(tmp_path, HINGE + motor.format(""), "arm.xml").joint("j").rotor_inertia.tolist() == [0.0]
+    with pytest.raises(ModelError, match=r"arm.xml: (joint 'j': rotor_inertia is \[?inf|MuJoCo refuses it)"):
+        load(tmp_path, HINGE + motor.format(' armature="1"'), "arm.xml")
+
+
+def test_mjcf_that_only_mujoco_reads_is_a_warning_unless_strict(tmp_path: Path) -> None:
+    """An ampersand by itself is no XML; MuJoCo reads it as it is."""
+    odd = HINGE.replace('name="b"', 'name="b & c"') + "</mujoco>"
+    with pytest.warns(ModelWarning, match=r"arm.xml: not well-formed XML .*; MuJoCo's own parser decides"):
+        made = load(tmp_path, odd, "arm.xml")
+    assert (made.name, made.mass, made.link_names) == ("m", 2.0, ("b & c",))
+    with pytest.raises(ModelError, match=r"arm.xml: not well-formed XML "):
+        load(tmp_path, odd, "arm.xml", strict=True)
+    with pytest.raises(ModelError, match=r"a document type or entity declaration"):
+        load(tmp_path, "<!DOCTYPE x>" + odd + "<", "arm.xml")
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal(tmp_path: Path, capsys: Any) -> None:
+    name = "a\\u001b[2J\\u009b31m\\u202e"
+    body = f'[[links]]\nname = "o"\n[[links]]\nname = "{name}"\nmass = 1.0\ninertia = [1, 1, 1, 0, 0, 0]\n'
+    pin = f'[[joints]]\nname = "j{name}"\ntype = "revolute"\nparent = "o"\nchild = "{name}"\n'
+    (tmp_path / "arm.toml").write_text(f'torsor = 1\nname = "{name}"\nunits.angle = "rad"\n{body}{pin}')
+    assert main(["info", str(tmp_path / "arm.toml")]) == 0
+    (tmp_path / "bad.toml").write_text(f'torsor = 1\nunits.angle = "rad"\n{body}"x{name}" = 1\n')
+    assert main(["info", str(tmp_path / "bad.toml")]) == 1
+    shown = "".join(capsys.readouterr())
+    assert "a\\x1b[2J" in shown and not set("\x1b\x9b\u202e") & set(shown)
+    with pytest.raises(ModelError) as refused:
+        load(tmp_path, robot(link("base"), link("a\u009b2J", SOUND)))
+    assert "\x9b" not in str(refused.value)
+
+
+def test_text_without_control_characters_is_shown_as_it_is() -> None:
+    for text in ("关节", "é🤖", "two\nlines", "[bold]", "a\u00a0b"):
+        assert printable(text) == text
+
+
+def test_messages_show_the_first_of_many_numbers() -> None:
+    assert shortened(np.arange(78.0), 3) == "[0.0, 1.0, 2.0, ... 78 in all]"
+    assert shortened(np.zeros((4, 4))) == str(np.zeros((4, 4)).tolist())
+    assert shortened([[0.0] * 30] * 2, 2) == "[0.0, 0.0, ... 60 in all]"
+    with pytest.raises(ModelError) as refused:
+        torsor.checks.positive_vector([-1.0] * 200, 200, "arm", "kp")
+    assert str(refused.value).endswith(", ... 200 in all]; allowed: positive numbers")
