@@ -23,7 +23,7 @@ from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained, driven
 from torsor.robot.closed_loops.mobility import Mobility
-from torsor.robot.closed_loops.multipliers import by_multipliers
+from torsor.robot.closed_loops.multipliers import by_multipliers, driven_by_multipliers
 from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
 from torsor.robot.export import export_c
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
@@ -1094,6 +1094,25 @@ class Robot(Mechanism):
         """
         loads = () if external is None else (external,)
         return by_multipliers(self.closure, "closed_forward_dynamics", q, v, tau, *loads)
+
+    def closed_inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a_active: ArrayLike, external: ArrayLike | None = None
+    ) -> Array:
+        """Return the forces (..., N) of the active coordinates that accelerate them by a_active (..., N), loops closed.
+
+        All other coordinates are idle: free of drives, moved by springs, loops and inertia alone. So a floating base,
+        the springs of a leg and rods that spin about their axes need not be active: those with motors are enough. The
+        velocities v (..., nv) of all coordinates satisfy A v = 0, see ``closed_velocities``.
+        ``closed_forward_dynamics`` with these forces gives the accelerations of all coordinates.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_active(["joint1"])  # an acrobot, with an idle elbow
+            >>> tau = robot.closed_inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.5])
+            >>> robot.closed_forward_dynamics([0.4, 0.2], [0.0, 0.0], [tau[0], 0.0])[0].round(9)
+            np.float64(1.5)
+        """
+        loads = () if external is None else (external,)
+        return driven_by_multipliers(self.closure, q, v, a_active, *loads)
 
     def closed_loop_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None

@@ -13,6 +13,9 @@ No coordinates are chosen as dependent or active: it is enough that the rows of 
 of dependent coordinates would be singular. The rate r (1/s) stabilises the loops against errors of the integrator
 (Baumgarte); without it, closed loops stay closed up to these errors. With the same X and G a state is projected onto
 closed loops: to the nearest one in the norm of the mass matrix.
+
+Where the motion of the active coordinates is given and all others are free of force, the active coordinates are
+equations too: with their rows S, [A; S] a = [-drift; a_active], and their multipliers are the forces of the drives.
 """
 
 import casadi as ca
@@ -36,16 +39,21 @@ NEAR = 0.1
 
 
 class _WithMultipliers:
-    """A mechanism at positions q with the chosen rows of A: factors of the equations with multipliers."""
+    """A mechanism at positions q with the chosen rows of A: factors of the equations with multipliers.
+
+    If active coordinates are chosen, their rows follow.
+    """
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
         self.rows, self.closures = list(choice.rows), Closures(tree, q)
         self.A = self.closures.A[self.rows, :]
+        if choice.active:
+            self.A = ca.vertcat(self.A, ca.SX.eye(tree.nv)[list(choice.active), :])
         self.mass = Squares(mass_matrix(tree, q), list(reversed(range(tree.nv))))  # from the tips to the root
         self.X = self.mass.solve(ca.densify(self.A.T))
         self.factors = Squares(symmetric(self.A @ self.X))
         # The part of each row that is independent of those before it, relative to its size at a regular configuration.
-        independent = self.factors.D / ca.SX(list(choice.scales)) if self.rows else ca.SX.ones(1, 1)
+        independent = self.factors.D / ca.SX(list(choice.scales)) if choice.scales else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
@@ -71,6 +79,16 @@ def closed_forward_dynamics(
 ) -> ca.SX:
     """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation."""
     return _accelerations(tree, q, v, tau, choice, external, rate)[0]
+
+
+def closed_inverse_dynamics(
+    tree: Tree, q: ca.SX, v: ca.SX, a_active: ca.SX, choice: ClosureChoice, external: Load = None
+) -> ca.SX:
+    """Return the forces (N x 1) of the active coordinates that give them a_active; all others are free of force."""
+    system = _WithMultipliers(tree, q, choice)
+    a0 = -system.mass.solve(inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
+    missing = ca.vertcat(-system.closures.drift(v)[system.rows], a_active) - system.A @ a0
+    return system.factors.solve(missing)[len(system.rows) :]
 
 
 def closed_loop_forces(

@@ -203,6 +203,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         wrench_derivatives.constrained_joint_wrench_derivatives, ("L", 6, "N"), _BY_A
     ),
     "closed_forward_dynamics": Algorithm(index_one.closed_forward_dynamics, _N, lean=True, multipliers=True),
+    "closed_inverse_dynamics": Algorithm(index_one.closed_inverse_dynamics, ("N",), lean=True, multipliers=True),
     "closed_loop_forces": Algorithm(index_one.closed_loop_forces, ("c",), lean=True, multipliers=True),
     "closed_velocities": Algorithm(index_one.closed_velocities, _N, lean=True, multipliers=True),
     "loop_loads": Algorithm(wrenches.loop_loads, _LINKS),

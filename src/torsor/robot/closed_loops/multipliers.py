@@ -53,6 +53,31 @@ def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: Array
     return found
 
 
+def driven_by_multipliers(closure: LoopClosure, q: ArrayLike, *values: ArrayLike) -> Array:
+    """Return the forces (..., N) of the active coordinates, with all others free of force.
+
+    ``values`` are v, a_active and perhaps external wrenches.
+    """
+    closure.check_closed(q)
+    name, at, loaded = "closed_inverse_dynamics", np.asarray(q, dtype=float), len(values) > 2
+    choice = closure.driven_equations
+    found = np.asarray(_kernel(closure, name, choice, loaded)(at, *values))
+    margin = np.nan_to_num(np.broadcast_to(closure.margin(choice, at), found.shape[:-1]))
+    cores = closure.kernels.request(name, external=loaded).arguments(closure.mechanism).values()
+    for index in np.argwhere(margin < POOR):
+        each = tuple(
+            np.broadcast_to(np.asarray(value, dtype=float), (*margin.shape, *core))[tuple(index)]
+            for value, core in zip((at, *values), cores, strict=True)
+        )
+        other = closure.driven_equations_at(each[0])
+        if len(other.rows) < len(choice.rows) or not closure.margin(other, each[0]) >= SINGULAR:
+            fix = "other active coordinates: robot.active_sets(q); robot.mobility(q).uncontrolled is the motion"
+            text = "the active coordinates do not determine the others that the loops connect them with"
+            raise ModelError(describe(text, where=closure.name, fix=fix))
+        found[tuple(index)] = _kernel(closure, name, other, loaded)(*each)
+    return found
+
+
 def _kernel(closure: LoopClosure, name: str, choice: ClosureChoice, external: bool) -> Callable[..., Any]:
     return closure.kernels.compiled(closure.kernels.request(name, external=external, choice=choice))
 
