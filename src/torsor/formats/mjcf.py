@@ -17,7 +17,7 @@ from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
 from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
-from torsor.mechanism.build import claim_name
+from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 # Numbers of mjtJoint, mjtTrn and mjtGeom. Other geoms (planes, height fields, ...) are not drawn.

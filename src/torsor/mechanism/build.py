@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 
 from torsor.checks import name_of, one_of
 from torsor.errors import ModelError, describe, warn
-from torsor.mechanism.loops import Closure
+from torsor.mechanism.edit_loops import with_joint_ends
+from torsor.mechanism.loops import Closure, Loop
 from torsor.mechanism.mechanism import Mechanism, check_unique
+from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
@@ -63,9 +65,12 @@ def build(
         floating = Joint(unused_name("root", {joint.name for joint in joints}), "free", ground, root)
         joints, root = [floating, *joints], ground
     ordered = _with_resolved_followers(_parents_first(root, joints, where), where)
-    mechanism = replace(
-        _merge(name, by_name, root, ordered, list(frames), gravity, where), loops=tuple(loops), active=tuple(active)
-    )
+    mechanism, closures = _merge(name, by_name, root, ordered, list(frames), gravity, where), list[Closure]()
+    for loop in loops:
+        if isinstance(loop, Loop):  # its ends may be joints, also fixed ones, whose links are frames now
+            mechanism, loop = with_joint_ends(mechanism, loop, joints)
+        closures.append(loop)
+    mechanism = replace(mechanism, loops=tuple(closures), active=tuple(active))
     _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:
@@ -82,32 +87,6 @@ def _parts_of(given: Any, kind: type[P], where: str) -> list[P]:
             text = f"{reprlib.repr(each)} among the {kind.__name__.lower()}s"
             raise ModelError(describe(text, where=where, allowed=f"a list of {kind.__name__}"))
     return parts
-
-
-def unused_name(wanted: str, taken: Iterable[str]) -> str:
-    """Return the wanted name, with underscores appended until it is not taken.
-
-    Example:
-        >>> unused_name("root", ["root", "root_"])
-        'root__'
-    """
-    taken = set(taken)
-    while wanted in taken:
-        wanted += "_"
-    return wanted
-
-
-def claim_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and add it to those that are.
-
-    Example:
-        >>> taken = {"arm"}
-        >>> claim_name("arm", taken), sorted(taken)
-        ('arm_', ['arm', 'arm_'])
-    """
-    name = unused_name(wanted, taken)
-    taken.add(name)
-    return name
 
 
 def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from torsor.checks import frozen_array, name_of
 from torsor.errors import ModelError, describe
-from torsor.mechanism.build import build, fixed_at, unused_name
+from torsor.mechanism.build import build, fixed_at
 from torsor.mechanism.edit_drives import with_motor_held
 from torsor.mechanism.edit_loops import loops_of, without_coordinates
 from torsor.mechanism.loops import renamed
 from torsor.mechanism.mechanism import Mechanism, carrier
+from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import composite, move_inertia
 

@@ -17,7 +17,7 @@ from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.formats import write
-from torsor.mechanism import Mechanism, edit, edit_drives, edit_loops
+from torsor.mechanism import Mechanism, edit, edit_drives, edit_joints, edit_loops
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -1356,6 +1356,19 @@ class Robot(Mechanism):
         """
         return edit.with_payload(self, link, mass, com, inertia)
 
+    def with_joint_type(self, name: str, type: str) -> Self:
+        """Return the robot with a joint of another type, at the same place and with the same axis.
+
+        Limits, friction and rotor inertia have other units then and are lost, with a warning that names them; between
+        revolute and continuous they stay. The coordinates of a joint with several are ``name/wx`` and so on.
+
+        Example:
+            >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
+            >>> robot.nv, robot.coordinate_names[1]
+            (4, 'joint2/wx')
+        """
+        return edit_joints.with_joint_type(self, name, type)
+
     def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
         """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
 
@@ -1487,9 +1500,10 @@ class Robot(Mechanism):
     ) -> Self:
         """Return the robot with a loop: a cut joint between two links or frames.
 
-        ``kind`` is weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length``
-        apart, without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and
-        the origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
+        The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is
+        weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart,
+        without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and the
+        origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
         "name/b" are made whose z it is.
 
         Example:
