@@ -4,7 +4,7 @@ import heapq
 import re
 import reprlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -33,14 +33,15 @@ def build(
     base: str = "fixed",
     loops: Sequence[Closure] = (),
     active: Sequence[str] = (),
+    posture_table: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Mechanism:
     """Return the mechanism with these links, joints and frames.
 
     The root is the one link that is not the child of any joint; ``base="floating"`` adds a free joint named ``root``
     between it and the world. Links of fixed joints are merged into their parents and remain as frames. Joints keep
     the given order, except that a parent comes before its children. ``gravity`` (3,) is in m/s^2, in base axes.
-    ``loops`` are the loop closures, ``active`` the names of the driven coordinates. ``source`` is the name of the
-    file, for messages.
+    ``loops`` are the loop closures, ``active`` the names of the driven coordinates, ``posture_table`` the positions of
+    named postures. ``source`` is the name of the file, for messages.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
@@ -70,7 +71,8 @@ def build(
         if isinstance(loop, Loop):  # its ends may be joints, also fixed ones, whose links are frames now
             mechanism, loop = with_joint_ends(mechanism, loop, joints)
         closures.append(loop)
-    mechanism = replace(mechanism, loops=tuple(closures), active=tuple(active))
+    postures = {} if posture_table is None else posture_table
+    mechanism = replace(mechanism, loops=tuple(closures), active=tuple(active), posture_table=postures)
     _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:
