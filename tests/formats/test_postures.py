@@ -36,7 +36,8 @@ def test_keyframes_of_mujoco_are_postures(tmp_path: Path) -> None:
     path.write_text("""<mujoco><worldbody><body name="base"><freejoint name="root"/><geom size="0.1"/>
       <body name="arm" pos="0.2 0 0"><joint name="pin" ref="20"/><geom size="0.1" pos="0.1 0 0"/>
       <body name="hand" pos="0.3 0 0"><joint name="ball" type="ball"/><geom size="0.1" pos="0.1 0.1 0"/></body></body>
-      </body></worldbody><keyframe><key name="home" qpos="1 2 3 0.8 0.6 0 0  0.7  0.6 0 0.8 0"/><key/></keyframe></mujoco>""")
+      </body></worldbody><keyframe><key name="home" qpos="1 2 3 0.8 0.6 0 0  0.7  0.6 0 0.8 0"/><key/></keyframe>
+      </mujoco>""")
     robot, model = torsor.load(path), mujoco.MjModel.from_xml_path(str(path))
     assert list(robot.postures) == ["home", "key1"]
     data = mujoco.MjData(model)

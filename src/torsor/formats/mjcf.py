@@ -36,7 +36,7 @@ def read_mjcf(path: Path, base: str = "fixed", strict: bool = False, root: Eleme
     The links are the bodies with MuJoCo's body frames; the base is ``world``. A body with several joints gets a
     massless link ``body/joint`` after each joint but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
     quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes postures. Contacts and
-    actuators are not part of a mechanism, but force limits, armature and damping of actuators are added to their joints.
+    actuators are not part of a mechanism, but force limits, armature and damping of actuators are added to the joints.
     Active equality constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``),
     which hold exactly; the joints with actuators, also by fixed tendons, are then the active coordinates. Meshes are
     read only where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded

@@ -17,7 +17,7 @@ from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.formats import write
-from torsor.mechanism import Mechanism, edit, edit_drives, edit_joints, edit_loops, postures
+from torsor.mechanism import Mechanism, edit, edit_drives, edit_joints, edit_loops, edit_postures
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -1366,7 +1366,7 @@ class Robot(Mechanism):
             >>> robot.postures["home"].tolist(), robot.fix("joint2", -1.2).postures["home"].tolist()
             ([0.3, -1.2], [0.3])
         """
-        return postures.with_posture(self, name, q)
+        return edit_postures.with_posture(self, name, q)
 
     def without_posture(self, name: str) -> Self:
         """Return the robot without a named configuration.
@@ -1375,7 +1375,7 @@ class Robot(Mechanism):
             >>> dict(torsor.library.two_link().with_posture("home", [0.3, -1.2]).without_posture("home").postures)
             {}
         """
-        return postures.without_posture(self, name)
+        return edit_postures.without_posture(self, name)
 
     def with_joint_type(self, name: str, type: str) -> Self:
         """Return the robot with a joint of another type, at the same place and with the same axis.
