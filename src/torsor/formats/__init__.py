@@ -5,7 +5,8 @@
 | ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file |
 | ``toml``, ``toml_schema``, ``toml_writing`` | TOML, the native format: allowed keys, reader, writer |
 | ``urdf``, ``urdf_motors``, ``urdf_extras``, ``urdf_writing`` | URDF: reader, transmissions, Drake's elements, writer |
-| ``mjcf``, ``mjcf_writing``, ``mjcf_equality`` | MJCF: reader, writer, both for <equality> |
+| ``closures_yaml`` | closed loops of a URDF file in a YAML file beside it |
+| ``mjcf``, ``mjcf_compile``, ``mjcf_writing``, ``mjcf_equality`` | MJCF: reader, compiler, writer, <equality> |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
 | ``xml`` | parsing XML safely; XML elements of numbers |
 | ``writing``, ``joint_decomposition``, ``coupled_followers`` | for writers: files, omissions, simpler joints |

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from torsor.errors import ModelError, describe
+from torsor.formats.closures_yaml import read_closures
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
 from torsor.formats.toml import read_toml
@@ -26,7 +27,9 @@ _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf
 
 
 def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism in a file: URDF (.urdf, .xml), MJCF (.xml, .mjcf) or TOML (.toml).
+    """Return the mechanism in a file: URDF (.urdf, .xml), MJCF (.xml, .mjcf), TOML (.toml) or closures (.yaml).
+
+    A .yaml file lists the closed loops, motors and joint types of the URDF file beside it.
 
     ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
     rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in URDF and
@@ -52,6 +55,8 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
     suffix = path.suffix.lower()
     if suffix == ".toml":
         return read_toml(path, base, True if strict is None else strict, snap)
+    if suffix in (".yaml", ".yml"):
+        return read_closures(path, base, bool(strict), snap)
     if suffix in _CONVERTED:
         found, fix = _CONVERTED[suffix]
         raise ModelError(describe(found, where=path.name, allowed=".urdf, .xml (MJCF or URDF), .toml", fix=fix))

@@ -14,7 +14,8 @@ import numpy as np
 from torsor.errors import ModelError, describe
 from torsor.formats.writing import Omissions
 from torsor.mechanism import Joint, Link, Mechanism
-from torsor.mechanism.build import claim_name, fixed_at
+from torsor.mechanism.build import fixed_at
+from torsor.mechanism.names import claim_name
 
 _PER_VELOCITY = ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
 _PER_POSITION = ("lower", "upper")

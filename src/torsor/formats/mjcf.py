@@ -17,13 +17,14 @@ from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
 from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
-from torsor.mechanism.build import claim_name
+from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
 # Numbers of mjtJoint, mjtTrn and mjtGeom. Other geoms (planes, height fields, ...) are not drawn.
 _FREE, _BALL, _SLIDE = 0, 1, 2  # and 3, a hinge
 _ON_JOINT = (0, 1)  # transmission to a joint, in the child's or the parent's axes
 _ON_TENDON, _WRAPPED_JOINT = 3, 1  # transmission to a tendon; a joint in a fixed tendon, of mjtWrap
+_XYZ, _WXYZ = ("x", "y", "z"), ("qw", "qx", "qy", "qz")  # names of positions, in MuJoCo's order
 _SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 # MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
 _VISIBLE_GROUPS = (0, 1, 2)
@@ -36,12 +37,12 @@ def read_mjcf(
 
     The links are the bodies with MuJoCo's body frames; the base is ``world``. A body with several joints gets a
     massless link ``body/joint`` after each joint but the last. Positions of hinges and slides are MuJoCo's ``qpos``;
-    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames. Contacts and actuators are not part
-    of a mechanism, but force limits, armature and damping of actuators are added to their joints. Active equality
-    constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``), which hold
-    exactly; the joints with actuators, also by fixed tendons, are then the active coordinates. Meshes are read only
-    where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded to the
-    world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here.
+    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes postures. Contacts and
+    actuators are not part of a mechanism, but force limits, armature and damping of actuators are added to the joints.
+    Active equality constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``),
+    which hold exactly; the joints with actuators, also by fixed tendons, are then the active coordinates. Meshes are
+    read only where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded
+    to the world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here.
     """
     # Before MuJoCo reads the file: its size is limited, document types and entities are refused.
     root = parse_xml(path, strict) if root is None else root
@@ -55,7 +56,8 @@ def read_mjcf(
         warn(message)
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
     places, base = [*frames, *closed.frames], "fixed" if floating else base
-    return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active, snap)
+    postures = reader.keyframes()
+    return build(name, links, joints, places, reader.gravity, path.name, base, closed.loops, active, postures, snap)
 
 
 def _single(kinds: Array) -> Any:
@@ -130,6 +132,18 @@ class _Reader:
             pulled |= set(m.wrap_objid[parts][m.wrap_type[parts] == _WRAPPED_JOINT].tolist())
         single = np.flatnonzero(_single(m.jnt_type))
         return [self.joints[joint] for joint in single if joint in pulled or self._gears(int(joint))]
+
+    def keyframes(self) -> dict[str, dict[str, float]]:
+        """Return the positions of each keyframe, by name; quaternions are (w, x, y, z) in MuJoCo."""
+        m, found = self.model, dict[str, dict[str, float]]()
+        for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True):
+            found[name] = {}
+            for joint, kind, start in zip(self.joints, m.jnt_type, m.jnt_qposadr, strict=True):
+                many = {_FREE: (7, _XYZ + _WXYZ), _BALL: (4, _WXYZ)}.get(int(kind))
+                count, suffixes = many or (1, ("",))
+                keys = (f"{joint}/{suffix}" if suffix else joint for suffix in suffixes)
+                found[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
+        return found
 
     def omissions(self, closed: Equalities) -> str:
         """Return a message that names what acts on bodies in MuJoCo but not here, or an empty string."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.errors import ModelError, describe, warn
-from torsor.mechanism.build import claim_name
+from torsor.mechanism.names import claim_name
 
 _PARSED = (".xml", ".urdf")
 _MESH = 7  # of mjtGeom

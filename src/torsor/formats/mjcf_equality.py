@@ -15,8 +15,8 @@ from torsor.arrays import Array
 from torsor.errors import ModelError, describe
 from torsor.formats.xml import add_element
 from torsor.mechanism import Coupling, Frame, Joint, Loop, Mechanism
-from torsor.mechanism.build import claim_name
 from torsor.mechanism.loops import HIGHEST_POWER, Closure
+from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
 _CONNECT, _WELD, _JOINT = 0, 1, 2  # numbers of mjtEq; the others are of tendons, flexible bodies and geoms

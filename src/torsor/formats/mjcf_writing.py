@@ -18,7 +18,7 @@ from torsor.formats.mjcf_equality import write_equalities
 from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual
-from torsor.mechanism.build import claim_name, unused_name
+from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
@@ -103,6 +103,7 @@ class _Writer:
             add_element(self.bodies[frame.link], "site", name=frame.name, **_place(frame.pose))
         write_equalities(self.root, self.bodies, m, [joint for _, joint in moving], self.source)
         self._actuators()
+        self._keyframes({joint.name: joint for _, joint in moving})
         if not len(self.asset):
             self.root.remove(self.asset)
         self.omissions.report(self.source, "MJCF")
@@ -196,7 +197,8 @@ class _Writer:
         if name is None:
             name = unused_name(Path(file).stem, self.assets.values())
             self.assets[(file, *visual.size)] = name
-            add_element(self.asset, "mesh", name=name, file=file, scale=visual.size)
+            # Inertias are given: a shell has no volume that could be too small for MuJoCo.
+            add_element(self.asset, "mesh", name=name, file=file, scale=visual.size, inertia="shell")
         return name
 
     # Joints
@@ -262,6 +264,24 @@ class _Writer:
             actuator = add_element(self.root, "actuator")
             for name in driven:
                 add_element(actuator, "motor", name=name, joint=name)
+
+    def _keyframes(self, joints: dict[str, Joint]) -> None:
+        """Add the postures; MuJoCo has the positions in the order of the file, with (w, x, y, z) of quaternions."""
+        if not self.mechanism.postures:
+            return
+        keyframe = add_element(self.root, "keyframe")
+        for name, q in self.mechanism.postures.items():
+            at, qpos = dict(zip(self.mechanism.position_names, q.tolist(), strict=True)), list[float]()
+            for element in self.world.iter("joint"):
+                joint = joints[element.get("name", "")]
+                if joint.follows:
+                    qpos.append(joint.ratio * at[joint.coordinate] + joint.offset)
+                elif joint.nq == 1:
+                    qpos.append(at[joint.name])
+                else:
+                    *point, x, y, z, w = (at[key] for key in joint.position_names)
+                    qpos += [*point, w, x, y, z]
+            add_element(keyframe, "key", name=name, qpos=qpos)
 
 
 def _fit_one_body(joints: tuple[Joint, ...], after: Joint) -> bool:

@@ -108,6 +108,7 @@ class _Reader:
         joints = [self._joint(*entry) for entry in entries("joint", data, self.source)]
         frames = [Frame(e["name"], e["link"], self._pose(at, e)) for at, e in entries("frame", data, self.source)]
         settings = some(data, "name", "gravity", "active") | {"loops": list(self._loops(data)), "snap": snap}
+        settings["posture_table"] = {e["name"]: e["positions"] for _, e in entries("posture", data, self.source)}
         return build(links=links, joints=joints, frames=frames, source=self.source, base=base, **settings)
 
     def _loops(self, data: Table) -> Iterator[Closure]:

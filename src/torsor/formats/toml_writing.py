@@ -86,6 +86,8 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
         else:
             ends = {"name": loop.name, "a": loop.a, "b": loop.b, "kind": loop.kind}
             yield "[[loops]]\n", ends | _unless(0.0, length=loop.length)
+    for name, positions in mechanism.posture_table.items():
+        yield "[[postures]]\n", {"name": name, "positions": positions}
 
 
 def toml_text(value: Any) -> str:

@@ -63,7 +63,8 @@ class _Reader:
         joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name, self.strict)
         frames, loops, active = read_extras(self.root, links, joints, self.path.name, self.strict)
         name = self.root.get("name") or self.path.stem
-        return build(name, links, _depth_first(joints), frames, _GRAVITY, self.path.name, base, loops, active, snap)
+        source, joints = self.path.name, _depth_first(joints)
+        return build(name, links, joints, frames, _GRAVITY, source, base, loops, active, snap=snap)
 
     def _check_macros(self) -> None:
         """Refuse xacro where it stands for links, joints or their numbers; elsewhere it is left over, and a warning."""

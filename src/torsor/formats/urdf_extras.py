@@ -14,7 +14,7 @@ from torsor.errors import ModelError, describe, refuse_or_warn
 from torsor.formats.writing import listing
 from torsor.formats.xml import Element
 from torsor.mechanism import Frame, Joint, Link, Loop
-from torsor.mechanism.build import claim_name
+from torsor.mechanism.names import claim_name
 from torsor.spatial import axis_frame, from_rpy, make_pose
 
 # By element: the children that are read, or that have no influence on the motion.

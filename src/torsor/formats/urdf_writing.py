@@ -22,7 +22,7 @@ from torsor.formats.joint_decomposition import decomposed_joints, has_position_l
 from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Joint, Link, Mechanism, Motor, Visual
-from torsor.mechanism.build import claim_name
+from torsor.mechanism.names import claim_name
 from torsor.spatial import from_rpy, inverse_pose, make_pose, to_rpy
 
 _TYPES = ("revolute", "continuous", "prismatic", "planar", "free")

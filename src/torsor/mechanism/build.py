@@ -4,7 +4,7 @@ import heapq
 import re
 import reprlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 
 from torsor.checks import name_of, number, one_of
 from torsor.errors import ModelError, describe, warn
-from torsor.mechanism.loops import Closure
+from torsor.mechanism.edit_loops import with_joint_ends
+from torsor.mechanism.loops import Closure, Loop
 from torsor.mechanism.mechanism import Mechanism, check_unique
+from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.mechanism.snap import snapped_parts
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
@@ -33,6 +35,7 @@ def build(
     base: str = "fixed",
     loops: Sequence[Closure] = (),
     active: Sequence[str] = (),
+    posture_table: Mapping[str, Mapping[str, float]] | None = None,
     snap: float = 0.0,
 ) -> Mechanism:
     """Return the mechanism with these links, joints and frames.
@@ -40,8 +43,9 @@ def build(
     The root is the one link that is not the child of any joint; ``base="floating"`` adds a free joint named ``root``
     between it and the world. Links of fixed joints are merged into their parents and remain as frames. Joints keep
     the given order, except that a parent comes before its children. ``gravity`` (3,) is in m/s^2, in base axes.
-    ``loops`` are the loop closures, ``active`` the names of the driven coordinates. ``source`` is the name of the
-    file, for messages. Angles within ``snap`` (rad) of multiples of pi/12 become exact.
+    ``loops`` are the loop closures, ``active`` the names of the driven coordinates, ``posture_table`` the positions of
+    named postures. ``source`` is the name of the file, for messages. Angles within ``snap`` (rad) of multiples of pi/12
+    become exact.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
@@ -68,9 +72,13 @@ def build(
         floating = Joint(unused_name("root", {joint.name for joint in joints}), "free", ground, root)
         joints, root = [floating, *joints], ground
     ordered = _with_resolved_followers(_parents_first(root, joints, where), where)
-    mechanism = replace(
-        _merge(name, by_name, root, ordered, list(frames), gravity, where), loops=tuple(loops), active=tuple(active)
-    )
+    mechanism, closures = _merge(name, by_name, root, ordered, list(frames), gravity, where), list[Closure]()
+    for loop in loops:
+        if isinstance(loop, Loop):  # its ends may be joints, also fixed ones, whose links are frames now
+            mechanism, loop = with_joint_ends(mechanism, loop, joints)
+        closures.append(loop)
+    postures = {} if posture_table is None else posture_table
+    mechanism = replace(mechanism, loops=tuple(closures), active=tuple(active), posture_table=postures)
     _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:
@@ -87,32 +95,6 @@ def _parts_of(given: Any, kind: type[P], where: str) -> list[P]:
             text = f"{reprlib.repr(each)} among the {kind.__name__.lower()}s"
             raise ModelError(describe(text, where=where, allowed=f"a list of {kind.__name__}"))
     return parts
-
-
-def unused_name(wanted: str, taken: Iterable[str]) -> str:
-    """Return the wanted name, with underscores appended until it is not taken.
-
-    Example:
-        >>> unused_name("root", ["root", "root_"])
-        'root__'
-    """
-    taken = set(taken)
-    while wanted in taken:
-        wanted += "_"
-    return wanted
-
-
-def claim_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and add it to those that are.
-
-    Example:
-        >>> taken = {"arm"}
-        >>> claim_name("arm", taken), sorted(taken)
-        ('arm_', ['arm', 'arm_'])
-    """
-    name = unused_name(wanted, taken)
-    taken.add(name)
-    return name
 
 
 def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:

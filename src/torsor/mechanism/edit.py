@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from torsor.checks import frozen_array, name_of
 from torsor.errors import ModelError, describe
-from torsor.mechanism.build import build, fixed_at, unused_name
+from torsor.mechanism.build import build, fixed_at
 from torsor.mechanism.edit_drives import with_motor_held
 from torsor.mechanism.edit_loops import loops_of, without_coordinates
 from torsor.mechanism.loops import renamed
 from torsor.mechanism.mechanism import Mechanism, carrier
+from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import composite, move_inertia
 
@@ -21,7 +22,7 @@ M = TypeVar("M", bound=Mechanism)
 
 
 def _rebuild(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
-    kept = {"loops": robot.loops, "active": robot.active}
+    kept = {"loops": robot.loops, "active": robot.active, "posture_table": robot.posture_table}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     built = build(links=links, joints=joints, frames=frames, **settings)
     # Other fields of the object, such as the target of a Robot, stay.
@@ -98,7 +99,9 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     frames = [*robot.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
     loops = [*robot.loops, *(renamed(loop, own) for loop in other.loops)]
     active = [*robot.active, *map(own, other.active)]
-    return _rebuild(robot, links, [*robot.joints, weld, *joints], frames, loops=loops, active=active)
+    postures = {own(name): {own(key): x for key, x in q.items()} for name, q in other.posture_table.items()}
+    kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures | dict(robot.posture_table)}
+    return _rebuild(robot, links, [*robot.joints, weld, *joints], frames, **kept)
 
 
 def subtree(robot: M, link: str | int) -> M:

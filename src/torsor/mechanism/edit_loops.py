@@ -1,6 +1,6 @@
 """Edits of loops and active coordinates; each returns a new mechanism."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Coupling, Loop
 from torsor.mechanism.mechanism import Mechanism, carrier
+from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint
 from torsor.spatial import axis_frame, make_pose
 
@@ -26,9 +27,13 @@ def with_loop(
     length: float = 0.0,
     axis: ArrayLike | None = None,
 ) -> M:
-    """Return the robot with a loop: a cut joint between two links or frames."""
+    """Return the robot with a loop: a cut joint between two links, frames or joints."""
+    loop = Loop(name, frame_a, frame_b, kind, length)
+    if any(end not in robot.places for end in (frame_a, frame_b)):
+        robot, loop = with_joint_ends(robot, loop, robot.joints)
+        frame_a, frame_b = loop.a, loop.b
     if axis is None:
-        return replace(robot, loops=(*robot.loops, Loop(name, frame_a, frame_b, kind, length)))
+        return replace(robot, loops=(*robot.loops, loop))
     direction = frozen_array(axis, (3,), f"{robot.name}: loop {name!r}", "axis")
     if not np.linalg.norm(direction) > 0:
         raise ModelError(describe("axis is zero", where=f"{robot.name}: loop {name!r}", allowed="a direction"))
@@ -38,6 +43,24 @@ def with_loop(
         frames.append(Frame(f"{name}/{side}", carrier(robot, place).name, place.pose @ turn))
     loop = Loop(name, f"{name}/a", f"{name}/b", kind, length)
     return replace(robot, frames=tuple(frames), loops=(*robot.loops, loop))
+
+
+def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, Loop]:
+    """Return a loop whose ends are links and frames, and the robot with the frames that this needs.
+
+    The name of a joint stands for the frame of the link that it moves, with the origin at the joint's point.
+    """
+    by_name, ends = {joint.name: joint for joint in joints}, {"a": loop.a, "b": loop.b}
+    for side, end in ends.items():
+        if end in robot.places or end not in by_name:  # what is neither is refused by the robot
+            continue
+        joint, place = by_name[end], robot.place(by_name[end].child)
+        ends[side] = joint.child
+        if joint.point.any():
+            ends[side] = unused_name(f"{loop.name}/{side}", robot.places)
+            frame = Frame(ends[side], carrier(robot, place).name, place.pose @ make_pose(p=joint.point))
+            robot = replace(robot, frames=(*robot.frames, frame))
+    return robot, replace(loop, a=ends["a"], b=ends["b"])
 
 
 def with_coupling(
@@ -78,11 +101,17 @@ def with_active(robot: M, names: Sequence[str]) -> M:
 
 def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
     """Return loops and active coordinates for a robot whose joint is fixed."""
-    for loop in robot.loops:
-        if isinstance(loop, Coupling) and joint.name in loop.coefficients:
-            fix = f"open it first: robot.without_loop({loop.name!r})"
-            raise ModelError(describe(f"joint {joint.name!r} is coupled by {loop.name!r}", where=robot.name, fix=fix))
+    coupling = coupling_of(robot, joint)
+    if coupling is not None:
+        fix = f"open it first: robot.without_loop({coupling!r})"
+        raise ModelError(describe(f"joint {joint.name!r} is coupled by {coupling!r}", where=robot.name, fix=fix))
     return {"active": [name for name in robot.active if name not in _names(joint)]}
+
+
+def coupling_of(robot: Mechanism, joint: Joint) -> str | None:
+    """Return the name of a coupling of a coordinate of the joint, or None."""
+    couplings = (loop for loop in robot.loops if isinstance(loop, Coupling))
+    return next((each.name for each in couplings if {*_names(joint)} & {*each.coefficients}), None)
 
 
 def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict[str, Any]:

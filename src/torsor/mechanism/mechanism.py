@@ -16,6 +16,7 @@ from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Closure, Coupling
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
+from torsor.mechanism.postures import checked_postures
 
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
@@ -41,6 +42,7 @@ class Mechanism(Part):
     ``build`` and the readers of ``formats`` make mechanisms: they sort the joints and merge fixed ones. This class
     checks that the tree is in that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
     closures of the tree, and ``active`` the names of the coordinates that are driven while the loops are closed.
+    ``posture_table`` has the values of positions, by name, of each named posture; ``postures`` are they as arrays.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Mechanism(Part):
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     loops: tuple[Closure, ...] = ()
     active: tuple[str, ...] = ()
+    posture_table: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         name_of(self.name, "robot")
@@ -79,6 +82,7 @@ class Mechanism(Part):
                 found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
                 raise ModelError(describe(found, where=self.name, allowed=_listing(seen)))
         self._check_loops()
+        self._set(posture_table=checked_postures(self.posture_table, self.position_names, self.name))
 
     def _check_loops(self) -> None:
         """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""
@@ -234,6 +238,15 @@ class Mechanism(Part):
         """Return the positions (nq,) with every joint and motor at zero (quaternions at the identity)."""
         neutral = [joint.kind.neutral for joint in self._leaders]
         return np.concatenate([np.zeros(0), *neutral, np.zeros(len(self.elastic))])
+
+    @cached_property
+    def postures(self) -> Mapping[str, Array]:
+        """Named configurations (nq,), such as the keyframes of MJCF; see ``with_posture``."""
+        names, found = self.position_names, dict[str, Array]()
+        for name, positions in self.posture_table.items():
+            q = np.array([positions.get(key, zero) for key, zero in zip(names, self.neutral(), strict=True)])
+            found[name] = frozen_array(q, (self.nq,), self.name, "q")
+        return MappingProxyType(found)
 
     # Places
 

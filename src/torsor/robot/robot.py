@@ -17,13 +17,13 @@ from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.formats import write
-from torsor.mechanism import Mechanism, edit, edit_drives, edit_loops
+from torsor.mechanism import Mechanism, edit, edit_drives, edit_joints, edit_loops, edit_postures
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained, driven
 from torsor.robot.closed_loops.mobility import Mobility
-from torsor.robot.closed_loops.multipliers import by_multipliers
+from torsor.robot.closed_loops.multipliers import by_multipliers, driven_by_multipliers
 from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
 from torsor.robot.export import export_c
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
@@ -1128,6 +1128,25 @@ class Robot(Mechanism):
         loads = () if external is None else (external,)
         return by_multipliers(self.closure, "closed_forward_dynamics", q, v, tau, *loads)
 
+    def closed_inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a_active: ArrayLike, external: ArrayLike | None = None
+    ) -> Array:
+        """Return the forces (..., N) of the active coordinates that accelerate them by a_active (..., N), loops closed.
+
+        All other coordinates are idle: free of drives, moved by springs, loops and inertia alone. So a floating base,
+        the springs of a leg and rods that spin about their axes need not be active: those with motors are enough. The
+        velocities v (..., nv) of all coordinates satisfy A v = 0, see ``closed_velocities``.
+        ``closed_forward_dynamics`` with these forces gives the accelerations of all coordinates.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_active(["joint1"])  # an acrobot, with an idle elbow
+            >>> tau = robot.closed_inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.5])
+            >>> robot.closed_forward_dynamics([0.4, 0.2], [0.0, 0.0], [tau[0], 0.0])[0].round(9)
+            np.float64(1.5)
+        """
+        loads = () if external is None else (external,)
+        return driven_by_multipliers(self.closure, q, v, a_active, *loads)
+
     def closed_loop_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
     ) -> Array:
@@ -1371,6 +1390,40 @@ class Robot(Mechanism):
         """
         return edit.with_payload(self, link, mass, com, inertia)
 
+    def with_posture(self, name: str, q: ArrayLike) -> Self:
+        """Return the robot with a named configuration q (nq,), kept in ``robot.postures`` and in TOML and MJCF files.
+
+        Positions are kept by name: after an edit, a posture has those that still exist, and new ones are neutral.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])
+            >>> robot.postures["home"].tolist(), robot.fix("joint2", -1.2).postures["home"].tolist()
+            ([0.3, -1.2], [0.3])
+        """
+        return edit_postures.with_posture(self, name, q)
+
+    def without_posture(self, name: str) -> Self:
+        """Return the robot without a named configuration.
+
+        Example:
+            >>> dict(torsor.library.two_link().with_posture("home", [0.3, -1.2]).without_posture("home").postures)
+            {}
+        """
+        return edit_postures.without_posture(self, name)
+
+    def with_joint_type(self, name: str, type: str) -> Self:
+        """Return the robot with a joint of another type, at the same place and with the same axis.
+
+        Limits, friction and rotor inertia have other units then and are lost, with a warning that names them; between
+        revolute and continuous they stay. The coordinates of a joint with several are ``name/wx`` and so on.
+
+        Example:
+            >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
+            >>> robot.nv, robot.coordinate_names[1]
+            (4, 'joint2/wx')
+        """
+        return edit_joints.with_joint_type(self, name, type)
+
     def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
         """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
 
@@ -1502,9 +1555,10 @@ class Robot(Mechanism):
     ) -> Self:
         """Return the robot with a loop: a cut joint between two links or frames.
 
-        ``kind`` is weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length``
-        apart, without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and
-        the origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
+        The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is
+        weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart,
+        without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and the
+        origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
         "name/b" are made whose z it is.
 
         Example:

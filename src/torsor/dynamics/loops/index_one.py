@@ -4,15 +4,20 @@ With the chosen independent equations of closure, phi(q) = 0 and A v = 0, the lo
 
     M a + h = tau + A^T lambda        A a = -drift - 2 r A v - r^2 phi        h = C v + g + friction - J^T external
 
-(Khalil 2010, section 2.2; index 1: the equations of closure are those of the accelerations). With X = M^-1 A^T and
-G = A X,
+(Khalil 2010, section 2.2; index 1: the equations of closure are those of the accelerations). With M = L D L^T,
+Z = L^-1 A^T, u = L^-1 (tau - h) and G = A M^-1 A^T = Z^T D^-1 Z,
 
-    a = a0 - X G^-1 (A a0 + drift + ...),   a0 = M^-1 (tau - h)
+    a = L^-T D^-1 (u + Z lambda),   lambda = -G^-1 (Z^T D^-1 u + drift + ...)
+
+L has the pattern of the tree, and Z has rows only where a joint moves a loop: M^-1 A^T, which is full, is not formed.
 
 No coordinates are chosen as dependent or active: it is enough that the rows of A are independent, also where a choice
 of dependent coordinates would be singular. The rate r (1/s) stabilises the loops against errors of the integrator
-(Baumgarte); without it, closed loops stay closed up to these errors. With the same X and G a state is projected onto
+(Baumgarte); without it, closed loops stay closed up to these errors. With the same Z and G a state is projected onto
 closed loops: to the nearest one in the norm of the mass matrix.
+
+Where the motion of the active coordinates is given and all others are free of force, the active coordinates are
+equations too: with their rows S, [A; S] a = [-drift; a_active], and their multipliers are the forces of the drives.
 """
 
 import casadi as ca
@@ -36,56 +41,99 @@ NEAR = 0.1
 
 
 class _WithMultipliers:
-    """A mechanism at positions q with the chosen rows of A: factors of the equations with multipliers."""
+    """A mechanism at positions q with the chosen rows of A: factors of the equations with multipliers.
+
+    If active coordinates are chosen, their rows follow.
+    """
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
         self.rows, self.closures = list(choice.rows), Closures(tree, q)
         self.A = self.closures.A[self.rows, :]
+        if choice.active:
+            self.A = ca.vertcat(self.A, ca.SX.eye(tree.nv)[list(choice.active), :])
         self.mass = Squares(mass_matrix(tree, q), list(reversed(range(tree.nv))))  # from the tips to the root
-        self.X = self.mass.solve(ca.densify(self.A.T))
-        self.factors = Squares(symmetric(self.A @ self.X))
+        self.Z = ca.vertcat(ca.SX(0, self.A.size1()), *self.mass.forth(self.A[:, self.mass.order].T))
+        self.r = 1 / self.mass.D
+        self.factors = Squares(symmetric(self.Z.T @ (ca.diag(self.r) @ self.Z)))
         # The part of each row that is independent of those before it, relative to its size at a regular configuration.
-        independent = self.factors.D / ca.SX(list(choice.scales)) if self.rows else ca.SX.ones(1, 1)
+        independent = self.factors.D / ca.SX(list(choice.scales)) if choice.scales else ca.SX.ones(1, 1)
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
         """Return the vector nearest to x (nv x 1), in the norm of M, with A times it equal to A x - ``rate``."""
-        return x - self.X @ self.factors.solve(rate)
+        return x - self.spread(self.Z @ self.factors.solve(rate))
 
+    def spread(self, u: ca.SX) -> ca.SX:
+        """Return L^-T D^-1 u (nv x 1)."""
+        rows = ca.vertsplit(u * self.r) if u.size1() else []
+        return self.mass.placed(self.mass.back(rows, 1))
 
-def _accelerations(
-    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load, rate: float = 0.0
-) -> tuple[ca.SX, ca.SX]:
-    """Return a (nv x 1) and minus the multipliers of the chosen rows."""
-    system = _WithMultipliers(tree, q, choice)
-    a0 = system.mass.solve(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
-    violation = system.A @ a0 + system.closures.drift(v)[system.rows]
-    if rate:
-        violation += 2 * rate * (system.A @ v) + rate**2 * closure_error(tree, q)[system.rows]
-    minus_lambda = system.factors.solve(violation)
-    return a0 - system.X @ minus_lambda, minus_lambda
+    def free(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return u = L^-1 force (nv x 1), in the order of elimination, and A M^-1 force: rates without multipliers."""
+        u = ca.vertcat(ca.SX(0, 1), *self.mass.forth(force[self.mass.order, :]))
+        return u, self.Z.T @ (u * self.r)
+
+    def result(self, value: ca.SX, margin: bool) -> ca.SX:
+        """Return a result, with the margin below it if asked for: one function then has both."""
+        return ca.vertcat(value, self.margin) if margin else value
+
+    def accelerations(
+        self, tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, external: Load, rate: float = 0.0
+    ) -> tuple[ca.SX, ca.SX]:
+        """Return a (nv x 1) and minus the multipliers of the chosen rows."""
+        u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
+        violation = free + self.closures.drift(v)[self.rows]
+        if rate:
+            violation += 2 * rate * (self.A @ v) + rate**2 * closure_error(tree, q)[self.rows]
+        minus_lambda = self.factors.solve(violation)
+        return self.spread(u - self.Z @ minus_lambda), minus_lambda
 
 
 def closed_forward_dynamics(
-    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load = None, rate: float = 0.0
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    tau: ca.SX,
+    choice: ClosureChoice,
+    external: Load = None,
+    rate: float = 0.0,
+    margin: bool = False,
 ) -> ca.SX:
     """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation."""
-    return _accelerations(tree, q, v, tau, choice, external, rate)[0]
+    system = _WithMultipliers(tree, q, choice)
+    return system.result(system.accelerations(tree, q, v, tau, external, rate)[0], margin)
+
+
+def closed_inverse_dynamics(
+    tree: Tree,
+    q: ca.SX,
+    v: ca.SX,
+    a_active: ca.SX,
+    choice: ClosureChoice,
+    external: Load = None,
+    margin: bool = False,
+) -> ca.SX:
+    """Return the forces (N x 1) of the active coordinates that give them a_active; all others are free of force."""
+    system = _WithMultipliers(tree, q, choice)
+    _, loose = system.free(-inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
+    missing = ca.vertcat(-system.closures.drift(v)[system.rows], a_active) - loose
+    return system.result(system.factors.solve(missing)[len(system.rows) :], margin)
 
 
 def closed_loop_forces(
-    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load = None
+    tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load = None, margin: bool = False
 ) -> ca.SX:
     """Return lambda (c x 1) of M a + h = tau + A^T lambda for all equations of closure, 0 for redundant ones."""
-    found = ca.SX(closure_error(tree, q).numel(), 1)
-    found[list(choice.rows)] = -_accelerations(tree, q, v, tau, choice, external)[1]
-    return found
+    system = _WithMultipliers(tree, q, choice)
+    found = ca.SX(system.closures.A.size1(), 1)
+    found[list(choice.rows)] = -system.accelerations(tree, q, v, tau, external)[1]
+    return system.result(found, margin)
 
 
-def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> ca.SX:
+def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, margin: bool = False) -> ca.SX:
     """Return the velocities with A v = 0 that are nearest to v (nv x 1) in the norm of the mass matrix."""
     system = _WithMultipliers(tree, q, choice)
-    return system.project(v, system.A @ v)
+    return system.result(system.project(v, system.A @ v), margin)
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from torsor.dynamics.derivatives import forward_dynamics as solved
@@ -104,11 +104,13 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
     """Return the length of an axis by its name.
 
     n velocities, 3n of (q, v, a), nq positions, nq+n+2 both and two more, L links, p parameters, N active coordinates,
-    c closure equations, cuts cut joints.
+    c closure equations, cuts cut joints; n+1, N+1 and c+1 are one more.
     """
     match axis:
         case int():
             return axis
+        case str() if axis.endswith("+1"):
+            return size(mechanism, axis.removesuffix("+1")) + 1
         case "n":
             return mechanism.nv
         case "3n":
@@ -219,6 +221,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         wrench_derivatives.constrained_joint_wrench_derivatives, ("L", 6, "N"), _BY_A
     ),
     "closed_forward_dynamics": Algorithm(index_one.closed_forward_dynamics, _N, lean=True, multipliers=True),
+    "closed_inverse_dynamics": Algorithm(index_one.closed_inverse_dynamics, ("N",), lean=True, multipliers=True),
     "closed_loop_forces": Algorithm(index_one.closed_loop_forces, ("c",), lean=True, multipliers=True),
     "closed_velocities": Algorithm(index_one.closed_velocities, _N, lean=True, multipliers=True),
     "loop_loads": Algorithm(wrenches.loop_loads, _LINKS),
@@ -226,4 +229,13 @@ ALGORITHMS: dict[str, Algorithm] = {
     "chart": Algorithm(configuration.chart, ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, _N),
 }
-"""Every algorithm by the name of the robot's method; the charts serve the integrators of ``simulation``."""
+for _name, _axis in {
+    "closed_forward_dynamics": "n+1",
+    "closed_inverse_dynamics": "N+1",
+    "closed_loop_forces": "c+1",
+    "closed_velocities": "n+1",
+}.items():
+    _rule = partial(ALGORITHMS[_name].rule, margin=True)
+    ALGORITHMS[f"{_name}_with_margin"] = Algorithm(_rule, (_axis,), lean=True, multipliers=True)
+"""Every algorithm by the name of the robot's method; the charts serve the integrators of ``simulation``, those with a
+margin the methods themselves: a result and ``closure_margin`` from one function."""

@@ -192,7 +192,9 @@ class LoopClosure:
 
     def choice(self, algorithm: Algorithm) -> ClosureChoice:
         """Return the choice that an algorithm is traced with."""
-        return self.independent_equations if algorithm.multipliers else self.driven_choice
+        if algorithm.multipliers:
+            return self.driven_equations if "a_active" in algorithm.inputs else self.independent_equations
+        return self.driven_choice
 
     @cached_property
     def driven_choice(self) -> ClosureChoice:
@@ -222,6 +224,26 @@ class LoopClosure:
         except ModelError:  # no reference was found, but this configuration is closed
             sizes = self._equation_scales_at(q)
         return self._with_scales(ClosureChoice(rows, scales=tuple(sizes[list(rows)].tolist())))
+
+    @cached_property
+    def driven_equations(self) -> ClosureChoice:
+        """Closure equations that are independent with given active coordinates, for multipliers of both."""
+        choice = self.driven_equations_at(self.reference)
+        less = int(self.rank(self.reference)) - len(choice.rows)
+        if less:
+            found = f"{less} of the {len(self.active)} active coordinates depend on the others"
+            fix = "fewer active coordinates; constrained_inverse_dynamics shares forces among redundant drives"
+            raise ModelError(describe(found, where=self.name, fix=fix))
+        return choice
+
+    def driven_equations_at(self, q: Array) -> ClosureChoice:
+        """Return closure equations that are independent at q (nq,) where the active coordinates are given."""
+        passive = [k for k in range(self.mechanism.nv) if k not in self.active]
+        rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
+        M = self.kernels.call("mass_matrix", q)
+        sizes = *self._equation_scales_at(q)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
+        choice = ClosureChoice(rows, active=tuple(self.active), scales=tuple(map(float, sizes)))
+        return self._with_scales(choice)
 
     def independent_near(self, q: Array) -> ClosureChoice:
         """Return equations to begin with at q (nq,): the general ones, unless there are none or the rank is higher."""
@@ -273,7 +295,8 @@ class LoopClosure:
         missing = [names[k] for k in choice.independent if k not in self.active and k in moved]
         if missing:
             found = f"the {len(self.active)} active coordinates are too few: {len(choice.independent)} are needed"
-            fix = f"make {', '.join(map(repr, missing))} active as well, or coordinates that depend on them"
+            fix = f"make {', '.join(map(repr, missing))} active as well, or coordinates that depend on them; for idle"
+            fix += " coordinates, free of force, closed_inverse_dynamics and closed_forward_dynamics"
             raise ModelError(describe(found, where=self.name, fix=fix))
 
     # Mobility

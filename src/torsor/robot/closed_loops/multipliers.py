@@ -4,9 +4,6 @@ Which equations are independent may differ between states. Results are first com
 the whole batch; states at which that choice is close to losing rank are computed again with a better one.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -25,27 +22,26 @@ def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: Array
     closure.check_closed(q)
     at, loaded, nq = np.asarray(q, dtype=float), len(values) > 2, closure.mechanism.nq
 
-    def evaluate(choice: ClosureChoice) -> Array:
-        return np.asarray(_kernel(closure, name, choice, loaded)(at, *values))
+    def evaluate(choice: ClosureChoice) -> tuple[Array, Array]:
+        return _with_margin(closure, name, choice, loaded, at, *values)
 
     choice = closure.independent_near(at.reshape(-1, nq)[0]) if at.size else closure.independent_equations
-    found = evaluate(choice)
+    found, margin = evaluate(choice)
     if at.ndim > 1 and closure.ranks_differ(at, choice):
         return _one_by_one(closure, name, at, found.shape, values)
-    margin = closure.margin(choice, at)
     for _ in range(MOST):
         poor = np.nan_to_num(margin) < POOR
         if not poor.any():
             return found
         worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
-        other = closure.independent_at(at[worst])
+        other = closure.independent_at(np.broadcast_to(at, (*margin.shape, nq))[worst])
         if len(other.rows) < len(choice.rows):
             break
-        new = closure.margin(other, at)
+        again, new = evaluate(other)
         better = np.nan_to_num(new) > 2 * np.nan_to_num(margin)
         if not better[worst]:
             break
-        found = np.where(better[..., None], evaluate(other), found)
+        found = np.where(better[..., None], again, found)
         margin = np.where(better, new, margin)
     if not (margin >= SINGULAR).all():
         fix = "another configuration; robot.mobility(q) lists the motions that are possible there"
@@ -53,8 +49,37 @@ def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: Array
     return found
 
 
-def _kernel(closure: LoopClosure, name: str, choice: ClosureChoice, external: bool) -> Callable[..., Any]:
-    return closure.kernels.compiled(closure.kernels.request(name, external=external, choice=choice))
+def driven_by_multipliers(closure: LoopClosure, q: ArrayLike, *values: ArrayLike) -> Array:
+    """Return the forces (..., N) of the active coordinates, with all others free of force.
+
+    ``values`` are v, a_active and perhaps external wrenches.
+    """
+    closure.check_closed(q)
+    name, at, loaded = "closed_inverse_dynamics", np.asarray(q, dtype=float), len(values) > 2
+    choice = closure.driven_equations
+    found, margin = _with_margin(closure, name, choice, loaded, at, *values)
+    cores = closure.kernels.request(name, external=loaded).arguments(closure.mechanism).values()
+    for index in np.argwhere(np.nan_to_num(margin) < POOR):
+        each = tuple(
+            np.broadcast_to(np.asarray(value, dtype=float), (*margin.shape, *core))[tuple(index)]
+            for value, core in zip((at, *values), cores, strict=True)
+        )
+        other = closure.driven_equations_at(each[0])
+        found[tuple(index)], left = _with_margin(closure, name, other, loaded, *each)
+        if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
+            fix = "other active coordinates: robot.active_sets(q); robot.mobility(q).uncontrolled is the motion"
+            text = "the active coordinates do not determine the others that the loops connect them with"
+            raise ModelError(describe(text, where=closure.name, fix=fix))
+    return found
+
+
+def _with_margin(
+    closure: LoopClosure, name: str, choice: ClosureChoice, external: bool, *values: ArrayLike
+) -> tuple[Array, Array]:
+    """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, from one function."""
+    request = closure.kernels.request(f"{name}_with_margin", external=external, choice=choice)
+    both = np.asarray(closure.kernels.compiled(request)(*values))
+    return both[..., :-1].copy(), both[..., -1]
 
 
 def _one_by_one(

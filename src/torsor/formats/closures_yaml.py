@@ -1,0 +1,146 @@
+"""Closures of a URDF in a YAML file beside it, as in ``example-parallel-robots``.
+
+URDF has no loops. Such a file lists them, with the motors and the joints that URDF has no words for:
+
+| key | value |
+|---|---|
+| ``closed_loop`` | pairs of frames (links or joints) that coincide |
+| ``type`` | for each pair, ``6d`` (welded) or ``3d`` (the origins coincide) |
+| ``name_mot`` | the joints with motors, or a part of their names |
+| ``joint_name``, ``joint_type`` | joints of another type: ``SPHERICAL``, ``CARDAN`` (about x, then y), ``FIXED`` |
+"""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torsor.errors import ModelError, ModelWarning, describe
+from torsor.formats.urdf import read_urdf
+from torsor.formats.xml import parse_xml
+from torsor.mechanism import Joint, Link, Mechanism
+from torsor.mechanism.build import build
+from torsor.mechanism.edit import fix
+from torsor.mechanism.edit_joints import with_joint_type
+from torsor.mechanism.edit_loops import with_active, with_loop
+from torsor.mechanism.names import claim_name
+
+LARGEST_FILE = 1_000_000  # bytes; a pair takes some fifty
+_KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
+_KINDS = {"6d": "weld", "3d": "spherical"}
+_TYPES = ("SPHERICAL", "CARDAN", "FIXED")
+
+
+def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
+    """Return the mechanism of the URDF file beside a YAML file of closures; needs the extra ``torsor[yaml]``.
+
+    The URDF file has the same name with the suffix ``.urdf``, or is the only one in the folder.
+    """
+    data, where = _content(path), path.name
+    urdf = _urdf(path)
+    root = parse_xml(urdf, strict)
+    robot = read_urdf(urdf, base, strict, root, snap)
+    names, types = _list(data, "joint_name", where), _list(data, "joint_type", where)
+    _same_length(names, types, "joint_name", "joint_type", where)
+    for name, kind in zip(names, types, strict=True):
+        robot = _with_type(robot, name, kind.upper(), where)
+    motors = data.get("name_mot", [])
+    if isinstance(motors, str):
+        motors = [name for name in robot.joint_names if motors in name]
+    active = with_active(robot, _strings(motors, "name_mot", where)).active  # checked here, for the message
+    children = {each.get("name"): _child(each) for each in root if each.tag == "joint"}
+    pairs, kinds = _pairs(data, where), _list(data, "type", where)
+    _same_length(pairs, kinds, "closed_loop", "type", where)
+    for number, (pair, kind) in enumerate(zip(pairs, kinds, strict=True), start=1):
+        if kind.lower() not in _KINDS:
+            raise ModelError(describe(f"type {kind!r} of closed_loop {number}", where=where, allowed="6d or 3d"))
+        a, b = (end if end in robot.places else children.get(end) or end for end in pair)
+        robot = with_loop(robot, f"{pair[0]}/{pair[1]}", a, b, _KINDS[kind.lower()])
+    return with_active(robot, active)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return the table in a file, or raise ModelError."""
+    try:
+        import yaml
+    except ImportError:
+        found = "YAML is read by the package PyYAML, which is not installed"
+        raise ModelError(describe(found, where=path.name, fix="pip install torsor[yaml]")) from None
+    if path.stat().st_size > LARGEST_FILE:
+        raise ModelError(describe("the file is too large", where=path.name, allowed=f"{LARGEST_FILE // 10**6} MB"))
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ModelError(describe(f"not valid YAML: {' '.join(str(error).split())}", where=path.name)) from None
+    if not isinstance(data, dict):
+        raise ModelError(describe("no table of closures", where=path.name, allowed=", ".join(_KEYS)))
+    unknown = [key for key in data if key not in _KEYS]
+    if unknown:
+        raise ModelError(describe(f"unknown key {unknown[0]!r}", where=path.name, allowed=", ".join(_KEYS)))
+    return data
+
+
+def _urdf(path: Path) -> Path:
+    """Return the URDF file that belongs to a YAML file."""
+    same = path.with_suffix(".urdf")
+    if same.is_file():
+        return same
+    found = sorted(path.parent.glob("*.urdf"))
+    if len(found) == 1:
+        return found[0]
+    text = f"{len(found)} URDF files are in its folder, none of them {same.name}"
+    raise ModelError(describe(text, where=path.name, allowed="one", fix=f"name the URDF file {same.name}"))
+
+
+def _strings(value: object, key: str, where: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ModelError(describe(f"{key} is no list of names", where=where, allowed=f"{key}: ['...', '...']"))
+    return value
+
+
+def _list(data: dict[str, Any], key: str, where: str) -> list[str]:
+    return _strings(data.get(key, []), key, where)
+
+
+def _pairs(data: dict[str, Any], where: str) -> list[list[str]]:
+    pairs = data.get("closed_loop", [])
+    if not isinstance(pairs, list) or not all(isinstance(each, list) and len(each) == 2 for each in pairs):
+        allowed = "closed_loop: [['frame_a', 'frame_b'], ...]"
+        raise ModelError(describe("closed_loop is no list of pairs", where=where, allowed=allowed))
+    return [_strings(pair, "closed_loop", where) for pair in pairs]
+
+
+def _same_length(first: Sequence[object], second: Sequence[object], one: str, other: str, where: str) -> None:
+    if len(first) != len(second):
+        found = f"{one} has {len(first)} entries and {other} has {len(second)}"
+        raise ModelError(describe(found, where=where, allowed=f"a {other} for each"))
+
+
+def _child(joint: Any) -> str | None:
+    return next((each.get("link") for each in joint if each.tag == "child"), None)
+
+
+def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:
+    """Return the mechanism with a joint of another type."""
+    if kind not in _TYPES:
+        raise ModelError(describe(f"joint_type {kind!r} of {name!r}", where=where, allowed=", ".join(_TYPES)))
+    if kind == "FIXED":
+        return fix(robot, name)
+    if kind == "CARDAN":
+        return _with_cardan(robot, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # the limits of the joint that stands for it have no meaning
+        return with_joint_type(robot, name, "spherical")
+
+
+def _with_cardan(robot: Mechanism, name: str) -> Mechanism:
+    """Return the mechanism with two joints ``name_X`` and ``name_Y``, about x and y, in place of one."""
+    old, (x, y, _) = robot.joint(name), np.eye(3)
+    cross = claim_name(f"{name}_X", {*robot.places})
+    first = Joint(f"{name}_X", "continuous", old.parent, cross, old.placement, x, source=old.source)
+    second = Joint(f"{name}_Y", "continuous", cross, old.child, axis=y, source=old.source)
+    joints = [each for joint in robot.joints for each in ((first, second) if joint is old else (joint,))]
+    links = [robot.base, *robot.links, Link(cross)]
+    return build(robot.name, links, joints, robot.frames, robot.gravity, loops=robot.loops, active=robot.active)

@@ -1,0 +1,137 @@
+"""Closed loops in a YAML file beside a URDF, joints as ends of loops, and joints of another type."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError, ModelWarning
+
+INERTIA = '<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
+LINK = '<link name="{0}"><inertial><mass value="1"/><origin xyz="0.2 0 0"/>' + INERTIA + "</inertial></link>"
+TIP = '<link name="{0}"/>'
+ENDS = '<parent link="{2}"/><child link="{3}"/>'
+JOINT = '<joint name="{0}" type="{1}">' + ENDS + '<origin xyz="{4} 0 0"/><axis xyz="0 0 1"/></joint>'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a five-bar linkage whose loop is open: two arms, each with a tip on a fixed joint."""
+    links = [*map(LINK.format, ("a1", "a2", "b1", "b2")), *map(TIP.format, ("ground", "tip_a", "tip_b"))]
+    joints = [
+        JOINT.format("mot_a", "continuous", "ground", "a1", 0),
+        JOINT.format("elbow_a", "continuous", "a1", "a2", 0.5),
+        JOINT.format("end_a", "fixed", "a2", "tip_a", 0.5),
+        JOINT.format("mot_b", "continuous", "ground", "b1", 0.4),
+        JOINT.format("elbow_b", "continuous", "b1", "b2", 0.5),
+        JOINT.format("end_b", "fixed", "b2", "tip_b", 0.5),
+    ]
+    (tmp_path / "robot.urdf").write_text(f'<robot name="five_bar">{"".join(links + joints)}</robot>')
+    return tmp_path
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "robot.yaml"
+    path.write_text(text)
+    return path
+
+
+def load(folder: Path, text: str) -> torsor.Robot:
+    pytest.importorskip("yaml")
+    return torsor.load(write(folder, text))
+
+
+@pytest.mark.parametrize("ends", ["['tip_a', 'tip_b']", "['end_a', 'end_b']"])
+@pytest.mark.parametrize("motors", ["['mot_a', 'mot_b']", "mot"])
+def test_frames_and_fixed_joints_end_loops(folder: Path, ends: str, motors: str) -> None:
+    robot = load(folder, f"closed_loop: [{ends}]\ntype: ['3d']\nname_mot: {motors}\n")
+    (loop,) = robot.loops
+    assert (loop.a, loop.b, loop.kind) == ("tip_a", "tip_b", "spherical")
+    assert robot.active == ("mot_a", "mot_b")
+    q = robot.assemble([2.0, 1.0], guess=[2.0, -1.0, 1.0, 1.0])
+    ends_there = [robot.pose(q, tip)[:3, 3] for tip in ("tip_a", "tip_b")]
+    np.testing.assert_allclose(*ends_there, rtol=0, atol=1e-11)
+
+
+def test_joints_get_the_types_of_the_file(folder: Path) -> None:
+    types = "joint_name: ['elbow_a', 'elbow_b', 'mot_b']\njoint_type: ['SPHERICAL', 'CARDAN', 'FIXED']\n"
+    robot = load(folder, f"closed_loop: [['tip_a', 'tip_b']]\ntype: ['6d']\nname_mot: ['mot_a']\n{types}")
+    assert [(joint.name, joint.type) for joint in robot.joints] == [
+        ("mot_a", "continuous"),
+        ("elbow_a", "spherical"),
+        ("elbow_b_X", "continuous"),
+        ("elbow_b_Y", "continuous"),
+    ]
+    assert robot.loops[0].kind == "weld" and robot.joint("elbow_b_Y").axis.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("closed_loop: [['tip_a']]", "closed_loop is no list of pairs"),
+        ("closed_loop: [['tip_a', 'tip_b']]", "closed_loop has 1 entries and type has 0"),
+        ("closed_loop: [['tip_a', 'tip_c']]\ntype: ['3d']", "ends at 'tip_c', which does not exist"),
+        ("closed_loop: [['tip_a', 'tip_b']]\ntype: ['4d']", "type '4d' of closed_loop 1; allowed: 6d or 3d"),
+        ("joint_name: ['mot_a']\njoint_type: ['ODD']", "joint_type 'ODD' of 'mot_a'; allowed: SPHERICAL"),
+        ("name_mot: ['mot_c']", "'mot_c'"),
+        ("name_mot: [1]", "name_mot is no list of names"),
+        ("loops: []", "unknown key 'loops'; allowed: closed_loop"),
+        ("closed_loop: [", "not valid YAML"),
+        ("3", "no table of closures"),
+    ],
+)
+def test_mistakes_are_named(folder: Path, text: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        load(folder, text)
+
+
+def test_the_urdf_file_is_found_or_asked_for(folder: Path) -> None:
+    pytest.importorskip("yaml")
+    path = write(folder, "closed_loop: []")
+    (folder / "robot.urdf").rename(folder / "other.urdf")
+    assert torsor.load(path).name == "five_bar"
+    (folder / "more.urdf").write_text("<robot/>")
+    with pytest.raises(ModelError, match=r"2 URDF files are in its folder, none of them robot\.urdf"):
+        torsor.load(path)
+
+
+def test_without_the_package_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "yaml", None)
+    with pytest.raises(ModelError, match=r"fix: pip install torsor\[yaml\]"):
+        torsor.load(write(folder, "closed_loop: []"))
+
+
+def test_the_name_of_a_joint_stands_for_the_frame_of_its_link(tmp_path: Path) -> None:
+    rows = [torsor.Link("base"), torsor.Link("one", 1.0, inertia=np.eye(3)), torsor.Link("two", 1.0, inertia=np.eye(3))]
+    pin = torsor.Joint("pin", "revolute", "one", "two", point=(0.1, 0.2, 0.3))
+    robot = torsor.build("arm", rows, [torsor.Joint("root", "revolute", "base", "one"), pin])
+    loop = robot.with_loop("held", "pin", "root", "rod", 0.5).loops[0]
+    assert (loop.a, loop.b) == ("held/a", "one")
+    assert robot.with_loop("held", "pin", "root", "rod", 0.5).places["held/a"].pose[:3, 3].tolist() == [0.1, 0.2, 0.3]
+    path = tmp_path / "arm.toml"
+    robot.with_loop("held", "two", "base", "rod", 0.5).save(path)
+    path.write_text(path.read_text().replace('a = "two"', 'a = "pin"'))
+    assert torsor.load(path).loops[0].a == "held/a"
+
+
+def test_a_joint_gets_another_type() -> None:
+    robot = torsor.library.planar_chain(2).with_active(["joint1", "joint2"])
+    ball = robot.with_joint_type("joint2", "spherical")
+    assert ball.nv == 4 and ball.active == ("joint1", "joint2/wx", "joint2/wy", "joint2/wz")
+    q = np.append(0.3, [0, 0, np.sin(0.2), np.cos(0.2)])
+    np.testing.assert_allclose(ball.pose(q, "link2"), robot.pose([0.3, 0.4], "link2"), rtol=0, atol=1e-14)
+    assert robot.with_joint_type("joint1", robot.joint("joint1").type) is robot
+
+
+def test_what_a_joint_of_another_type_loses_is_named() -> None:
+    robot = torsor.library.two_link().with_friction("joint2", 0.1, 0.2)
+    with pytest.warns(ModelWarning, match="a spherical joint does not keep .*coulomb, viscous of the"):
+        robot.with_joint_type("joint2", "spherical")
+    plain = torsor.library.two_link()
+    with pytest.raises(ModelError, match="joint type is 'ball'"):
+        plain.with_joint_type("joint2", "ball")
+    with pytest.raises(ModelError, match="it is coupled by 'belt'"):
+        plain.with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).with_joint_type("joint2", "spherical")
+    with pytest.raises(ModelError, match="it has a spring"):
+        plain.with_spring("joint2", 3.0).with_joint_type("joint2", "spherical")

@@ -1,0 +1,101 @@
+"""Postures: named configurations survive edits and files, and are the keyframes of MJCF."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError, library
+
+
+@pytest.mark.parametrize("suffix", ["toml", "xml"])
+def test_files_keep_postures(tmp_path: Path, suffix: str) -> None:
+    if suffix == "xml":
+        pytest.importorskip("mujoco")
+    types = ("revolute", "spherical", "free", "planar", "prismatic")
+    robot = library.random_tree(8, 5, types=types, extras=False)
+    rng = np.random.default_rng(1)
+    first, second = (robot.integrate(robot.neutral(), rng.normal(size=robot.nv)) for _ in range(2))
+    robot = robot.with_posture("first", first).with_posture("second one", second)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*free joints in link axes", category=torsor.ModelWarning)
+        robot.save(tmp_path / f"robot.{suffix}")
+    again = torsor.load(tmp_path / f"robot.{suffix}")
+    assert list(again.postures) == ["first", "second one"]
+    for q, name in ((first, "first"), (second, "second one")):
+        for link in robot.link_names:
+            there = again.pose(again.postures[name], link)
+            np.testing.assert_allclose(there, robot.pose(q, link), rtol=0, atol=1e-12)
+
+
+def test_keyframes_of_mujoco_are_postures(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "robot.xml"
+    path.write_text("""<mujoco><worldbody><body name="base"><freejoint name="root"/><geom size="0.1"/>
+      <body name="arm" pos="0.2 0 0"><joint name="pin" ref="20"/><geom size="0.1" pos="0.1 0 0"/>
+      <body name="hand" pos="0.3 0 0"><joint name="ball" type="ball"/><geom size="0.1" pos="0.1 0.1 0"/></body></body>
+      </body></worldbody><keyframe><key name="home" qpos="1 2 3 0.8 0.6 0 0  0.7  0.6 0 0.8 0"/><key/></keyframe>
+      </mujoco>""")
+    robot, model = torsor.load(path), mujoco.MjModel.from_xml_path(str(path))
+    assert list(robot.postures) == ["home", "key1"]
+    data = mujoco.MjData(model)
+    for k, q in enumerate(robot.postures.values()):
+        mujoco.mj_resetDataKeyframe(model, data, k)
+        mujoco.mj_forward(model, data)
+        for link in ("base", "arm", "hand"):
+            np.testing.assert_allclose(robot.pose(q, link)[:3, 3], data.body(link).xpos, rtol=0, atol=1e-14)
+            np.testing.assert_allclose(robot.pose(q, link)[:3, :3].ravel(), data.body(link).xmat, rtol=0, atol=1e-14)
+
+
+def test_a_follower_has_its_place_in_a_keyframe(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    link = [torsor.Link("base"), *(torsor.Link(name, 1.0, (0.1, 0, 0), 0.01 * np.eye(3)) for name in "ab")]
+    joints = [
+        torsor.Joint("one", "revolute", "base", "a"),
+        torsor.Joint("two", "revolute", "a", "b", coordinate="one", ratio=-2.0, offset=0.1),
+    ]
+    robot = torsor.build("pair", link, joints).with_posture("home", [0.3])
+    robot.save(tmp_path / "pair.xml")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "pair.xml"))
+    np.testing.assert_allclose(model.key_qpos, [[0.3, -0.5]], rtol=0, atol=1e-15)
+
+
+def test_edits_keep_the_positions_that_still_exist() -> None:
+    robot = library.two_link().with_posture("home", [0.3, -1.2])
+    assert robot.with_gravity((0, 0, 0)).postures["home"].tolist() == [0.3, -1.2]
+    assert robot.fix("joint1", 0.0).postures["home"].tolist() == [-1.2]
+    both = library.two_link().attach(robot, "link2", prefix="other/")
+    assert both.postures["other/home"].tolist() == [0, 0, 0.3, -1.2]
+    assert dict(robot.without_posture("home").postures) == {}
+    with pytest.raises(ValueError, match="read-only"):
+        robot.postures["home"][0] = 1.0
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    robot = library.two_link()
+    with pytest.raises(ModelError, match="posture 'home': q"):
+        robot.with_posture("home", [0.3])
+    with pytest.raises(ModelError, match="no posture 'home'; allowed: none"):
+        robot.without_posture("home")
+    path = tmp_path / "robot.toml"
+    robot.with_posture("home", [0.3, 0.4]).save(path)
+    path.write_text(path.read_text().replace("0.3", '"0.3"'))
+    with pytest.raises(ModelError, match="posture 'home'"):
+        torsor.load(path)
+    free = torsor.Robot.of(torsor.mechanism.build("block", [torsor.Link("body", 1.0)], [], base="floating"))
+    with pytest.raises(ModelError, match="the quaternion of joint 'root' is 0"):
+        free.with_posture("home", np.zeros(7))
+
+
+def test_a_thin_mesh_is_written_so_that_mujoco_reads_it(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    sheet = tmp_path / "sheet.obj"
+    sheet.write_text("v 0 0 0\nv 2 0 0\nv 0 1 0\nv 2 1 0\nf 1 3 2\nf 2 3 4\n")
+    look = torsor.mechanism.Visual("mesh", (1.0, 1.0, 1.0), np.eye(4), mesh="sheet.obj", path=str(sheet))
+    links = [torsor.Link("base"), torsor.Link("arm", 1.0, (0.1, 0, 0), 0.01 * np.eye(3), (look,))]
+    robot = torsor.build("fan", links, [torsor.Joint("pin", "revolute", "base", "arm")])
+    robot.save(tmp_path / "fan.xml")
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "fan.xml")).nmesh == 1
+    assert torsor.load(tmp_path / "fan.xml").links[0].visuals[0].path == str(sheet)

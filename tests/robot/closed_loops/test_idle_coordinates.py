@@ -1,0 +1,98 @@
+"""Mechanisms with idle freedoms, such as floating bases, springs and spinning rods, and with their own motors only."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import ModelError
+from torsor.spatial import make_pose
+
+from .mechanisms import four_bar, slider_crank
+
+INERTIA = np.diag([0.02, 0.03, 0.04])
+SPRING = torsor.Spring(50.0, 0.5)
+
+
+def kkt(robot: torsor.Robot, q: np.ndarray, v: np.ndarray, a_active: np.ndarray) -> np.ndarray:
+    """Return the forces of the active coordinates from the whole system of motion, closure and given accelerations."""
+    n, index = robot.nv, [robot.coordinate_names.index(name) for name in robot.active]
+    before, after = (robot.closure_jacobian(robot.integrate(q, step * v)) for step in (-1e-6, 1e-6))
+    drift = (after - before) @ v / 2e-6
+    B = np.vstack([robot.closure_jacobian(q), np.eye(n)[index]])
+    K = np.block([[robot.mass_matrix(q), -B.T], [B, np.zeros((len(B), len(B)))]])
+    right = np.concatenate([-robot.bias_force(q, v), -drift, a_active])
+    return np.linalg.lstsq(K, right, rcond=1e-9)[0][-len(index) :]
+
+
+def walker() -> torsor.Robot:
+    """Return a floating body with a leg: a motor, a spring, and a rod on two balls, which spins about its axis."""
+    masses = {"body": 5.0, "thigh": 2.0, "shin": 1.0, "foot": 0.5}
+    links = [torsor.Link(name, mass, (0.05, 0.01, -0.1), INERTIA) for name, mass in masses.items()]
+    links.append(torsor.Link("rod", 0.3, (0, 0, -0.15), 0.1 * INERTIA))
+    joints = [
+        torsor.Joint("hip", "revolute", "body", "thigh", axis=(0, 1, 0)),
+        torsor.Joint("knee", "revolute", "thigh", "shin", make_pose(p=[0, 0, -0.4]), axis=(0, 1, 0)),
+        torsor.Joint("ankle", "revolute", "shin", "foot", make_pose(p=[0, 0, -0.4]), axis=(0, 1, 0), spring=SPRING),
+        torsor.Joint("ball", "spherical", "body", "rod", make_pose(p=[0.1, 0, 0])),
+    ]
+    ends = ("rod_end", "rod", [0, 0, -0.38]), ("heel", "shin", [0.12, 0, 0.02])
+    frames = [torsor.Frame(name, link, make_pose(p=point)) for name, link, point in ends]
+    robot = torsor.Robot.of(torsor.mechanism.build("walker", links, joints, frames, base="floating"))
+    return robot.with_loop("rod_pin", "rod_end", "heel", "spherical").with_active(["hip"])
+
+
+def test_a_walker_with_one_motor_follows_it() -> None:
+    robot = walker()
+    rng = np.random.default_rng(2)
+    q = robot.closed_positions(robot.integrate(robot.neutral(), 0.3 * rng.normal(size=robot.nv)))
+    v = robot.closed_velocities(q, rng.normal(size=robot.nv))
+    assert robot.mobility(q).dof == 9  # the base, the motor, the spring, and the spin of the rod
+    tau = robot.closed_inverse_dynamics(q, v, [2.0])
+    np.testing.assert_allclose(tau, kkt(robot, q, v, np.array([2.0])), rtol=1e-7)
+    force = np.zeros(robot.nv)
+    hip = robot.coordinate_names.index("hip")
+    force[hip] = tau[0]
+    np.testing.assert_allclose(robot.closed_forward_dynamics(q, v, force)[hip], 2.0, rtol=1e-10)
+    load = rng.normal(size=(len(robot.links), 6))
+    force[hip] = robot.closed_inverse_dynamics(q, v, [2.0], load)[0]
+    np.testing.assert_allclose(robot.closed_forward_dynamics(q, v, force, load)[hip], 2.0, rtol=1e-10)
+
+
+def test_without_idle_coordinates_it_is_the_inverse_dynamics_of_the_drives() -> None:
+    robot = four_bar()
+    q = robot.assemble(np.linspace(0.2, 1.5, 6)[:, None], guess=[0.5, 1.0, 1.5])
+    rates = np.random.default_rng(1).normal(size=(2, 6, 1))
+    v = robot.constrained_velocities(q, rates[0])
+    tau = robot.closed_inverse_dynamics(q, v, rates[1])
+    np.testing.assert_allclose(tau, robot.constrained_inverse_dynamics(q, *rates), rtol=1e-10)
+
+
+def test_too_few_drives_name_the_method_for_idle_coordinates() -> None:
+    with pytest.raises(ModelError, match="free of force, closed_inverse_dynamics"):
+        walker().constrained_inverse_dynamics(walker().neutral(), [0.0], [0.0])
+
+
+def test_a_drive_that_the_loops_hold_is_refused() -> None:
+    engine = slider_crank()
+    dead = engine.assemble([0.0]).round(9) + 0.0
+    with pytest.raises(ModelError, match="do not determine the others"):
+        engine.with_active(["slide"]).closed_inverse_dynamics(dead, np.zeros(3), [1.0])
+    with pytest.raises(ModelError, match="1 of the 2 active coordinates depend on the others"):
+        engine.with_active(["main", "slide"]).closed_inverse_dynamics(dead, np.zeros(3), [1.0, 0.0])
+
+
+def test_fingers_on_a_fixed_tendon_are_driven(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    finger = '<body name="{0}" pos="0 {1} 0.1"><joint name="{0}" type="slide" axis="0 1 0"/><geom size="0.02"/></body>'
+    path = tmp_path / "gripper.xml"
+    path.write_text(f"""<mujoco><worldbody><body name="hand"><joint name="wrist"/><geom size="0.05"/>
+      {finger.format("left", 0.05)}{finger.format("right", -0.05)}</body></worldbody>
+      <tendon><fixed name="split"><joint joint="left" coef="0.5"/><joint joint="right" coef="0.5"/></fixed></tendon>
+      <equality><joint joint1="left" joint2="right" polycoef="0 -1 0 0 0"/></equality>
+      <actuator><motor joint="wrist"/><motor tendon="split"/></actuator></mujoco>""")
+    robot = torsor.load(path)
+    assert robot.active == ("wrist", "left", "right")
+    tau = robot.constrained_inverse_dynamics([0.2, 0.01, -0.01], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0])
+    assert np.isfinite(tau).all() and tau[1] == pytest.approx(-tau[2])
