@@ -17,6 +17,7 @@ from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code
 from torsor.compiler.virtual_machine import VirtualMachine
+from torsor.interrupts import Stoppable
 
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")
@@ -59,7 +60,8 @@ def compile(
         raise ValueError(f"width is {width!r}; allowed: {', '.join(map(str, WIDTHS))}, or None")
     if type(threads) is not int or threads < 1:
         raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
-    return Kernel(function, dtype, device, threads, inputs, outputs, width)
+    with Stoppable():
+        return Kernel(function, dtype, device, threads, inputs, outputs, width)
 
 
 def dtype_name(dtype: Any) -> str:

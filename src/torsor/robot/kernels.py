@@ -18,6 +18,7 @@ from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.request import LOADS
 from torsor.errors import ModelError, describe
+from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
@@ -80,7 +81,8 @@ class Kernels:
         """Return the CasADi function under a key, traced once; a kernel from disk brings its function along."""
         if key not in self._functions:
             kernel = self._kernels.get(key)
-            self._functions[key] = trace() if kernel is None else kernel.function
+            with Stoppable():
+                self._functions[key] = trace() if kernel is None else kernel.function
         return self._functions[key]
 
     def kernel(
@@ -100,10 +102,11 @@ class Kernels:
         found = self._kernels.get(key)
         if found is None:
             name = self._file(repr(key) if label is None else label())
-            stored = recall(name) if self.target.device == "cpu" else None
-            source = self.function(key, trace) if stored is None else stored
-            inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
-            found = Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
+            with Stoppable():
+                stored = recall(name) if self.target.device == "cpu" else None
+                source = self.function(key, trace) if stored is None else stored
+                inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
+                found = Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
             self._kernels[key] = found
             if len(self._kernels) > MOST_KEPT:
                 oldest = next(iter(self._kernels))
