@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import pickle
+import reprlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -24,6 +26,9 @@ from torsor.mechanism import Mechanism
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
 T = TypeVar("T")
+
+# Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
+MOST_RATES = 64
 
 # Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
 MOST_KEPT = 512
@@ -71,6 +76,11 @@ class Kernels:
         self.target, self._make_identity = target, identity
         self._kernels: dict[Hashable, Kernel] = {}
         self._functions: dict[Hashable, ca.Function] = {}
+
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled, in words."""
+        found = "the compiled functions of a model cannot be pickled: they belong to one process"
+        raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem itself, or one Kernel")
 
     @cached_property
     def identity(self) -> str:
@@ -283,9 +293,11 @@ class RobotKernels(Kernels):
             options = options | {"choice": self._choice(algorithm)}
         driven = None if forced is None else _indices(mechanism, forced)
         request = Request(name, loads, place, driven, **options)
-        if type(request.order) is not int or request.order < 1 or (request.order > 1 and not algorithm.rates):
-            allowed = "1 or more" if algorithm.rates else "1"
-            raise ModelError(describe(f"order of {name} is {request.order!r}", where=where, allowed=allowed))
+        most = MOST_RATES if algorithm.rates else 1
+        if type(request.order) is not int or not 1 <= request.order <= most:
+            allowed = f"1 to {most}" if algorithm.rates else "1"
+            found = f"order of {name} is {reprlib.repr(request.order)}"
+            raise ModelError(describe(found, where=where, allowed=allowed))
         return request
 
 
