@@ -271,7 +271,7 @@ class LoopClosure:
 
     def check_closed(self, q: ArrayLike) -> None:
         """Raise ModelError where loops are open at positions (..., nq)."""
-        error = np.linalg.norm(self.scaled_error(np.asarray(q)), axis=-1)
+        error = np.linalg.norm(self.scaled_error(q), axis=-1)
         self._check_error(float(error.max(initial=0.0)))
 
     def _check_error(self, size: float) -> None:
