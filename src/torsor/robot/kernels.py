@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array, Shape
 from torsor.checks import whole_number
 from torsor.compiler import DEVICES, Kernel, Signature, cache, compiler_fingerprint, dtype_name, recall
+from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.request import LOADS
@@ -118,11 +119,17 @@ class Kernels:
         found = self._kernels.get(key)
         if found is None:
             name = self._file(repr(key) if label is None else label())
-            with Stoppable():
-                stored = recall(name) if self.target.device == "cpu" else None
-                source = self.function(key, trace) if stored is None else stored
+            stored = recall(name) if self.target.device == "cpu" else None
+
+            def made(source: ca.Function | StoredKernel) -> Kernel:
                 inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
-                found = Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
+                return Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
+
+            if stored is not None:
+                found = made(stored)
+            else:
+                with Stoppable():
+                    found = made(self.function(key, trace))
             self._kernels[key] = found
             if len(self._kernels) > MOST_KEPT:
                 oldest = next(iter(self._kernels))
