@@ -1,4 +1,6 @@
-"""Types of arrays: real numbers, indices, flags, and shapes."""
+"""Types of arrays: real numbers, indices, flags, and shapes; and what counts as an array of real numbers."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,3 +9,29 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, ...]
+
+
+def real_numbers(value: Any) -> NDArray[Any] | None:
+    """Return an array of real numbers, no longer than float64 and without a subclass, or None.
+
+    Text, booleans, complex numbers and ragged lists are no real numbers; nor are masked entries, whose value is not
+    known, and tensors that do not become arrays by themselves.
+
+    Example:
+        >>> real_numbers(np.ma.array([1.0, 2.0])), real_numbers(np.ma.array([1.0, 2.0], mask=[True, False]))
+        (array([1., 2.]), None)
+    """
+    if type(value) is not np.ndarray:
+        try:
+            if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+                return None
+            value = np.asarray(value)
+        except Exception:  # other frameworks raise errors of all kinds
+            return None
+    array: NDArray[Any] = value
+    if array.dtype.kind not in "iuf":
+        return None
+    if array.dtype.itemsize > 8:  # longdouble
+        with np.errstate(over="ignore"):
+            return array.astype(np.float64)
+    return array

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import Array, real_numbers
 from torsor.errors import ModelError, describe, shortened
 
 Kind = TypeVar("Kind")
@@ -45,7 +45,7 @@ def number(
         Traceback (most recent call last):
         torsor.errors.ModelError: arm: mass is True; allowed: a finite number, 0 or more
     """
-    given = _as_array(value)
+    given = real_numbers(value)
     found = math.nan if given is None or given.shape else float(given)  # NaN is inside of nothing
     inside = least <= found <= most and (above < found or above == -math.inf) and (found < below or below == math.inf)
     if inside and not (finite and math.isinf(found)):
@@ -115,7 +115,7 @@ def real_array(value: ArrayLike, where: str, what: str) -> Array:
         >>> real_array([1, 2], "robot", "pose")
         array([1., 2.])
     """
-    given = _as_array(value)
+    given = real_numbers(value)
     if given is None:
         raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="real numbers"))
     return np.array(given, dtype=float)
@@ -128,7 +128,7 @@ def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
         >>> vectors([[1, 2], [3, 4]], 2, "robot", "q").shape
         (2, 2)
     """
-    allowed, given = f"(..., {count}) finite numbers", _as_array(value)
+    allowed, given = f"(..., {count}) finite numbers", real_numbers(value)
     if given is None:
         raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed=allowed))
     if given.ndim == 0 or given.shape[-1] != count:
@@ -146,7 +146,7 @@ def finite_vector(value: object) -> Array | None:
         >>> finite_vector((1, 2.5)), finite_vector("2"), finite_vector([1.0, np.nan])
         (array([1. , 2.5]), None, None)
     """
-    given = _as_array(value)
+    given = real_numbers(value)
     if given is None or given.ndim > 1 or not np.isfinite(given).all():
         return None
     return given.astype(float).ravel()
@@ -308,7 +308,7 @@ def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Arr
         found = np.full(len(names), missing)
         found[indices_of(list(value), names, where)] = by_name(list(value.values()), list(value), missing, where)
         return found
-    count, array = len(names), _as_array(value)
+    count, array = len(names), real_numbers(value)
     if array is None or array.shape not in ((), (count,)) or np.isnan(array).any():
         raise ModelError(describe(reprlib.repr(value), where=where, allowed=f"a number, or {count} of them"))
     return np.broadcast_to(array.astype(float), (count,))
@@ -367,12 +367,3 @@ def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allow
         found = f"{what} is {reprlib.repr(value)}"
         raise ModelError(describe(found, where=where, allowed=allowed or f"a {kind.__name__}"))
     return value
-
-
-def _as_array(value: Any) -> NDArray[Any] | None:
-    """Return an array of real numbers, or None: text, booleans, complex numbers and ragged lists are none."""
-    try:
-        given = np.asarray(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return given if given.dtype.kind in "iuf" else None

@@ -409,14 +409,15 @@ print("right")
 # Types and messages
 
 
-def test_whole_numbers_booleans_and_lists_are_taken(kernel):
+def test_whole_numbers_and_lists_are_taken_and_booleans_are_not(kernel):
     M, v = np.arange(15).reshape(3, 5), [1, 0, 2, 3, 1]
     wanted = kernel(M.astype(kernel.dtype), np.array(v, kernel.dtype), 2.0)
     for dtype in ("int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64"):
         found = kernel(M.astype(dtype), v, 2)
         assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
-    truth = kernel(M > 3, v, True)
-    assert all(np.array_equal(a, b) for a, b in zip(truth, kernel((M > 3) * 1.0, v, 1.0), strict=True))
+    for given in ((M > 3, v, 2), (M, v, True), (M, v, np.True_)):
+        with pytest.raises(ValueError, match="must be an array of real numbers"):
+            kernel(*given)
     assert all(np.array_equal(a, b) for a, b in zip(kernel(M.tolist(), v, 2), wanted, strict=True))
 
 

@@ -24,6 +24,7 @@ COMPILING = ["robot", "autodiff", "parallel", "simulation", "control", "identifi
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
     "arrays",
+    "interrupts",
     "deprecation",
     "errors",
     "checks",
@@ -46,7 +47,10 @@ LAYERS = [
     "bench",
     "cli",
 ]
-ALONE = {"compiler": {"compiler", "arrays"}, "optimisation": {"optimisation", "errors", "checks", "arrays"}}
+ALONE = {
+    "compiler": {"compiler", "arrays", "interrupts"},
+    "optimisation": {"optimisation", "errors", "checks", "arrays", "interrupts"},
+}
 
 # The public names that scripts and acceptance checks call, as far as this version has them.
 NAMES = [

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -357,3 +358,93 @@ def test_integers_beyond_floats_and_names_that_are_lists_are_refused() -> None:
             robot.force_rate([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], huge)
     with pytest.raises(torsor.ModelError, match="no algorithm"):
         robot.function(["mass_matrix"])  # type: ignore[arg-type]
+
+
+class Tensor:
+    """What frameworks for learning hand to NumPy: an object with ``__array__``, or an error of their own."""
+
+    def __init__(self, values: np.ndarray, tracked: bool = False):
+        self.values, self.tracked = values, tracked
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        if self.tracked:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+        return np.asarray(self.values)
+
+
+TARGETS = [{"threads": 1}, {"threads": 2}, {"dtype": "float32"}, {"device": "casadi"}]
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (600,)])
+def test_arrays_of_other_kinds_are_the_same_whatever_the_target(robot: torsor.Robot, batch: tuple[int, ...]) -> None:
+    plain = state(robot, "inverse_dynamics", batch)
+    kinds: list[Callable[[np.ndarray], object]] = [
+        lambda x: np.ma.array(x, mask=False),
+        lambda x: x.astype(np.longdouble),
+        lambda x: Tensor(x),
+        lambda x: x.view(type("Mine", (np.ndarray,), {})),
+    ]
+    for target in TARGETS:
+        made = robot.to(**target)
+        expected = made.inverse_dynamics(*plain)
+        for kind in kinds:
+            found = made.inverse_dynamics(*(kind(each) for each in plain))
+            assert type(found) is np.ndarray
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (600,)])
+def test_what_is_no_number_is_refused_whatever_the_target(robot: torsor.Robot, batch: tuple[int, ...]) -> None:
+    q, v, a = state(robot, "inverse_dynamics", batch)
+    hidden = np.ma.array(v, mask=np.zeros(v.shape, dtype=bool))
+    hidden[..., 0] = np.ma.masked
+    for target in TARGETS:
+        for wrong in (hidden, Tensor(v, tracked=True), v > 0, (v > 0).tolist()):
+            with pytest.raises(ValueError, match="v must be an array of real numbers"):
+                robot.to(**target).inverse_dynamics(q, wrong, a)  # type: ignore[arg-type]
+
+
+def test_all_methods_take_and_refuse_the_same_arrays() -> None:
+    belt = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0}).with_active(["joint1"])
+    rrr = torsor.library.three_rrr()
+    q, one, still = np.array([0.4, 0.2]), np.ones(1), np.zeros(3)
+    calls: list[Callable[[Callable[[np.ndarray], object]], np.ndarray]] = [
+        lambda kind: belt.constrained_inverse_dynamics(kind(q), kind(one), kind(one)),  # type: ignore[arg-type]
+        lambda kind: belt.closed_forward_dynamics(kind(q), kind(0 * q), kind(q)),  # type: ignore[arg-type]
+        lambda kind: belt.constrained_forward_dynamics(kind(q), kind(one), kind(one), method="multipliers"),  # type: ignore[arg-type]
+        lambda kind: rrr.inverse_dynamics(kind(rrr.home), kind(still), kind(still)),  # type: ignore[arg-type]
+    ]
+    for call_with in calls:
+        expected = call_with(lambda x: x)
+        for kind in (Tensor, lambda x: x.astype(np.longdouble), lambda x: np.ma.array(x, mask=False)):
+            np.testing.assert_array_equal(call_with(kind), expected)
+        for kind in (lambda x: np.ma.masked_all(x.shape), lambda x: x > 0, lambda x: Tensor(x, tracked=True)):
+            with pytest.raises(ValueError):  # the words are those of each method
+                call_with(kind)
+
+
+@pytest.mark.parametrize("order", [10**400, 10**6, 0, -1, 1.0, True])
+def test_orders_beyond_any_use_are_refused_at_once(order: object) -> None:
+    with pytest.raises(ModelError, match=r"order of force_rate is .{1,60}; allowed: 1 to 64"):
+        torsor.library.two_link().function("force_rate", order=order)  # type: ignore[arg-type]
+
+
+def with_light_link(inertia: float) -> torsor.Robot:
+    """Two hinges on one line, with a light link between them: their accelerations are nearly undetermined."""
+    light, heavy = torsor.Link("light", 0.1, inertia=inertia * np.eye(3)), torsor.Link("heavy", 5.0, inertia=np.eye(3))
+    joints = [torsor.Joint("first", "revolute", "base", "light"), torsor.Joint("second", "revolute", "light", "heavy")]
+    return torsor.build("arm", [torsor.Link("base"), light, heavy], joints)
+
+
+def test_single_precision_that_cannot_give_accelerations_warns_once() -> None:
+    robot, zero = with_light_link(1e-9).to(dtype="float32", device="casadi"), np.zeros(2)
+    with pytest.warns(
+        torsor.ModelWarning, match=r"arm: the mass matrix, .* \(near 'first'\).*fix: robot.to\(dtype='float64'"
+    ):
+        robot.forward_dynamics(zero, zero, zero)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot.forward_dynamics(zero, zero, zero, np.zeros((2, 6)))  # once for a robot
+        robot.inverse_dynamics(zero, zero, zero)
+        with_light_link(1e-9).to(device="casadi").forward_dynamics(zero, zero, zero)
+        with_light_link(1e-2).to(dtype="float32", device="casadi").forward_dynamics(zero, zero, zero)

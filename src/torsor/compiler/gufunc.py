@@ -7,11 +7,13 @@ NumPy hands its C interface to other modules as an array of addresses, ``_UFUNC_
 import ctypes
 import importlib
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from torsor.arrays import real_numbers
 from torsor.compiler.llvm.call import ADDRESSES
 
 # NumPy 2 moved its core.
@@ -135,13 +137,28 @@ def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: 
     """Return a Python callable whose code is at the address ``function``, and an object that must live as long.
 
     ``table`` is the address where the code expects its ``ADDRESSES``. The callable holds a reference to the gufunc, to
-    which it passes the calls that it cannot do itself.
+    which it passes the calls that it cannot do itself; see ``checked``.
     """
-    python = [getattr(ctypes.pythonapi, name) for name in ADDRESSES[3:]]
+    python = [getattr(ctypes.pythonapi, name) for name in ADDRESSES[3:-1]]
     addresses = [id(np.ndarray), id(np.dtype(dtype)), numpy_api("_ARRAY_API")[_PYARRAY_NEW]]
-    addresses += [ctypes.cast(each, ctypes.c_void_p).value for each in python]
+    addresses += [*(ctypes.cast(each, ctypes.c_void_p).value for each in python), id(ufunc)]
     (ctypes.c_void_p * len(addresses)).from_address(table)[:] = addresses
     method = _MethodDef(name.encode(), function, _METH_FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.addressof(method), ufunc, None), method
+    return new(ctypes.addressof(method), checked(ufunc), None), method
+
+
+def checked(ufunc: np.ufunc) -> Callable[..., Any]:
+    """Return a gufunc for arguments of any kind: what is no array of real numbers raises TypeError.
+
+    NumPy would compute with the values behind a mask, and return the tensors of other frameworks.
+    """
+
+    def call(*values: Any) -> Any:
+        arrays = [real_numbers(value) for value in values]
+        if any(array is None for array in arrays):
+            raise TypeError(f"{ufunc.__name__}: an argument is not an array of real numbers")
+        return ufunc(*arrays)
+
+    return call

@@ -2,6 +2,7 @@
 
 import math
 import os
+import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache as memo
@@ -17,6 +18,7 @@ from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code
 from torsor.compiler.virtual_machine import VirtualMachine
+from torsor.interrupts import Stoppable
 
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")
@@ -59,7 +61,8 @@ def compile(
         raise ValueError(f"width is {width!r}; allowed: {', '.join(map(str, WIDTHS))}, or None")
     if type(threads) is not int or threads < 1:
         raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
-    return Kernel(function, dtype, device, threads, inputs, outputs, width)
+    with Stoppable():
+        return Kernel(function, dtype, device, threads, inputs, outputs, width)
 
 
 def dtype_name(dtype: Any) -> str:
@@ -99,6 +102,7 @@ class Kernel:
         quick: bool = False,
     ):
         self.dtype, self.threads = dtype, threads
+        self._made_with = device, width, quick
         self.ufunc: Any = None
         self._source, self.signature = function, Signature.of(function)
         self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
@@ -115,6 +119,15 @@ class Kernel:
             self.ufunc, self._direct = load_code(code, self.signature.name, *shapes, dtype)
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
         self._plain = self.ufunc is not None and dtype == "float64" and threads == 1 and not reshaped
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the CasADi function: machine code is compiled again, or found in the cache, where it is unpickled."""
+        try:
+            text = self.function.serialize()
+        except LookupError:
+            found = f"{self.signature.name}: its code was stored without the CasADi function, so it cannot be pickled"
+            raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem that it belongs to") from None
+        return _unpickled, (text, self.dtype, self.threads, self.inputs, self.outputs, *self._made_with)
 
     @property
     def function(self) -> ca.Function:
@@ -138,7 +151,9 @@ class Kernel:
         """Evaluate: one array for each input, one array (or a tuple of them) out."""
         if self._plain:
             try:
-                return self._direct(*values) if out is None else self.ufunc(*values, out=out)
+                if out is not None:
+                    return self.ufunc(*self._virtual_machine.check(*values), out=out)
+                return self._direct(*values)
             except (ValueError, TypeError, OverflowError):
                 self._virtual_machine.check(*values)  # raises the better message if the inputs are wrong
                 raise
@@ -222,6 +237,19 @@ class Kernel:
         work()
         for helper in helpers:
             helper.result()
+
+
+def _unpickled(
+    text: str,
+    dtype: str,
+    threads: int,
+    inputs: list[Shape],
+    outputs: list[Shape],
+    device: str,
+    width: int | None,
+    quick: bool,
+) -> Kernel:
+    return Kernel(ca.Function.deserialize(text), dtype, device, threads, inputs, outputs, width, quick=quick)
 
 
 def _core(shape: Shape, size: tuple[int, int]) -> Shape:

@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.arrays import Shape
 from torsor.compiler.cache import keep, recall, source_hash
-from torsor.compiler.gufunc import can_call_directly, make_callable, make_gufunc
+from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
@@ -67,7 +67,7 @@ def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: lis
     kept: list[Any] = [engine]
     ufunc = make_gufunc(engine.get_function_address("loop"), name, signature, dtype, kept)
     if not _has_call(inputs, outputs) or not can_call_directly():
-        return MachineCode(ufunc, ufunc)
+        return MachineCode(ufunc, checked(ufunc))
     addresses = engine.get_function_address("call"), engine.get_global_value_address("addresses")
     direct, definition = make_callable(ufunc, name, dtype, *addresses)
     kept.append(definition)

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array, Shape
+from torsor.arrays import Array, Shape, real_numbers
 from torsor.compiler.cache import Signature, StoredKernel
 
 
@@ -57,11 +57,8 @@ class VirtualMachine:
 
     def _checked(self, k: int, value: ArrayLike) -> Array:
         name, core = f"{self.signature.name}: {self.signature.names_in[k]}", self.inputs[k]
-        try:
-            array = np.asarray(value)
-        except (TypeError, ValueError):
-            array = np.empty(0, dtype=object)
-        if array.dtype.kind not in "biuf":
+        array = real_numbers(value)
+        if array is None:
             raise ValueError(f"{name} must be an array of real numbers, not {value!r}")
         if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
             wanted = ", ".join(["...", *map(str, core)])

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe
+from torsor.interrupts import Stoppable
 from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
 from torsor.motion.results.solution import HELD, Solution
@@ -240,13 +241,14 @@ def _solve_from(
     the first solver call.
     """
     problem, settings, since = state.problem, state.settings, state.began if since is None else since
-    program = problem.program if program is None else program
-    if not program.n:
-        fix = "give phases more points, or bounds (least, most) of a duration"
-        raise ModelError(describe("no variables: all control points are known", where=problem.name, fix=fix))
-    _check_start(problem, x)
-    program.jacobian(x)
-    program.hessian(x, np.zeros(program.m), 1.0)
+    with Stoppable():  # all functions are traced and compiled here
+        program = problem.program if program is None else program
+        if not program.n:
+            fix = "give phases more points, or bounds (least, most) of a duration"
+            raise ModelError(describe("no variables: all control points are known", where=problem.name, fix=fix))
+        _check_start(problem, x)
+        program.jacobian(x)
+        program.hessian(x, np.zeros(program.m), 1.0)
     is_first = state.result is None or state.result.problem is not problem
     setup = perf_counter() - since if is_first or state.result is None else state.result.setup_seconds
     with Watch(settings.progress, problem.name) as watch:

@@ -7,6 +7,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from torsor.arrays import Array
+from torsor.interrupts import is_stoppable
 from torsor.optimisation.outcome import Iteration, StoppedError
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ class Watch:
                 self._live.console.line()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.interrupted:
+        again, self.interrupted = self.interrupted, True
+        if again or is_stoppable():  # compiling takes long, and has no iterations at which to stop
             raise KeyboardInterrupt
-        self.interrupted = True
 
     def __call__(self, iteration: Iteration, x: Array) -> None:
         """Show an iteration; raise StoppedError after Ctrl-C."""

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import pickle
+import reprlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -14,15 +16,26 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array, Shape
 from torsor.checks import whole_number
 from torsor.compiler import DEVICES, Kernel, Signature, cache, compiler_fingerprint, dtype_name, recall
+from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.request import LOADS
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, warn
+from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
 T = TypeVar("T")
+
+# Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
+MOST_RATES = 64
+
+# Algorithms that solve with the mass matrix, and its largest condition number (rows and columns scaled to a unit
+# diagonal) in single precision, whose rounding is 2^-24: two correct digits.
+SOLVING = {"forward_dynamics", "hybrid_dynamics", "closed_forward_dynamics", "constrained_forward_dynamics"}
+SOLVING |= {f"{name}_derivatives" for name in SOLVING}
+CONDITION = 0.01 * 2**24
 
 # Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
 MOST_KEPT = 512
@@ -71,6 +84,11 @@ class Kernels:
         self._kernels: dict[Hashable, Kernel] = {}
         self._functions: dict[Hashable, ca.Function] = {}
 
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled, in words."""
+        found = "the compiled functions of a model cannot be pickled: they belong to one process"
+        raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem itself, or one Kernel")
+
     @cached_property
     def identity(self) -> str:
         """The hash of the model."""
@@ -80,7 +98,8 @@ class Kernels:
         """Return the CasADi function under a key, traced once; a kernel from disk brings its function along."""
         if key not in self._functions:
             kernel = self._kernels.get(key)
-            self._functions[key] = trace() if kernel is None else kernel.function
+            with Stoppable():
+                self._functions[key] = trace() if kernel is None else kernel.function
         return self._functions[key]
 
     def kernel(
@@ -101,9 +120,16 @@ class Kernels:
         if found is None:
             name = self._file(repr(key) if label is None else label())
             stored = recall(name) if self.target.device == "cpu" else None
-            source = self.function(key, trace) if stored is None else stored
-            inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
-            found = Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
+
+            def made(source: ca.Function | StoredKernel) -> Kernel:
+                inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
+                return Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
+
+            if stored is not None:
+                found = made(stored)
+            else:
+                with Stoppable():
+                    found = made(self.function(key, trace))
             self._kernels[key] = found
             if len(self._kernels) > MOST_KEPT:
                 oldest = next(iter(self._kernels))
@@ -186,6 +212,8 @@ class RobotKernels(Kernels):
     def compiled(self, request: Request) -> Kernel:
         """Return the compiled function of a request."""
         mechanism = self.mechanism
+        if self.target.dtype == "float32" and request.name in SOLVING:
+            self.once("condition", lambda: _warn_of_condition(mechanism))
 
         def shapes(signature: Signature) -> Shapes:
             outputs = list(request.outputs(mechanism).values())
@@ -280,9 +308,11 @@ class RobotKernels(Kernels):
             options = options | {"choice": self._choice(algorithm)}
         driven = None if forced is None else _indices(mechanism, forced)
         request = Request(name, loads, place, driven, **options)
-        if type(request.order) is not int or request.order < 1 or (request.order > 1 and not algorithm.rates):
-            allowed = "1 or more" if algorithm.rates else "1"
-            raise ModelError(describe(f"order of {name} is {request.order!r}", where=where, allowed=allowed))
+        most = MOST_RATES if algorithm.rates else 1
+        if type(request.order) is not int or not 1 <= request.order <= most:
+            allowed = f"1 to {most}" if algorithm.rates else "1"
+            found = f"order of {name} is {reprlib.repr(request.order)}"
+            raise ModelError(describe(found, where=where, allowed=allowed))
         return request
 
 
@@ -301,6 +331,24 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         found = f"the robot has the loop{many} {listed}, and {name} would cut {'them' if many else 'it'} open"
         fix = f"{algorithm.instead} is the method for closed loops; loops='open', or robot.open_tree(), cuts them"
         raise ModelError(describe(found, where=where, fix=fix))
+
+
+def _warn_of_condition(mechanism: Mechanism) -> None:
+    """Warn if accelerations in single precision have fewer than two correct digits, judged at the neutral position."""
+    M = np.asarray(trace(mechanism, Request("mass_matrix"))(mechanism.neutral()).full())
+    diagonal = np.sqrt(np.maximum(np.diag(M), 0.0))
+    weightless = np.flatnonzero(~(diagonal > 0))
+    if weightless.size:
+        condition, worst = np.inf, int(weightless[0])
+    elif M.size:
+        moments, directions = np.linalg.eigh(M / np.outer(diagonal, diagonal))
+        condition = float(moments[-1] / moments[0]) if moments[0] > 0 else np.inf
+        worst = int(np.argmax(np.abs(directions[:, 0])))
+    if M.size and not condition <= CONDITION:
+        found = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}"
+        found += f" (near {mechanism.coordinate_names[worst]!r}), too large for accelerations in float32"
+        fix = "robot.to(dtype='float64'), or give light links their real inertia"
+        warn(describe(found, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix))
 
 
 def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:

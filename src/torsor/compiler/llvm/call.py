@@ -2,7 +2,8 @@
 
 NumPy takes a microsecond to set up a loop, longer than most kernels run. If all arguments are arrays of the right type
 and shape, contiguous and aligned, this function allocates the result and calls ``run`` directly; it passes all other
-calls to the gufunc. It reads the fields of ``PyArrayObject`` that NumPy's headers publish.
+calls with such arrays to the gufunc, and the rest (lists, tensors, masked arrays) to its own object, which checks them
+first. It reads the fields of ``PyArrayObject`` that NumPy's headers publish.
 """
 
 from torsor.compiler.llvm.rules import Scalar
@@ -16,6 +17,7 @@ ADDRESSES = (
     "PyTuple_New",
     "PyTuple_SetItem",
     "Py_DecRef",
+    "gufunc",
 )
 
 # NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED.
@@ -65,9 +67,31 @@ incomplete:
 failed:
   ret ptr null
 other:
-{_address("vectorcall", 3)}  %result = call ptr %vectorcall(ptr %self, ptr %args, i64 %nargs, ptr null)
+{_address("vectorcall", 3)}{_address("gufunc", 7)}  br i1 %complete, label %kind.0, label %checked
+{"".join(_plain(k, head) for k in range(count))}kind.{count}:
+  %result = call ptr %vectorcall(ptr %gufunc, ptr %args, i64 %nargs, ptr null)
   ret ptr %result
+checked:
+  %checked.result = call ptr %vectorcall(ptr %self, ptr %args, i64 %nargs, ptr null)
+  ret ptr %checked.result
 }}
+"""
+
+
+def _plain(k: int, head: int) -> str:
+    """Return code that goes on to ``checked`` unless argument k is an array of the right type of number."""
+    return f"""kind.{k}:
+  %q.{k} = getelementptr ptr, ptr %args, i64 {k}
+  %b.{k} = load ptr, ptr %q.{k}
+  %q.type.{k} = getelementptr i8, ptr %b.{k}, i64 {head - 8}
+  %b.type.{k} = load ptr, ptr %q.type.{k}
+  %b.array.{k} = icmp eq ptr %b.type.{k}, %array.type
+  br i1 %b.array.{k}, label %number.{k}, label %checked
+number.{k}:
+  %q.descr.{k} = getelementptr i8, ptr %b.{k}, i64 {head + 40}
+  %b.descr.{k} = load ptr, ptr %q.descr.{k}
+  %b.number.{k} = icmp eq ptr %b.descr.{k}, %number.type
+  br i1 %b.number.{k}, label %kind.{k + 1}, label %checked
 """
 
 

@@ -4,6 +4,7 @@ import ctypes
 import ctypes.util
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ import llvmlite.binding as llvm
 from torsor.compiler.llvm import target
 from torsor.compiler.llvm.target import host
 
-_LINKING = threading.Lock()
+_LINKING = threading.RLock()
 # Characters of LLVM text from which other processes are worth their start: about a second of work.
 LARGE = 400_000
 # From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
@@ -65,11 +66,16 @@ def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     if sum(map(len, modules)) < LARGE or workers < 2 or python is None:
         return host().objects(modules, level)
     parts = [list(range(len(modules)))[k::workers] for k in range(workers)]
+    helpers = _Helpers(python)
     with ThreadPoolExecutor(workers) as pool:
-        others = [pool.submit(_emit_elsewhere, python, [modules[k] for k in part], level) for part in parts[1:]]
-        objects = dict(zip(parts[0], host().objects([modules[k] for k in parts[0]], level), strict=True))
-        for part, other in zip(parts[1:], others, strict=True):
-            objects |= dict(zip(part, other.result(), strict=True))
+        try:
+            others = [pool.submit(helpers.emit, [modules[k] for k in part], level) for part in parts[1:]]
+            objects = dict(zip(parts[0], host().objects([modules[k] for k in parts[0]], level), strict=True))
+            for part, other in zip(parts[1:], others, strict=True):
+                objects |= dict(zip(part, other.result(), strict=True))
+        except BaseException:
+            helpers.stop()
+            raise
     return [objects[k] for k in range(len(modules))]
 
 
@@ -83,17 +89,41 @@ def _python() -> str | None:
     return sys.executable if is_python and Path(target.__file__).is_file() else None
 
 
-def _emit_elsewhere(python: str, modules: list[str], level: int) -> list[bytes]:
-    """Compile in another process; if it fails for any reason, here."""
-    work = pickle.dumps((modules, level))
-    # -P: the folder of the script has modules with the names of those of Python. No window is opened on Windows.
-    command, flags = [python, "-P", target.__file__], getattr(subprocess, "CREATE_NO_WINDOW", 0)
-    try:
-        done = subprocess.run(command, input=work, capture_output=True, check=True, creationflags=flags)
-        objects: list[bytes] = pickle.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, pickle.PickleError, EOFError):
+class _Helpers:
+    """Processes that compile. An interrupt of this process stops them; they do not get Ctrl-C of the terminal."""
+
+    def __init__(self, python: str):
+        self._python, self._stopped = python, False
+        self._running = list[subprocess.Popen[bytes]]()
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """End all of them; those that would start later do nothing."""
+        with self._lock:
+            self._stopped = True
+            for each in self._running:
+                each.kill()
+
+    def emit(self, modules: list[str], level: int) -> list[bytes]:
+        """Compile in another process; if it fails for any reason but a signal that asks it to stop, here."""
+        # -P: the folder of the script has modules with the names of those of Python. No window is opened on Windows.
+        command, flags = [self._python, "-P", target.__file__], getattr(subprocess, "CREATE_NO_WINDOW", 0)
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        try:
+            with self._lock:
+                if self._stopped:
+                    return []
+                helper = subprocess.Popen(command, **pipes, creationflags=flags, start_new_session=True)
+                self._running.append(helper)
+            found, _ = helper.communicate(pickle.dumps((modules, level)))
+            if helper.returncode in (-signal.SIGINT, -signal.SIGTERM):
+                raise KeyboardInterrupt
+            objects: list[bytes] = pickle.loads(found) if helper.returncode == 0 else []
+        except (OSError, subprocess.SubprocessError, pickle.PickleError, EOFError):
+            objects = []
+        if objects or self._stopped:
+            return objects
         return host().objects(modules, level)
-    return objects
 
 
 def link(objects: Sequence[bytes]) -> Any:
@@ -144,3 +174,24 @@ def _libraries(windows: bool) -> Iterator[Any]:
     else:
         yield ctypes.CDLL(None)
         yield ctypes.CDLL(ctypes.util.find_library("m"))  # this one starts a process, so it comes second
+
+
+def _locks() -> list[Any]:
+    """Return the locks of linking and of llvmlite, in the order in which they are taken."""
+    own = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+    return [_LINKING, *([] if own is None else [own])]
+
+
+def _before_fork() -> None:
+    for lock in _locks():
+        lock.acquire()
+
+
+def _after_fork() -> None:
+    for lock in reversed(_locks()):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child of which no thread compiles must not inherit LLVM in the middle of the work of another thread.
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

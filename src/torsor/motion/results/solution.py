@@ -1,8 +1,8 @@
 """The solution of a motion problem: the motion with its forces, and figures about it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,6 +65,10 @@ class Solution(Profiled):
     def __repr__(self) -> str:
         found = f"T = {self.T:.6g} s, objective {self.objective:.6g}, {self.iterations} iterations"
         return f"<{type(self).__name__} of {self.problem.name!r}: {self.status}, {found}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the fields alone: what was computed from them has expressions of CasADi."""
+        return {each.name: self.__dict__[each.name] for each in fields(self)}
 
     @property
     def x(self) -> Array:

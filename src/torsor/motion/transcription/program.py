@@ -1,5 +1,6 @@
 """The nonlinear program of a motion problem: minimise f(x) subject to bounds on x and on rows g(x)."""
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,11 @@ class Program:
     def n(self) -> int:
         """Number of variables."""
         return self.layout.size
+
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled, in words."""
+        found = "a nonlinear program cannot be pickled: its functions are compiled for one process"
+        raise pickle.PicklingError(f"{found}; fix: pickle the MotionProblem, which makes its program again")
 
     @cached_property
     def m(self) -> int:

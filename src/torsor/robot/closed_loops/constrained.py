@@ -47,8 +47,9 @@ def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike]) -> None:
     found = closure.kernels.call("constrained_accelerations", q, v, a)
     for name, rates in zip(("v_active", "a_active"), found, strict=True):
         if name in given:
-            wrong = np.abs(rates[..., closure.active] - given[name]).max(initial=0.0)
-            size = max(1.0, float(np.abs(given[name]).max(initial=0.0)))
+            wanted = np.asarray(given[name], dtype=float)
+            wrong = np.abs(rates[..., closure.active] - wanted).max(initial=0.0)
+            size = max(1.0, float(np.abs(wanted).max(initial=0.0)))
             if not wrong <= CONTRADICTION * size:
                 text = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
                 fix = "make only as many coordinates active as there are degrees of freedom, or give consistent rates"
