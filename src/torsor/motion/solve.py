@@ -26,6 +26,7 @@ from torsor.motion.transcription.program import Program
 from torsor.optimisation import (
     SOLVERS,
     Outcome,
+    Patience,
     Settings,
     Watch,
     min_max_violation,
@@ -35,6 +36,7 @@ from torsor.optimisation import (
 )
 
 RELAXING = 200  # largest number of iterations that relax one group of constraints
+CTRL_C = "stopped by Ctrl-C"
 ONLY_AT_NODES = "at the nodes only"  # added to the status of motions that violate rows between the nodes
 
 
@@ -91,6 +93,12 @@ class SolveState:
         outcome = replace(outcome, x=x, status=status, is_solved=False)
         outcome = replace(outcome, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))
         return replace(self, result=replace(self.result, outcome=outcome), diagnosis=diagnosis)
+
+    def interrupted(self) -> "SolveState":
+        """Return the state with its result so far, stopped by Ctrl-C."""
+        assert self.result is not None
+        outcome = replace(self.result.outcome, status=CTRL_C)
+        return replace(self, result=replace(self.result, outcome=outcome), nearest=None)
 
 
 Strategy = Callable[[SolveState], SolveState]
@@ -158,7 +166,10 @@ def minimise_violations(state: SolveState) -> SolveState:
     if not state.is_open or state.result is None:
         return state
     program = state.problem.program
-    least = min_sum_violation(program, state.result.x, state.optimiser_settings())
+    with Watch(state.settings.progress, f"{state.problem.name}: least violation") as watch:
+        least = min_sum_violation(program, state.result.x, replace(state.optimiser_settings(), watch=watch))
+    if watch.interrupted:
+        return state.interrupted()
     bounds = least.outcome.bound_multipliers[: program.n]  # the others belong to the relaxing variables
     return replace(state, nearest=replace(least.outcome, x=least.x, bound_multipliers=bounds))
 
@@ -181,7 +192,11 @@ def diagnose(state: SolveState) -> SolveState:
     if not state.nearest.is_solved:
         fix = "allow more iterations or seconds, or give another initial guess (start=, multistart)"
         return state.unsolved("no motion was found", fix)
-    x, _, _ = min_max_violation(state.problem.program, state.nearest.x, state.optimiser_settings())
+    with Watch(state.settings.progress, f"{state.problem.name}: least largest violation") as watch:
+        settings = replace(state.optimiser_settings(), watch=Patience(watch, state.settings.tolerance))
+        x, _, _ = min_max_violation(state.problem.program, state.nearest.x, settings)
+    if watch.interrupted:
+        return state.interrupted()
     diagnosis = diagnose_conflict(state.problem, state.nearest, x, state.tolerance)
     return state.infeasible(state.nearest, x, diagnosis, "conflict")
 
@@ -255,7 +270,7 @@ def _solve_from(
             given = replace(given, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
         outcome = SOLVERS[settings.solver](program, x, given)
     if watch.interrupted and not outcome.is_solved:
-        outcome = replace(outcome, status="stopped by Ctrl-C")
+        outcome = replace(outcome, status=CTRL_C)
     return Solution(problem, outcome, settings.solver, settings.tolerance, setup, perf_counter() - since - setup)
 
 
@@ -287,11 +302,19 @@ def _relax_group(state: SolveState, index: int) -> SolveState:
     without = [name for group in order[:index] for name in group]
     soft, left_out = (np.array([row.title in names for row in program.rows]) for names in (order[index], without))
     iterations = min(state.settings.iterations, RELAXING)
-    x, _, outcome = min_max_violation(program, state.guess, state.optimiser_settings(iterations), soft, ~left_out)
-    if not outcome.is_solved:
-        other = min_squared_violation(program, state.guess, state.optimiser_settings(iterations), soft, ~left_out)
-        if _is_nearer(state, other.x, x, soft, ~left_out):
-            x, outcome = other.x, other
+    with Watch(state.settings.progress, f"{problem.name}: relaxing {', '.join(order[index])}") as watch:
+
+        def settings() -> Settings:
+            patience = Patience(watch, state.settings.tolerance)
+            return replace(state.optimiser_settings(iterations), watch=patience)
+
+        x, _, outcome = min_max_violation(program, state.guess, settings(), soft, ~left_out)
+        if not outcome.is_solved and not watch.interrupted:
+            other = min_squared_violation(program, state.guess, settings(), soft, ~left_out)
+            if _is_nearer(state, other.x, x, soft, ~left_out):
+                x, outcome = other.x, other
+    if watch.interrupted:
+        return state.interrupted()
     outside = row_violations(program, x)
     if outside[~soft & ~left_out].max(initial=0.0) > state.tolerance:
         return state
