@@ -2,8 +2,8 @@
 
 In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve from the
 initial guess; if the result is infeasible, relax groups of constraints in their order, minimise the sum of violations,
-solve again from there, and diagnose the conflict; if it is feasible, refine the nodes. At last a motion that is optimal
-but violates rows between the nodes is marked.
+solve again from there, and diagnose the conflict; if it is feasible, refine the nodes, and choose among equally fast
+motions. At last a motion that is optimal but violates rows between the nodes is marked.
 """
 
 from collections.abc import Callable
@@ -22,6 +22,7 @@ from torsor.motion.results.solution import HELD, Solution
 from torsor.motion.settings import SolveSettings
 from torsor.motion.starts import is_same_program, read_start
 from torsor.motion.statement import ProblemStatement
+from torsor.motion.tie_break import check_tie_break, least_effort_problem
 from torsor.motion.transcription.program import Program
 from torsor.optimisation import (
     SOLVERS,
@@ -106,6 +107,8 @@ Strategy = Callable[[SolveState], SolveState]
 
 def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> SolveState:
     """Return the final state: its ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
+    if settings.tie_break:
+        check_tie_break(problem)
     with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
         began = perf_counter()
         guess = read_start(problem, start)
@@ -215,6 +218,27 @@ def refine_nodes(state: SolveState) -> SolveState:
     return replace(state, result=refined(state.result, tolerance, state.settings.iterations, solve_again))
 
 
+def break_ties(state: SolveState) -> SolveState:
+    """Choose the motion of least effort among the fastest, if that is wanted; multipliers stay those of the time."""
+    fastest = state.result
+    if not state.settings.tie_break or fastest is None or not fastest.is_solved or not fastest.is_feasible:
+        return state
+    problem = least_effort_problem(fastest)
+    x = np.clip(fastest.x, problem.program.lower, problem.program.upper)
+    found = _solve_from(replace(state, problem=problem, result=None), x, since=perf_counter())
+    outcome, count = fastest.outcome, fastest.outcome.iterations + found.outcome.iterations
+    if not found.is_feasible:
+        status = f"{outcome.status}; the tie-break ended: {found.status}"
+        return replace(state, result=replace(fastest, outcome=replace(outcome, status=status)))
+    status = outcome.status if found.is_solved else f"{outcome.status}; the tie-break ended: {found.status}"
+    objective = float(fastest.program.value(found.x)[0])
+    outcome = replace(outcome, x=found.x, objective=objective, iterations=count, status=status)
+    outcome = replace(outcome, log=[*outcome.log, *found.outcome.log])
+    setup = fastest.setup_seconds + found.setup_seconds
+    seconds = fastest.solve_seconds + found.solve_seconds
+    return replace(state, result=replace(fastest, outcome=outcome, setup_seconds=setup, solve_seconds=seconds))
+
+
 def mark_between_nodes(state: SolveState) -> SolveState:
     """Say in the status if a motion is optimal, but violates rows between the nodes by more than ``BETWEEN``."""
     if state.result is None or not state.result.is_only_at_nodes:
@@ -234,6 +258,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     retry_from_nearest,
     diagnose,
     refine_nodes,
+    break_ties,
     mark_between_nodes,
 )
 
