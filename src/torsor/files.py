@@ -3,11 +3,13 @@
 import os
 import secrets
 import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +27,15 @@ _DAMAGED = (
     EOFError,
     OSError,
     RuntimeError,
+    SyntaxError,  # NumPy parses the headers of arrays as Python
+    tokenize.TokenError,
     struct.error,
     zipfile.BadZipFile,
+    zlib.error,
 )
 LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
 LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
+LONGEST_NAME = 60  # characters of a file name that an error shows
 _KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
 
 
@@ -96,7 +102,8 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
     """Give the arrays of an .npz file by name; every error of their content, also within the block, is a ModelError.
 
     ``what`` names the expected content, such as "a trajectory". Pickled objects and compressed members are rejected:
-    the first run code, the second may unpack to terabytes. A file that cannot be opened raises OSError.
+    the first run code, the second may unpack to terabytes. A file that does not exist or may not be read raises
+    OSError, as Python does; a folder or a name that no file can have raises ModelError.
 
     Example:
         >>> import tempfile
@@ -107,7 +114,7 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
         Traceback (most recent call last):
         torsor.errors.ModelError: x.npz: there is no 'y'; fix: check that the file holds a pair
     """
-    with path.open("rb") as file:
+    with _opened(path, what) as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
@@ -121,6 +128,17 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
             raise ModelError(describe(f"there is no {error}", where=path.name, fix=fix)) from None
         except _DAMAGED as error:
             raise ModelError(describe(f"not {what}: {error}", where=path.name)) from None
+
+
+def _opened(path: Path, what: str) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (OSError, ValueError) as error:  # a folder, a name that is too long, or one with a null character
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        name = path.name if len(path.name) <= LONGEST_NAME else f"{path.name[:LONGEST_NAME]}..."
+        raise ModelError(describe(f"not {what}: {reason}", where=name.replace("\0", "\\0"))) from None
 
 
 def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:

@@ -94,6 +94,7 @@ def test_the_strategies_of_a_solve_run_in_order() -> None:
         "retry_from_nearest",
         "diagnose",
         "refine_nodes",
+        "break_ties",
         "mark_between_nodes",
     ]
 

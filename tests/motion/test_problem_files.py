@@ -228,3 +228,11 @@ def test_robots_are_found_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "robots").mkdir()
     torsor.library.two_link().save(tmp_path / "robots" / "arm.toml")
     assert same(read(tmp_path, GOOD), read(tmp_path, GOOD.replace('"two_link"', '"robots/arm.toml"')))
+
+
+@pytest.mark.parametrize("q", ["[[], -1]", "[[0], [-2]]", "[]", "['0', -2]", "{ joint1 = [] }"])
+def test_positions_that_are_no_numbers_are_refused(q: str, tmp_path: Path) -> None:
+    text = GOOD.replace("q = [0, -2]", f"q = {q}")
+    assert text != GOOD
+    with pytest.raises(ModelError, match=r"reach\.toml: Start: q: .*; allowed: a number, or \d of them"):
+        read(tmp_path, text)

@@ -124,3 +124,25 @@ def test_means_of_reactions_are_over_the_time_or_the_moments_they_are_asked_for(
     half = {"during": (0.25, 0.75)}
     assert cost(kind="mean", **half) == pytest.approx(cost(kind="squared", **half) / 0.65, rel=1e-12)
     assert cost(kind="mean", at=[0.2, 0.6]) == pytest.approx(cost(kind="squared", at=[0.2, 0.6]) / 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["condensed", "ipopt", "sqp"])
+def test_durations_between_bounds_far_apart_begin_at_their_geometric_mean(solver):
+    ends = [Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)]
+    problem = MotionProblem(TWO, Phase((1e-9, 1e9)), Time(), [*ends, Torques(upper=10.0)])
+    assert problem.guess()[-1] == pytest.approx(1.0)
+    assert pytest.approx(0.395628, abs=1e-6) == problem.solve(solver).T
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"points": 10**9}, "phase: points is 1000000000; allowed: 10000 or less; fix: give fewer points"),
+        ({"nodes": 10**12}, "phase: nodes is 1000000000000; allowed: 1000000 or less"),
+        ({"nodes": np.linspace(0, 1, 10**6 + 1)}, "1000001 nodes; allowed: 1000000 or less"),
+        ({"knots": np.linspace(0.1, 0.9, 10**5)}, "100000 knots; allowed: 10000 or less"),
+    ],
+)
+def test_phases_that_do_not_fit_into_memory_are_refused(given, message):
+    with pytest.raises(torsor.ModelError, match=message):
+        Phase(1.0, **given)

@@ -199,3 +199,32 @@ def test_interpolated_velocities_use_the_held_force() -> None:
 
     motion = torsor.simulate(robot, duration=1.0, controller=to_and_fro, control_period=0.1, record=0.1)
     assert motion.at(0.0666)[1] == pytest.approx(0.0666 * 30.0)
+
+
+@pytest.mark.parametrize("header", ["(", "'''open", "{'descr': '<f8', 'fortran_order': False, 'shape': (21, 1), "])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_damaged_headers_of_arrays_are_refused_with_the_name_of_the_file(
+    header: str, version: int, tmp_path: Path
+) -> None:
+    torsor.simulate(torsor.library.planar_chain(1), duration=0.01).save(tmp_path / "fall.npz")
+    text = header.ljust(117).encode() + b"\n"
+    size = len(text).to_bytes(2 if version == 1 else 4, "little")
+    with zipfile.ZipFile(tmp_path / "fall.npz") as whole, zipfile.ZipFile(tmp_path / "bad.npz", "w") as damaged:
+        for name in whole.namelist():
+            content = whole.read(name)
+            if name == "q.npy":
+                content = b"\x93NUMPY" + bytes([version, 0]) + size + text + content[128:]
+            damaged.writestr(name, content)
+    with pytest.raises(torsor.ModelError, match=r"^bad\.npz: not a trajectory: "):
+        torsor.Trajectory.load(tmp_path / "bad.npz")
+    with pytest.raises(torsor.ModelError, match=r"^bad\.npz: "):
+        torsor.motion.MotionResult.load(tmp_path / "bad.npz")
+
+
+def test_names_that_are_no_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder.npz").mkdir()
+    for name, words in (("folder.npz", "folder.npz: not a trajectory"), ("n" * 300 + ".npz", "too long")):
+        with pytest.raises(torsor.ModelError, match=words):
+            torsor.Trajectory.load(tmp_path / name)
+    with pytest.raises(torsor.ModelError, match="null"):
+        torsor.Trajectory.load(f"{tmp_path}/a\0b.npz")

@@ -31,6 +31,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--refine", action="store_true", help="add nodes until the bounds also hold on a finer grid")
     parser.add_argument("--progress", action="store_true", help="show each iteration")
     parser.add_argument("--feasible-first", action="store_true", help="find a feasible motion first, then optimise")
+    ties = "least effort among the fastest motions, for problems whose objective is the time"
+    parser.add_argument("--tie-break", action="store_true", help=ties)
     groups: dict[str, Any] = {}
     for option, owners in _owners().items():
         title = f"options of {', '.join(owners)}"
@@ -48,7 +50,9 @@ def _run(arguments: Namespace, console: Console) -> int:
     problem = prediction.problem(_options_of(prediction, arguments))
     try:
         limits = {name: getattr(arguments, name) for name in ("tolerance", "iterations", "seconds")}
-        flags = {name: getattr(arguments, name) or None for name in ("refine", "progress", "feasible_first")}
+        flags = {
+            name: getattr(arguments, name) or None for name in ("refine", "progress", "feasible_first", "tie_break")
+        }
         result = problem.solve(arguments.solver, **limits, **flags)
     except MotionError as error:
         if error.result is not None:  # the motion with the least violation shows what is wrong

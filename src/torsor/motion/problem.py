@@ -68,6 +68,7 @@ class MotionProblem(ProblemStatement):
         progress: bool | None = None,
         check: bool | None = None,
         feasible_first: bool | None = None,
+        tie_break: bool | None = None,
     ) -> "MotionResult":
         """Return the motion that a solver finds.
 
@@ -80,6 +81,8 @@ class MotionProblem(ProblemStatement):
         the control points, or with ``iterations`` in all rounds together; the status then says what holds.
         A motion that violates rows by more than 0.05 of their scales between the nodes has the status "optimal at the
         nodes only", with a warning. ``feasible_first`` finds any feasible motion first and optimises from there.
+        ``tie_break`` chooses the motion of least effort among the fastest, if the objective is the time: joints that do
+        not limit the time are otherwise undetermined and chatter. The duration may then be 1e-4 of itself longer.
         ``progress`` shows iterations on stderr. Settings that are None are taken from ``settings``, or have the
         defaults above.
 
@@ -101,6 +104,7 @@ class MotionProblem(ProblemStatement):
         """
         given = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
         given |= {"refine": refine, "progress": progress, "check": check, "feasible_first": feasible_first}
+        given["tie_break"] = tie_break
         settings = self._settings({key: value for key, value in given.items() if value is not None})
         state = solve(self, start, settings)
         result = None if state.result is None else MotionResult.of(state.result)

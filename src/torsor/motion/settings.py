@@ -25,6 +25,7 @@ class SolveSettings:
     progress: bool = False
     check: bool = True
     feasible_first: bool = False
+    tie_break: bool = False
 
     @classmethod
     def of(cls, where: str, **given: Any) -> "SolveSettings":
@@ -42,7 +43,7 @@ class SolveSettings:
         number(values["tolerance"], where, "tolerance", least=1e-12, most=0.1)
         whole_number(values["iterations"], where, "iterations", most=10**9)
         number(values["seconds"], where, "seconds", least=1e-9, finite=False)
-        for key in ("progress", "check", "feasible_first"):
+        for key in ("progress", "check", "feasible_first", "tie_break"):
             if not isinstance(values[key], bool):
                 raise ModelError(describe(f"{key} is {values[key]!r}", where=where, allowed="True or False"))
         refine = values["refine"]

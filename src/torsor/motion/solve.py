@@ -2,8 +2,8 @@
 
 In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve from the
 initial guess; if the result is infeasible, relax groups of constraints in their order, minimise the sum of violations,
-solve again from there, and diagnose the conflict; if it is feasible, refine the nodes. At last a motion that is optimal
-but violates rows between the nodes is marked.
+solve again from there, and diagnose the conflict; if it is feasible, refine the nodes, and choose among equally fast
+motions. At last a motion that is optimal but violates rows between the nodes is marked.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,12 @@ from torsor.motion.results.solution import HELD, Solution
 from torsor.motion.settings import SolveSettings
 from torsor.motion.starts import is_same_program, read_start
 from torsor.motion.statement import ProblemStatement
+from torsor.motion.tie_break import check_tie_break, least_effort_problem
 from torsor.motion.transcription.program import Program
 from torsor.optimisation import (
     SOLVERS,
     Outcome,
+    Patience,
     Settings,
     Watch,
     min_max_violation,
@@ -36,6 +38,7 @@ from torsor.optimisation import (
 )
 
 RELAXING = 200  # largest number of iterations that relax one group of constraints
+CTRL_C = "stopped by Ctrl-C"
 ONLY_AT_NODES = "at the nodes only"  # added to the status of motions that violate rows between the nodes
 
 
@@ -93,12 +96,20 @@ class SolveState:
         outcome = replace(outcome, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))
         return replace(self, result=replace(self.result, outcome=outcome), diagnosis=diagnosis)
 
+    def interrupted(self) -> "SolveState":
+        """Return the state with its result so far, stopped by Ctrl-C."""
+        assert self.result is not None
+        outcome = replace(self.result.outcome, status=CTRL_C)
+        return replace(self, result=replace(self.result, outcome=outcome), nearest=None)
+
 
 Strategy = Callable[[SolveState], SolveState]
 
 
 def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> SolveState:
     """Return the final state: its ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
+    if settings.tie_break:
+        check_tie_break(problem)
     with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
         began = perf_counter()
         guess = read_start(problem, start)
@@ -159,7 +170,10 @@ def minimise_violations(state: SolveState) -> SolveState:
     if not state.is_open or state.result is None:
         return state
     program = state.problem.program
-    least = min_sum_violation(program, state.result.x, state.optimiser_settings())
+    with Watch(state.settings.progress, f"{state.problem.name}: least violation") as watch:
+        least = min_sum_violation(program, state.result.x, replace(state.optimiser_settings(), watch=watch))
+    if watch.interrupted:
+        return state.interrupted()
     bounds = least.outcome.bound_multipliers[: program.n]  # the others belong to the relaxing variables
     return replace(state, nearest=replace(least.outcome, x=least.x, bound_multipliers=bounds))
 
@@ -182,7 +196,11 @@ def diagnose(state: SolveState) -> SolveState:
     if not state.nearest.is_solved:
         fix = "allow more iterations or seconds, or give another initial guess (start=, multistart)"
         return state.unsolved("no motion was found", fix)
-    x, _, _ = min_max_violation(state.problem.program, state.nearest.x, state.optimiser_settings())
+    with Watch(state.settings.progress, f"{state.problem.name}: least largest violation") as watch:
+        settings = replace(state.optimiser_settings(), watch=Patience(watch, state.settings.tolerance))
+        x, _, _ = min_max_violation(state.problem.program, state.nearest.x, settings)
+    if watch.interrupted:
+        return state.interrupted()
     diagnosis = diagnose_conflict(state.problem, state.nearest, x, state.tolerance)
     return state.infeasible(state.nearest, x, diagnosis, "conflict")
 
@@ -199,6 +217,27 @@ def refine_nodes(state: SolveState) -> SolveState:
         return _solve_from(replace(state, problem=problem, settings=settings), x, since=begun)
 
     return replace(state, result=refined(state.result, tolerance, state.settings.iterations, solve_again))
+
+
+def break_ties(state: SolveState) -> SolveState:
+    """Choose the motion of least effort among the fastest, if that is wanted; multipliers stay those of the time."""
+    fastest = state.result
+    if not state.settings.tie_break or fastest is None or not fastest.is_solved or not fastest.is_feasible:
+        return state
+    problem = least_effort_problem(fastest)
+    x = np.clip(fastest.x, problem.program.lower, problem.program.upper)
+    found = _solve_from(replace(state, problem=problem, result=None), x, since=perf_counter())
+    outcome, count = fastest.outcome, fastest.outcome.iterations + found.outcome.iterations
+    if not found.is_feasible:
+        status = f"{outcome.status}; the tie-break ended: {found.status}"
+        return replace(state, result=replace(fastest, outcome=replace(outcome, status=status)))
+    status = outcome.status if found.is_solved else f"{outcome.status}; the tie-break ended: {found.status}"
+    objective = float(fastest.program.value(found.x)[0])
+    outcome = replace(outcome, x=found.x, objective=objective, iterations=count, status=status)
+    outcome = replace(outcome, log=[*outcome.log, *found.outcome.log])
+    setup = fastest.setup_seconds + found.setup_seconds
+    seconds = fastest.solve_seconds + found.solve_seconds
+    return replace(state, result=replace(fastest, outcome=outcome, setup_seconds=setup, solve_seconds=seconds))
 
 
 def mark_between_nodes(state: SolveState) -> SolveState:
@@ -220,6 +259,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     retry_from_nearest,
     diagnose,
     refine_nodes,
+    break_ties,
     mark_between_nodes,
 )
 
@@ -257,7 +297,7 @@ def _solve_from(
             given = replace(given, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
         outcome = SOLVERS[settings.solver](program, x, given)
     if watch.interrupted and not outcome.is_solved:
-        outcome = replace(outcome, status="stopped by Ctrl-C")
+        outcome = replace(outcome, status=CTRL_C)
     return Solution(problem, outcome, settings.solver, settings.tolerance, setup, perf_counter() - since - setup)
 
 
@@ -289,11 +329,19 @@ def _relax_group(state: SolveState, index: int) -> SolveState:
     without = [name for group in order[:index] for name in group]
     soft, left_out = (np.array([row.title in names for row in program.rows]) for names in (order[index], without))
     iterations = min(state.settings.iterations, RELAXING)
-    x, _, outcome = min_max_violation(program, state.guess, state.optimiser_settings(iterations), soft, ~left_out)
-    if not outcome.is_solved:
-        other = min_squared_violation(program, state.guess, state.optimiser_settings(iterations), soft, ~left_out)
-        if _is_nearer(state, other.x, x, soft, ~left_out):
-            x, outcome = other.x, other
+    with Watch(state.settings.progress, f"{problem.name}: relaxing {', '.join(order[index])}") as watch:
+
+        def settings() -> Settings:
+            patience = Patience(watch, state.settings.tolerance)
+            return replace(state.optimiser_settings(iterations), watch=patience)
+
+        x, _, outcome = min_max_violation(program, state.guess, settings(), soft, ~left_out)
+        if not outcome.is_solved and not watch.interrupted:
+            other = min_squared_violation(program, state.guess, settings(), soft, ~left_out)
+            if _is_nearer(state, other.x, x, soft, ~left_out):
+                x, outcome = other.x, other
+    if watch.interrupted:
+        return state.interrupted()
     outside = row_violations(program, x)
     if outside[~soft & ~left_out].max(initial=0.0) > state.tolerance:
         return state

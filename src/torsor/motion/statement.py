@@ -230,7 +230,7 @@ class ProblemStatement:
         A profile without a given position is 0, or the position in ``assembly``.
         """
         program = self.program
-        x, ends = np.zeros(program.n), np.cumsum([0.0, *(sum(phase.bounds) / 2 for phase in self.stages)])
+        x, ends = np.zeros(program.n), np.cumsum([0.0, *(phase.first_duration for phase in self.stages)])
         known = self._known.positions(ends.tolist())
         for profile, own in enumerate(known):
             if not own:
@@ -242,7 +242,7 @@ class ProblemStatement:
                 line = np.interp(times, at, [known[profile][time] for time in at])
                 x[columns[columns >= 0]] = line[columns >= 0]
             if phase_layout.duration >= 0:
-                x[phase_layout.duration] = sum(phase_layout.phase.bounds) / 2
+                x[phase_layout.duration] = phase_layout.phase.first_duration
         for name, number in self.shared.items():
             x[program.layout.numbers[name]] = number.start
         return np.clip(x, program.lower, program.upper)

@@ -20,7 +20,7 @@ from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedErr
 from torsor.optimisation.program import NonlinearProgram, largest_violation, row_violations
 from torsor.optimisation.sqp import solve_sqp
 from torsor.optimisation.squared_penalty import SquaredPenalty, min_squared_violation
-from torsor.optimisation.watch import Watch
+from torsor.optimisation.watch import Patience, Watch
 
 __all__ = [
     "SOLVERS",
@@ -30,6 +30,7 @@ __all__ = [
     "MinSumViolation",
     "NonlinearProgram",
     "Outcome",
+    "Patience",
     "Settings",
     "SquaredPenalty",
     "StoppedError",

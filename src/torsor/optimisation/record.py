@@ -11,6 +11,7 @@ from torsor.optimisation.outcome import Iteration, Outcome, Settings, StoppedErr
 from torsor.optimisation.program import Evaluations, NonlinearProgram, largest_violation
 from torsor.optimisation.scaled import Scaled
 
+TIME_LIMIT = "stopped at the time limit"
 FARTHEST = 1e20  # variables beyond this diverge (the limit of IPOPT)
 
 
@@ -57,10 +58,16 @@ class Record:
             self._key, self._best = key, (self._last, multipliers.copy(), bound_multipliers.copy())
         if self.settings.watch is not None:
             self.settings.watch(self.log[-1], self._last)
-        if self.seconds > self.settings.seconds:
-            raise LimitError("stopped at the time limit")
+        self.check()
         if np.abs(x).max(initial=0.0) > FARTHEST:
             raise LimitError("stopped: variables grow without bound")
+
+    def check(self) -> None:
+        """Raise an error after the time limit, or if the watch was interrupted; for long work within an iteration."""
+        if getattr(self.settings.watch, "interrupted", False):
+            raise StoppedError
+        if self.seconds > self.settings.seconds:
+            raise LimitError(TIME_LIMIT)
 
     def outcome(self, status: str, is_solved: bool, found: tuple[Array, Array, Array] | None = None) -> Outcome:
         """Return the outcome for (x, multipliers, bound_multipliers), by default of the best iterate."""

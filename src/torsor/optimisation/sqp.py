@@ -7,8 +7,12 @@ The QP for a step d, with the Hessian H of the Lagrangian made convex, is
 
 It is always feasible: d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the sum of
 violations falls; the length of a shortened step limits the next ones.
+
+A QP is one call of a library, in which neither the time limit nor Ctrl-C is seen: both are checked before each QP, and
+its iterations are limited to those that fit into the time that is left.
 """
 
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -17,7 +21,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.optimisation.outcome import Outcome, Settings
 from torsor.optimisation.program import NonlinearProgram, violations_of
-from torsor.optimisation.record import Record, run_solver
+from torsor.optimisation.record import TIME_LIMIT, LimitError, Record, run_solver
 
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
 # hundreds of times as long, and steps of DAQP and ProxQP are not precise enough.
@@ -25,8 +29,12 @@ QP = "piqp"
 OPTIONS: dict[str, Any] = {
     "error_on_fail": False,
     "print_time": False,
-    "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11, "max_iter": 250},
+    "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11},
 }
+# Most iterations of a QP: those that succeed take about 30. Fewer are allowed where less time is left.
+ITERATIONS = (100, 50, 25, 12)
+LIMITED = "max iterations reached"  # PIQP's words
+SAMPLE = 5  # iterations of the QP whose time tells how long an iteration takes
 FLATTEST = 1e-8  # least eigenvalue of the convex Hessian, relative to the largest
 SHORTEST = 1e-6  # fraction of a step at which the line search gives up
 RELAXED, MOST_RELAXED = 1e3, 1e8  # weight of t: first and largest, which it grows to while rows stay relaxed
@@ -72,8 +80,16 @@ class _Model:
         pattern = ca.Sparsity.triplet(m, n, places[rows[self._entries]].tolist(), columns[self._entries].tolist())
         self._rows = ca.horzcat(pattern, ca.Sparsity.dense(m, 1))
         self._hessian = ca.diagcat(ca.Sparsity.dense(n, n), ca.Sparsity.dense(1, 1))
-        self._qp = ca.conic("model", QP, {"h": self._hessian, "a": self._rows}, OPTIONS)
+        self._qps = dict[int, Any]()
         self._given: dict[str, Any] = {}
+        self._seconds: tuple[float, float] | None = None  # time of a QP without iterations, and of an iteration (s)
+
+    def _qp(self, iterations: int) -> Any:
+        """Return the solver of the QP with a limit of its iterations."""
+        if iterations not in self._qps:
+            options = OPTIONS | {"piqp": OPTIONS["piqp"] | {"max_iter": iterations}}
+            self._qps[iterations] = ca.conic("model", QP, {"h": self._hessian, "a": self._rows}, options)
+        return self._qps[iterations]
 
     def at(
         self, x: Array, hessian: Array, gradient: Array, entries: Array, rows: Array, *, weight: float, radius: float
@@ -91,13 +107,36 @@ class _Model:
             "ubx": np.append(np.minimum(self._high, radius), 1.0),
         }
 
-    def step(self, rows: Array) -> _Step | None:
-        """Return the step for the given values of the rows at the point; None if the QP was not solved."""
+    def step(self, rows: Array, seconds: float) -> _Step | None:
+        """Return the step for the given values of the rows at the point; None if the QP was not solved.
+
+        ``seconds`` is the time that is left: a QP that it cuts short raises LimitError.
+        """
+        if not np.isfinite(seconds):
+            return self._solve(rows, ITERATIONS[0])
+        if self._seconds is None:
+            first, later = (self._time(rows, each) for each in (1, SAMPLE))
+            each = max(later - first, 0.0) / (SAMPLE - 1)
+            self._seconds = max(first - each, 0.0), each
+        before, each = self._seconds
+        most = next((k for k in ITERATIONS if before + k * each <= seconds), ITERATIONS[-1])
+        found = self._solve(rows, most)
+        if most < ITERATIONS[0] and self._qp(most).stats()["return_status"] == LIMITED:
+            raise LimitError(TIME_LIMIT)
+        return found
+
+    def _time(self, rows: Array, iterations: int) -> float:
+        began = perf_counter()
+        self._solve(rows, iterations)
+        return perf_counter() - began
+
+    def _solve(self, rows: Array, iterations: int) -> _Step | None:
         sides = {"lba": self.program.row_lower - rows, "uba": self.program.row_upper - rows}
         bounds = {name: side[self._kept] for name, side in sides.items()}
-        found = self._qp(**self._given, **bounds)
+        qp = self._qp(iterations)
+        found = qp(**self._given, **bounds)
         x, multipliers, held = (np.asarray(found[key].full()).ravel() for key in ("x", "lam_a", "lam_x"))
-        if not (self._qp.stats()["success"] and np.isfinite([*x, *multipliers, *held]).all()):
+        if not (qp.stats()["success"] and np.isfinite([*x, *multipliers, *held]).all()):
             return None
         spread = np.zeros(self.program.m)
         spread[self._kept] = multipliers
@@ -188,10 +227,15 @@ class _Search:
             self.model.at(
                 self.x, H + shift * np.eye(len(H)), gradient, entries, rows, weight=self.weight, radius=self.radius
             )
-            step = self.model.step(rows)
+            step = self._step(rows)
             if step is not None and self._search(step):
                 return True
         return False
+
+    def _step(self, rows: Array) -> _Step | None:
+        """Return the step of the QP for the given rows, unless a limit is reached or Ctrl-C was pressed."""
+        self.record.check()
+        return self.model.step(rows, self.settings.seconds - self.record.seconds)
 
     def _search(self, step: _Step) -> bool:
         """Shorten the step until the merit function falls, and take it."""
@@ -217,7 +261,7 @@ class _Search:
     def _correct(self, trial: Array, step: _Step, most: float) -> bool:
         """Try a second-order correction; return whether it was taken."""
         found = self.evaluations.value(trial)[1]
-        better = self.model.step(found - self._jacobian(self.x) @ step.x)
+        better = self._step(found - self._jacobian(self.x) @ step.x)
         if better is None:
             return False
         x = np.clip(self.x + better.x, self.program.lower, self.program.upper)

@@ -13,6 +13,7 @@ from torsor.optimisation.record import Record
 SIGNS = np.array([[1.0], [-1.0]])  # of distances from lower and upper bounds
 CLOSEST = 1e-15  # least relative distance from a bound, against rounding
 NARROW = 1e-12  # relative distance below which two bounds are equal
+STALL, STALLED = 0.95, 30  # factor of the residual that counts as no progress, in so many iterations of a restoration
 STEEPEST = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
 
 
@@ -140,13 +141,19 @@ def _size(side: Array) -> Array:
 def restore_feasibility(form: StandardForm, record: Record, start: Array, target: float) -> Array | None:
     """Return variables whose sum of violations is at most ``target``, or None if none are found nearby.
 
-    Damped least squares over the equations and the violated inequalities.
+    Damped least squares over the equations and the violated inequalities. It gives up where the residual falls by less
+    than a twentieth in 30 iterations: at that rate it would take hundreds to reach the target, and a residual that
+    does not vanish is approached ever more slowly.
     """
     x, damping = start, 1e-4
     off, E = _residuals(form, x)
+    sizes = list[float]()
     while len(record.log) <= record.settings.iterations:
         if np.abs(off).sum() <= target:
             return x
+        sizes.append(float(np.linalg.norm(off)))
+        if len(sizes) > STALLED and sizes[-1] > STALL * sizes[-1 - STALLED]:
+            return None
         gradient = off @ E
         held = ((x <= form.lower) & (gradient > 0)) | ((x >= form.upper) & (gradient < 0))
         if np.abs(gradient[~held]).max(initial=0.0) <= 1e-8 * max(1.0, np.abs(off).max()):
@@ -154,6 +161,7 @@ def restore_feasibility(form: StandardForm, record: Record, start: Array, target
         J = np.where(held, 0.0, E)
         curve, size = J.T @ J, float(off @ off)
         while True:
+            record.check()
             change = np.linalg.solve(curve + damping * np.eye(len(x)), -off @ J)
             trial = np.clip(x + change, form.lower, form.upper)
             found = _residuals(form, trial) if form.is_finite(trial) else None

@@ -1,5 +1,6 @@
 """Progress of a solver: a live table of iterations, and Ctrl-C."""
 
+import math
 import signal
 import threading
 from collections import deque
@@ -86,3 +87,41 @@ class Watch:
         for each in self._last:
             table.add_row(str(each.number), f"{each.objective:.8g}", f"{each.violation:.2e}", f"{each.step:.2e}")
         return table
+
+
+class Patience:
+    """A ``watch`` that also stops a search without progress, where a search only measures how infeasible a program is.
+
+    It raises StoppedError where in ``iterations`` neither the largest violation fell below ``factor`` times its least
+    value before, nor, at feasible points, the objective. ``watch`` is called first.
+
+    Example:
+        >>> patience = Patience(Watch(), tolerance=1e-6, iterations=2)
+        >>> for k, violation in enumerate([5.0, 1.0, 0.99]):
+        ...     patience(Iteration(k, 0.0, violation, 0.1), np.zeros(1))
+        >>> patience(Iteration(3, 0.0, 0.99, 0.1), np.zeros(1))
+        Traceback (most recent call last):
+            ...
+        torsor.optimisation.outcome.StoppedError
+    """
+
+    def __init__(self, watch: Watch, tolerance: float, iterations: int = 40, factor: float = 0.95):
+        self.watch, self.tolerance, self.iterations, self.factor = watch, tolerance, iterations, factor
+        self._least = [math.inf, math.inf]  # violation, and objective of feasible points
+        self._since = 0
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self.watch.interrupted
+
+    def __call__(self, iteration: Iteration, x: Array) -> None:
+        """Pass an iteration on; raise StoppedError after too many without progress."""
+        self.watch(iteration, x)
+        feasible = iteration.violation <= self.tolerance
+        kind, value = (1, iteration.objective) if feasible else (0, iteration.violation)
+        gain = (1 - self.factor) * abs(self._least[kind]) if math.isfinite(self._least[kind]) else 0.0
+        self._since = 0 if value < self._least[kind] - gain else self._since + 1
+        self._least[kind] = min(self._least[kind], value)
+        if self._since >= self.iterations:
+            raise StoppedError

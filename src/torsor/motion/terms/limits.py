@@ -55,8 +55,8 @@ class _Limits(Constraint):
             return -most, most
         return by_name(self.lower, names, -np.inf, f"{self.title}: lower"), most
 
-    def _bounds(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
-        """Return the same, checked."""
+    def bounds_of(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
+        """Return lower and upper bounds of entries with these names, checked."""
         least, most = self._given(robot, names)
         if not (least <= most).all():
             wrong = names[int(np.flatnonzero(~(least <= most))[0])]
@@ -66,7 +66,7 @@ class _Limits(Constraint):
     def rows(self, node: Node) -> Rows:
         """Return the coordinates whose limits are finite."""
         values, names = self._values(node)
-        least, most = self._bounds(node.robot, names)
+        least, most = self.bounds_of(node.robot, names)
         wanted = np.zeros(len(names), dtype=bool)
         wanted[indices_of(self.only, names, self.title)] = True
         kept = np.flatnonzero(wanted & (np.isfinite(most) | np.isfinite(least)))
@@ -114,7 +114,7 @@ class Positions(_Limits):
             found = "hull along a path" if model.path is not None else "hull at moments"
             raise ModelError(describe(found, where=self.title, fix="leave hull out, so that nodes are bounded"))
         names = model.robot.position_names
-        least, most = self._bounds(model.robot, names)
+        least, most = self.bounds_of(model.robot, names)
         moving = dict(zip(model.places, range(model.names.moving), strict=True))
         wanted = indices_of(self.only, names, self.title)
         still = [names[k] for k in wanted if k not in moving and (np.isfinite(least[k]) or np.isfinite(most[k]))]

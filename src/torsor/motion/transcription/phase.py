@@ -1,5 +1,6 @@
 """A phase of a motion: its duration, the splines of its profiles, and the nodes at which terms are evaluated."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from torsor.errors import ModelError, describe
 from torsor.motion.transcription.splines import Spline
 
 POINTS = 12  # control points by default
+MOST_POINTS, MOST_NODES = 10_000, 1_000_000  # of a phase: more would not fit into memory
+APART = 100.0  # ratio of the bounds of a duration above which the initial guess is their geometric mean
 FEWEST = 20  # Gauss points of an integral: with fewer, solvers find motions that are fast between them
 
 
@@ -50,6 +53,7 @@ class Phase:
         if not isinstance(self.name, str):
             raise ModelError(describe(f"name is {self.name!r}", where=where, allowed="a string"))
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
+        self._check_size(where)
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
             found = f"{self.points!r} points, and knots of {self.spline.count}"
             raise ModelError(describe(found, where=where, fix="leave points out"))
@@ -66,6 +70,16 @@ class Phase:
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "duration", tuple(bounds.tolist()) if bounds.size == 2 else float(bounds[0]))
 
+    def _check_size(self, where: str) -> None:
+        """Raise ModelError for more control points or nodes than fit into memory, before any of them is made."""
+        counts = {"points": (self.points, MOST_POINTS), "nodes": (self.nodes, MOST_NODES)}
+        for name, (count, most) in counts.items():
+            if (_is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
+                found = f"{name} is {count}" if _is_whole(count) else f"{np.size(count)} {name}"
+                raise ModelError(describe(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}"))
+        if self.knots is not None and np.size(self.knots) > MOST_POINTS:
+            raise ModelError(describe(f"{np.size(self.knots)} knots", where=where, allowed=f"{MOST_POINTS} or less"))
+
     @property
     def spline(self) -> Spline:
         """The spline of profiles that are not in ``own``."""
@@ -77,6 +91,19 @@ class Phase:
     def bounds(self) -> tuple[float, float]:
         """Least and most of the duration (s)."""
         return self.duration if isinstance(self.duration, tuple) else (self.duration, self.duration)
+
+    @property
+    def first_duration(self) -> float:
+        """The duration (s) of the initial guess: the mean of the bounds, the geometric one where they are far apart.
+
+        From the mean of 1e-9 and 1e9 s, solvers descend to motions that turn around many times.
+
+        Example:
+            >>> Phase((0.1, 2.0)).first_duration, round(Phase((1e-9, 1e9)).first_duration, 9)
+            (1.05, 1.0)
+        """
+        least, most = self.bounds
+        return math.sqrt(least) * math.sqrt(most) if most > APART * least else (least + most) / 2
 
     def integral(self, first: float, last: float, fewest: int = FEWEST) -> tuple[Array, Array]:
         """Return moments s (K,) and weights (K,) of the integral from the first to the last s.
