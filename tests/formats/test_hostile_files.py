@@ -100,7 +100,7 @@ def test_a_gear_whose_square_overflows_is_an_error_or_does_not_matter(tmp_path: 
 def test_mjcf_that_only_mujoco_reads_is_a_warning_unless_strict(tmp_path: Path) -> None:
     """An ampersand by itself is no XML; MuJoCo reads it as it is."""
     odd = HINGE.replace('name="b"', 'name="b & c"') + "</mujoco>"
-    with pytest.warns(ModelWarning, match=r"arm.xml: not well-formed XML .*; MuJoCo's own parser decides"):
+    with pytest.warns(ModelWarning, match=r"arm.xml: not well-formed XML .*; read by MuJoCo's own parser"):
         made = load(tmp_path, odd, "arm.xml")
     assert (made.name, made.mass, made.link_names) == ("m", 2.0, ("b & c",))
     with pytest.raises(ModelError, match=r"arm.xml: not well-formed XML "):

@@ -44,7 +44,14 @@ def read_mjcf(
     root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
-    reader, floating = _Reader(path, strict), base == "floating"
+    try:
+        reader, floating = _Reader(path, strict), base == "floating"
+    except ModelError:
+        if root.flaw:  # MuJoCo cannot read it either
+            raise ModelError(root.flaw) from None
+        raise
+    if root.flaw:
+        warn(f"{root.flaw}; read by MuJoCo's own parser")
     links, joints = reader.parts(floating)
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
