@@ -100,7 +100,11 @@ class _Reader:
     def _names(self, what: str, count: int) -> list[str]:
         """Return the names of all objects of a kind; objects without a name are numbered."""
         kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what.upper()}")
-        given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+        try:
+            given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+        except UnicodeDecodeError as error:
+            found = f"the name of a {what} cannot be read ({error})"
+            raise ModelError(describe(found, where=self.path.name, fix="save it as UTF-8")) from None
         taken = {name for name in given if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
 
