@@ -90,6 +90,19 @@ def test_tables_that_are_no_lists_are_an_error_in_words(rows: Any) -> None:
             read(rows)
 
 
+@pytest.mark.parametrize("name", [5, np.eye(3), np.zeros(0), [], b"x"])
+def test_a_row_with_a_name_that_is_no_text_is_an_error_in_words(name: Any) -> None:
+    for row, read in ((torsor.DHLink(name=name), torsor.from_dh), (torsor.MDHLink(-1, name=name), torsor.from_mdh)):
+        with pytest.raises(ModelError, match=r"^robot: row 0: name is .*; allowed: text"):
+            read([row])
+
+
+def test_mjcf_with_names_in_another_encoding_is_an_error_in_words(tmp_path: Path) -> None:
+    text = (HINGE + "</mujoco>").encode().replace(b'name="j"', b'name="\xed\xa0\x80"')
+    with pytest.raises(ModelError, match=r"^arm.xml: not well-formed XML .*line 1"):
+        load(tmp_path, text, "arm.xml")
+
+
 def test_a_gear_whose_square_overflows_is_an_error_or_does_not_matter(tmp_path: Path) -> None:
     motor = '<actuator><motor joint="j" gear="1e200"{}/></actuator></mujoco>'
     assert load(tmp_path, HINGE + motor.format(""), "arm.xml").joint("j").rotor_inertia.tolist() == [0.0]
@@ -100,7 +113,7 @@ def test_a_gear_whose_square_overflows_is_an_error_or_does_not_matter(tmp_path: 
 def test_mjcf_that_only_mujoco_reads_is_a_warning_unless_strict(tmp_path: Path) -> None:
     """An ampersand by itself is no XML; MuJoCo reads it as it is."""
     odd = HINGE.replace('name="b"', 'name="b & c"') + "</mujoco>"
-    with pytest.warns(ModelWarning, match=r"arm.xml: not well-formed XML .*; MuJoCo's own parser decides"):
+    with pytest.warns(ModelWarning, match=r"arm.xml: not well-formed XML .*; read by MuJoCo's own parser"):
         made = load(tmp_path, odd, "arm.xml")
     assert (made.name, made.mass, made.link_names) == ("m", 2.0, ("b & c",))
     with pytest.raises(ModelError, match=r"arm.xml: not well-formed XML "):

@@ -4,8 +4,10 @@ Closed loops are written as in Khalil 2010, section 2.2: one joint of each loop 
 each of its two links. The row of the cut joint is the first of these frames; ``closes`` is the row of the second.
 """
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from types import NoneType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -142,7 +144,9 @@ class _Table:
     def add(self, index: int, parent: int, kind: str, placement: Array, axis: ArrayLike, point: ArrayLike) -> None:
         """Add the link of a row and its joint."""
         row = self.rows[index]
-        name = row.name or f"link{index + 1}"
+        name = row.name if isinstance(row.name, str) and row.name else f"link{index + 1}"
+        if not isinstance(row.name, (str, NoneType)):
+            raise ModelError(describe(f"name is {reprlib.repr(row.name)}", where=self.where(index), allowed="text"))
         self.links[index] = Link(name, row.mass, row.com, row.inertia, strict=self.strict)  # type: ignore[arg-type]
         above = self.links[parent].name
         joint = Joint(self.joint_name(index), kind, above, name, placement, np.asarray(axis), np.asarray(point))

@@ -48,7 +48,14 @@ def read_mjcf(
     root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
-    reader, floating = _Reader(path, strict), base == "floating"
+    try:
+        reader, floating = _Reader(path, strict), base == "floating"
+    except ModelError:
+        if root.flaw:  # MuJoCo cannot read it either
+            raise ModelError(root.flaw) from None
+        raise
+    if root.flaw:
+        warn(f"{root.flaw}; read by MuJoCo's own parser")
     links, joints = reader.parts(floating)
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
@@ -84,7 +91,11 @@ class _Reader:
     def _names(self, what: str, count: int) -> list[str]:
         """Return the names of all objects of a kind; objects without a name are numbered."""
         kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what.upper()}")
-        given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+        try:
+            given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+        except UnicodeDecodeError as error:
+            found = f"the name of a {what} cannot be read ({error})"
+            raise ModelError(describe(found, where=self.path.name, fix="save it as UTF-8")) from None
         taken = {name for name in given if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
 

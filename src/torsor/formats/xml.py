@@ -20,9 +20,10 @@ MOST_ELEMENTS = 500_000  # published robots have less than a tenth; a million ta
 
 
 class Element(ET.Element):
-    """An XML element with the line of the file where it begins."""
+    """An XML element with the line of the file where it begins; ``flaw`` says why the file is no XML, if it is none."""
 
     line: int = 0
+    flaw: str = ""
 
 
 def parse_xml(path: Path, strict: bool = False) -> Element:
@@ -46,9 +47,10 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
             return root
         root_of_mjcf = _MUJOCO.match(content)
         if root_of_mjcf and b"<!DOCTYPE" not in content and b"<!ENTITY" not in content:
-            warn(f"{error}; MuJoCo's own parser decides whether it can be read")
             model = re.search(rb"""\bmodel\s*=\s*(["'])(.*?)\1""", root_of_mjcf[1])
-            return Element("mujoco", {"model": model[2].decode(errors="replace") if model else ""})
+            root = Element("mujoco", {"model": model[2].decode(errors="replace") if model else ""})
+            root.flaw = str(error)  # whether it can be read is for MuJoCo to say
+            return root
         raise ModelError(str(error)) from None
 
 
