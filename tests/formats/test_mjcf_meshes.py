@@ -80,6 +80,13 @@ def test_a_missing_mesh_whose_inertia_is_needed_is_refused_with_the_fix(tmp_path
         torsor.load(write(tmp_path, INERTIAL, ""))
 
 
+def test_a_missing_include_is_refused_with_the_fix(tmp_path: Path) -> None:
+    path = tmp_path / "robot.xml"
+    path.write_text('<mujoco><include file="none.xml"/></mujoco>')
+    with pytest.raises(ModelError, match=r"none.xml.*fix: add the file that is included"):
+        torsor.load(path)
+
+
 def test_missing_textures_do_not_matter(tmp_path: Path) -> None:
     assets = '<texture type="skybox" builtin="gradient" rgb1="1 1 1" rgb2="0 0 0" width="8" height="8"/>'
     assets += '<texture type="2d" file="none.png"/><material name="red" texture="none" rgba="1 0 0 1"/>'

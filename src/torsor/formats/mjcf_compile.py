@@ -54,6 +54,8 @@ def compile_mjcf(path: Path) -> Compiled:
 
 def _fix(error: str) -> str:
     """Return the fix of an error of MuJoCo, where it is known."""
+    if "XML Error: Error opening" in error:
+        return "add the file that is included"
     if "opening file" in error or "opening resource" in error:
         return "add the file, or give the body an <inertial>: a mesh is read only where an inertia follows from it"
     return ""

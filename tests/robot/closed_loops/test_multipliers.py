@@ -107,3 +107,17 @@ def test_without_loops_it_is_forward_dynamics() -> None:
 def test_open_loops_are_refused() -> None:
     with pytest.raises(torsor.ModelError, match="error of closure"):
         slider_crank().closed_forward_dynamics([0.1, 0.2, 0.3], np.zeros(3), np.zeros(3))
+
+
+@pytest.mark.parametrize(("name", "most"), [("palletiser", 645), ("closed_leg", 1660)])
+def test_projected_velocities_do_not_form_the_inverse_of_the_mass_matrix(name: str, most: int) -> None:
+    robot = getattr(torsor.library, name)().to(device="casadi")
+    assert robot.operation_count("closed_velocities").arithmetic <= most
+
+
+def test_a_method_and_its_margin_are_one_function() -> None:
+    robot = torsor.library.four_bar()
+    q = robot.assemble([0.5])
+    robot.closed_velocities(q, np.ones(3))
+    names = {request.name for request in robot.kernels._requests.values()}
+    assert "closed_velocities_with_margin" in names and not names & {"closed_velocities", "closure_margin"}
