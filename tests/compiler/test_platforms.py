@@ -26,8 +26,8 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_second_process_compiles_the_same_code(modules: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    run, done = subprocess.run, list[subprocess.CompletedProcess]()
-    monkeypatch.setattr(subprocess, "run", lambda *how, **more: done.append(run(*how, **more)) or done[-1])
+    start, done = subprocess.Popen, list[subprocess.Popen]()
+    monkeypatch.setattr(subprocess, "Popen", lambda *how, **more: done.append(start(*how, **more)) or done[-1])
     assert native.emit(modules) == host().objects(modules)
     assert [each.returncode for each in done] == [0]
 
@@ -44,7 +44,7 @@ def test_an_application_is_not_started_a_second_time(
     def refuse(*how: object, **more: object) -> None:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(subprocess, "run", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     monkeypatch.setattr(sys, "executable", executable)
     monkeypatch.setattr(sys, "frozen", executable == sys.executable, raising=False)  # as PyInstaller sets it
     assert native.emit(modules) == host().objects(modules)

@@ -94,7 +94,7 @@ class _Helpers:
 
     def __init__(self, python: str):
         self._python, self._stopped = python, False
-        self._running = list[subprocess.Popen[bytes]]()
+        self._running: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
 
     def stop(self) -> None:
