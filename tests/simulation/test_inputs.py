@@ -47,7 +47,7 @@ def table_function() -> ca.Function:
         ({"step": True}, "step is True"),
         ({"record": 1e-4}, "record is 0.0001 s, shorter than the step"),
         ({"rtol": 0.0}, "rtol is 0.0"),
-        ({"method": "euler"}, "method is 'euler'; allowed: 'rk4', 'implicit', 'adaptive'"),
+        ({"method": "euler"}, "method is 'euler'; allowed: 'rk4', 'implicit', 'sdirk', 'adaptive'"),
         ({"control_period": 0.01}, "control_period without a controller"),
         ({"controller": [0, 0], "delay": 0.01}, "delay is 0.01 s without a control_period"),
         ({"controller": [0, 0], "control_period": 0.01, "delay": 0.015}, "1.5 control periods"),

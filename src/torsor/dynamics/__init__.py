@@ -4,6 +4,7 @@ from torsor.dynamics.loops.index_one import closed_state
 from torsor.dynamics.recursions.midpoint import midpoint_step
 from torsor.dynamics.recursions.regressor import inertial, parameter_basis, parameter_names, parameters
 from torsor.dynamics.recursions.regrouping import regroupings
+from torsor.dynamics.recursions.sdirk import sdirk_step
 from torsor.dynamics.requests.algorithms import ALGORITHMS, Algorithm
 from torsor.dynamics.requests.request import Request, fingerprint
 from torsor.dynamics.requests.tracing import trace
@@ -25,5 +26,6 @@ __all__ = [
     "parameter_names",
     "parameters",
     "regroupings",
+    "sdirk_step",
     "trace",
 ]

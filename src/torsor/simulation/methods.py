@@ -1,12 +1,13 @@
-"""The table of integration methods; and the implicit midpoint rule as a method of fixed step."""
+"""The table of integration methods; and the implicit ones as methods of fixed step: midpoint rule and SDIRK."""
 
 from collections.abc import Callable
 
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics import Tree, lean, midpoint_step
+from torsor.dynamics import Tree, lean, midpoint_step, sdirk_step
 from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.dynamics.recursions.sdirk import GAMMA
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import step_function, symbols
@@ -33,11 +34,7 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice |
             # Such rotor inertias are added to the mass matrix, but do not follow from any kinetic energy.
             found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
             raise ModelError(describe(found, where=robot.name, fix='remove it, or use method="rk4"'))
-        for where, part in ((joint.name, joint), (f"{joint.name}/motor", joint.motor)):
-            if part is not None and np.any(part.coulomb) and not part.smooth:
-                found = f'method "implicit" with Coulomb friction of {where!r}, which is discontinuous at rest'
-                fix = f'make it smooth: with_friction({where!r}, smooth=1e-3), or use method="rk4"'
-                raise ModelError(describe(found, where=robot.name, fix=fix))
+    _check_friction(robot, "implicit")
     t, q, v, *held = symbols(acting)
     h = ca.SX.sym("h")
 
@@ -50,9 +47,52 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice |
     return step_function("implicit", robot, inputs, q_next, v_next, choice)
 
 
+def sdirk(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None) -> ca.Function:
+    """Return step(t, q, v, [tau], [external], h) -> (q, v), one L-stable step of length h (s).
+
+    Order 2; stiff springs and dampers do not limit the step and come to rest. Forces are evaluated at both stages. See
+    ``dynamics/recursions/sdirk.py`` for the equations. Robots with loops are refused.
+
+    Example:
+        >>> from torsor.simulation.dynamics import forces
+        >>> from torsor.simulation.sources import Source
+        >>> robot = torsor.library.two_link()
+        >>> sdirk(robot, forces(robot, Source(), Source(), False))
+        Function(sdirk:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
+    """
+    _check_friction(robot, "sdirk")
+    if choice is not None:
+        fix = 'use method="implicit" or "adaptive"'
+        raise ModelError(describe('method "sdirk" with closed loops', where=robot.name, fix=fix))
+    t, q, v, *held = symbols(acting)
+    h = ca.SX.sym("h")
+
+    def at(fraction: float) -> Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]:
+        def stage(q_here: ca.SX, v_here: ca.SX) -> tuple[ca.SX, ca.SX | None]:
+            tau, *external = acting.call([t + fraction * h, q_here, v_here, *held])
+            return tau, external[0] if external else None
+
+        return stage
+
+    q_next, v_next = sdirk_step(lean(Tree.of(robot)), q, v, h, (at(GAMMA), at(1.0)))
+    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
+    return step_function("sdirk", robot, inputs, q_next, v_next, choice)
+
+
+def _check_friction(robot: Robot, method: str) -> None:
+    """Raise ModelError for Coulomb friction that is discontinuous, which Newton's method cannot solve."""
+    for joint in robot.joints:
+        for where, part in ((joint.name, joint), (f"{joint.name}/motor", joint.motor)):
+            if part is not None and np.any(part.coulomb) and not part.smooth:
+                found = f'method "{method}" with Coulomb friction of {where!r}, which is discontinuous at rest'
+                fix = f'make it smooth: with_friction({where!r}, smooth=1e-3), or use method="rk4"'
+                raise ModelError(describe(found, where=robot.name, fix=fix))
+
+
 STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None], ca.Function]] = {
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,
+    "sdirk": sdirk,
 }
 """Methods of fixed step by name. Each takes a robot, the acting forces (t, q, v, ...) -> tau, [external], and the
 equations that keep loops closed (None without loops), and returns its step.

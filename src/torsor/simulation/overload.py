@@ -8,7 +8,7 @@ from torsor.errors import describe, warn
 from torsor.mechanism.parts import Joint
 from torsor.simulation.samples import Samples
 
-BEYOND = 1e-2  # fraction of its limit by which a force may exceed it: less is rounding, or a bound held at nodes only
+BEYOND = 2e-2  # fraction of its limit by which a force may exceed it: less is rounding, or a bound held at nodes only
 
 
 class Overload(NamedTuple):
@@ -21,7 +21,7 @@ class Overload(NamedTuple):
 
 
 def overloads(samples: Samples) -> tuple[Overload, ...]:
-    """Return the coordinates whose forces exceed their ``effort_limit`` by more than 1 %, the worst first.
+    """Return the coordinates whose forces exceed their ``effort_limit`` by more than 2 %, the worst first.
 
     Of all rollouts and samples, the largest force of each coordinate. A limit of 0 marks a coordinate without a drive.
     """

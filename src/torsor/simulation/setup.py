@@ -187,11 +187,15 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
     *rollout, k = (int(each) for each in np.argwhere(bad)[0])
     where = f"{setup.robot.name}, rollout {rollout}" if rollout else setup.robot.name
     found = f"the speed of {setup.robot.coordinate_names[k]} is {v[(*rollout, k)]:.3g} at t = {t:.6g} s"
-    if method == "implicit" and np.isnan(v[(*rollout, k)]):
+    if method in ("implicit", "sdirk") and np.isnan(v[(*rollout, k)]):
         found = f"the equations of the step to t = {t:.6g} s could not be solved"
     elif setup.robot.loops and np.isnan(v[(*rollout, k)]):
         found = f"the loops could not be closed after the step to t = {t:.6g} s"
-    others = {"rk4": 'method="implicit" or "adaptive"', "implicit": 'method="adaptive"'}.get(method)
+    others = {
+        "rk4": 'method="implicit" or "adaptive"',
+        "implicit": 'method="adaptive"',
+        "sdirk": 'method="adaptive"',
+    }.get(method)
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
         finer += "a controller in CasADi, since the force of one in Python is constant during the step; or "

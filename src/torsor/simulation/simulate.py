@@ -59,9 +59,11 @@ def simulate(
 
     ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into the
     duration or control period; all rollouts are integrated at once. ``method="implicit"`` does the same with symplectic
-    steps of order 2 that are stable for springs and dampers of any stiffness. ``method="adaptive"`` needs
-    ``torsor[simulate]``: the steps are chosen by ``rtol`` and ``atol``, for stiff systems too, and rollouts are
-    integrated one after the other (functions then get the arrays of one rollout).
+    steps of order 2 that are stable for springs and dampers of any stiffness; they conserve energy and do not damp
+    stiff oscillations that the step does not resolve. ``method="sdirk"`` takes L-stable steps of order 2, which do:
+    stiff damped springs come to rest (not with loops). ``method="adaptive"`` needs ``torsor[simulate]``: the steps are
+    chosen by ``rtol`` and ``atol``, for stiff systems too, and rollouts are integrated one after the other (functions
+    then get the arrays of one rollout).
 
     Samples are recorded every ``record`` seconds, to the nearest step; by default every step, or as many of them as fit
     into 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign changes from

@@ -91,7 +91,7 @@ class Trajectory(Samples):
 
     @cached_property
     def overloads(self) -> tuple[Overload, ...]:
-        """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 1 %, the worst first.
+        """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 2 %, the worst first.
 
         Each has the ``coordinate``, the ``time`` (s) of its largest force at a sample, that ``force`` and the ``limit``
         (N m, N), of all rollouts. Simulations do not enforce limits.

@@ -62,7 +62,7 @@ def midpoint_step(
     lagrangian_force = _lagrangian_force(tree)
     with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
-    outer = _outer_jacobians(tree, near, v, forces)
+    outer = outer_jacobians(tree, near, v, forces)
     # Friction is concave in the speed: Newton's method converges from rest, and may overshoot from higher speeds.
     w = ca.vertcat(*(ca.SX(0) if k in with_friction else v[k] for k in range(tree.nv)))
     mu1, residual, scale = mu0, mu0, mu0
@@ -80,15 +80,7 @@ def midpoint_step(
             residual = residual + loops.impulse
         if k < evaluations - 1:
             own = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
-            stiffness = {key: h**2 / 4 * K + h / 2 * D for key, (K, D) in own.items()}
-            if outer is None:
-                solve = partial(_solve, tree, near, stiffness=stiffness)
-            else:
-                A = mass_matrix(tree, near) + h**2 / 4 * outer[0] + h / 2 * outer[1]
-                for (i, j), value in stiffness.items():
-                    for row, column in {(i, j), (j, i)}:
-                        A[row, column] += value
-                solve = partial(ca.solve, A)
+            solve = newton_solver(tree, near, own, outer, h / 2)
             change = solve(residual)
             w = w + (change if loops is None else loops.closing(w, change, solve))
     q_end = chart(tree, q, h * w)
@@ -97,6 +89,28 @@ def midpoint_step(
     if loops is not None:
         converged = ca.logic_and(converged, ca.norm_inf(loops.error(w)) <= CLOSED)
     return q_end, ca.if_else(converged, v_end, ca.SX.nan(tree.nv, 1))
+
+
+def newton_solver(
+    tree: Tree,
+    q: ca.SX,
+    own: dict[tuple[int, int], tuple[ca.SX, ca.SX]],
+    outer: tuple[ca.SX, ca.SX] | None,
+    h: ca.SX,
+) -> Callable[[ca.SX], ca.SX]:
+    """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
+
+    ``own`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of other forces
+    (``outer_jacobians``); without these the elimination of ``hybrid`` solves it.
+    """
+    stiffness = {key: h**2 * K + h * D for key, (K, D) in own.items()}
+    if outer is None:
+        return partial(_solve, tree, q, stiffness=stiffness)
+    A = mass_matrix(tree, q) + h**2 * outer[0] + h * outer[1]
+    for (i, j), value in stiffness.items():
+        for row, column in {(i, j), (j, i)}:
+            A[row, column] += value
+    return lambda residual: ca.solve(A, residual)
 
 
 class _Loops:
@@ -127,7 +141,7 @@ class _Loops:
         return change + X @ more
 
 
-def _outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
+def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
     """Return minus the derivatives of tau and external wrenches by q and v, or None if they do not depend on them."""
     here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
     moved = chart(tree, here, s)

@@ -240,7 +240,7 @@ class LoopClosure:
         """Return closure equations that are independent at q (nq,) where the active coordinates are given."""
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
-        M = self.kernels.call("mass_matrix", q)
+        M = self.kernels.call_cut("mass_matrix", q, loops="open")
         sizes = *self._equation_scales_at(q)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
         choice = ClosureChoice(rows, active=tuple(self.active), scales=tuple(map(float, sizes)))
         return self._with_scales(choice)
