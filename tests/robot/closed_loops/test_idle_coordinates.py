@@ -21,8 +21,8 @@ def kkt(robot: torsor.Robot, q: np.ndarray, v: np.ndarray, a_active: np.ndarray)
     before, after = (robot.closure_jacobian(robot.integrate(q, step * v)) for step in (-1e-6, 1e-6))
     drift = (after - before) @ v / 2e-6
     B = np.vstack([robot.closure_jacobian(q), np.eye(n)[index]])
-    K = np.block([[robot.mass_matrix(q), -B.T], [B, np.zeros((len(B), len(B)))]])
-    right = np.concatenate([-robot.bias_force(q, v), -drift, a_active])
+    K = np.block([[robot.mass_matrix(q, loops="open"), -B.T], [B, np.zeros((len(B), len(B)))]])
+    right = np.concatenate([-robot.bias_force(q, v, loops="open"), -drift, a_active])
     return np.linalg.lstsq(K, right, rcond=1e-9)[0][-len(index) :]
 
 
