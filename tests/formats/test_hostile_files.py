@@ -59,6 +59,17 @@ def test_a_file_that_is_too_large_is_refused_and_the_limit_can_be_raised(
         torsor.load(path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["<!--" * 300_000, "<!---->" * 200_000 + "<", "<mujoco>" + "<?" * 300_000, "<!-- -- -->" * 100_000 + "<robot"],
+)
+def test_comments_that_do_not_end_take_time_in_proportion_to_the_file(tmp_path: Path, text: str) -> None:
+    """A search that went back at each of them would take hours."""
+    for name in ("arm.urdf", "arm.xml"):
+        with pytest.raises(ModelError, match=r"not well-formed XML"):
+            load(tmp_path, text, name)
+
+
 def test_a_file_of_too_many_elements_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml, "MOST_ELEMENTS", 20)
     with pytest.raises(ModelError, match=r"^arm.urdf: too many elements; allowed: 20 or fewer"):

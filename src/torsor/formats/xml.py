@@ -15,7 +15,8 @@ from torsor.files import read_limited
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-_MUJOCO = re.compile(rb"\A(?:\s|<\?.*?\?>|<!--.*?-->)*<mujoco\b([^<>]*)>", re.DOTALL)
+# The root element of MJCF, without comments before it. Atomic groups, so that a hostile file cannot make it try again.
+_MUJOCO = re.compile(rb"\A(?>\s+|<\?.*?\?>)*+<mujoco\b([^<>]*+)>", re.DOTALL)
 MOST_ELEMENTS = 500_000  # published robots have less than a tenth; a million takes a second and half a gigabyte
 
 
@@ -45,7 +46,7 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
                 continue
             warn(describe(f"{what}, which XML does not allow; read without", where=path.name, fix="remove it"))
             return root
-        root_of_mjcf = _MUJOCO.match(content)
+        root_of_mjcf = _MUJOCO.match(_without_comments(content))
         if root_of_mjcf and b"<!DOCTYPE" not in content and b"<!ENTITY" not in content:
             model = re.search(rb"""\bmodel\s*=\s*(["'])(.*?)\1""", root_of_mjcf[1])
             root = Element("mujoco", {"model": model[2].decode(errors="replace") if model else ""})
@@ -116,10 +117,19 @@ def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
         yield content, " and ".join(found)
     # "<" is not allowed in attributes, so outside of CDATA this is a comment. One that does not end is none.
     if b"<![CDATA[" not in content:
-        bare = re.sub(rb"<!--.*?-->", lambda comment: b"\n" * comment[0].count(b"\n"), content, flags=re.DOTALL)
+        bare = _without_comments(content)
         if bare != content:
             found.append("'--' or bytes of another encoding in a comment")
             yield bare, " and ".join(found)
+
+
+def _without_comments(content: bytes) -> bytes:
+    """Return content with as many line feeds in place of each comment as it has, in time proportional to its size."""
+    kept, at = [], 0
+    while (start := content.find(b"<!--", at)) >= 0 and (end := content.find(b"-->", start + 4)) >= 0:
+        kept += [content[at:start], b"\n" * content.count(b"\n", start, end)]
+        at = end + 3
+    return b"".join([*kept, content[at:]])
 
 
 def numbers(values: Any) -> str:
