@@ -301,7 +301,13 @@ def main() -> int:
             at, outcome = context.Value("q", -2), context.Queue()
             process = context.Process(target=work, args=(kind, range(start, end), until, at, outcome))
             process.start()
+            seen, since, stuck = -2, time.monotonic(), False
             while process.is_alive() or not outcome.empty():
+                if at.value != seen:
+                    seen, since = at.value, time.monotonic()
+                elif seen >= 0 and time.monotonic() - since > 3 * LIMIT:  # in machine code, which no signal interrupts
+                    process.kill()
+                    stuck = True
                 try:
                     _, seed, what, more = outcome.get(timeout=0.5)
                 except Exception:  # nothing yet
@@ -315,9 +321,10 @@ def main() -> int:
                 break
             if at.value == -2:
                 sys.exit(f"{kind}: it could not begin")
-            total[kind]["crash"] += 1
-            total[kind]["loaded or refused before a crash"] += at.value - start
-            examples.setdefault(f"{kind}: crash, exit code {process.exitcode}", []).append(at.value)
+            total[kind]["hang" if stuck else "crash"] += 1
+            total[kind]["loaded or refused before it"] += at.value - start
+            what = "hang in machine code" if stuck else f"crash, exit code {process.exitcode}"
+            examples.setdefault(f"{kind}: {what}", []).append(at.value)
             start = at.value + 1
     print("| kind | files | loaded | refused | foreign | hang | crash |\n|---|---|---|---|---|---|---|")
     for kind, counts in total.items():
