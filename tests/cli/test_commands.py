@@ -34,6 +34,9 @@ def test_count_shows_the_operations(capsys: pytest.CaptureFixture[str]) -> None:
 def test_export_writes_c(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["export", "two_link", str(tmp_path / "c"), "--names", "inverse_dynamics", "jacobian:link2"]) == 0
     assert "void jacobian_link2(" in (tmp_path / "c" / "torsor_kernels.h").read_text()
+    for name, own in (("four_bar", "constrained_inverse_dynamics"), ("three_rrr", "inverse_dynamics")):
+        assert main(["export", name, str(tmp_path / name)]) == 0  # by default, the mechanism's own inverse dynamics
+        assert f"void {own}(" in (tmp_path / name / "torsor_kernels.h").read_text()
     assert main(["export", "two_link", str(tmp_path / "d"), "--names", "dance"]) == 1
     assert "no algorithm 'dance'" in capsys.readouterr().err
 

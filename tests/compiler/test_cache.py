@@ -430,6 +430,9 @@ def test_a_folder_that_others_can_write_is_named_as_off(compiler, folder, capsys
     assert compiler.compiles() and cache.refused() == ""
     folder.chmod(0o770)
     assert "other users can write to it (mode 770); fix: chmod 700" in cache.refused()
+    folder.chmod(0o1777)  # a shared folder such as /tmp
+    assert "fix: name a folder of your own" in cache.refused()
+    folder.chmod(0o770)
     assert main(["cache"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("cache: off, 1 kernels") and f"{folder} is not used: other users can write" in shown

@@ -160,3 +160,11 @@ def test_messages_show_the_first_of_many_numbers() -> None:
     with pytest.raises(ModelError) as refused:
         torsor.checks.positive_vector([-1.0] * 200, 200, "arm", "kp")
     assert str(refused.value).endswith(", ... 200 in all]; allowed: positive numbers")
+
+
+def test_an_empty_anchor_of_mjcf_is_refused_before_mujoco_reads_it(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    path = tmp_path / "empty.xml"
+    path.write_text('<mujoco><equality><connect body1="a" body2="b" anchor=" "/></equality></mujoco>')
+    with pytest.raises(ModelError, match=r"^empty.xml: <connect>: anchor is empty"):
+        torsor.load(path)

@@ -25,8 +25,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(arguments: Namespace, console: Console) -> None:
     robot = given_robot(arguments)
     settings = {"dtype": arguments.dtype, "name": arguments.name, "prefix": arguments.prefix}
+    if arguments.names is not None:
+        settings["names"] = arguments.names
     try:
-        paths = robot.export_c(arguments.folder, arguments.names, **settings)
+        paths = robot.export_c(arguments.folder, **settings)
     except ValueError as error:
         # The compiler does not know ModelError. Its messages about a wrong name or folder say what is allowed or the
         # fix; a ValueError without either is an internal error.

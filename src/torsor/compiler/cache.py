@@ -208,7 +208,8 @@ def refused() -> str:
     if not stat.S_ISDIR(status.st_mode):
         return f"{path} is not used: it is not a folder"
     why = _foreign(status)
-    fix = f"fix: chmod 700 {path}, or name another folder in TORSOR_CACHE"
+    own = hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX
+    fix = f"fix: {f'chmod 700 {path}, or ' if own else ''}name a folder of your own in TORSOR_CACHE"
     return f"{path} is not used: {why}; {fix}" if why else ""
 
 

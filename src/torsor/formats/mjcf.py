@@ -48,6 +48,9 @@ def read_mjcf(
     root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>"))
+    if any(not each.get("anchor", "0").strip() for each in root.iter("connect")):
+        # MuJoCo 4.0 does not survive it: it may hang when it reads a later file.
+        raise ModelError(describe("<connect>: anchor is empty", where=path.name, allowed="three numbers"))
     try:
         reader, floating = _Reader(path, strict), base == "floating"
     except ModelError:

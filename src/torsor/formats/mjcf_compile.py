@@ -47,7 +47,7 @@ def compile_mjcf(path: Path) -> Compiled:
             files = _without_meshes(mujoco, spec)
             _without_textures(mujoco, spec)
             return Compiled(mujoco, spec.compile(), files)
-        except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+        except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
             found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
             raise ModelError(describe(found, where=path.name, fix=_fix(str(error)))) from None
 

@@ -329,7 +329,8 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         many = "s" if len(names) > 1 else ""
         found = f"the robot has the loop{many} {listed}, and {name} would cut {'them' if many else 'it'} open"
-        fix = f"{algorithm.instead} is the method for closed loops; loops='open', or robot.open_tree(), cuts them"
+        own = "there is none" if algorithm.instead == "none" else f"{algorithm.instead} is the method"
+        fix = f"{own} for closed loops; loops='open', or robot.open_tree(), cuts them"
         raise ModelError(describe(found, where=where, fix=fix))
 
 

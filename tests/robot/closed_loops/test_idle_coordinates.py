@@ -96,3 +96,17 @@ def test_fingers_on_a_fixed_tendon_are_driven(tmp_path: Path) -> None:
     assert robot.active == ("wrist", "left", "right")
     tau = robot.constrained_inverse_dynamics([0.2, 0.01, -0.01], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0])
     assert np.isfinite(tau).all() and tau[1] == pytest.approx(-tau[2])
+
+
+def test_velocities_that_open_the_loops_are_refused() -> None:
+    linkage = torsor.library.four_bar()
+    q = linkage.assemble([0.5])
+    v = linkage.closed_velocities(q, [1.0, 0.0, 0.0])
+    closed, message = linkage.closed_inverse_dynamics(q, v, [0.3]), "velocities open the loops.*closed_velocities"
+    np.testing.assert_allclose(closed, linkage.constrained_inverse_dynamics(q, v[:1], [0.3]), rtol=1e-9)
+    with pytest.raises(ModelError, match=message):
+        linkage.closed_inverse_dynamics(q, [1.0, 5.0, -7.0], [0.3])
+    with pytest.raises(ModelError, match=message):
+        linkage.closed_forward_dynamics([q, q], [v, [1.0, 0.0, 0.0]], np.zeros(3))
+    with pytest.raises(ValueError, match=r"^closed_inverse_dynamics: v has shape"):
+        linkage.closed_inverse_dynamics(q, [1.0], [0.3])

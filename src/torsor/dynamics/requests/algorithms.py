@@ -140,6 +140,7 @@ _INVERSE, _INVERSE_D = "constrained_inverse_dynamics", "constrained_inverse_dyna
 _FORWARD = "closed_forward_dynamics (all coordinates) or constrained_forward_dynamics (active ones)"
 _FORWARD_D = "constrained_forward_dynamics_derivatives"
 _MASS = "constrained_inverse_dynamics_derivatives (its last result)"
+_NONE = "none"
 
 ALGORITHMS: dict[str, Algorithm] = {
     "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, _N, lean=True, instead=_INVERSE),
@@ -157,9 +158,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "joint_wrench_derivatives": Algorithm(
         derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A, instead="constrained_joint_wrench_derivatives"
     ),
-    "inverse_dynamics_hessian": Algorithm(
-        hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=_INVERSE_D
-    ),
+    "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=_NONE),
     "force_rate": Algorithm(rates.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
     "joint_wrench_rates": Algorithm(
         rates.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
@@ -169,11 +168,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     "gravity_force": Algorithm(newton_euler.gravity_force, _N, lean=True, instead=_INVERSE),
     "friction_force": Algorithm(passive.friction_force, _N),
     "spring_force": Algorithm(passive.spring_force, _N),
-    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead=_INVERSE),
+    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead=_NONE),
     "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
     "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
     "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True, instead=_MASS),
-    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True, instead=_INVERSE_D),
+    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True, instead=_NONE),
     "poses": Algorithm(places.poses, ("L", 4, 4)),
     "velocities": Algorithm(places.velocities, _LINKS),
     "accelerations": Algorithm(places.accelerations, _LINKS),

@@ -39,7 +39,8 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     results = dict(zip(request.results(mechanism), values, strict=True))
     inputs, outputs = (symbols, results) if request.form == "value" else formed(tree, request, symbols, results)
     expressions = list(outputs.values())
-    function = ca.Function(request.name, list(inputs.values()), expressions, list(inputs), list(outputs))
+    name = request.name.removesuffix("_with_margin")  # which users do not know
+    function = ca.Function(name, list(inputs.values()), expressions, list(inputs), list(outputs))
     if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
         return function
-    return ca.Function(request.name, list(inputs.values()), ca.cse(expressions), list(inputs), list(outputs))
+    return ca.Function(name, list(inputs.values()), ca.cse(expressions), list(inputs), list(outputs))

@@ -339,6 +339,18 @@ class LoopClosure:
             size = float(np.linalg.norm(error / self.scales[0], axis=-1).max(initial=0.0))
         self._check_error(size)
 
+    def check_velocities(self, q: ArrayLike, v: ArrayLike) -> None:
+        """Raise ModelError for velocities v (..., nv) that would open the loops: A v is not 0."""
+        exact = self.kernels.exact
+        _, rate = exact.compiled(exact.request("closure_error", form="jvp"))(q, v)
+        gap = np.linalg.norm(np.asarray(rate) / self.scales[0], axis=-1)
+        size = np.linalg.norm(np.asarray(v, dtype=float) / self.scales[2], axis=-1)
+        if (gap > OPEN * size).any():
+            worst = float((gap / np.where(size > 0, size, 1.0)).max())
+            found = f"the velocities open the loops: A v is {worst:.2g} of their size"
+            fix = "v = robot.closed_velocities(q, v)"
+            raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
+
     def _check_error(self, size: float) -> None:
         if not size <= OPEN:
             found = f"the loops are not closed: error of closure {size:.2g} of its size"

@@ -27,6 +27,8 @@ def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: Array
 
     choice = closure.independent_near(at.reshape(-1, nq)[0]) if at.size else closure.independent_equations
     found, margin = evaluate(choice)
+    if name != "closed_velocities":
+        closure.check_velocities(q, values[0])
     if at.ndim > 1 and closure.ranks_differ(at, choice):
         return _one_by_one(closure, name, at, found.shape, values)
     for _ in range(MOST):
@@ -58,6 +60,7 @@ def driven_by_multipliers(closure: LoopClosure, q: ArrayLike, *values: ArrayLike
     name, at, loaded = "closed_inverse_dynamics", np.asarray(q, dtype=float), len(values) > 2
     choice = closure.driven_equations
     found, margin = _with_margin(closure, name, choice, loaded, at, *values)
+    closure.check_velocities(q, values[0])
     cores = closure.kernels.request(name, external=loaded).arguments(closure.mechanism).values()
     for index in np.argwhere(np.nan_to_num(margin) < POOR):
         each = tuple(
