@@ -11,6 +11,7 @@ from torsor import ModelError, ModelWarning
 INERTIA = '<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
 LINK = '<link name="{0}"><inertial><mass value="1"/><origin xyz="0.2 0 0"/>' + INERTIA + "</inertial></link>"
 TIP = '<link name="{0}"/>'
+FRICTION = '<dynamics damping="5" friction="2"/>'
 ENDS = '<parent link="{2}"/><child link="{3}"/>'
 JOINT = '<joint name="{0}" type="{1}">' + ENDS + '<origin xyz="{4} 0 0"/><axis xyz="0 0 1"/></joint>'
 
@@ -66,9 +67,22 @@ def test_joints_get_the_types_of_the_file(folder: Path) -> None:
     assert robot.loops[0].kind == "weld" and robot.joint("elbow_b_Y").axis.tolist() == [0, 1, 0]
 
 
+def test_friction_of_a_joint_of_another_type_is_named(folder: Path) -> None:
+    urdf = folder / "robot.urdf"
+    urdf.write_text(
+        urdf.read_text().replace('name="elbow_a" type="continuous">', 'name="elbow_a" type="continuous">' + FRICTION)
+    )
+    for kind in ("SPHERICAL", "CARDAN"):
+        with pytest.warns(ModelWarning, match="does not keep coulomb, viscous"):
+            load(folder, f"closed_loop: []\ntype: []\njoint_name: ['elbow_a']\njoint_type: ['{kind}']\n")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("name_mot: 'zzz'", "name_mot is 'zzz', which no joint has in its name"),
+        ("name_mot: ''", "name_mot is '', which is empty"),
+        ("type: [2020-99-99]", "not valid YAML"),
         ("closed_loop: [['tip_a']]", "closed_loop is no list of pairs"),
         ("closed_loop: [['tip_a', 'tip_b']]", "closed_loop has 1 entries and type has 0"),
         ("closed_loop: [['tip_a', 'tip_c']]\ntype: ['3d']", "ends at 'tip_c', which does not exist"),

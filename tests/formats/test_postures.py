@@ -99,3 +99,22 @@ def test_a_thin_mesh_is_written_so_that_mujoco_reads_it(tmp_path: Path) -> None:
     robot.save(tmp_path / "fan.xml")
     assert mujoco.MjModel.from_xml_path(str(tmp_path / "fan.xml")).nmesh == 1
     assert torsor.load(tmp_path / "fan.xml").links[0].visuals[0].path == str(sheet)
+
+
+def test_unknown_positions_and_names_used_twice_are_errors_in_files(tmp_path: Path) -> None:
+    path = tmp_path / "arm.toml"
+    library.two_link().with_posture("home", [0.1, 0.2]).save(path)
+    text = path.read_text()
+    path.write_text(text.replace('"joint1" = 0.1', '"jiont1" = 0.1'))
+    with pytest.raises(ModelError, match=r"arm.toml: posture 'home': no position 'jiont1'; allowed: joint1, joint2"):
+        torsor.load(path)
+    path.write_text(text + text[text.index("[[posture") :])
+    with pytest.raises(ModelError, match="the name is used twice"):
+        torsor.load(path)
+
+
+def test_a_joint_of_another_type_is_neutral_in_postures() -> None:
+    arm = library.planar_chain(2).with_posture("home", [1.5, 0.7])
+    with pytest.warns(torsor.ModelWarning, match="its positions in postures become neutral"):
+        changed = arm.with_joint_type("joint1", "prismatic")
+    assert changed.postures["home"].tolist() == [0.0, 0.7]

@@ -10,14 +10,14 @@ URDF has no loops. Such a file lists them, with the motors and the joints that U
 | ``joint_name``, ``joint_type`` | joints of another type: ``SPHERICAL``, ``CARDAN`` (about x, then y), ``FIXED`` |
 """
 
-import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, ModelWarning, describe
+from torsor.errors import ModelError, describe
 from torsor.formats.urdf import read_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Joint, Link, Mechanism
@@ -48,7 +48,10 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
         robot = _with_type(robot, name, kind.upper(), where)
     motors = data.get("name_mot", [])
     if isinstance(motors, str):
-        motors = [name for name in robot.joint_names if motors in name]
+        text, motors = motors, [name for name in robot.joint_names if motors in name]
+        if not motors or not text:
+            found = f"name_mot is {text!r}, which {'is empty' if not text else 'no joint has in its name'}"
+            raise ModelError(describe(found, where=where, allowed="a part of the names of the driven joints"))
     active = with_active(robot, _strings(motors, "name_mot", where)).active  # checked here, for the message
     children = {each.get("name"): _child(each) for each in root if each.tag == "joint"}
     pairs, kinds = _pairs(data, where), _list(data, "type", where)
@@ -72,7 +75,7 @@ def _content(path: Path) -> dict[str, Any]:
         raise ModelError(describe("the file is too large", where=path.name, allowed=f"{LARGEST_FILE // 10**6} MB"))
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # of odd scalars
         raise ModelError(describe(f"not valid YAML: {' '.join(str(error).split())}", where=path.name)) from None
     if not isinstance(data, dict):
         raise ModelError(describe("no table of closures", where=path.name, allowed=", ".join(_KEYS)))
@@ -128,11 +131,12 @@ def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:
         raise ModelError(describe(f"joint_type {kind!r} of {name!r}", where=where, allowed=", ".join(_TYPES)))
     if kind == "FIXED":
         return fix(robot, name)
-    if kind == "CARDAN":
-        return _with_cardan(robot, name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # the limits of the joint that stands for it have no meaning
-        return with_joint_type(robot, name, "spherical")
+    # The limits of the joint that stands for it have no meaning; a warning names what else it loses.
+    old = robot.joint(name)
+    plain = replace(old, lower=-np.inf, upper=np.inf, velocity_limit=np.inf, effort_limit=np.inf)
+    robot = replace(robot, joints=tuple(plain if each is old else each for each in robot.joints))
+    robot = with_joint_type(robot, name, "spherical")
+    return _with_cardan(robot, name) if kind == "CARDAN" else robot
 
 
 def _with_cardan(robot: Mechanism, name: str) -> Mechanism:

@@ -108,8 +108,19 @@ class _Reader:
         joints = [self._joint(*entry) for entry in entries("joint", data, self.source)]
         frames = [Frame(e["name"], e["link"], self._pose(at, e)) for at, e in entries("frame", data, self.source)]
         settings = some(data, "name", "gravity", "active") | {"loops": list(self._loops(data)), "snap": snap}
-        settings["posture_table"] = {e["name"]: e["positions"] for _, e in entries("posture", data, self.source)}
-        return build(links=links, joints=joints, frames=frames, source=self.source, base=base, **settings)
+        postures = dict[str, Table]()
+        for at, entry in entries("posture", data, self.source):
+            if entry["name"] in postures:
+                raise error(at, "the name is used twice", "each name once")
+            postures[entry["name"]] = entry["positions"]
+        settings["posture_table"] = postures
+        made = build(links=links, joints=joints, frames=frames, source=self.source, base=base, **settings)
+        for name, positions in postures.items():
+            unknown = [key for key in positions if key not in made.position_names]
+            if unknown:
+                where, allowed = f"{self.source}: posture {name!r}", ", ".join(made.position_names[:12])
+                raise error(where, f"no position {unknown[0]!r}", allowed)
+        return made
 
     def _loops(self, data: Table) -> Iterator[Closure]:
         for _, entry in entries("loop", data, self.source):

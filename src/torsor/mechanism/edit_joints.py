@@ -48,7 +48,13 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
     new = _changed(joint, type, where)
     active = [each for old in robot.active for each in _renamed(old, joint, new)]
     joints = tuple(new if each is joint else each for each in robot.joints)
-    return replace(robot, joints=joints, active=tuple(dict.fromkeys(active)))
+    postures = robot.posture_table
+    if {joint.type, type} != {"revolute", "continuous"}:  # the positions have another meaning
+        own = set(joint.position_names)
+        postures = {name: {key: x for key, x in q.items() if key not in own} for name, q in postures.items()}
+        if postures != robot.posture_table:
+            warn(describe("its positions in postures become neutral", where=where))
+    return replace(robot, joints=joints, active=tuple(dict.fromkeys(active)), posture_table=postures)
 
 
 def _changed(joint: Joint, type: str, where: str) -> Joint:

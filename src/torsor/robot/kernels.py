@@ -330,7 +330,7 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         many = "s" if len(names) > 1 else ""
         found = f"the robot has the loop{many} {listed}, and {name} would cut {'them' if many else 'it'} open"
         own = "there is none" if algorithm.instead == "none" else f"{algorithm.instead} is the method"
-        fix = f"{own} for closed loops; loops='open', or robot.open_tree(), cuts them"
+        fix = f"{own} for closed loops; robot.open_tree(), or loops='open' where it is an argument, cuts them"
         raise ModelError(describe(found, where=where, fix=fix))
 
 

@@ -1,5 +1,6 @@
 """Mechanisms with idle freedoms, such as floating bases, springs and spinning rods, and with their own motors only."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,3 +111,25 @@ def test_velocities_that_open_the_loops_are_refused() -> None:
         linkage.closed_forward_dynamics([q, q], [v, [1.0, 0.0, 0.0]], np.zeros(3))
     with pytest.raises(ValueError, match=r"^closed_inverse_dynamics: v has shape"):
         linkage.closed_inverse_dynamics(q, [1.0], [0.3])
+
+
+def test_where_the_base_has_its_origin_does_not_matter() -> None:
+    linkage = torsor.library.four_bar()
+    far = np.array([1e5, -2e5, 3e4])
+    moved = [
+        replace(each, placement=make_pose(p=far) @ each.placement) if each.parent == linkage.base.name else each
+        for each in linkage.joints
+    ]
+    frames = [
+        replace(each, pose=make_pose(p=far) @ each.pose) if each.link == linkage.base.name else each
+        for each in linkage.frames
+    ]
+    there = replace(linkage, joints=tuple(moved), frames=tuple(frames))
+    assert np.isclose(there.closure.length, linkage.closure.length, rtol=1e-9)
+    q = linkage.assemble([0.5])
+    near = linkage.constrained_inverse_dynamics(q, [1.0], [0.3])
+    np.testing.assert_allclose(
+        there.constrained_inverse_dynamics(there.assemble([0.5], guess=q), [1.0], [0.3]), near, rtol=1e-6
+    )
+    with pytest.raises(ModelError, match="the loops are not closed"):
+        there.constrained_inverse_dynamics(q + np.array([0.0, 0.01, 0.0]), [1.0], [0.3])

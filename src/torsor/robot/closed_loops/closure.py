@@ -63,14 +63,26 @@ class LoopClosure:
 
     @cached_property
     def length(self) -> float:
-        """Size of the mechanism (m): the longest distance between joints, to a loop's frame, or of a rod."""
-        mechanism = self.mechanism
+        """Size of the mechanism (m): the longest distance between joints, to a loop's frame, or of a rod.
+
+        Where the base has its origin does not matter: points of the base count by their distances from each other.
+        """
+        mechanism, on_base = self.mechanism, list[Array]()
         cuts = [loop for loop in mechanism.loops if isinstance(loop, Loop)]
-        ends = [mechanism.place(end).pose for loop in cuts for end in (loop.a, loop.b)]
-        poses = [*(joint.placement for joint in mechanism.joints), *ends]
-        rods = [loop.length for loop in cuts]
-        size = max([*rods, *(float(np.linalg.norm(pose[:3, 3])) for pose in poses)], default=0.0)
-        return size if size > 0 else 1.0
+        ends = [mechanism.place(end) for loop in cuts for end in (loop.a, loop.b)]
+        places = [*((place.link, place.pose) for place in ends), *zip(mechanism.parents, self._placements, strict=True)]
+        sizes = [loop.length for loop in cuts]
+        for link, pose in places:
+            if link < 0:
+                on_base.append(pose[:3, 3])
+            else:
+                sizes.append(float(np.linalg.norm(pose[:3, 3])))
+        sizes += [float(np.linalg.norm(np.array(on_base) - each, axis=1).max()) for each in on_base]
+        return max(sizes, default=0.0) or 1.0
+
+    @property
+    def _placements(self) -> list[Array]:
+        return [joint.placement for joint in self.mechanism.joints]
 
     @cached_property
     def _all_scales(self) -> tuple[Array, Array, Array]:
