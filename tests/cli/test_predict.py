@@ -89,7 +89,7 @@ def test_the_help_lists_the_exit_statuses(command: list[str], capsys: pytest.Cap
     shown = capsys.readouterr().out
     for words in (
         "0    the command succeeded",
-        "3    there is no result",
+        "3    the motion problem is infeasible",
         "4    the search ended",
         "5    the predicted",
     ):

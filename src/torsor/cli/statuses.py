@@ -9,7 +9,7 @@ STATUSES = f"""exit status:
   {DONE}    the command succeeded; a predicted motion is optimal
   {MISTAKE}    the input is wrong; "error: ..." says why
   {ARGUMENTS}    the command line is wrong: an unknown command or option, or a missing argument
-  {NONE}    there is no result: the motion problem is infeasible, or the simulation failed
+  {NONE}    the motion problem is infeasible (the nearest motion is written), or the simulation failed
   {UNFINISHED}    the search ended before an optimum: at --seconds or --iterations, or without a better step
   {ONLY_AT_NODES}    the predicted motion is optimal at the nodes only: it violates constraints between them
   {INTERNAL}   internal error: a mistake in Torsor, not in the input; please report it
