@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test quick test-slow check bench clean
 
 # What the demonstration needs is a small part of what the tests need.
 $(VENV)/.demo: pyproject.toml
@@ -20,7 +20,11 @@ $(READY): pyproject.toml
 demo: $(VENV)/.demo
 	$(BIN)/torsor demo --output demo.png
 
-test: check
+# Style and types are checked while the tests run.
+test: $(READY)
+	$(MAKE) -j2 check quick
+
+quick: $(READY)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 test-slow: $(READY)

@@ -229,7 +229,7 @@ BATCHES = [(), (0,), (1,), (2,), (7,), (13,), (31,), (3, 5), (2, 1, 3), (0, 4), 
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_random_graphs_agree_with_the_virtual_machine(dtype, examples=40):
+def test_random_graphs_agree_with_the_virtual_machine(dtype, examples=30):
     counts = []
 
     @settings(

@@ -210,7 +210,7 @@ def test_the_drives_give_what_the_energy_gains(name: str) -> None:
     assert robot.inverse_dynamics(pose, u, a) @ (K @ u) == pytest.approx(float(gained), rel=1e-10)
 
 
-@pytest.mark.parametrize("name", [*ROBOTS, "SPS"])
+@pytest.mark.parametrize("name", [*ROBOTS, pytest.param("SPS", marks=pytest.mark.slow)])
 def test_forward_inverts_inverse_dynamics(name: str) -> None:
     robot = made("gough_stewart", legs="SPS") if name == "SPS" else made(name)
     pose, u, a = motion(robot)
@@ -262,6 +262,7 @@ def thin(robot: torsor.ParallelRobot) -> torsor.ParallelRobot:
     return replace(robot, legs=legs)
 
 
+@pytest.mark.slow
 def test_thin_legs_on_balls_and_on_universal_joints_are_the_same() -> None:
     ups, sps = (thin(made("gough_stewart", legs=legs)) for legs in ("UPS", "SPS"))
     pose, u, a = motion(ups)

@@ -99,7 +99,7 @@ def test_rates_of_legs_are_those_of_their_positions(name: str) -> None:
     np.testing.assert_allclose((there[0] - 8 * there[1] + 8 * there[2] - there[3]) / (12 * h), rates, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", [*ROBOTS, "SPS"])
+@pytest.mark.parametrize("name", [*ROBOTS, pytest.param("SPS", marks=pytest.mark.slow)])
 def test_forward_kinematics_returns_to_the_pose(name: str) -> None:
     robot = made("gough_stewart", legs="SPS") if name == "SPS" else made(name)
     pose, _, _ = motion(robot, 6, 0.08)

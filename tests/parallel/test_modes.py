@@ -176,6 +176,7 @@ def test_platforms_on_chains_are_what_they_say() -> None:
     assert robot.grid(**{"b/x": [0.1]}).tolist() == [[0.0, 0.1]]
 
 
+@pytest.mark.slow
 def test_energy_is_that_of_the_tree_with_loops() -> None:
     for name in ("gough_stewart", "delta"):
         robot = made(name)
