@@ -8,6 +8,7 @@ import casadi as ca
 
 from torsor.compiler.c import source as c_source
 from torsor.dynamics import ALGORITHMS
+from torsor.dynamics.requests.algorithms import named_algorithms
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Closure
 
@@ -100,4 +101,4 @@ def _function(robot: _Robot, name: str, place: str | int | None, loops: str | No
 
 def _allowed() -> str:
     """Return the allowed names of algorithms, for error messages."""
-    return ", ".join(f"{name}:LINK" if each.at_place else name for name, each in ALGORITHMS.items())
+    return ", ".join(f"{name}:LINK" if each.at_place else name for name, each in named_algorithms().items())

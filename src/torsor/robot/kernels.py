@@ -19,6 +19,7 @@ from torsor.compiler import DEVICES, Kernel, Signature, cache, compiler_fingerpr
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.dynamics.requests.algorithms import NO_METHOD, named_algorithms
 from torsor.dynamics.requests.request import LOADS
 from torsor.errors import ModelError, describe, warn
 from torsor.interrupts import Stoppable
@@ -278,7 +279,7 @@ class RobotKernels(Kernels):
     ) -> Request:
         mechanism, where = self.mechanism, self.mechanism.name
         if not isinstance(name, str) or name not in ALGORITHMS:
-            raise ModelError(describe(f"no algorithm {name!r}", where=where, allowed=", ".join(ALGORITHMS)))
+            raise ModelError(describe(f"no algorithm {name!r}", where=where, allowed=", ".join(named_algorithms())))
         algorithm = ALGORITHMS[name]
         unknown = options.keys() - {each.name for each in fields(Request)}
         if unknown:
@@ -329,7 +330,7 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         many = "s" if len(names) > 1 else ""
         found = f"the robot has the loop{many} {listed}, and {name} would cut {'them' if many else 'it'} open"
-        own = "there is none" if algorithm.instead == "none" else f"{algorithm.instead} is the method"
+        own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
         fix = f"{own} for closed loops; robot.open_tree(), or loops='open' where it is an argument, cuts them"
         raise ModelError(describe(found, where=where, fix=fix))
 

@@ -140,7 +140,7 @@ _INVERSE, _INVERSE_D = "constrained_inverse_dynamics", "constrained_inverse_dyna
 _FORWARD = "closed_forward_dynamics (all coordinates) or constrained_forward_dynamics (active ones)"
 _FORWARD_D = "constrained_forward_dynamics_derivatives"
 _MASS = "constrained_inverse_dynamics_derivatives (its last result)"
-_NONE = "none"
+NO_METHOD = "none"
 
 ALGORITHMS: dict[str, Algorithm] = {
     "inverse_dynamics": Algorithm(newton_euler.inverse_dynamics, _N, lean=True, instead=_INVERSE),
@@ -158,7 +158,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "joint_wrench_derivatives": Algorithm(
         derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A, instead="constrained_joint_wrench_derivatives"
     ),
-    "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=_NONE),
+    "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=NO_METHOD),
     "force_rate": Algorithm(rates.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
     "joint_wrench_rates": Algorithm(
         rates.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
@@ -168,11 +168,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     "gravity_force": Algorithm(newton_euler.gravity_force, _N, lean=True, instead=_INVERSE),
     "friction_force": Algorithm(passive.friction_force, _N),
     "spring_force": Algorithm(passive.spring_force, _N),
-    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead=_NONE),
+    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead=NO_METHOD),
     "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
     "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
     "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True, instead=_MASS),
-    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True, instead=_NONE),
+    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True, instead=NO_METHOD),
     "poses": Algorithm(places.poses, ("L", 4, 4)),
     "velocities": Algorithm(places.velocities, _LINKS),
     "accelerations": Algorithm(places.accelerations, _LINKS),
@@ -228,6 +228,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "chart": Algorithm(configuration.chart, ("nq",)),
     "chart_rate": Algorithm(configuration.chart_rate, _N),
 }
+WITH_MARGIN = "_with_margin"
 for _name, _axis in {
     "closed_forward_dynamics": "n+1",
     "closed_inverse_dynamics": "N+1",
@@ -235,6 +236,16 @@ for _name, _axis in {
     "closed_velocities": "n+1",
 }.items():
     _rule = partial(ALGORITHMS[_name].rule, margin=True)
-    ALGORITHMS[f"{_name}_with_margin"] = Algorithm(_rule, (_axis,), lean=True, multipliers=True)
+    ALGORITHMS[_name + WITH_MARGIN] = Algorithm(_rule, (_axis,), lean=True, multipliers=True)
 """Every algorithm by the name of the robot's method; the charts serve the integrators of ``simulation``, those with a
 margin the methods themselves: a result and ``closure_margin`` from one function."""
+
+
+def named_algorithms() -> dict[str, Algorithm]:
+    """Return the algorithms that users may name: all but those with a margin.
+
+    Example:
+        >>> "closed_velocities" in named_algorithms(), "closed_velocities" + WITH_MARGIN in named_algorithms()
+        (True, False)
+    """
+    return {name: each for name, each in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}

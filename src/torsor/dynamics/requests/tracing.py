@@ -4,7 +4,7 @@ from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics.requests.algorithms import ALGORITHMS
+from torsor.dynamics.requests.algorithms import ALGORITHMS, WITH_MARGIN
 from torsor.dynamics.requests.forms import formed
 from torsor.dynamics.requests.request import Request
 from torsor.dynamics.trees.imposed import impose, touched
@@ -39,7 +39,7 @@ def trace(mechanism: Mechanism, request: Request) -> ca.Function:
     results = dict(zip(request.results(mechanism), values, strict=True))
     inputs, outputs = (symbols, results) if request.form == "value" else formed(tree, request, symbols, results)
     expressions = list(outputs.values())
-    name = request.name.removesuffix("_with_margin")  # which users do not know
+    name = request.name.removesuffix(WITH_MARGIN)  # which users do not know
     function = ca.Function(name, list(inputs.values()), expressions, list(inputs), list(outputs))
     if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
         return function

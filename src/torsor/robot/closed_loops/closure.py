@@ -70,7 +70,8 @@ class LoopClosure:
         mechanism, on_base = self.mechanism, list[Array]()
         cuts = [loop for loop in mechanism.loops if isinstance(loop, Loop)]
         ends = [mechanism.place(end) for loop in cuts for end in (loop.a, loop.b)]
-        places = [*((place.link, place.pose) for place in ends), *zip(mechanism.parents, self._placements, strict=True)]
+        placements = [joint.placement for joint in mechanism.joints]
+        places = [*((place.link, place.pose) for place in ends), *zip(mechanism.parents, placements, strict=True)]
         sizes = [loop.length for loop in cuts]
         for link, pose in places:
             if link < 0:
@@ -79,10 +80,6 @@ class LoopClosure:
                 sizes.append(float(np.linalg.norm(pose[:3, 3])))
         sizes += [float(np.linalg.norm(np.array(on_base) - each, axis=1).max()) for each in on_base]
         return max(sizes, default=0.0) or 1.0
-
-    @property
-    def _placements(self) -> list[Array]:
-        return [joint.placement for joint in self.mechanism.joints]
 
     @cached_property
     def _all_scales(self) -> tuple[Array, Array, Array]:

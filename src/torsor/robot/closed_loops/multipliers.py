@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.dynamics.requests.algorithms import WITH_MARGIN
 from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import LoopClosure
 
@@ -80,7 +81,7 @@ def _with_margin(
     closure: LoopClosure, name: str, choice: ClosureChoice, external: bool, *values: ArrayLike
 ) -> tuple[Array, Array]:
     """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, from one function."""
-    request = closure.kernels.request(f"{name}_with_margin", external=external, choice=choice)
+    request = closure.kernels.request(name + WITH_MARGIN, external=external, choice=choice)
     both = np.asarray(closure.kernels.compiled(request)(*values))
     return both[..., :-1].copy(), both[..., -1]
 
