@@ -92,8 +92,8 @@ class Watch:
 class Patience:
     """A ``watch`` that also stops a search without progress, where a search only measures how infeasible a program is.
 
-    It raises StoppedError where in ``iterations`` neither the largest violation fell below ``factor`` times its least
-    value before, nor, at feasible points, the objective. ``watch`` is called first.
+    It raises StoppedError where in ``iterations`` neither the largest violation (down to ``tolerance``) nor the
+    objective fell below ``factor`` times its least value before. ``watch`` is called first.
 
     Example:
         >>> patience = Patience(Watch(), tolerance=1e-6, iterations=2)
@@ -105,9 +105,9 @@ class Patience:
         torsor.optimisation.outcome.StoppedError
     """
 
-    def __init__(self, watch: Watch, tolerance: float, iterations: int = 40, factor: float = 0.95):
+    def __init__(self, watch: Watch, tolerance: float, iterations: int = 150, factor: float = 0.95):
         self.watch, self.tolerance, self.iterations, self.factor = watch, tolerance, iterations, factor
-        self._least = [math.inf, math.inf]  # violation, and objective of feasible points
+        self._least = [math.inf, math.inf]  # violation, and objective
         self._since = 0
 
     @property
@@ -118,10 +118,11 @@ class Patience:
     def __call__(self, iteration: Iteration, x: Array) -> None:
         """Pass an iteration on; raise StoppedError after too many without progress."""
         self.watch(iteration, x)
-        feasible = iteration.violation <= self.tolerance
-        kind, value = (1, iteration.objective) if feasible else (0, iteration.violation)
-        gain = (1 - self.factor) * abs(self._least[kind]) if math.isfinite(self._least[kind]) else 0.0
-        self._since = 0 if value < self._least[kind] - gain else self._since + 1
-        self._least[kind] = min(self._least[kind], value)
+        self._since += 1
+        for kind, value in enumerate((max(iteration.violation, self.tolerance), iteration.objective)):
+            before = self._least[kind]
+            gain = (1 - self.factor) * abs(before) if math.isfinite(before) else 0.0
+            if value < before - gain:  # small steps add up: the value to compare with stays until then
+                self._since, self._least[kind] = 0, value
         if self._since >= self.iterations:
             raise StoppedError
