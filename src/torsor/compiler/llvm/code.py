@@ -10,69 +10,99 @@ Large sparse outputs have thousands of zeros. As single instructions they would 
 constant entries of outputs are a table of runs of equal neighbours, and a function that loops over it, once in a call.
 """
 
-from itertools import groupby, pairwise
+from itertools import groupby, zip_longest
 
 import casadi as ca
 
+from torsor.compiler.llvm.angles import Angle, call_angles, write_angles
 from torsor.compiler.llvm.loop import write_loop
-from torsor.compiler.llvm.rules import RULES, Emitter, Scalar
+from torsor.compiler.llvm.rules import RULES, Emitter, Scalar, lanes
+from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
 from torsor.compiler.program import Operation, Program
 
 PIECE = 1200  # operations in the longest piece
 
-_FREE = {ca.OP_INPUT, ca.OP_CONST}
 _ZERO = -1  # the index of a structural zero
 
 
 def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "") -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately.
+    The first module has the loop and the text ``call``, the second sines and cosines, each of the others one piece; all
+    are compiled separately.
     """
     scalar = Scalar(dtype)
-    pieces = _cut(program)
-    slots, count = _slots(program, pieces)
+    parts = _parts(program)
+    slots, count = _slots(program, parts)
     wanted = _result_entries(program)
-    modules = [_piece(program, scalar, width, number, piece, slots, wanted) for number, piece in enumerate(pieces)]
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), count)
-    return [loop + call + _write_constants(_constants(program, wanted), scalar, width), *modules]
+    angles: list[Angle] = []
+    calls: list[str] = []
+    pieces: list[str] = []
+    for part in parts:
+        if part.trigonometric:
+            for source, found in _angles(program, part.indices, slots, unused=count):
+                calls.append(call_angles(source, len(angles), len(angles) + len(found)))
+                angles += found
+        else:
+            calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
+            pieces.append(_piece(program, scalar, width, len(pieces), part, slots, wanted, part is parts[-1]))
+    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, count + 1)
+    constants = _write_constants(_constants(program, wanted), scalar, width)
+    return [loop + call + constants, write_angles(angles, scalar, width), *pieces]
 
 
-def _cut(program: Program) -> list[range]:
-    """Return the pieces, as ranges of operations."""
-    cuts, length = [0], 0
-    for index, operation in enumerate(program.operations):
-        # Sine and cosine of an angle together are some forty instructions.
-        length += 0 if operation.code in _FREE else 20 if operation.code in (ca.OP_SIN, ca.OP_COS) else 1
-        if length >= PIECE:
-            cuts.append(index + 1)
-            length = 0
-    cuts.append(len(program.operations))
-    return [range(a, b) for a, b in pairwise(cuts) if b > a or b == 0] or [range(0)]
+def _parts(program: Program) -> list[Stage]:
+    """Return the stages of a program, with those of arithmetic cut into pieces; the last one is a piece."""
+    parts: list[Stage] = []
+    for stage in stages(program):
+        step = len(stage.indices) if stage.trigonometric else PIECE
+        parts += [Stage(stage.trigonometric, stage.indices[k : k + step]) for k in range(0, len(stage.indices), step)]
+    # The last piece also writes outputs that are inputs, sines or cosines.
+    return parts if parts and not parts[-1].trigonometric else [*parts, Stage(False, [])]
 
 
-def _slots(program: Program, pieces: list[range]) -> tuple[dict[int, int], int]:
-    """Return the place in scratch memory of each value that a later piece uses, and the number of places."""
-    home = {index: number for number, piece in enumerate(pieces) for index in piece}
+def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
+    """Return the place in scratch memory of each value that a later part uses, and the number of places."""
+    home = {index: number for number, part in enumerate(parts) for index in part.indices}
     last: dict[int, int] = {}
-    for number, piece in enumerate(pieces):
-        for index in piece:
-            if program.operations[index].code not in _FREE:
-                for argument in program.operations[index].arguments:
-                    if home[argument] < number and program.operations[argument].code not in _FREE:
-                        last[argument] = number
+    for number, part in enumerate(parts):
+        for index in part.indices:
+            for argument in program.operations[index].arguments:
+                if home.get(argument, number) < number:
+                    last[argument] = number
+            if part.trigonometric:
+                last[index] = number
+    for index in (index for indices in program.results for index in indices if index is not None):
+        if program.operations[index].code in TRIGONOMETRIC:
+            last[index] = len(parts) - 1
     slots: dict[int, int] = {}
     free: list[int] = []
     ending: dict[int, list[int]] = {}
     count = 0
-    for number, piece in enumerate(pieces):
+    for number, part in enumerate(parts):
         free += ending.pop(number, [])
-        for index in piece:
+        for index in part.indices:
             if index in last:
                 slots[index] = free.pop() if free else count
                 count = max(count, slots[index] + 1)
                 ending.setdefault(last[index] + 1, []).append(slots[index])
     return slots, count
+
+
+def _angles(program: Program, indices: list[int], slots: dict[int, int], unused: int) -> list[tuple[str, list[Angle]]]:
+    """Return the angles of sines and cosines by the memory where they are; ``unused`` is a place for what none needs."""
+    starts, found = _offsets(program.inputs), {"%in": [], "%scratch": []}
+    by_angle: dict[int, tuple[list[int], list[int]]] = {}
+    for index in indices:
+        operation = program.operations[index]
+        by_angle.setdefault(operation.arguments[0], ([], []))[operation.code == ca.OP_COS].append(slots[index])
+    for angle, places in by_angle.items():
+        operation = program.operations[angle]
+        is_input = operation.code == ca.OP_INPUT
+        source = starts[operation.arguments[0]] + operation.arguments[1] if is_input else slots[angle]
+        both = zip_longest(*places, fillvalue=unused)
+        found["%in" if is_input else "%scratch"] += [Angle(source, sin, cos) for sin, cos in both]
+    return [(memory, angles) for memory, angles in found.items() if angles]
 
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
@@ -91,7 +121,6 @@ class _Body:
         self.emitter = Emitter(scalar, width)
         self.align = width * scalar.size
         self.names: dict[int, str] = {}
-        self.pairs: dict[int, tuple[str, str]] = {}
         self.starts = _offsets(program.inputs)
 
     def address(self, base: str, entry: int) -> str:
@@ -123,13 +152,8 @@ class _Body:
 
     def compute(self, index: int, operation: Operation) -> None:
         """Write one operation."""
-        if operation.code in _FREE:
-            return
-        if operation.code in (ca.OP_SIN, ca.OP_COS):
-            argument = operation.arguments[0]
-            if argument not in self.pairs:
-                self.pairs[argument] = self.emitter.sin_cos(self.value(argument))
-            self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
+        if operation.code == ca.OP_CONST:
+            self.names[index] = self.emitter.constant(operation.number)
         elif operation.code in RULES:
             arguments = [self.value(argument) for argument in operation.arguments]
             self.names[index] = RULES[operation.code](self.emitter, *arguments)
@@ -144,24 +168,24 @@ def _piece(
     scalar: Scalar,
     width: int,
     number: int,
-    piece: range,
+    part: Stage,
     slots: dict[int, int],
     wanted: dict[int, list[int]],
+    is_last: bool,
 ) -> str:
     body = _Body(program, scalar, width, slots)
-    for index in piece:
+    for index in part.indices:
         body.compute(index, program.operations[index])
-        if program.operations[index].code not in _FREE:
+        if program.operations[index].code != ca.OP_CONST:
             for entry in wanted.get(index, ()):
                 body.store(body.names[index], "%out", entry)
-    if number == 0:  # outputs that are inputs belong to no operation
+    if is_last:  # outputs that belong to no piece
         for index, entries in wanted.items():
-            if index != _ZERO and program.operations[index].code == ca.OP_INPUT:
+            if index != _ZERO and program.operations[index].code in (ca.OP_INPUT, *TRIGONOMETRIC):
                 for entry in entries:
                     body.store(body.value(index), "%out", entry)
     head = [f"define void @piece.{number}(ptr noalias %in, ptr noalias %out, ptr noalias %scratch) {{", "entry:"]
-    weights = '!0 = !{!"branch_weights", i32 1, i32 100000}'
-    return "\n".join([_declarations(body.emitter), *head, *body.emitter.lines, "  ret void", "}", weights, ""])
+    return "\n".join([_declarations(body.emitter), *head, *body.emitter.lines, "  ret void", "}", ""])
 
 
 def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
@@ -187,33 +211,9 @@ def _declarations(e: Emitter) -> str:
     lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({e.vector})" for name in ("sqrt", "fabs", "floor", "ceil")]
     lines.append(f"declare {e.vector} @llvm.copysign.{e.suffix}({e.vector}, {e.vector})")
     lines.append(f"declare {e.vector} @llvm.fma.{e.suffix}({e.vector}, {e.vector}, {e.vector})")
-    lines.append(f"declare i1 @llvm.vector.reduce.or.v{e.width}i1(<{e.width} x i1>)")
     for name, count in sorted(e.called):
-        lines += _lanes(e, name, count)
+        lines += lanes(e, name, count)
     return "\n".join(lines)
-
-
-def _lanes(e: Emitter, name: str, count: int) -> list[str]:
-    """Return a function that calls a C library function on each lane, in double precision."""
-    arguments = ", ".join(f"{e.vector} %x{k}" for k in range(count))
-    lines = [f"declare double @{name}({', '.join(['double'] * count)})"]
-    lines += [f"define internal {e.vector} @lanes.{name}({arguments}) noinline {{"]
-    single = e.scalar.name == "float"
-    result = "poison"
-    for lane in range(e.width):
-        passed = []
-        for k in range(count):
-            lines.append(f"  %a{lane}.{k} = extractelement {e.vector} %x{k}, i64 {lane}")
-            if single:
-                lines.append(f"  %d{lane}.{k} = fpext float %a{lane}.{k} to double")
-            passed.append(f"double %{'d' if single else 'a'}{lane}.{k}")
-        lines.append(f"  %y{lane} = call double @{name}({', '.join(passed)})")
-        if single:
-            lines.append(f"  %f{lane} = fptrunc double %y{lane} to float")
-        value = f"{e.scalar.name} %{'f' if single else 'y'}{lane}"
-        lines.append(f"  %r{lane} = insertelement {e.vector} {result}, {value}, i64 {lane}")
-        result = f"%r{lane}"
-    return [*lines, f"  ret {e.vector} {result}", "}"]
 
 
 def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:

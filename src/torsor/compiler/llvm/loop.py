@@ -18,14 +18,15 @@ def write_loop(
     scalar: Scalar,
     width: int,
     pieces: int,
+    calls: list[str],
     scratch: int,
 ) -> str:
     """Return the module with the functions ``loop``, which NumPy calls, and ``run``, which ``loop`` calls.
 
-    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides.
+    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides. ``calls``
+    computes a block of W states; ``scratch`` is the number of blocks of scratch memory that it needs.
     """
     block = width * scalar.size
-    calls = "\n".join(f"  call void @piece.{k}(ptr %in, ptr %out, ptr %scratch)" for k in range(pieces))
     declarations = "\n".join(f"declare void @piece.{k}(ptr, ptr, ptr)" for k in range(pieces))
     sizes = [*inputs, *outputs]
     count_in = sum(rows * columns for rows, columns in inputs)
@@ -48,6 +49,8 @@ def write_loop(
     take, give = _memory(sum(sizes_of), align)
     return f"""
 {declarations}
+declare i1 @angles(ptr, ptr, i64, i64)
+declare void @angles.huge(ptr, ptr, i64, i64)
 declare ptr @malloc(i64)
 declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
 declare void @free(ptr)
@@ -82,7 +85,7 @@ full:
   %whole = icmp sge i64 %left, {width}
   %lanes = select i1 %whole, i64 {width}, i64 %left
 {"".join(moves["pack"])}
-{calls}
+{chr(10).join(calls)}
 {"".join(moves["unpack"])}
   br label %done
 done:
@@ -91,6 +94,7 @@ done:
 end:
 {give}  ret void
 }}
+!0 = !{{!"branch_weights", i32 1, i32 100000}}
 """
 
 

@@ -78,7 +78,6 @@ class Emitter:
         self.bits = f"<{width} x i1>"
         self.suffix = f"v{width}f{8 * scalar.size}"
         self.lines: list[str] = []
-        self.block = "entry"
         self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
         self.called: set[tuple[str, int]] = set()  # C library functions, with the number of their arguments
         self._next = 0
@@ -139,7 +138,7 @@ class Emitter:
         return value
 
     def sin_cos(self, x: str) -> tuple[str, str]:
-        """Return sin and cos: range reduction to |r| < pi/4, two polynomials, and the C library for huge angles."""
+        """Return sin and cos of angles that are not huge: range reduction to |r| < pi/4, and two polynomials."""
         s = self.scalar
         turned = self.call("fma", x, self.constant(0.6366197723675814), self.constant(s.rounder))
         quarter = self.put(f"bitcast {self.vector} {turned} to {self.integers}")
@@ -156,7 +155,7 @@ class Emitter:
         sin = self._flip_sign(self.select(odd, cos_r, sin_r), quarter)
         after = self.put(f"add {self.integers} {quarter}, {self.integer(1)}")
         cos = self._flip_sign(self.select(odd, sin_r, cos_r), after)
-        return self._unless_huge(x, sin, cos)
+        return sin, cos
 
     def _flip_sign(self, value: str, quarter: str) -> str:
         """Return a value with its sign changed in the third and fourth quadrant."""
@@ -166,27 +165,38 @@ class Emitter:
         flipped = self.put(f"xor {self.integers} {bits}, {sign}")
         return self.put(f"bitcast {self.integers} {flipped} to {self.vector}")
 
-    def _unless_huge(self, x: str, sin: str, cos: str) -> tuple[str, str]:
-        huge = self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
-        any_huge = self.put(f"call i1 @llvm.vector.reduce.or.v{self.width}i1({self.bits} {huge})")
-        label, before = self._next, self.block
-        self.lines.append(f"  br i1 {any_huge}, label %slow.{label}, label %done.{label}, !prof !0")
-        self.lines.append(f"slow.{label}:")
-        # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
-        slow_sin = self.select(huge, self.library("sin", x), sin)
-        slow_cos = self.select(huge, self.library("cos", x), cos)
-        self.lines.append(f"  br label %done.{label}")
-        self.lines.append(f"done.{label}:")
-        self.block = f"done.{label}"
-        either_sin = self.put(f"phi {self.vector} [ {sin}, %{before} ], [ {slow_sin}, %slow.{label} ]")
-        either_cos = self.put(f"phi {self.vector} [ {cos}, %{before} ], [ {slow_cos}, %slow.{label} ]")
-        return either_sin, either_cos
+    def is_huge(self, x: str) -> str:
+        """Return as bits which angles are too large for ``sin_cos``."""
+        return self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
 
     def library(self, name: str, *arguments: str) -> str:
         """Call a function of the C library for each lane."""
         self.called.add((name, len(arguments)))
         typed = ", ".join(f"{self.vector} {argument}" for argument in arguments)
         return self.put(f"call {self.vector} @lanes.{name}({typed})")
+
+
+def lanes(e: Emitter, name: str, count: int) -> list[str]:
+    """Return a function that calls a C library function on each lane, in double precision."""
+    arguments = ", ".join(f"{e.vector} %x{k}" for k in range(count))
+    lines = [f"declare double @{name}({', '.join(['double'] * count)})"]
+    lines += [f"define internal {e.vector} @lanes.{name}({arguments}) noinline {{"]
+    single = e.scalar.name == "float"
+    result = "poison"
+    for lane in range(e.width):
+        passed = []
+        for k in range(count):
+            lines.append(f"  %a{lane}.{k} = extractelement {e.vector} %x{k}, i64 {lane}")
+            if single:
+                lines.append(f"  %d{lane}.{k} = fpext float %a{lane}.{k} to double")
+            passed.append(f"double %{'d' if single else 'a'}{lane}.{k}")
+        lines.append(f"  %y{lane} = call double @{name}({', '.join(passed)})")
+        if single:
+            lines.append(f"  %f{lane} = fptrunc double %y{lane} to float")
+        value = f"{e.scalar.name} %{'f' if single else 'y'}{lane}"
+        lines.append(f"  %r{lane} = insertelement {e.vector} {result}, {value}, i64 {lane}")
+        result = f"%r{lane}"
+    return [*lines, f"  ret {e.vector} {result}", "}"]
 
 
 Rule = Callable[..., str]
@@ -270,7 +280,7 @@ def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
 
-# sin and cos are not in the table: ``code.py`` lets the emitter compute both of an angle at once.
+# sin and cos are not in the table: ``angles.py`` computes both of an angle at once.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,
