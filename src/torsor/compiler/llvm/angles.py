@@ -1,7 +1,7 @@
 """LLVM code of the loop that computes sine and cosine of many angles.
 
-The loop has no branches but its own: it notes whether an angle was too large for the reduction of the range, and the
-caller then has these angles computed again, each by the C library.
+The loop has no branches but its own: from the sum of the squares of the angles, the caller sees whether one may be too
+large for the reduction of the range, and then has such angles computed again by the C library.
 """
 
 from typing import NamedTuple
@@ -17,19 +17,19 @@ class Angle(NamedTuple):
     cos: int
 
 
-def write_angles(angles: list[Angle], scalar: Scalar, width: int) -> str:
+def write_angles(angles: list[Angle], scalar: Scalar, width: int, tabled: bool) -> str:
     """Return a module with ``angles``, which computes a range of a list of angles, and ``angles.huge``.
 
-    ``angles`` returns whether one of them is huge; then ``angles.huge`` has to be called with the same arguments.
+    ``angles`` returns whether one of them may be huge; then ``angles.huge`` has to be called with the same arguments.
     """
     block = width * scalar.size
     table = ", ".join(f"i64 {place * block}" for angle in angles for place in angle)
-    fast, slow = Emitter(scalar, width), Emitter(scalar, width)
+    fast, slow = Emitter(scalar, width, tabled), Emitter(scalar, width)
     x = _load(fast, "source")
     sin, cos = fast.sin_cos(x)
     _store(fast, sin, "sin")
     _store(fast, cos, "cos")
-    noted = fast.select(fast.is_huge(x), fast.constant(1.0), "%before")
+    noted = fast.call("fma", x, x, "%before")
     x = _load(slow, "source")
     # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
     huge = slow.is_huge(x)
@@ -38,8 +38,10 @@ def write_angles(angles: list[Angle], scalar: Scalar, width: int) -> str:
     note = fast.vector
     return f"""
 @table = internal constant [{3 * len(angles)} x i64] [{table}]
+{fast.numbers()}
 declare i1 @llvm.vector.reduce.or.v{width}i1({fast.bits})
 declare {note} @llvm.fma.{fast.suffix}({note}, {note}, {note})
+declare {note} @llvm.copysign.{fast.suffix}({note}, {note})
 declare {note} @llvm.fabs.{fast.suffix}({note})
 {chr(10).join(line for name in ("sin", "cos") for line in lanes(slow, name, 1))}
 define i1 @angles(ptr %from, ptr %to, i64 %first, i64 %end) {{
@@ -49,7 +51,8 @@ body:
   %before = phi {note} [ zeroinitializer, %entry ], [ {noted}, %body ]
 {_each(fast)}
 after:
-  %some = fcmp one {note} {noted}, zeroinitializer
+  ; one of the angles may be huge, or is no number
+  %some = fcmp ugt {note} {noted}, splat ({scalar.name} {scalar.literal(scalar.largest_angle**2)})
   %any = call i1 @llvm.vector.reduce.or.v{width}i1({fast.bits} %some)
   ret i1 %any
 }}

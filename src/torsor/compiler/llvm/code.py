@@ -25,7 +25,7 @@ PIECE = 1200  # operations in the longest piece
 _ZERO = -1  # the index of a structural zero
 
 
-def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "") -> list[str]:
+def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", tabled: bool = False) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
     The first module has the loop and the text ``call``, the second sines and cosines, each of the others one piece; all
@@ -45,10 +45,10 @@ def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, 
                 angles += found
         else:
             calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
-            pieces.append(_piece(program, scalar, width, len(pieces), part, slots, wanted, part is parts[-1]))
+            pieces.append(_piece(program, scalar, width, len(pieces), part, slots, wanted, part is parts[-1], tabled))
     loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, count + 1)
     constants = _write_constants(_constants(program, wanted), scalar, width)
-    return [loop + call + constants, write_angles(angles, scalar, width), *pieces]
+    return [loop + call + constants, write_angles(angles, scalar, width, tabled), *pieces]
 
 
 def _parts(program: Program) -> list[Stage]:
@@ -116,10 +116,10 @@ def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
 class _Body:
     """The LLVM code of one piece while it is written, with the names of the values in it."""
 
-    def __init__(self, program: Program, scalar: Scalar, width: int, slots: dict[int, int]):
+    def __init__(self, program: Program, emitter: Emitter, slots: dict[int, int]):
         self.program, self.slots = program, slots
-        self.emitter = Emitter(scalar, width)
-        self.align = width * scalar.size
+        self.emitter = emitter
+        self.align = emitter.width * emitter.scalar.size
         self.names: dict[int, str] = {}
         self.starts = _offsets(program.inputs)
 
@@ -172,8 +172,9 @@ def _piece(
     slots: dict[int, int],
     wanted: dict[int, list[int]],
     is_last: bool,
+    tabled: bool,
 ) -> str:
-    body = _Body(program, scalar, width, slots)
+    body = _Body(program, Emitter(scalar, width, tabled), slots)
     for index in part.indices:
         body.compute(index, program.operations[index])
         if program.operations[index].code != ca.OP_CONST:
@@ -185,7 +186,7 @@ def _piece(
                 for entry in entries:
                     body.store(body.value(index), "%out", entry)
     head = [f"define void @piece.{number}(ptr noalias %in, ptr noalias %out, ptr noalias %scratch) {{", "entry:"]
-    return "\n".join([_declarations(body.emitter), *head, *body.emitter.lines, "  ret void", "}", ""])
+    return "\n".join([_declarations(body.emitter), body.emitter.numbers(), *head, *body.emitter.lines, "  ret void", "}", ""])
 
 
 def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:

@@ -5,6 +5,7 @@ CasADi virtual machine defines every operation. Elementary functions other than 
 lane, so that they agree with the virtual machine.
 """
 
+import math
 import struct
 from collections.abc import Callable
 
@@ -21,13 +22,13 @@ class Scalar:
         self.integer = f"i{8 * self.size}"
         # Adding 1.5 * 2^(digits - 1) to a number rounds it to a whole one, whose low bits are those of the sum.
         self.rounder = 1.5 * 2.0**52 if double else 1.5 * 2.0**23
-        # pi/2 as a sum of three numbers, each rounded to the type: the range reduction of Cody and Waite. With fused
-        # products the first difference is exact, so the reduced angle is accurate to its last digits up to the largest
-        # angle.
+        # pi/2 as a sum of three numbers, each rounded down to the type: the range reduction of Cody and Waite. With
+        # fused products the first difference is exact, so the reduced angle is accurate to its last digits up to the
+        # largest angle. All three are positive, which keeps the sign of -0.0.
         self.half_pi = (
-            (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+            (1.5707963267948966, 6.123233995736765e-17, 1.0828566739219139e-32)
             if double
-            else (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+            else (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)
         )
         self.largest_angle = 2.0**30 if double else 2.0**17
         # Minimax coefficients of (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4 in r^2, |r| < pi/4, highest first.
@@ -68,11 +69,28 @@ def _to_float32(number: float) -> float:
     return float("inf") * (1 if number > 0 else -1) if abs(number) > 3.4028235677973366e38 else number
 
 
+NEAR = 40  # instructions between two uses of a constant that share one load from the table
+
+
+def _is_immediate(number: float) -> bool:
+    """Whether AArch64 has an instruction that writes the number to a vector: n / 16 * 2^e with small n and e, or 0.
+
+    Example:
+        >>> [_is_immediate(number) for number in (0.0, -0.5, 31.0, 33.0, 0.1)]
+        [True, True, True, False, False]
+    """
+    mantissa, exponent = math.frexp(abs(number)) if math.isfinite(number) else (0.1, 0)
+    return number == 0 or (-2 <= exponent <= 5 and (mantissa * 32).is_integer())
+
+
 class Emitter:
     """Writes the instructions of one function; values are vectors of W numbers of one type."""
 
-    def __init__(self, scalar: Scalar, width: int):
+    def __init__(self, scalar: Scalar, width: int, tabled: bool = False):
         self.scalar, self.width = scalar, width
+        self.tabled = tabled
+        self.table: list[str] = []  # the numbers in the table of constants
+        self._recent: dict[str, tuple[str, int]] = {}  # the name of a constant that was loaded, and when
         self.vector = f"<{width} x {scalar.name}>"
         self.integers = f"<{width} x {scalar.integer}>"
         self.bits = f"<{width} x i1>"
@@ -90,8 +108,26 @@ class Emitter:
         return name
 
     def constant(self, number: float) -> str:
-        """Return a vector with the same number in all lanes."""
-        return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
+        """Return a vector with the same number in all lanes.
+
+        It is an operand, or it is loaded from a table, once for neighbouring uses: a value that waits for a later use
+        would take a register, or be stored and loaded again.
+        """
+        literal = self.scalar.literal(number)
+        if not self.tabled or _is_immediate(number):
+            return f"splat ({self.scalar.name} {literal})"
+        name, last = self._recent.get(literal, ("", -NEAR))
+        if self._next - last >= NEAR:
+            entry = self.put(f"getelementptr {self.vector}, ptr @numbers, i64 {len(self.table)}")
+            name = self.put(f"load {self.vector}, ptr {entry}, align {self.width * self.scalar.size}")
+            self.table.append(literal)
+        self._recent[literal] = name, self._next
+        return name
+
+    def numbers(self) -> str:
+        """Return the table of constants; it is not declared constant, since LLVM would not load from it then."""
+        entries = ", ".join(f"{self.vector} splat ({self.scalar.name} {literal})" for literal in self.table)
+        return f"@numbers = internal global [{len(self.table)} x {self.vector}] [{entries}]" if self.table else ""
 
     def integer(self, number: int) -> str:
         """Return a vector with the same integer in all lanes."""
@@ -142,25 +178,29 @@ class Emitter:
         s = self.scalar
         turned = self.call("fma", x, self.constant(0.6366197723675814), self.constant(s.rounder))
         quarter = self.put(f"bitcast {self.vector} {turned} to {self.integers}")
-        backwards = self.exact("fsub", self.constant(s.rounder), turned)
+        whole = self.exact("fsub", turned, self.constant(s.rounder))
         r = x
         for part in s.half_pi:
-            r = self.call("fma", backwards, self.constant(part), r)
+            r = self.call("fma", whole, self.constant(-part), r)
         z = self.exact("fmul", r, r)
         cubic = self.call("fma", self.exact("fmul", z, r), self.polynomial(z, s.sin_terms), r)
-        sin_r = self.select(self.compare("oeq", z, "zeroinitializer"), x, cubic)  # keeps -0.0 and tiny angles
-        cos_r = self.call("fma", z, self.constant(-0.5), self.constant(1.0))
-        cos_r = self.call("fma", self.exact("fmul", z, z), self.polynomial(z, s.cos_terms), cos_r)
-        odd = self.put(f"trunc {self.integers} {quarter} to {self.bits}")
-        sin = self._flip_sign(self.select(odd, cos_r, sin_r), quarter)
-        after = self.put(f"add {self.integers} {quarter}, {self.integer(1)}")
-        cos = self._flip_sign(self.select(odd, sin_r, cos_r), after)
+        sin_r = self.call("copysign", cubic, r)  # keeps -0.0
+        cos_r = self.polynomial(z, (*s.cos_terms, -0.5, 1.0))
+        # The last bit of the quarter exchanges sine and cosine, and changes the sign of the cosine; the bit before it
+        # changes both signs.
+        odd = self._sign(quarter, 0)
+        exchanged = self.put(f"icmp slt {self.integers} {odd}, zeroinitializer")
+        turn = self.put(f"and {self.integers} {self._sign(quarter, 1)}, {self.integer(-(1 << (8 * s.size - 1)))}")
+        sin = self._flip(self.select(exchanged, cos_r, sin_r), turn)
+        cos = self._flip(self.select(exchanged, sin_r, cos_r), self.put(f"xor {self.integers} {odd}, {turn}"))
         return sin, cos
 
-    def _flip_sign(self, value: str, quarter: str) -> str:
-        """Return a value with its sign changed in the third and fourth quadrant."""
-        second = self.put(f"and {self.integers} {quarter}, {self.integer(2)}")
-        sign = self.put(f"shl {self.integers} {second}, {self.integer(8 * self.scalar.size - 2)}")
+    def _sign(self, integers: str, bit: int) -> str:
+        """Return integers in which the bit is the sign; the bits below it are moved along."""
+        return self.put(f"shl {self.integers} {integers}, {self.integer(8 * self.scalar.size - 1 - bit)}")
+
+    def _flip(self, value: str, sign: str) -> str:
+        """Return a value whose sign is changed where the integers ``sign`` have their highest bit, and no other, set."""
         bits = self.put(f"bitcast {self.vector} {value} to {self.integers}")
         flipped = self.put(f"xor {self.integers} {bits}, {sign}")
         return self.put(f"bitcast {self.integers} {flipped} to {self.vector}")
