@@ -4,73 +4,71 @@ The loop has no branches but its own: from the sum of the squares of the angles,
 large for the reduction of the range, and then has such angles computed again by the C library.
 """
 
-from typing import NamedTuple
-
 from torsor.compiler.llvm.rules import Emitter, Scalar, lanes
 
 
-class Angle(NamedTuple):
-    """Where an angle is, and where its sine and cosine go: blocks of W numbers, counted from two base addresses."""
-
-    source: int
-    sin: int
-    cos: int
-
-
-def write_angles(angles: list[Angle], scalar: Scalar, width: int, tabled: bool) -> str:
+def write_angles(places: list[int], scalar: Scalar, width: int, tabled: bool) -> str:
     """Return a module with ``angles``, which computes a range of a list of angles, and ``angles.huge``.
 
-    ``angles`` returns whether one of them may be huge; then ``angles.huge`` has to be called with the same arguments.
+    ``places`` are those of the angles in memory, in blocks of W numbers. The results are written one after the other,
+    the sine before the cosine. ``angles`` returns whether one of the angles may be huge; then ``angles.huge`` has to be
+    called with the same arguments.
     """
     block = width * scalar.size
-    table = ", ".join(f"i64 {place * block}" for angle in angles for place in angle)
+    table = ", ".join(f"i64 {place * block}" for place in places)
     fast, slow = Emitter(scalar, width, tabled), Emitter(scalar, width)
-    x = _load(fast, "source")
+    x = _load(fast, "angle")
     sin, cos = fast.sin_cos(x)
     _store(fast, sin, "sin")
     _store(fast, cos, "cos")
-    noted = fast.call("fma", x, x, "%before")
-    x = _load(slow, "source")
+    squares = fast.call("fma", x, x, "%before")
+    x = _load(slow, "angle")
     # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
     huge = slow.is_huge(x)
     for name in ("sin", "cos"):
         _store(slow, slow.select(huge, slow.library(name, x), _load(slow, name)), name)
-    note = fast.vector
+    vector = fast.vector
+    functions = "\n".join(line for name in ("sin", "cos") for line in lanes(slow, name, 1))
     return f"""
-@table = internal constant [{3 * len(angles)} x i64] [{table}]
+@places = internal constant [{len(places)} x i64] [{table}]
 {fast.numbers()}
 declare i1 @llvm.vector.reduce.or.v{width}i1({fast.bits})
-declare {note} @llvm.fma.{fast.suffix}({note}, {note}, {note})
-declare {note} @llvm.copysign.{fast.suffix}({note}, {note})
-declare {note} @llvm.fabs.{fast.suffix}({note})
-{chr(10).join(line for name in ("sin", "cos") for line in lanes(slow, name, 1))}
+declare {vector} @llvm.fma.{fast.suffix}({vector}, {vector}, {vector})
+declare {vector} @llvm.copysign.{fast.suffix}({vector}, {vector})
+declare {vector} @llvm.fabs.{fast.suffix}({vector})
+{functions}
 define i1 @angles(ptr %from, ptr %to, i64 %first, i64 %end) {{
 entry:
+  %last = getelementptr i64, ptr @places, i64 %end
+  %start = getelementptr i64, ptr @places, i64 %first
   br label %body
 body:
-  %before = phi {note} [ zeroinitializer, %entry ], [ {noted}, %body ]
-{_each(fast)}
+  %before = phi {vector} [ zeroinitializer, %entry ], [ {squares}, %body ]
+{_each(fast, block)}
 after:
   ; one of the angles may be huge, or is no number
-  %some = fcmp ugt {note} {noted}, splat ({scalar.name} {scalar.literal(scalar.largest_angle**2)})
+  %some = fcmp ugt {vector} {squares}, splat ({scalar.name} {scalar.literal(scalar.largest_angle**2)})
   %any = call i1 @llvm.vector.reduce.or.v{width}i1({fast.bits} %some)
   ret i1 %any
 }}
 define void @angles.huge(ptr %from, ptr %to, i64 %first, i64 %end) {{
 entry:
+  %last = getelementptr i64, ptr @places, i64 %end
+  %start = getelementptr i64, ptr @places, i64 %first
   br label %body
 body:
-{_each(slow)}
+{_each(slow, block)}
 after:
   ret void
 }}
 """
 
 
-def call_angles(source: str, first: int, end: int) -> str:
-    """Return the code that computes a range of angles, which are in the memory ``source``, %in or %scratch."""
-    arguments = f"ptr {source}, ptr %scratch, i64 {first}, i64 {end}"
-    return f"""  %some.{first} = call i1 @angles({arguments})
+def call_angles(memory: str, offset: int, first: int, end: int) -> str:
+    """Return the code that computes a range of angles in ``memory``, with the results at an offset of scratch."""
+    arguments = f"ptr {memory}, ptr %to.{first}, i64 {first}, i64 {end}"
+    return f"""  %to.{first} = getelementptr i8, ptr %scratch, i64 {offset}
+  %some.{first} = call i1 @angles({arguments})
   br i1 %some.{first}, label %huge.{first}, label %small.{first}, !prof !0
 huge.{first}:
   call void @angles.huge({arguments})
@@ -78,19 +76,18 @@ huge.{first}:
 small.{first}:"""
 
 
-def _each(emitter: Emitter) -> str:
+def _each(emitter: Emitter, block: int) -> str:
     """Return the body of a loop over angles: what the emitter has written, with the addresses before it."""
-    addresses = "".join(
-        f"  %{name}.k = getelementptr i64, ptr %entry.k, i64 {k}\n  %{name}.offset = load i64, ptr %{name}.k\n"
-        f"  %{name} = getelementptr i8, ptr %{base}, i64 %{name}.offset\n"
-        for k, (name, base) in enumerate((("source", "from"), ("sin", "to"), ("cos", "to")))
-    )
     text = "\n".join(emitter.lines)
-    return f"""  %k = phi i64 [ %first, %entry ], [ %next, %body ]
-  %entry.k = getelementptr [3 x i64], ptr @table, i64 %k
-{addresses}{text}
-  %next = add i64 %k, 1
-  %more = icmp slt i64 %next, %end
+    return f"""  %place = phi ptr [ %start, %entry ], [ %place.next, %body ]
+  %sin = phi ptr [ %to, %entry ], [ %sin.next, %body ]
+  %offset = load i64, ptr %place
+  %angle = getelementptr i8, ptr %from, i64 %offset
+  %cos = getelementptr i8, ptr %sin, i64 {block}
+{text}
+  %place.next = getelementptr i64, ptr %place, i64 1
+  %sin.next = getelementptr i8, ptr %sin, i64 {2 * block}
+  %more = icmp ne ptr %place.next, %last
   br i1 %more, label %body, label %after"""
 
 

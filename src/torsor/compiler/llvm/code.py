@@ -14,7 +14,7 @@ from itertools import groupby, zip_longest
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import Angle, call_angles, write_angles
+from torsor.compiler.llvm.angles import call_angles, write_angles
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.rules import RULES, Emitter, Scalar, lanes
 from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
@@ -25,7 +25,9 @@ PIECE = 1200  # operations in the longest piece
 _ZERO = -1  # the index of a structural zero
 
 
-def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", tabled: bool = False) -> list[str]:
+def write_llvm(
+    program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", tabled: bool = False
+) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
     The first module has the loop and the text ``call``, the second sines and cosines, each of the others one piece; all
@@ -35,18 +37,18 @@ def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, 
     parts = _parts(program)
     slots, count = _slots(program, parts)
     wanted = _result_entries(program)
-    angles: list[Angle] = []
+    angles: list[int] = []  # their places
     calls: list[str] = []
     pieces: list[str] = []
     for part in parts:
         if part.trigonometric:
-            for source, found in _angles(program, part.indices, slots, unused=count):
-                calls.append(call_angles(source, len(angles), len(angles) + len(found)))
+            for memory, place, found in _angles(program, part.indices, slots):
+                calls.append(call_angles(memory, place * width * scalar.size, len(angles), len(angles) + len(found)))
                 angles += found
         else:
             calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
             pieces.append(_piece(program, scalar, width, len(pieces), part, slots, wanted, part is parts[-1], tabled))
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, count + 1)
+    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, count)
     constants = _write_constants(_constants(program, wanted), scalar, width)
     return [loop + call + constants, write_angles(angles, scalar, width, tabled), *pieces]
 
@@ -62,47 +64,71 @@ def _parts(program: Program) -> list[Stage]:
 
 
 def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
-    """Return the place in scratch memory of each value that a later part uses, and the number of places."""
+    """Return the place in scratch memory of each value that a later part uses, and the number of places.
+
+    The places of sines and cosines follow each other as ``angles`` writes them, two for each angle.
+    """
     home = {index: number for number, part in enumerate(parts) for index in part.indices}
-    last: dict[int, int] = {}
+    last: dict[int, int] = {}  # the last part that uses a value of an earlier one
     for number, part in enumerate(parts):
         for index in part.indices:
             for argument in program.operations[index].arguments:
                 if home.get(argument, number) < number:
                     last[argument] = number
-            if part.trigonometric:
-                last[index] = number
     for index in (index for indices in program.results for index in indices if index is not None):
         if program.operations[index].code in TRIGONOMETRIC:
             last[index] = len(parts) - 1
     slots: dict[int, int] = {}
-    free: list[int] = []
-    ending: dict[int, list[int]] = {}
+    free: dict[int, list[int]] = {}  # places that are free again, by the length of the range that begins there
+    ending: dict[int, list[tuple[int, int]]] = {}
     count = 0
     for number, part in enumerate(parts):
-        free += ending.pop(number, [])
-        for index in part.indices:
-            if index in last:
-                slots[index] = free.pop() if free else count
-                count = max(count, slots[index] + 1)
-                ending.setdefault(last[index] + 1, []).append(slots[index])
+        for length, place in ending.pop(number, []):
+            free.setdefault(length, []).append(place)
+        pairs = _pairs(program, part.indices) if part.trigonometric else []
+        ranges = (
+            [[index for pair in pairs for index in pair[1:]]] if pairs else [[k] for k in part.indices if k in last]
+        )
+        for indices in ranges:
+            if free.get(len(indices)):
+                first = free[len(indices)].pop()
+            else:
+                first, count = count, count + len(indices)
+            slots |= {index: first + k for k, index in enumerate(indices) if index is not None}
+            end = max(last.get(index, number) for index in indices if index is not None)
+            ending.setdefault(end + 1, []).append((len(indices), first))
     return slots, count
 
 
-def _angles(program: Program, indices: list[int], slots: dict[int, int], unused: int) -> list[tuple[str, list[Angle]]]:
-    """Return the angles of sines and cosines by the memory where they are; ``unused`` is a place for what none needs."""
-    starts, found = _offsets(program.inputs), {"%in": [], "%scratch": []}
+Pair = tuple[int, int | None, int | None]
+"""An angle with its sine and its cosine, as indices of values; None where the program does not use it."""
+
+
+def _pairs(program: Program, indices: list[int]) -> list[Pair]:
+    """Return the angles of sines and cosines, those that are inputs first."""
     by_angle: dict[int, tuple[list[int], list[int]]] = {}
     for index in indices:
         operation = program.operations[index]
-        by_angle.setdefault(operation.arguments[0], ([], []))[operation.code == ca.OP_COS].append(slots[index])
-    for angle, places in by_angle.items():
+        by_angle.setdefault(operation.arguments[0], ([], []))[operation.code == ca.OP_COS].append(index)
+    pairs = [(angle, sin, cos) for angle, both in by_angle.items() for sin, cos in zip_longest(*both)]
+    return sorted(pairs, key=lambda pair: program.operations[pair[0]].code != ca.OP_INPUT)
+
+
+def _angles(program: Program, indices: list[int], slots: dict[int, int]) -> list[tuple[str, int, list[int]]]:
+    """Return where the angles of sines and cosines are: a memory, the place of the first result, and their places."""
+    starts = _offsets(program.inputs)
+    found: dict[str, list[int]] = {"%in": [], "%scratch": []}
+    pairs = _pairs(program, indices)
+    for angle, _, _ in pairs:
         operation = program.operations[angle]
-        is_input = operation.code == ca.OP_INPUT
-        source = starts[operation.arguments[0]] + operation.arguments[1] if is_input else slots[angle]
-        both = zip_longest(*places, fillvalue=unused)
-        found["%in" if is_input else "%scratch"] += [Angle(source, sin, cos) for sin, cos in both]
-    return [(memory, angles) for memory, angles in found.items() if angles]
+        if operation.code == ca.OP_INPUT:
+            found["%in"].append(starts[operation.arguments[0]] + operation.arguments[1])
+        else:
+            found["%scratch"].append(slots[angle])
+    _, sin, cos = pairs[0]
+    first = slots[sin] if sin is not None else slots[cos] - 1 if cos is not None else 0
+    places = [first, first + 2 * len(found["%in"])]
+    return [(memory, place, found[memory]) for memory, place in zip(found, places, strict=True) if found[memory]]
 
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
@@ -186,7 +212,9 @@ def _piece(
                 for entry in entries:
                     body.store(body.value(index), "%out", entry)
     head = [f"define void @piece.{number}(ptr noalias %in, ptr noalias %out, ptr noalias %scratch) {{", "entry:"]
-    return "\n".join([_declarations(body.emitter), body.emitter.numbers(), *head, *body.emitter.lines, "  ret void", "}", ""])
+    return "\n".join(
+        [_declarations(body.emitter), body.emitter.numbers(), *head, *body.emitter.lines, "  ret void", "}", ""]
+    )
 
 
 def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:

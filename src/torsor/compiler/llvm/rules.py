@@ -200,7 +200,7 @@ class Emitter:
         return self.put(f"shl {self.integers} {integers}, {self.integer(8 * self.scalar.size - 1 - bit)}")
 
     def _flip(self, value: str, sign: str) -> str:
-        """Return a value whose sign is changed where the integers ``sign`` have their highest bit, and no other, set."""
+        """Return a value whose sign is changed where the highest bit of ``sign`` is set; its other bits are 0."""
         bits = self.put(f"bitcast {self.vector} {value} to {self.integers}")
         flipped = self.put(f"xor {self.integers} {bits}, {sign}")
         return self.put(f"bitcast {self.integers} {flipped} to {self.vector}")

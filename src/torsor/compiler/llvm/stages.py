@@ -1,8 +1,8 @@
 """The order in which LLVM code computes: stages of arithmetic, and between them sines and cosines, many at a time.
 
 Sine and cosine of an angle are some forty instructions and a rare branch. Written in place, they would be most of the
-instructions of a robot with many joints, and the branch would make LLVM save registers around it. So the angles that are
-known are collected, and one loop computes all of them. The angles of a robot are mostly inputs, so that this is one
+instructions of a robot with many joints, and the branch would make LLVM save registers around it. So the angles that
+are known are collected, and one loop computes all of them. The angles of a robot are mostly inputs, so that this is one
 loop before everything else; a step of a simulation has another one wherever new angles appear.
 """
 

@@ -38,6 +38,15 @@ class Target:
         version = ".".join(map(str, llvm.llvm_version_info))
         return "|".join([self.triple, self.cpu, self.features, version, llvmlite.__version__])
 
+    @property
+    def tabled(self) -> bool:
+        """Whether constants are best loaded from a table.
+
+        AArch64 takes up to five instructions to make one. AVX-512 copies a number in memory to all lanes within an
+        arithmetic instruction; AVX2 takes an instruction for it, unless memory has all lanes already.
+        """
+        return self.bits < 512
+
     def width(self, dtype: str) -> int:
         """Return how many float64 or float32 numbers a vector register holds."""
         return self.bits // (64 if dtype == "float64" else 32)
