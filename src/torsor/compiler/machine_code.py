@@ -16,7 +16,6 @@ from torsor.compiler.llvm import native
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
-from torsor.compiler.llvm.target import host
 from torsor.compiler.program import Program, read_program
 
 
@@ -56,7 +55,7 @@ def make_code(
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
-    objects = native.emit(write_llvm(program, axes, dtype, width, call, host().tabled), quick)
+    objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
     keep(key, function, objects, whole=not quick)
     return objects
 

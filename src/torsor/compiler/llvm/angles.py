@@ -4,10 +4,10 @@ The loop has no branches but its own: from the sum of the squares of the angles,
 large for the reduction of the range, and then has such angles computed again by the C library.
 """
 
-from torsor.compiler.llvm.rules import Emitter, Scalar, lanes
+from torsor.compiler.llvm.rules import Constants, Emitter, Scalar, lanes
 
 
-def write_angles(places: list[int], scalar: Scalar, width: int, tabled: bool) -> str:
+def write_angles(places: list[int], scalar: Scalar, width: int, constants: Constants) -> str:
     """Return a module with ``angles``, which computes a range of a list of angles, and ``angles.huge``.
 
     ``places`` are those of the angles in memory, in blocks of W numbers. The results are written one after the other,
@@ -16,17 +16,17 @@ def write_angles(places: list[int], scalar: Scalar, width: int, tabled: bool) ->
     """
     block = width * scalar.size
     table = ", ".join(f"i64 {place * block}" for place in places)
-    fast, slow = Emitter(scalar, width, tabled), Emitter(scalar, width)
-    x = _load(fast, "angle")
+    fast, slow = Emitter(scalar, width, constants), Emitter(scalar, width)
+    x = fast.load("%angle")
     sin, cos = fast.sin_cos(x)
-    _store(fast, sin, "sin")
-    _store(fast, cos, "cos")
+    fast.store(sin, "%sin")
+    fast.store(cos, "%cos")
     squares = fast.call("fma", x, x, "%before")
-    x = _load(slow, "angle")
+    x = slow.load("%angle")
     # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
     huge = slow.is_huge(x)
     for name in ("sin", "cos"):
-        _store(slow, slow.select(huge, slow.library(name, x), _load(slow, name)), name)
+        slow.store(slow.select(huge, slow.library(name, x), slow.load(f"%{name}")), f"%{name}")
     vector = fast.vector
     functions = "\n".join(line for name in ("sin", "cos") for line in lanes(slow, name, 1))
     return f"""
@@ -89,11 +89,3 @@ def _each(emitter: Emitter, block: int) -> str:
   %sin.next = getelementptr i8, ptr %sin, i64 {2 * block}
   %more = icmp ne ptr %place.next, %last
   br i1 %more, label %body, label %after"""
-
-
-def _load(e: Emitter, name: str) -> str:
-    return e.put(f"load {e.vector}, ptr %{name}, align {e.width * e.scalar.size}")
-
-
-def _store(e: Emitter, value: str, name: str) -> None:
-    e.lines.append(f"  store {e.vector} {value}, ptr %{name}, align {e.width * e.scalar.size}")

@@ -16,9 +16,11 @@ import casadi as ca
 
 from torsor.compiler.llvm.angles import call_angles, write_angles
 from torsor.compiler.llvm.loop import write_loop
-from torsor.compiler.llvm.rules import RULES, Emitter, Scalar, lanes
+from torsor.compiler.llvm.piece import Piece, write_piece
+from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
-from torsor.compiler.program import Operation, Program
+from torsor.compiler.llvm.target import Target, host
+from torsor.compiler.program import Program
 
 PIECE = 1200  # operations in the longest piece
 
@@ -26,31 +28,51 @@ _ZERO = -1  # the index of a structural zero
 
 
 def write_llvm(
-    program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", tabled: bool = False
+    program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", target: Target | None = None
 ) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
+
+    The code is right on every processor, and good on ``target``, by default this machine.
 
     The first module has the loop and the text ``call``, the second sines and cosines, each of the others one piece; all
     are compiled separately.
     """
-    scalar = Scalar(dtype)
+    scalar, target = Scalar(dtype), target or host()
     parts = _parts(program)
     slots, count = _slots(program, parts)
+    starts = _offsets(program.inputs)
+    memory = {index: ("%scratch", slot) for index, slot in slots.items()} | {
+        index: ("%in", starts[operation.arguments[0]] + operation.arguments[1])
+        for index, operation in enumerate(program.operations)
+        if operation.code == ca.OP_INPUT
+    }
     wanted = _result_entries(program)
+    stores = {index: [("%out", entry) for entry in entries] for index, entries in wanted.items()}
+    for index in slots:
+        stores.setdefault(index, []).append(memory[index])
     angles: list[int] = []  # their places
     calls: list[str] = []
     pieces: list[str] = []
+    scratch = count
     for part in parts:
         if part.trigonometric:
-            for memory, place, found in _angles(program, part.indices, slots):
-                calls.append(call_angles(memory, place * width * scalar.size, len(angles), len(angles) + len(found)))
+            for source, place, found in _angles(program, part.indices, slots):
+                calls.append(call_angles(source, place * width * scalar.size, len(angles), len(angles) + len(found)))
                 angles += found
-        else:
-            calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
-            pieces.append(_piece(program, scalar, width, len(pieces), part, slots, wanted, part is parts[-1], tabled))
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, count)
-    constants = _write_constants(_constants(program, wanted), scalar, width)
-    return [loop + call + constants, write_angles(angles, scalar, width, tabled), *pieces]
+            continue
+        piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
+        piece.write(part.indices, stores)
+        if part is parts[-1]:  # outputs that no piece computes
+            for index in wanted:
+                if index != _ZERO and program.operations[index].code in (ca.OP_INPUT, *TRIGONOMETRIC):
+                    for entry in wanted[index]:
+                        piece.store(piece.value(index), ("%out", entry))
+        calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
+        pieces.append(write_piece(f"piece.{len(pieces)}", piece))
+        scratch = max(scratch, piece.spilled)
+    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, scratch)
+    fixed = _write_constants(_constants(program, wanted), scalar, width)
+    return [loop + call + fixed, write_angles(angles, scalar, width, target.constants), *pieces]
 
 
 def _parts(program: Program) -> list[Stage]:
@@ -139,84 +161,6 @@ def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
     return offsets
 
 
-class _Body:
-    """The LLVM code of one piece while it is written, with the names of the values in it."""
-
-    def __init__(self, program: Program, emitter: Emitter, slots: dict[int, int]):
-        self.program, self.slots = program, slots
-        self.emitter = emitter
-        self.align = emitter.width * emitter.scalar.size
-        self.names: dict[int, str] = {}
-        self.starts = _offsets(program.inputs)
-
-    def address(self, base: str, entry: int) -> str:
-        """Return a pointer to a block."""
-        return self.emitter.put(f"getelementptr i8, ptr {base}, i64 {entry * self.align}")
-
-    def load(self, base: str, entry: int) -> str:
-        """Return the vector in a block."""
-        e = self.emitter
-        return e.put(f"load {e.vector}, ptr {self.address(base, entry)}, align {self.align}")
-
-    def store(self, value: str, base: str, entry: int) -> None:
-        """Write a vector to a block."""
-        pointer = self.address(base, entry)
-        self.emitter.lines.append(f"  store {self.emitter.vector} {value}, ptr {pointer}, align {self.align}")
-
-    def value(self, index: int) -> str:
-        """Return the name of a value; a constant is written in place, and other values are loaded on first use."""
-        if index not in self.names:
-            operation = self.program.operations[index]
-            if operation.code == ca.OP_CONST:
-                return self.emitter.constant(operation.number)
-            if operation.code == ca.OP_INPUT:
-                which, entry = operation.arguments
-                self.names[index] = self.load("%in", self.starts[which] + entry)
-            else:
-                self.names[index] = self.load("%scratch", self.slots[index])
-        return self.names[index]
-
-    def compute(self, index: int, operation: Operation) -> None:
-        """Write one operation."""
-        if operation.code == ca.OP_CONST:
-            self.names[index] = self.emitter.constant(operation.number)
-        elif operation.code in RULES:
-            arguments = [self.value(argument) for argument in operation.arguments]
-            self.names[index] = RULES[operation.code](self.emitter, *arguments)
-        else:
-            raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
-        if index in self.slots:
-            self.store(self.names[index], "%scratch", self.slots[index])
-
-
-def _piece(
-    program: Program,
-    scalar: Scalar,
-    width: int,
-    number: int,
-    part: Stage,
-    slots: dict[int, int],
-    wanted: dict[int, list[int]],
-    is_last: bool,
-    tabled: bool,
-) -> str:
-    body = _Body(program, Emitter(scalar, width, tabled), slots)
-    for index in part.indices:
-        body.compute(index, program.operations[index])
-        if program.operations[index].code != ca.OP_CONST:
-            for entry in wanted.get(index, ()):
-                body.store(body.names[index], "%out", entry)
-    if is_last:  # outputs that belong to no piece
-        for index, entries in wanted.items():
-            if index != _ZERO and program.operations[index].code in (ca.OP_INPUT, *TRIGONOMETRIC):
-                for entry in entries:
-                    body.store(body.value(index), "%out", entry)
-    head = [f"define void @piece.{number}(ptr noalias %in, ptr noalias %out, ptr noalias %scratch) {{", "entry:"]
-    return "\n".join(
-        [_declarations(body.emitter), body.emitter.numbers(), *head, *body.emitter.lines, "  ret void", "}", ""]
-    )
-
-
 def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
     """Return the entries of the outputs that are constants, mostly structural zeros, with their values."""
     found: dict[int, float] = {}
@@ -233,16 +177,6 @@ def _result_entries(program: Program) -> dict[int, list[int]]:
         for entry, index in enumerate(indices):
             wanted.setdefault(_ZERO if index is None else index, []).append(start + entry)
     return wanted
-
-
-def _declarations(e: Emitter) -> str:
-    """Return the declarations of intrinsics, and a wrapper for each C library function that calls it for every lane."""
-    lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({e.vector})" for name in ("sqrt", "fabs", "floor", "ceil")]
-    lines.append(f"declare {e.vector} @llvm.copysign.{e.suffix}({e.vector}, {e.vector})")
-    lines.append(f"declare {e.vector} @llvm.fma.{e.suffix}({e.vector}, {e.vector}, {e.vector})")
-    for name, count in sorted(e.called):
-        lines += lanes(e, name, count)
-    return "\n".join(lines)
 
 
 def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:

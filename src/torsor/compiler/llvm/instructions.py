@@ -58,7 +58,7 @@ def count_instructions(function: ca.Function, target: Target, dtype: str = "floa
     """
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
-    _, angles, *pieces = write_llvm(program, axes, dtype, width, tabled=target.tabled)  # without the loop over states
+    _, angles, *pieces = write_llvm(program, axes, dtype, width, target=target)  # without the loop over states
     loop = _loop(target.assembly([angles])) * _angle_count(program)
     return _counted([*_instructions(target.assembly(pieces)), *loop], target, width)
 

@@ -8,6 +8,7 @@ lane, so that they agree with the virtual machine.
 import math
 import struct
 from collections.abc import Callable
+from typing import Literal
 
 import casadi as ca
 
@@ -69,6 +70,9 @@ def _to_float32(number: float) -> float:
     return float("inf") * (1 if number > 0 else -1) if abs(number) > 3.4028235677973366e38 else number
 
 
+Constants = Literal["operands", "vectors", "lanes"]
+"""How numbers reach instructions: as operands, as vectors in a table, or as lanes of vectors where that is possible."""
+
 NEAR = 40  # instructions between two uses of a constant that share one load from the table
 
 
@@ -86,16 +90,21 @@ def _is_immediate(number: float) -> bool:
 class Emitter:
     """Writes the instructions of one function; values are vectors of W numbers of one type."""
 
-    def __init__(self, scalar: Scalar, width: int, tabled: bool = False):
+    def __init__(self, scalar: Scalar, width: int, constants: Constants = "operands"):
         self.scalar, self.width = scalar, width
-        self.tabled = tabled
-        self.table: list[str] = []  # the numbers in the table of constants
-        self._recent: dict[str, tuple[str, int]] = {}  # the name of a constant that was loaded, and when
+        self._constants = constants
+        self.table: list[list[str]] = []  # the vectors of constants that are loaded
+        # The name of each constant that was loaded, and when it was used last; those of products share vectors.
+        self._recent: dict[str, tuple[str, int]] = {}
+        self._recent_factors: dict[str, tuple[str, int]] = {}
+        self._shared: list[str] = []
+        self._shared_since, self._shared_name = -NEAR, ""
         self.vector = f"<{width} x {scalar.name}>"
         self.integers = f"<{width} x {scalar.integer}>"
         self.bits = f"<{width} x i1>"
         self.suffix = f"v{width}f{8 * scalar.size}"
         self.lines: list[str] = []
+        self.load_flags = ""
         self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
         self.called: set[tuple[str, int]] = set()  # C library functions, with the number of their arguments
         self._next = 0
@@ -114,20 +123,52 @@ class Emitter:
         would take a register, or be stored and loaded again.
         """
         literal = self.scalar.literal(number)
-        if not self.tabled or _is_immediate(number):
+        if self._constants == "operands" or _is_immediate(number):
             return f"splat ({self.scalar.name} {literal})"
         name, last = self._recent.get(literal, ("", -NEAR))
         if self._next - last >= NEAR:
-            entry = self.put(f"getelementptr {self.vector}, ptr @numbers, i64 {len(self.table)}")
-            name = self.put(f"load {self.vector}, ptr {entry}, align {self.width * self.scalar.size}")
-            self.table.append(literal)
+            name = self._load([literal] * self.width)
         self._recent[literal] = name, self._next
         return name
 
+    def factor(self, number: float) -> str:
+        """Return a constant for a product, which AArch64 takes from one lane of a vector of several constants."""
+        literal = self.scalar.literal(number)
+        if self._constants != "lanes" or _is_immediate(number):
+            return self.constant(number)
+        name, last = self._recent_factors.get(literal, ("", -NEAR))
+        if self._next - last >= NEAR:
+            if len(self._shared) == self.width or self._next - self._shared_since >= NEAR:
+                self._shared, self._shared_since = [], self._next
+                self._shared_name = self._load(self._shared)
+            lane = len(self._shared)
+            self._shared.append(literal)
+            mask = f"<{self.width} x i32> splat (i32 {lane})"
+            name = self.put(f"shufflevector {self.vector} {self._shared_name}, {self.vector} poison, {mask}")
+        self._recent_factors[literal] = name, self._next
+        return name
+
+    def _load(self, literals: list[str]) -> str:
+        """Return a vector of the table; lanes may be added to the list later."""
+        entry = self.put(f"getelementptr {self.vector}, ptr @numbers, i64 {len(self.table)}")
+        self.table.append(literals)
+        return self.load(entry)
+
+    def load(self, address: str) -> str:
+        """Load a vector."""
+        return self.put(f"load {self.vector}, ptr {address}, align {self.width * self.scalar.size}{self.load_flags}")
+
+    def store(self, value: str, address: str) -> None:
+        """Store a vector."""
+        self.lines.append(f"  store {self.vector} {value}, ptr {address}, align {self.width * self.scalar.size}")
+
     def numbers(self) -> str:
         """Return the table of constants; it is not declared constant, since LLVM would not load from it then."""
-        entries = ", ".join(f"{self.vector} splat ({self.scalar.name} {literal})" for literal in self.table)
-        return f"@numbers = internal global [{len(self.table)} x {self.vector}] [{entries}]" if self.table else ""
+        zero, rows = self.scalar.literal(0.0), []
+        for literals in self.table:
+            lanes = literals + [zero] * (self.width - len(literals))
+            rows.append(f"{self.vector} <{', '.join(f'{self.scalar.name} {literal}' for literal in lanes)}>")
+        return f"@numbers = internal global [{len(rows)} x {self.vector}] [{', '.join(rows)}]" if rows else ""
 
     def integer(self, number: int) -> str:
         """Return a vector with the same integer in all lanes."""
