@@ -37,16 +37,16 @@ def compile(
     inputs: Sequence[Shape] | None = None,
     outputs: Sequence[Shape] | None = None,
     width: int | None = None,
-) -> "Kernel | CudaKernel":
+) -> "AnyKernel":
     """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
 
     Leading axes are batch axes and broadcast; ``out=``, any strides and read-only inputs are allowed, as for every
     gufunc of NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and evaluates with CasADi's
     virtual machine, which starts at once and is much slower; ``device="cuda"`` computes on an NVIDIA card, one thread a
-    state, with arrays of CuPy (see docs/gpu.md; needs the extra ``gpu``). ``threads`` is the number of threads among which large
-    batches are divided; results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays
-    of one state, by default those of CasADi's matrices. ``width`` is the number of states that are computed at a time,
-    by default as many numbers as a vector register of the machine holds.
+    state, with arrays of CuPy (see docs/gpu.md; needs the extra ``gpu``). ``threads`` is the number of threads among
+    which large batches are divided; results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of
+    the arrays of one state, by default those of CasADi's matrices. ``width`` is the number of states that are computed
+    at a time, by default as many numbers as a vector register of the machine holds.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -241,6 +241,10 @@ class Kernel:
         work()
         for helper in helpers:
             helper.result()
+
+
+AnyKernel = Kernel | CudaKernel
+"""A compiled function on the processor or on a card."""
 
 
 def _unpickled(

@@ -57,7 +57,8 @@ class VirtualMachine:
         return arrays
 
     def _checked(self, k: int, value: ArrayLike) -> Array:
-        return self.check_shape(k, real_numbers(value), value)
+        array: Array = self.check_shape(k, real_numbers(value), value)
+        return array
 
     def check_shape(self, k: int, array: Any, value: Any) -> Any:
         """Return the array that a value of input k became (None if it is no array), or raise an error."""

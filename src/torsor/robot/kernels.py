@@ -15,7 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array, Shape
 from torsor.checks import whole_number
-from torsor.compiler import DEVICES, CudaKernel, Kernel, Signature, cache, compiler_fingerprint, dtype_name, keep, recall
+from torsor.compiler import (
+    DEVICES,
+    AnyKernel,
+    CudaKernel,
+    Kernel,
+    Signature,
+    cache,
+    compiler_fingerprint,
+    dtype_name,
+    keep,
+    recall,
+)
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -82,7 +93,7 @@ class Kernels:
 
     def __init__(self, target: Target, identity: Callable[[], str]):
         self.target, self._make_identity = target, identity
-        self._kernels: dict[Hashable, Kernel | CudaKernel] = {}
+        self._kernels: dict[Hashable, AnyKernel] = {}
         self._functions: dict[Hashable, ca.Function] = {}
 
     def __reduce__(self) -> Any:
@@ -110,7 +121,7 @@ class Kernels:
         shapes: Callable[[Signature], Shapes] | None = None,
         label: Callable[[], str] | None = None,
         quick: bool = False,
-    ) -> Kernel | CudaKernel:
+    ) -> AnyKernel:
         """Return the compiled function under a key.
 
         ``label`` gives a text that is the same for the same function in every process (the key's repr, by default): it
@@ -122,7 +133,7 @@ class Kernels:
             name = self._file(repr(key) if label is None else label())
             stored = recall(name) if self.target.device != "casadi" else None
 
-            def made(source: ca.Function | StoredKernel) -> Kernel | CudaKernel:
+            def made(source: ca.Function | StoredKernel) -> AnyKernel:
                 inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
                 if self.target.device == "cuda":
                     if isinstance(source, ca.Function):
@@ -215,7 +226,7 @@ class RobotKernels(Kernels):
         found: Array = self.compiled(self.request(name, external=external is not None, loops=loops))(*values, *loads)
         return found
 
-    def compiled(self, request: Request) -> Kernel | CudaKernel:
+    def compiled(self, request: Request) -> AnyKernel:
         """Return the compiled function of a request."""
         mechanism = self.mechanism
         if self.target.dtype == "float32" and request.name in SOLVING:

@@ -138,9 +138,7 @@ class _Kernel:
         values = e.put(f"load {group}, {self.pointer(k, first)}, align {tile.access}")
         for j in range(many):
             one = e.put(f"extractelement {group} {values}, i64 {j}")
-            self.loaded[k, first + j] = e.put(
-                f"insertelement {e.vector} poison, {self.scalar.name} {one}, i64 0"
-            )
+            self.loaded[k, first + j] = e.put(f"insertelement {e.vector} poison, {self.scalar.name} {one}, i64 0")
 
     def value(self, index: int) -> str:
         """Return the name of a value; inputs are loaded on first use."""

@@ -148,7 +148,9 @@ def current() -> Device:
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise RuntimeError(f'device "cuda": {error}; fix: check the driver with nvidia-smi, or use device="cpu"') from None
+        raise RuntimeError(
+            f'device "cuda": {error}; fix: check the driver with nvidia-smi, or use device="cpu"'
+        ) from None
     if not count:
         raise RuntimeError('device "cuda": no NVIDIA card was found; fix: use device="cpu"')
     return CupyDevice(cupy)

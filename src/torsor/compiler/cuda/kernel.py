@@ -94,6 +94,10 @@ class CudaKernel:
         batch = self._checks.batch(arrays)
         given = self._checked_out(out, batch)
         with device.of([*arrays, *(each for each in given if each is not None)]):
+            if 0 in batch:
+                pairs = zip(given, self.outputs, strict=True)
+                empty = [self._empty(batch, core, True) if each is None else each for each, core in pairs]
+                return empty[0] if len(empty) == 1 else tuple(empty)
             placed = [self._placed(a, batch, shape) for a, shape in zip(arrays, self.inputs, strict=True)]
             results = self._evaluate([each for each, _ in placed], [each for _, each in placed], given, batch)
         return results[0] if len(results) == 1 else tuple(results)
@@ -112,10 +116,9 @@ class CudaKernel:
             results.append(written)
         # An array of ``out`` that is not staged, and lies row by row, is written slowly but rightly.
         staged = choose_staged(self._entries, self._size, [self._is_row_major(each) for each in places])
-        if states:
-            launch, threads, shared = self._kernel(staged)
-            arguments = [number for each in places for number in (each.pointer, each.state, each.entry)]
-            launch(-(-states // threads), threads, shared, [states, *arguments])
+        launch, threads, shared = self._kernel(staged)
+        arguments = [number for each in places for number in (each.pointer, each.state, each.entry)]
+        launch(-(-states // threads), threads, shared, [states, *arguments])
         for k, array in enumerate(given):
             if array is not None and array is not results[k]:
                 array[...] = results[k]

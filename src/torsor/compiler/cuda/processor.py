@@ -44,7 +44,7 @@ class ProcessorDevice:
 
     def translated(self, module: str) -> bytes:
         """Return the object code of a module."""
-        return host().objects([module])[0]
+        return host().objects([module], level=1)[0]
 
     def load(self, code: bytes) -> Launch:
         """Return the kernel of some object code."""
