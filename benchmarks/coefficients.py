@@ -50,7 +50,9 @@ def _erfc(u: Number) -> Number:
 
 
 FITS = (
-    Fit("EXP", "(exp r - 1 - r) / r^2, |r| <= log(2) / 2", lambda r: (mp.exp(r) - 1 - r) / r**2, (-0.3467, 0.3467), 0.25),
+    Fit(
+        "EXP", "(exp r - 1 - r) / r^2, |r| <= log(2) / 2", lambda r: (mp.exp(r) - 1 - r) / r**2, (-0.3467, 0.3467), 0.25
+    ),
     Fit("LOG", "(2 atanh(s) / s - 2 - 2 s^2 / 3) / s^4 in s^2, |s| <= 3 - 2 sqrt(2)", _logarithm, (0, 0.02945), 0.15),
     Fit("SINH", "(sinh(x) / x - 1) / x^2 in x^2, |x| <= 1", lambda z: _over(mp.sinh, z), (0, 1), 0.25),
     Fit("ASIN", "(asin(x) / x - 1) / x^2 in x^2, |x| <= 1/2", lambda z: _over(mp.asin, z), (0, 0.25), 0.25),
@@ -65,7 +67,9 @@ def polynomial(fit: Fit, dtype: str) -> tuple[float, ...]:
     unit = mp.mpf(2) ** (-53 if dtype == "float64" else -24)
     for count in range(2, 30):
         # Next to 0 the quotients have no value: nodes and the points of the check stay away from it.
-        terms, error = mp.chebyfit(lambda x: fit.function(x if abs(x) > _NEAR else _NEAR), fit.interval, count, error=True)
+        terms, error = mp.chebyfit(
+            lambda x: fit.function(x if abs(x) > _NEAR else _NEAR), fit.interval, count, error=True
+        )
         if error < fit.error * unit:
             return tuple(_rounded(term, dtype) for term in terms)
     raise ArithmeticError(f"{fit.name}: no polynomial with fewer than 30 terms")
@@ -101,7 +105,7 @@ CONSTANTS = (
 def two_over_pi() -> tuple[int, ...]:
     """Return the bits of 2 / pi in words of 64 after a word of zeros: enough for the largest float64."""
     with mp.workprec(1500):
-        return tuple(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (64 * k))) % 2**64 for k in range(22))
+        return tuple(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (64 * k))) % 2**64 for k in range(20))
 
 
 def table(name: str, what: str, rows: dict[str, tuple[float, ...]]) -> str:
@@ -109,7 +113,9 @@ def table(name: str, what: str, rows: dict[str, tuple[float, ...]]) -> str:
     lines = [f"# {what}", f"{name} = {{"]
     for dtype, numbers in rows.items():
         short = f'    "{dtype}": ({", ".join(map(repr, numbers))}),'
-        lines += [short] if len(short) <= 120 else [f'    "{dtype}": (', *(f"        {n!r}," for n in numbers), "    ),"]
+        lines += (
+            [short] if len(short) <= 120 else [f'    "{dtype}": (', *(f"        {n!r}," for n in numbers), "    ),"]
+        )
     return "\n".join([*lines, "}"])
 
 

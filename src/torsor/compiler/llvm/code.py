@@ -21,7 +21,7 @@ from torsor.compiler.program import Operation, Program
 
 PIECE = 1200  # operations in the longest piece
 
-_RULES = RULES | ELEMENTARY
+EVERY_RULE = RULES | ELEMENTARY
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _ZERO = -1  # the index of a structural zero
 
@@ -132,9 +132,9 @@ class _Body:
             if argument not in self.pairs:
                 self.pairs[argument] = self.emitter.sin_cos(self.value(argument))
             self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
-        elif operation.code in _RULES:
+        elif operation.code in EVERY_RULE:
             arguments = [self.value(argument) for argument in operation.arguments]
-            self.names[index] = _RULES[operation.code](self.emitter, *arguments)
+            self.names[index] = EVERY_RULE[operation.code](self.emitter, *arguments)
         else:
             raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
         if index in self.slots:

@@ -1,7 +1,7 @@
 """erf and its inverse without branches."""
 
 from torsor.compiler.llvm.coefficients import ERF, ERFC, TWO_OVER_ROOT_PI
-from torsor.compiler.llvm.exponentials import exp, exp_of_sum
+from torsor.compiler.llvm.exponentials import exp, exp_within
 from torsor.compiler.llvm.logarithms import log
 from torsor.compiler.llvm.vectors import Number, fma, polynomial, where
 
@@ -14,7 +14,7 @@ def erf(x: Number) -> Number:
     factor, less = TWO_OVER_ROOT_PI[x.dtype]
     small = fma(x, factor, x * fma(square, polynomial(square, ERF[x.dtype]), less))
     size = abs(x).at_most(_SATURATED)
-    tail = exp_of_sum(-(size * size)) * polynomial((size - 2.0) / (size + 2.0), ERFC[x.dtype])
+    tail = exp_within(-(size * size)) * polynomial((size - 2.0) / (size + 2.0), ERFC[x.dtype])
     return where(abs(x) < 1.0, small, (1.0 - tail).with_sign_of(x))
 
 

@@ -62,7 +62,9 @@ def pow(x: Number, y: Number) -> Number:
 def scale_of(x: Number) -> tuple[Number, Number]:
     """Return a power of two that brings a positive number near 1 (subnormal ones less so), and its inverse."""
     digits, bias = x.format.digits, x.format.bias
-    exponent = (((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits).between(1.0, 2.0 * bias - 1.0)
+    exponent = (((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits).between(
+        1.0, 2.0 * bias - 1.0
+    )
     return (bias - exponent).power_of_two(), (exponent - bias).power_of_two()
 
 

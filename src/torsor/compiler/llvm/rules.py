@@ -1,8 +1,7 @@
 """One rule for each CasADi operation: its LLVM instructions on vectors of W states.
 
 A rule is a function of the ``Emitter`` and the names of the argument values; it returns the name of the result. The
-CasADi virtual machine defines every operation. Elementary functions other than sin and cos call the C library for each
-lane, so that they agree with the virtual machine.
+CasADi virtual machine defines every operation. Elementary functions other than sin and cos are in ``elementary.py``.
 """
 
 import struct
@@ -209,10 +208,6 @@ def _intrinsic(name: str) -> Rule:
     return lambda e, *arguments: e.call(name, *arguments)
 
 
-def _library(name: str) -> Rule:
-    return lambda e, *arguments: e.library(name, *arguments)
-
-
 def _not(e: Emitter, a: str) -> str:
     return e.truth(e.put(f"xor {e.bits} {e.mask(a)}, splat (i1 true)"))
 
@@ -237,7 +232,7 @@ def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
 
-# sin and cos are not in the table: ``code.py`` lets the emitter compute both of an angle at once.
+# Elementary functions are not in the table. sin and cos: ``code.py`` lets the emitter compute both of an angle at once.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,
@@ -265,8 +260,5 @@ RULES: dict[int, Rule] = {
     ca.OP_IF_ELSE_ZERO: _if_else_zero,
     ca.OP_FMIN: _extreme("ole"),
     ca.OP_FMAX: _extreme("oge"),
-    ca.OP_FMOD: _library("fmod"),
-    ca.OP_REMAINDER: _library("remainder"),
-    ca.OP_TAN: _library("tan"),
 }
 """The rule of each CasADi operation."""
