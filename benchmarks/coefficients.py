@@ -30,7 +30,7 @@ class Fit(NamedTuple):
 
 
 def _over(function: Callable[[Number], Number], z: Number) -> Number:
-    """Return (function(r) / r - its limit at 0) / z with r the root of z; the limit of that at z = 0 is not asked for."""
+    """Return (function(r) / r - 1) / z with r the root of z, which must not be 0."""
     root = mp.sqrt(z)
     return (function(root) / root - 1) / z
 

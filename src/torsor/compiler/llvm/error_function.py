@@ -15,7 +15,7 @@ def erf(x: Number) -> Number:
     small = fma(x, factor, x * fma(square, polynomial(square, ERF[x.dtype]), less))
     size = abs(x).at_most(_SATURATED)
     tail = exp_within(-(size * size)) * polynomial((size - 2.0) / (size + 2.0), ERFC[x.dtype])
-    return where(abs(x) < 1.0, small, (1.0 - tail).with_sign_of(x))
+    return where(abs(x) < 1.0, small, 1.0 - tail).with_sign_of(x)
 
 
 def erfinv(x: Number) -> Number:

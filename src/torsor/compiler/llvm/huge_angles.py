@@ -1,8 +1,8 @@
 """The reduction of huge angles, for sin, cos and tan of any number: the method of Payne and Hanek in integers.
 
-An angle x = M 2^e is a whole number M of 53 bits times a power of two. Of the bits of 2 / pi those that make multiples of
-four quarter turns are left out; M times the next 192 bits has the quarter turn in its first two bits, and the angle
-within it in the others: as many correct digits as the type has, for all numbers, even those next to a multiple of pi/2.
+An angle x = M 2^e is a whole number M of 53 bits times a power of two. Of the bits of 2 / pi those that make multiples
+of four quarter turns are left out; M times the next 192 bits has the quarter turn in its first two bits, and the angle
+within it in the others: with all digits of the type for all numbers, even those next to a multiple of pi/2.
 """
 
 from torsor.compiler.llvm.coefficients import HALF_PI, TWO_OVER_PI
@@ -130,7 +130,7 @@ def sin_cos_huge(e: Emitter, x: str) -> tuple[str, str]:
         body = Emitter(e.scalar, e.width)
         r, low, quarter = reduce_huge(Number(body, "%x"))
         sine, cosine = (high + rest for high, rest in sine_and_cosine(r, low))
-        results = in_quarter(sine, cosine, quarter), in_quarter(cosine, sine, quarter + 1)
+        results = in_quarter(sine, cosine, quarter), in_quarter(sine, cosine, quarter + 1)
         first = body.put(f"insertvalue {pair} poison, {e.vector} {results[0].name}, 0")
         both = body.put(f"insertvalue {pair} {first}, {e.vector} {results[1].name}, 1")
         e.functions |= body.functions

@@ -19,7 +19,7 @@ def _arcs(x: Number) -> tuple[Mask, Number, Number]:
 
 
 def asin(x: Number) -> Number:
-    """Return the inverse sine: a polynomial to 1/2, and pi/2 - 2 asin(sqrt((1 - x) / 2)) beyond."""
+    """Return the inverse sine: a polynomial to 1/2, and pi/2 less twice that of sqrt((1 - x) / 2) beyond."""
     outside, sine, rest = _arcs(x)
     half_pi, less = HALF_PI[x.dtype]
     total, error = quick_two_sum(half_pi, sine * -2.0)
@@ -28,7 +28,7 @@ def asin(x: Number) -> Number:
 
 
 def acos(x: Number) -> Number:
-    """Return the inverse cosine: pi/2 - asin x to 1/2, and 2 asin(sqrt((1 - |x|) / 2)), or pi less that, beyond."""
+    """Return the inverse cosine: pi/2 less the inverse sine to 1/2, twice that of sqrt((1 - |x|) / 2) beyond."""
     outside, sine, rest = _arcs(x)
     half_pi, less = HALF_PI[x.dtype]
     negative = x < 0.0

@@ -1,4 +1,4 @@
-"""Sine, cosine and tangent of a reduced angle that is a sum of two numbers, and the reduction of usual angles to one."""
+"""Sine, cosine and tangent of a reduced angle that is a sum of two numbers, and the reduction of usual angles."""
 
 from torsor.compiler.llvm.vectors import (
     Number,
