@@ -1,7 +1,7 @@
 """Compute the numbers of ``torsor/compiler/llvm/coefficients.py``, and print that file.
 
 Polynomials interpolate in Chebyshev nodes with many digits, which is within a bit of the best fit; their degree is the
-smallest whose error cannot be seen in the type. Constants are sums of two or three numbers of the type. The words of
+smallest whose error cannot be seen in the type. Constants are sums of two numbers of the type. The words of
 2 / pi serve the reduction of huge angles.
 
     python benchmarks/coefficients.py > src/torsor/compiler/llvm/coefficients.py
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpmath import mp
 
-mp.dps = 120  # the quotients below lose digits where their argument is almost 0
+DIGITS = 120  # decimal ones: the quotients below lose many where their argument is almost 0
 DTYPES = {"float64": np.float64, "float32": np.float32}
 _NEAR = mp.mpf(10) ** -25
 Number = Any  # mpmath has no types
@@ -58,7 +58,7 @@ FITS = (
     Fit("ASIN", "(asin(x) / x - 1) / x^2 in x^2, |x| <= 1/2", lambda z: _over(mp.asin, z), (0, 0.25), 0.25),
     Fit("ATAN", "(atan(x) / x - 1) / x^2 in x^2, |x| <= tan(pi/8)", lambda z: _over(mp.atan, z), (0, 0.1716), 0.25),
     Fit("ERF", "(erf(x) / x - 2 / sqrt(pi)) / x^2 in x^2, |x| <= 1", _erf, (0, 1), 0.25),
-    Fit("ERFC", "erfc(x) exp(x^2) in (x - 2) / (x + 2), 1 <= x <= 6", _erfc, (-mp.mpf(1) / 3, 0.5), 0.25),
+    Fit("ERFC", "erfc(x) exp(x^2) in (x - 2) / (x + 2), 1 <= x <= 6", _erfc, (-0.3333334, 0.5), 0.25),
 )
 
 
@@ -79,10 +79,10 @@ def _rounded(number: Number, dtype: str) -> float:
     return float(DTYPES[dtype](float(number)))
 
 
-def split(number: Number, dtype: str, count: int, short: int = 0) -> tuple[float, ...]:
-    """Return a number as a sum of ``count`` numbers of the type; the last ``short`` bits of the first are 0."""
+def split(number: Number, dtype: str, short: int = 0) -> tuple[float, ...]:
+    """Return a number as a sum of two numbers of the type; the last ``short`` bits of the first are 0."""
     parts: list[float] = []
-    for _ in range(count):
+    for _ in range(2):
         part = _rounded(number, dtype)
         if not parts and short:
             unit = mp.mpf(2) ** (mp.floor(mp.log(abs(number), 2)) + 1 - (53 if dtype == "float64" else 24) + short)
@@ -92,13 +92,18 @@ def split(number: Number, dtype: str, count: int, short: int = 0) -> tuple[float
     return tuple(parts)
 
 
-CONSTANTS = (
-    ("LN2", "log 2", mp.log(2), 2, {}),
-    ("LN2_SHORT", "log 2, whose first part times an exponent is exact", mp.log(2), 2, {"float64": 12, "float32": 9}),
-    ("TWO_THIRDS", "2 / 3", mp.mpf(2) / 3, 2, {}),
-    ("QUARTER_PI", "pi / 4", mp.pi / 4, 2, {}),
-    ("HALF_PI", "pi / 2", mp.pi / 2, 2, {}),
-    ("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", 2 / mp.sqrt(mp.pi), 2, {}),
+CONSTANTS: tuple[tuple[str, str, Callable[[], Number], dict[str, int]], ...] = (
+    ("LN2", "log 2", lambda: mp.log(2), {}),
+    (
+        "LN2_SHORT",
+        "log 2, whose first part times an exponent is exact",
+        lambda: mp.log(2),
+        {"float64": 12, "float32": 9},
+    ),
+    ("TWO_THIRDS", "2 / 3", lambda: mp.mpf(2) / 3, {}),
+    ("QUARTER_PI", "pi / 4", lambda: mp.pi / 4, {}),
+    ("HALF_PI", "pi / 2", lambda: mp.pi / 2, {}),
+    ("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", lambda: 2 / mp.sqrt(mp.pi), {}),
 )
 
 
@@ -119,14 +124,15 @@ def table(name: str, what: str, rows: dict[str, tuple[float, ...]]) -> str:
     return "\n".join([*lines, "}"])
 
 
+@mp.workdps(DIGITS)
 def text() -> str:
     """Return the whole file."""
     head = '"""Coefficients of the elementary functions for each type; ``benchmarks/coefficients.py`` computes them."""'
     parts = [head, "# Polynomials, highest power first."]
     parts += [table(fit.name, fit.what, {dtype: polynomial(fit, dtype) for dtype in DTYPES}) for fit in FITS]
     parts.append("# Constants as sums of numbers of the type.")
-    for name, what, number, count, short in CONSTANTS:
-        rows = {dtype: split(number, dtype, count, short.get(dtype, 0)) for dtype in DTYPES}
+    for name, what, number, short in CONSTANTS:
+        rows = {dtype: split(number(), dtype, short.get(dtype, 0)) for dtype in DTYPES}
         parts.append(table(name, what, rows))
     words = "".join(f"\n    0x{word:016X}," for word in two_over_pi())
     parts.append(f"# The bits of 2 / pi in words of 64, after a word of zeros.\nTWO_OVER_PI = ({words}\n)")

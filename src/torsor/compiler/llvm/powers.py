@@ -20,7 +20,6 @@ def _accurate_log(x: Number) -> tuple[Number, Number]:
     f = m - 1.0
     over, lost = quick_two_sum(2.0, f)
     s, s_low = quotient(f, x.like(0.0), over, lost)
-    s, s_low = quick_two_sum(s, s_low)
     z, z_low = two_product(s, s)
     z_low = fma(s + s, s_low, z_low)
     # log m = 2 s + s z (2/3 + z p(z))
