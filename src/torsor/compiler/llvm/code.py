@@ -14,12 +14,14 @@ from itertools import groupby, pairwise
 
 import casadi as ca
 
+from torsor.compiler.llvm.elementary import ELEMENTARY
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.rules import RULES, Emitter, Scalar
 from torsor.compiler.program import Operation, Program
 
 PIECE = 1200  # operations in the longest piece
 
+EVERY_RULE = RULES | ELEMENTARY
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _ZERO = -1  # the index of a structural zero
 
@@ -130,9 +132,9 @@ class _Body:
             if argument not in self.pairs:
                 self.pairs[argument] = self.emitter.sin_cos(self.value(argument))
             self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
-        elif operation.code in RULES:
+        elif operation.code in EVERY_RULE:
             arguments = [self.value(argument) for argument in operation.arguments]
-            self.names[index] = RULES[operation.code](self.emitter, *arguments)
+            self.names[index] = EVERY_RULE[operation.code](self.emitter, *arguments)
         else:
             raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
         if index in self.slots:
@@ -190,6 +192,7 @@ def _declarations(e: Emitter) -> str:
     lines.append(f"declare i1 @llvm.vector.reduce.or.v{e.width}i1(<{e.width} x i1>)")
     for name, count in sorted(e.called):
         lines += _lanes(e, name, count)
+    lines += e.functions.values()
     return "\n".join(lines)
 
 
