@@ -4,7 +4,8 @@ from torsor.compiler import cache
 from torsor.compiler.c.source import export_c
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
 from torsor.compiler.count import OperationCount, count_operations
-from torsor.compiler.kernel import DEVICES, DTYPES, Kernel, compile, dtype_name
+from torsor.compiler.cuda.kernel import CudaKernel
+from torsor.compiler.kernel import DEVICES, DTYPES, AnyKernel, Kernel, compile, dtype_name
 from torsor.compiler.machine_code import compiler_fingerprint
 from torsor.compiler.program import Operation, Program, read_program
 from torsor.compiler.virtual_machine import VirtualMachine
@@ -12,6 +13,8 @@ from torsor.compiler.virtual_machine import VirtualMachine
 __all__ = [
     "DEVICES",
     "DTYPES",
+    "AnyKernel",
+    "CudaKernel",
     "Kernel",
     "Operation",
     "OperationCount",

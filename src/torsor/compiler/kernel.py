@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Shape
 from torsor.compiler.cache import Signature, StoredKernel, natural_shape
+from torsor.compiler.cuda.kernel import CudaKernel
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code
 from torsor.compiler.virtual_machine import VirtualMachine
 from torsor.interrupts import Stoppable
 
 DTYPES = ("float64", "float32")
-DEVICES = ("cpu", "casadi")
+DEVICES = ("cpu", "cuda", "casadi")
 WIDTHS = (2, 4, 8, 16)
 SMALLEST_PART = 256  # states: with fewer, a second thread costs more than it saves
 PIECES = 16  # pieces of a large batch for each thread
@@ -36,15 +37,16 @@ def compile(
     inputs: Sequence[Shape] | None = None,
     outputs: Sequence[Shape] | None = None,
     width: int | None = None,
-) -> "Kernel":
+) -> "AnyKernel":
     """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
 
     Leading axes are batch axes and broadcast; ``out=``, any strides and read-only inputs are allowed, as for every
     gufunc of NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and evaluates with CasADi's
-    virtual machine, which starts at once and is much slower. ``threads`` is the number of threads among which large
-    batches are divided; results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays
-    of one state, by default those of CasADi's matrices. ``width`` is the number of states that are computed at a time,
-    by default as many numbers as a vector register of the machine holds.
+    virtual machine, which starts at once and is much slower; ``device="cuda"`` computes on an NVIDIA card, one thread a
+    state, with arrays of CuPy (see docs/gpu.md; needs the extra ``gpu``). ``threads`` is the number of threads among
+    which large batches are divided; results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of
+    the arrays of one state, by default those of CasADi's matrices. ``width`` is the number of states that are computed
+    at a time, by default as many numbers as a vector register of the machine holds.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -62,6 +64,8 @@ def compile(
     if type(threads) is not int or threads < 1:
         raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
     with Stoppable():
+        if device == "cuda":
+            return CudaKernel(function, dtype, inputs, outputs)
         return Kernel(function, dtype, device, threads, inputs, outputs, width)
 
 
@@ -237,6 +241,10 @@ class Kernel:
         work()
         for helper in helpers:
             helper.result()
+
+
+AnyKernel = Kernel | CudaKernel
+"""A compiled function on the processor or on a card."""
 
 
 def _unpickled(

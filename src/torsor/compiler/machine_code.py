@@ -47,7 +47,7 @@ def make_code(
     """
     program = read_program(function)
     if key is None:
-        key = _key(program, inputs, outputs, dtype, width)
+        key = program_key(program, inputs, outputs, dtype, width)
         stored = recall(key)
         if stored is not None:
             return stored.code
@@ -79,7 +79,7 @@ def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
     return bool(inputs) and all(outputs)
 
 
-def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:
+def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:
     """Return the key under which code is stored: a hash of everything that it depends on."""
     digest = hashlib.sha256(compiler_fingerprint())
     digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())

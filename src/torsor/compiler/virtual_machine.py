@@ -5,6 +5,7 @@ It is the reference that machine code and exported C are tested against.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -56,8 +57,12 @@ class VirtualMachine:
         return arrays
 
     def _checked(self, k: int, value: ArrayLike) -> Array:
+        array: Array = self.check_shape(k, real_numbers(value), value)
+        return array
+
+    def check_shape(self, k: int, array: Any, value: Any) -> Any:
+        """Return the array that a value of input k became (None if it is no array), or raise an error."""
         name, core = f"{self.signature.name}: {self.signature.names_in[k]}", self.inputs[k]
-        array = real_numbers(value)
         if array is None:
             raise ValueError(f"{name} must be an array of real numbers, not {value!r}")
         if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:

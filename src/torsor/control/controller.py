@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import positive_vector
-from torsor.compiler import Kernel, compile
+from torsor.compiler import AnyKernel, compile
 from torsor.control.references import Reference
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -40,7 +40,7 @@ class Controller:
         return f"<Controller {self.function.name()} of {self.robot.name!r}>"
 
     @cached_property
-    def _kernel(self) -> Kernel:
+    def _kernel(self) -> AnyKernel:
         return compile(self.function, **vars(self.robot.target))
 
     def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array
-from torsor.compiler import Kernel, compile
+from torsor.compiler import AnyKernel, compile
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
@@ -41,7 +41,7 @@ class Reference:
         return [found] if order == 0 else list(found)
 
     @cached_property
-    def _kernel(self) -> Kernel:
+    def _kernel(self) -> AnyKernel:
         t = ca.SX.sym("t")
         return compile(ca.Function("reference", [t], [ca.densify(each) for each in self.rates(t, 2)]))
 

@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array, Indices
-from torsor.compiler import Kernel, compile
+from torsor.compiler import AnyKernel, compile
 from torsor.identification.fourier import Series
 from torsor.robot.robot import Robot
 
@@ -98,7 +98,7 @@ class Design:
         return robot
 
     @cached_property
-    def _kernels(self) -> tuple[Kernel, Kernel]:
+    def _kernels(self) -> tuple[AnyKernel, AnyKernel]:
         """Y (n, b) of (q, v, a), and the gradients of <L, Y> with respect to them."""
         n, b = self.robot.nv, len(self.columns)
         q, v, a, L = ca.SX.sym("q", n), ca.SX.sym("v", n), ca.SX.sym("a", n), ca.SX.sym("L", n, b)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, name_of, real_array
-from torsor.compiler import Kernel, OperationCount, Signature, count_operations
+from torsor.compiler import AnyKernel, OperationCount, Signature, count_operations
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import fingerprint
 from torsor.dynamics.trees.lean import lean
@@ -245,7 +245,7 @@ class Assembled(Part):
 
     def _kernel(
         self, name: str, fused: bool = False, external: bool = False, checked: bool = False, leg: int | None = None
-    ) -> Kernel:
+    ) -> AnyKernel:
         key = FunctionKey(name, fused, external, checked, leg)
 
         def shapes(_: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:

@@ -15,7 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array, Shape
 from torsor.checks import whole_number
-from torsor.compiler import DEVICES, Kernel, Signature, cache, compiler_fingerprint, dtype_name, recall
+from torsor.compiler import (
+    DEVICES,
+    AnyKernel,
+    CudaKernel,
+    Kernel,
+    Signature,
+    cache,
+    compiler_fingerprint,
+    dtype_name,
+    keep,
+    recall,
+)
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -82,7 +93,7 @@ class Kernels:
 
     def __init__(self, target: Target, identity: Callable[[], str]):
         self.target, self._make_identity = target, identity
-        self._kernels: dict[Hashable, Kernel] = {}
+        self._kernels: dict[Hashable, AnyKernel] = {}
         self._functions: dict[Hashable, ca.Function] = {}
 
     def __reduce__(self) -> Any:
@@ -110,7 +121,7 @@ class Kernels:
         shapes: Callable[[Signature], Shapes] | None = None,
         label: Callable[[], str] | None = None,
         quick: bool = False,
-    ) -> Kernel:
+    ) -> AnyKernel:
         """Return the compiled function under a key.
 
         ``label`` gives a text that is the same for the same function in every process (the key's repr, by default): it
@@ -120,10 +131,14 @@ class Kernels:
         found = self._kernels.get(key)
         if found is None:
             name = self._file(repr(key) if label is None else label())
-            stored = recall(name) if self.target.device == "cpu" else None
+            stored = recall(name) if self.target.device != "casadi" else None
 
-            def made(source: ca.Function | StoredKernel) -> Kernel:
+            def made(source: ca.Function | StoredKernel) -> AnyKernel:
                 inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
+                if self.target.device == "cuda":
+                    if isinstance(source, ca.Function):
+                        keep(name, source, ())  # the code of each layout of arrays is stored when it is written
+                    return CudaKernel(source, self.target.dtype, inputs, outputs, name)
                 return Kernel(source, **vars(self.target), inputs=inputs, outputs=outputs, key=name, quick=quick)
 
             if stored is not None:
@@ -153,7 +168,8 @@ class Kernels:
     def _file(self, label: str) -> str:
         """Return the name of a file on disk: a hash of all that its content depends on."""
         traced_by = cache.source_hash("spatial", "mechanism", "dynamics")  # other sources are in the identity or label
-        text = f"{traced_by} {self.identity} {self.target.dtype} {label}"
+        on_card = "cuda " if self.target.device == "cuda" else ""
+        text = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
         return hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
 
 
@@ -180,10 +196,10 @@ class RobotKernels(Kernels):
 
     @cached_property
     def exact(self) -> "RobotKernels":
-        """The same in double precision: single precision cannot close loops to the required tolerance."""
-        if self.target.dtype == "float64":
-            return self
-        return RobotKernels(self.mechanism, self.target.changed("", dtype="float64"), self._choice)
+        """The same in double precision, on the host: single precision cannot close loops to the required tolerance."""
+        device = "cpu" if self.target.device == "cuda" else self.target.device
+        target = self.target.changed("", dtype="float64", device=device)
+        return self if target == self.target else RobotKernels(self.mechanism, target, self._choice)
 
     def call(
         self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
@@ -210,7 +226,7 @@ class RobotKernels(Kernels):
         found: Array = self.compiled(self.request(name, external=external is not None, loops=loops))(*values, *loads)
         return found
 
-    def compiled(self, request: Request) -> Kernel:
+    def compiled(self, request: Request) -> AnyKernel:
         """Return the compiled function of a request."""
         mechanism = self.mechanism
         if self.target.dtype == "float32" and request.name in SOLVING:

@@ -119,7 +119,8 @@ class Robot(Mechanism):
         """Return the same robot computed on another target; arguments that are not given stay as they are.
 
         ``dtype`` is float64 or float32, ``threads`` the number of threads for large batches, ``device`` is cpu
-        (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
+        (compiled code), cuda (an NVIDIA card: methods take and return arrays of CuPy, see docs/gpu.md; needs the extra
+        ``gpu``) or casadi (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype

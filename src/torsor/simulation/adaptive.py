@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.compiler import Kernel
+from torsor.compiler import AnyKernel
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import describe
 from torsor.simulation.dynamics import acceleration, closed, forces, position_rate, symbols
@@ -120,7 +120,7 @@ def _project(setup: Setup, y: Array) -> tuple[Array, Array]:
     return project(robot, q, v) if robot.loops else (q, v)
 
 
-def _kernel(setup: Setup, name: str, choice: ClosureChoice | None) -> Kernel:
+def _kernel(setup: Setup, name: str, choice: ClosureChoice | None) -> AnyKernel:
     """Return the rate "y_rate" of the state y = (q, v), or its Jacobian "y_jacobian", as a function of (t, y, ...)."""
     robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import casadi as ca
 
-from torsor.compiler import Kernel, Signature
+from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -85,7 +85,7 @@ def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
 
 def closed(
     robot: Robot, name: str, controller: Source, external: Source, sampled: bool, make: Callable[[], ca.Function]
-) -> Kernel:
+) -> AnyKernel:
     """Return the kernel of a function of the acting forces, with the traced sources inlined."""
     holds = held_inputs(controller, external, sampled)
     sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
@@ -93,7 +93,7 @@ def closed(
     return compiled(robot, f"{name} {holds} {[each.function is not None for each in sources]}", traced, make)
 
 
-def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> Kernel:
+def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function]) -> AnyKernel:
     """Return a kernel of the robot; its cache key is its name and the traced functions in it."""
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
 

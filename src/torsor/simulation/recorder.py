@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.compiler import Kernel
+from torsor.compiler import AnyKernel
 from torsor.simulation.dynamics import compiled, held_inputs
 from torsor.simulation.samples import Crossings
 from torsor.simulation.setup import Setup
@@ -88,6 +88,6 @@ class Recorder:
 def _evaluate(setup: Setup, what: str, times: Array, q: Array, v: Array) -> Array:
     """Return the traced controller or environment along the samples."""
     function = getattr(setup, what).function
-    kernel: Kernel = compiled(setup.robot, what, (function,), lambda: function)
+    kernel: AnyKernel = compiled(setup.robot, what, (function,), lambda: function)
     values: Array = kernel(times, q, v)
     return values

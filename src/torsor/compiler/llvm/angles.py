@@ -1,10 +1,11 @@
 """LLVM code of the loop that computes sine and cosine of many angles.
 
 The loop has no branches but its own: from the sum of the squares of the angles, the caller sees whether one may be too
-large for the reduction of the range, and then has such angles computed again by the C library.
+large for the reduction of the range, and then has such angles computed again.
 """
 
-from torsor.compiler.llvm.rules import Constants, Emitter, Scalar, lanes
+from torsor.compiler.llvm.huge_angles import sin_cos_huge
+from torsor.compiler.llvm.rules import Constants, Emitter, Scalar
 
 
 def write_angles(places: list[int], scalar: Scalar, width: int, constants: Constants) -> str:
@@ -25,10 +26,10 @@ def write_angles(places: list[int], scalar: Scalar, width: int, constants: Const
     x = slow.load("%angle")
     # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
     huge = slow.is_huge(x)
-    for name in ("sin", "cos"):
-        slow.store(slow.select(huge, slow.library(name, x), slow.load(f"%{name}")), f"%{name}")
+    for name, value in zip(("%sin", "%cos"), sin_cos_huge(slow, x), strict=True):
+        slow.store(slow.select(huge, value, slow.load(name)), name)
     vector = fast.vector
-    functions = "\n".join(line for name in ("sin", "cos") for line in lanes(slow, name, 1))
+    functions = "\n".join(slow.functions.values())
     return f"""
 @places = internal constant [{len(places)} x i64] [{table}]
 {fast.numbers()}

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 import casadi as ca
 
+from torsor.compiler.llvm.elementary import ELEMENTARY
 from torsor.compiler.llvm.rules import RULES, Emitter, lanes
 from torsor.compiler.program import Program
 
+EVERY_RULE = RULES | ELEMENTARY
 READABLE = f"dereferenceable({1 << 30})"  # lets LLVM move loads
 HELD = 7 / 8  # of the registers: the others are for constants and for results on their way
 
@@ -45,9 +47,9 @@ class Piece:
             operation = operations[index]
             if operation.code == ca.OP_CONST:
                 value = self.emitter.constant(operation.number)
-            elif operation.code in RULES:
+            elif operation.code in EVERY_RULE:
                 arguments = [self.value(argument, operation.code == ca.OP_MUL) for argument in operation.arguments]
-                value = RULES[operation.code](self.emitter, *arguments)
+                value = EVERY_RULE[operation.code](self.emitter, *arguments)
             else:
                 raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
             for place in stores.get(index, ()):
@@ -130,4 +132,5 @@ def _declarations(e: Emitter) -> str:
     lines.append(f"declare {e.vector} @llvm.fma.{e.suffix}({e.vector}, {e.vector}, {e.vector})")
     for name, count in sorted(e.called):
         lines += lanes(e, name, count)
+    lines += e.functions.values()
     return "\n".join(lines)

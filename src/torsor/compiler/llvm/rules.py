@@ -1,8 +1,7 @@
 """One rule for each CasADi operation: its LLVM instructions on vectors of W states.
 
 A rule is a function of the ``Emitter`` and the names of the argument values; it returns the name of the result. The
-CasADi virtual machine defines every operation. Elementary functions other than sin and cos call the C library for each
-lane, so that they agree with the virtual machine.
+CasADi virtual machine defines every operation. Elementary functions other than sin and cos are in ``elementary.py``.
 """
 
 import math
@@ -90,9 +89,9 @@ def _is_immediate(number: float) -> bool:
 class Emitter:
     """Writes the instructions of one function; values are vectors of W numbers of one type."""
 
-    def __init__(self, scalar: Scalar, width: int, constants: Constants = "operands"):
+    def __init__(self, scalar: Scalar, width: int, constants: Constants = "operands", table: str = "@numbers"):
         self.scalar, self.width = scalar, width
-        self._constants = constants
+        self.constants, self._table = constants, table
         self.table: list[list[str]] = []  # the vectors of constants that are loaded
         # The name of each constant that was loaded, and when it was used last; those of products share vectors.
         self._recent: dict[str, tuple[str, int]] = {}
@@ -105,7 +104,9 @@ class Emitter:
         self.suffix = f"v{width}f{8 * scalar.size}"
         self.lines: list[str] = []
         self.load_flags = ""
+        self.block = "entry"  # the one that is being written
         self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
+        self.functions: dict[str, str] = {}  # elementary functions that are called, by name, with their code
         self.called: set[tuple[str, int]] = set()  # C library functions, with the number of their arguments
         self._next = 0
 
@@ -123,7 +124,7 @@ class Emitter:
         would take a register, or be stored and loaded again.
         """
         literal = self.scalar.literal(number)
-        if self._constants == "operands" or _is_immediate(number):
+        if self.constants == "operands" or _is_immediate(number):
             return f"splat ({self.scalar.name} {literal})"
         name, last = self._recent.get(literal, ("", -NEAR))
         if self._next - last >= NEAR:
@@ -134,7 +135,7 @@ class Emitter:
     def factor(self, number: float) -> str:
         """Return a constant for a product, which AArch64 takes from one lane of a vector of several constants."""
         literal = self.scalar.literal(number)
-        if self._constants != "lanes" or _is_immediate(number):
+        if self.constants != "lanes" or _is_immediate(number):
             return self.constant(number)
         name, last = self._recent_factors.get(literal, ("", -NEAR))
         if self._next - last >= NEAR:
@@ -150,7 +151,7 @@ class Emitter:
 
     def _load(self, literals: list[str]) -> str:
         """Return a vector of the table; lanes may be added to the list later."""
-        entry = self.put(f"getelementptr {self.vector}, ptr @numbers, i64 {len(self.table)}")
+        entry = self.put(f"getelementptr {self.vector}, ptr {self._table}, i64 {len(self.table)}")
         self.table.append(literals)
         return self.load(entry)
 
@@ -168,7 +169,7 @@ class Emitter:
         for literals in self.table:
             lanes = literals + [zero] * (self.width - len(literals))
             rows.append(f"{self.vector} <{', '.join(f'{self.scalar.name} {literal}' for literal in lanes)}>")
-        return f"@numbers = internal global [{len(rows)} x {self.vector}] [{', '.join(rows)}]" if rows else ""
+        return f"{self._table} = internal global [{len(rows)} x {self.vector}] [{', '.join(rows)}]" if rows else ""
 
     def integer(self, number: int) -> str:
         """Return a vector with the same integer in all lanes."""
@@ -299,10 +300,6 @@ def _intrinsic(name: str) -> Rule:
     return lambda e, *arguments: e.call(name, *arguments)
 
 
-def _library(name: str) -> Rule:
-    return lambda e, *arguments: e.library(name, *arguments)
-
-
 def _not(e: Emitter, a: str) -> str:
     return e.truth(e.put(f"xor {e.bits} {e.mask(a)}, splat (i1 true)"))
 
@@ -323,45 +320,11 @@ def _extreme(condition: str) -> Rule:
     return rule
 
 
-def _erfinv(e: Emitter, x: str) -> str:
-    """Return the inverse of erf as CasADi computes it: a rational approximation, then two Newton steps."""
-    one, two = e.constant(1.0), e.constant(2.0)
-
-    def rational(z: str, above: tuple[float, ...], below: tuple[float, ...]) -> str:
-        def horner(terms: tuple[float, ...]) -> str:
-            value = e.constant(terms[0])
-            for term in terms[1:]:
-                value = e.exact("fadd", e.exact("fmul", value, z), e.constant(term))
-            return value
-
-        return e.exact("fdiv", horner(above), horner(below))
-
-    def tail(sign: str) -> str:
-        half = e.exact("fdiv", e.exact(sign, one, x), two)
-        z = e.call("sqrt", e.put(f"fneg {e.vector} {e.library('log', half)}"))
-        terms = (1.641345311, 3.429567803, -1.624906493, -1.970840454), (1.637067800, 3.543889200, 1.0)
-        return rational(z, *terms)
-
-    low = e.put(f"fneg {e.vector} {tail('fadd')}")
-    above = (-0.140543331, 0.914624893, -1.645349621, 0.886226899)
-    below = (-0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)
-    middle = e.exact("fmul", x, rational(e.exact("fmul", x, x), above, below))
-    y = e.select(e.compare("olt", x, e.constant(0.7)), middle, tail("fsub"))
-    for _ in range(2):
-        minus_square = e.exact("fmul", e.put(f"fneg {e.vector} {y}"), y)
-        slope = e.exact("fmul", e.constant(1.1283791670955126), e.library("exp", minus_square))
-        y = e.exact("fsub", y, e.exact("fdiv", e.exact("fsub", e.library("erf", y), x), slope))
-    y = e.select(e.compare("olt", x, e.constant(-0.7)), low, y)
-    size = e.call("fabs", x)
-    y = e.select(e.compare("oeq", size, one), e.call("copysign", e.constant(float("inf")), x), y)
-    return e.select(e.compare("ogt", size, one), e.constant(float("nan")), y)
-
-
 def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
 
-# sin and cos are not in the table: ``angles.py`` computes both of an angle at once.
+# Elementary functions are not in the table: ``elementary.py`` has them, and ``angles.py`` sin and cos.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,
@@ -389,27 +352,5 @@ RULES: dict[int, Rule] = {
     ca.OP_IF_ELSE_ZERO: _if_else_zero,
     ca.OP_FMIN: _extreme("ole"),
     ca.OP_FMAX: _extreme("oge"),
-    ca.OP_POW: _library("pow"),
-    ca.OP_CONSTPOW: _library("pow"),
-    ca.OP_FMOD: _library("fmod"),
-    ca.OP_REMAINDER: _library("remainder"),
-    ca.OP_ATAN2: _library("atan2"),
-    ca.OP_HYPOT: _library("hypot"),
-    ca.OP_EXP: _library("exp"),
-    ca.OP_EXPM1: _library("expm1"),
-    ca.OP_LOG: _library("log"),
-    ca.OP_LOG1P: _library("log1p"),
-    ca.OP_TAN: _library("tan"),
-    ca.OP_ASIN: _library("asin"),
-    ca.OP_ACOS: _library("acos"),
-    ca.OP_ATAN: _library("atan"),
-    ca.OP_SINH: _library("sinh"),
-    ca.OP_COSH: _library("cosh"),
-    ca.OP_TANH: _library("tanh"),
-    ca.OP_ASINH: _library("asinh"),
-    ca.OP_ACOSH: _library("acosh"),
-    ca.OP_ATANH: _library("atanh"),
-    ca.OP_ERF: _library("erf"),
-    ca.OP_ERFINV: _erfinv,
 }
 """The rule of each CasADi operation."""

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.compiler import Kernel
+from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
 from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import GLOBAL
@@ -98,7 +98,7 @@ def ground_reaction(
     return GroundReaction(force, moment, zmp, twist)
 
 
-def _kernel(body: Robot) -> Kernel:
+def _kernel(body: Robot) -> AnyKernel:
     def trace() -> ca.Function:
         q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
         origin = body.function("pose", place="pelvis")(q)[:3, 3]

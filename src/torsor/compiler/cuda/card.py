@@ -1,0 +1,77 @@
+"""NVIDIA cards as LLVM knows them: from an LLVM module to PTX, which the driver of the card compiles."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite
+import llvmlite.binding as llvm
+
+TRIPLE = "nvptx64-nvidia-cuda"
+WARP = 32
+"""Threads that execute an instruction together."""
+
+# Compute capabilities that LLVM knows, times ten, with the first PTX version (times ten) that has each. A newer card
+# runs the code of the newest one before it.
+_CAPABILITIES = {70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 120: 87}
+# The first release of CUDA (as the driver gives it) that reads a PTX version, newest first; older ones are not needed.
+_VERSIONS = ((12080, 87), (12050, 85), (12040, 84), (12030, 83), (12020, 82), (12010, 81), (12000, 80), (11080, 78))
+_OLDEST = 11080
+
+
+@dataclass(frozen=True)
+class Card:
+    """A kind of card: its compute capability, times ten, and the version of PTX to write for it, times ten.
+
+    Example:
+        >>> H200.capability, H200.version
+        (90, 78)
+    """
+
+    capability: int
+    version: int
+
+    @classmethod
+    def of(cls, capability: int, driver: int) -> "Card":
+        """Return the card with a compute capability (90 for 9.0) and a driver (12080 for CUDA 12.8).
+
+        Example:
+            >>> Card.of(90, 13000)
+            Card(capability=90, version=87)
+            >>> Card.of(121, 13000).capability  # a card that LLVM does not know runs the code of an older one
+            120
+        """
+        if driver < _OLDEST:
+            found = f"the driver of the card is for CUDA {driver // 1000}.{driver % 1000 // 10}"
+            raise RuntimeError(f"{found}; allowed: 11.8 or newer; fix: install a newer NVIDIA driver")
+        version = next(version for least, version in _VERSIONS if driver >= least)
+        known = [each for each, needs in _CAPABILITIES.items() if each <= capability and needs <= version]
+        if not known:
+            found = f"the card has the compute capability {capability / 10}"
+            raise RuntimeError(f"{found}; allowed: 7.0 (Volta) or newer")
+        return cls(max(known), version)
+
+    @property
+    def description(self) -> str:
+        """Everything that PTX depends on besides its source, including the versions of LLVM and llvmlite."""
+        versions = ".".join(map(str, llvm.llvm_version_info)), llvmlite.__version__
+        return "|".join([TRIPLE, str(self.capability), str(self.version), *versions])
+
+    def ptx(self, module: str) -> str:
+        """Return the PTX of an LLVM module, which LLVM's verifier has accepted."""
+        _initialize()
+        target = llvm.Target.from_triple(TRIPLE)
+        machine = target.create_target_machine(cpu=f"sm_{self.capability}", features=f"+ptx{self.version}", opt=3)
+        parsed = llvm.parse_assembly(module)
+        parsed.triple = TRIPLE
+        parsed.verify()
+        return str(machine.emit_assembly(parsed))
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+H200 = Card(90, 78)
+"""Hopper: H100 and H200."""

@@ -1,0 +1,239 @@
+"""LLVM code of a kernel: one thread computes one state, in one function, from the rules that machine code is made of.
+
+A kernel takes the number of states, and of each array its address and the bytes between states and between entries.
+Threads beyond the last state compute it once more and write the same numbers to the same place, which takes no branch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+from torsor.compiler.cuda.form import CARD, PHASES, Form
+from torsor.compiler.cuda.layout import Tile, tiles
+from torsor.compiler.cuda.staging import Staged, write_copies
+from torsor.compiler.llvm.rules import RULES, Emitter, Scalar
+from torsor.compiler.program import Operation, Program
+
+NAME = "torsor"
+"""The name of the kernel in PTX."""
+
+_FREE = {ca.OP_INPUT, ca.OP_CONST}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a program becomes a kernel: which arrays are staged, threads of a block, and registers of a thread at most.
+
+    ``staged`` has inputs first. ``registers`` is None where the compiler of the driver chooses.
+    """
+
+    staged: tuple[bool, ...]
+    threads: int = 128
+    registers: int | None = None
+
+
+class CudaEmitter(Emitter):
+    """Writes instructions for one state: vectors of length 1. There is no C library on the card."""
+
+    def __init__(self, scalar: Scalar, function: str):
+        super().__init__(scalar, 1)
+        self.function = function
+
+    def library(self, name: str, *arguments: str) -> str:
+        """Refuse: the card has no C library."""
+        found = f"{self.function}: {name} is not available on the card"
+        raise NotImplementedError(f"{found}; fix: use device='cpu', or write the function without {name}")
+
+
+class _Kernel:
+    """The code of one kernel while it is written."""
+
+    def __init__(self, program: Program, scalar: Scalar, plan: Plan, form: Form):
+        self.program, self.scalar, self.plan, self.form = program, scalar, plan, form
+        self.entries = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
+        self.tiles, self.tile_bytes = tiles(self.entries, scalar.size, plan.staged)
+        self.inputs = len(program.inputs)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a function."""
+        self.emitter = CudaEmitter(self.scalar, self.program.name)
+        self.names: dict[int, str] = {}
+        self.pairs: dict[int, tuple[str, str]] = {}
+        self.loaded: dict[tuple[int, int], str] = {}
+
+    def staged(self, inputs: bool) -> list[Staged]:
+        """Return the staged inputs, or the staged outputs."""
+        numbers = range(self.inputs) if inputs else range(self.inputs, len(self.entries))
+        return [Staged(k, self.entries[k], tile) for k in numbers if (tile := self.tiles[k]) is not None]
+
+    def start(self) -> None:
+        """Write what each function begins with: the state of the thread, and where the arrays of it are."""
+        e, form = self.emitter, self.form
+        e.lines += form.start(self.plan.threads, self.tile_bytes)
+        e.lines += [
+            "  %inside = icmp slt i64 %first, %states",
+            "  br i1 %inside, label %begin, label %end",
+            "begin:",
+            "  %left = sub i64 %states, %first",
+            "  %last = sub i64 %states, 1",
+            "  %full = icmp sge i64 %left, 32",
+            "  %count = select i1 %full, i64 32, i64 %left",
+            "  %mine = add i64 %first, %lane",
+            "  %exists = icmp slt i64 %mine, %states",
+            "  %state = select i1 %exists, i64 %mine, i64 %last",
+            "  %row = sub i64 %state, %first",
+        ]
+        e.block = "begin"
+
+    def places(self) -> None:
+        """Write the address of the thread's state in each array."""
+        e, form = self.emitter, self.form
+        for k, tile in enumerate(self.tiles):
+            if tile is None:
+                e.lines += [
+                    f"  %skip.{k} = mul i64 %state, %b.{k}",
+                    f"  %from.{k} = add i64 %p.{k}, %skip.{k}",
+                    f"  %array.{k} = inttoptr i64 %from.{k} to {form.memory}",
+                ]
+            else:
+                e.lines += [
+                    f"  %low.{k} = mul i64 %row, {tile.pitch}",
+                    f"  %at.{k} = add i64 %low.{k}, {tile.offset}",
+                    f"  %array.{k} = getelementptr i8, {form.shared} %tile, i64 %at.{k}",
+                ]
+
+    def pointer(self, k: int, entry: int) -> str:
+        """Return a typed pointer to an entry of the thread's state."""
+        e = self.emitter
+        if self.tiles[k] is not None:
+            place = e.put(f"getelementptr i8, {self.form.shared} %array.{k}, i64 {entry * self.scalar.size}")
+            return f"{self.form.shared} {place}"
+        if entry == 0:
+            return f"{self.form.memory} %array.{k}"
+        skip = e.put(f"mul i64 %e.{k}, {entry}")
+        return f"{self.form.memory} {e.put(f'getelementptr i8, {self.form.memory} %array.{k}, i64 {skip}')}"
+
+    def load(self, k: int, entry: int) -> str:
+        """Return an entry of an input; from a tile, its neighbours are read with it."""
+        e, tile = self.emitter, self.tiles[k]
+        if (k, entry) not in self.loaded:
+            if tile is None:
+                self.loaded[k, entry] = e.put(
+                    f"load {e.vector}, {self.pointer(k, entry)}, align {self.scalar.size}, !invariant.load !0"
+                )
+            else:
+                self.load_group(k, entry, tile)
+        return self.loaded[k, entry]
+
+    def load_group(self, k: int, entry: int, tile: Tile) -> None:
+        """Read as many entries as one access of shared memory has."""
+        e, many = self.emitter, tile.access // self.scalar.size
+        first = entry // many * many
+        group = f"<{many} x {self.scalar.name}>"
+        values = e.put(f"load {group}, {self.pointer(k, first)}, align {tile.access}")
+        for j in range(many):
+            one = e.put(f"extractelement {group} {values}, i64 {j}")
+            self.loaded[k, first + j] = e.put(f"insertelement {e.vector} poison, {self.scalar.name} {one}, i64 0")
+
+    def value(self, index: int) -> str:
+        """Return the name of a value; inputs are loaded on first use."""
+        if index not in self.names:
+            operation = self.program.operations[index]
+            if operation.code == ca.OP_CONST:
+                return self.emitter.constant(operation.number)
+            self.names[index] = self.load(*operation.arguments)
+        return self.names[index]
+
+    def compute(self, index: int, operation: Operation) -> None:
+        """Write one operation."""
+        if operation.code in _FREE:
+            return
+        if operation.code in (ca.OP_SIN, ca.OP_COS):
+            argument = operation.arguments[0]
+            if argument not in self.pairs:
+                self.pairs[argument] = self.emitter.sin_cos(self.value(argument))
+            self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
+        elif operation.code in RULES:
+            arguments = [self.value(argument) for argument in operation.arguments]
+            self.names[index] = RULES[operation.code](self.emitter, *arguments)
+        else:
+            raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
+
+    def body(self) -> None:
+        """Write all operations; a result is stored as soon as it is known."""
+        e, wanted = self.emitter, _wanted(self.program)
+        self.places()
+
+        def give(value: str, places: Sequence[tuple[int, int]]) -> None:
+            for k, entry in places:
+                e.lines.append(f"  store {e.vector} {value}, {self.pointer(self.inputs + k, entry)}")
+                e.lines[-1] += f", align {self.scalar.size}"
+
+        for index, operation in enumerate(self.program.operations):
+            self.compute(index, operation)
+            if index in wanted:
+                give(self.value(index), wanted[index])
+        give(e.constant(0.0), wanted.get(None, ()))
+
+    def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:
+        """Return the text of a function that does some phases."""
+        self.begin()
+        self.start()
+        e = self.emitter
+        for phase in phases:
+            if phase == "take":
+                write_copies(e, self.form, self.staged(True), True)
+            elif phase == "compute":
+                e.lines += self.form.wait() if self.staged(True) else []
+                self.body()
+            else:
+                e.lines += self.form.wait() if self.staged(False) else []
+                write_copies(e, self.form, self.staged(False), False)
+        head = self.form.head(name, len(self.entries), attributes)
+        return "\n".join([head, "entry:", *e.lines, "  br label %end", "end:", "  ret void", "}"])
+
+
+def _wanted(program: Program) -> dict[int | None, list[tuple[int, int]]]:
+    """Return, for each value that is a result, the (output, entry) where it is stored; None for structural zeros."""
+    wanted: dict[int | None, list[tuple[int, int]]] = {}
+    for k, indices in enumerate(program.results):
+        for entry, index in enumerate(indices):
+            wanted.setdefault(index, []).append((k, entry))
+    return wanted
+
+
+def shared_bytes(program: Program, dtype: str, plan: Plan) -> int:
+    """Return the shared memory of one block."""
+    entries = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
+    return tiles(entries, Scalar(dtype).size, plan.staged)[1] * plan.threads // 32
+
+
+def write_kernel(program: Program, dtype: str, plan: Plan, form: Form = CARD) -> str:
+    """Return the LLVM module of a kernel.
+
+    Example:
+        >>> from torsor.compiler.cuda.card import H200
+        >>> from torsor.compiler.program import read_program
+        >>> x = ca.SX.sym("x", 2)
+        >>> text = write_kernel(read_program(ca.Function("f", [x], [x[0] * x[1]])), "float32", Plan((False, False)))
+        >>> "mul.f32" in H200.ptx(text) or "mul.rn.f32" in H200.ptx(text)
+        True
+    """
+    kernel = _Kernel(program, Scalar(dtype), plan, form)
+    if form.on_card:
+        attributes = [f'"nvvm.maxntid"="{plan.threads}"']
+        if plan.registers is not None:
+            attributes.append(f'"nvvm.maxnreg"="{plan.registers}"')
+        functions = [kernel.function(NAME, PHASES, attributes)]
+    else:
+        functions = [kernel.function(phase, [phase]) for phase in PHASES]
+    return "\n".join([*_intrinsics(kernel.emitter), *form.declarations(kernel.tile_bytes), *functions, "!0 = !{}", ""])
+
+
+def _intrinsics(e: Emitter) -> list[str]:
+    one = ("sqrt", "fabs", "floor", "ceil")
+    lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({e.vector})" for name in one]
+    lines.append(f"declare {e.vector} @llvm.copysign.{e.suffix}({e.vector}, {e.vector})")
+    return [*lines, f"declare {e.vector} @llvm.fma.{e.suffix}({e.vector}, {e.vector}, {e.vector})"]

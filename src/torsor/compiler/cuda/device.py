@@ -1,0 +1,156 @@
+"""The card through CuPy: arrays, memory, streams, and PTX that becomes a kernel.
+
+CuPy and not the driver's own Python package, because users need arrays on the card anyway: with CuPy they bring memory
+pools, the current stream and DLPack, and loading PTX takes three lines.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import cache, cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.arrays import real_numbers
+from torsor.compiler.cuda.card import Card
+from torsor.compiler.cuda.code import NAME
+from torsor.compiler.cuda.form import CARD, Form
+
+Launch = Callable[[int, int, int, Sequence[int]], None]
+"""Starts a kernel: (blocks, threads of a block, bytes of shared memory of a block, arguments)."""
+
+_LARGE_SHARED = 48 * 1024  # bytes: a kernel that uses more must say so
+_CUDA_DEVICES = (2, 13)  # of DLPack: memory of the card, and managed memory
+
+
+class Device(Protocol):
+    """Where kernels run. ``xp`` is the module of its arrays, which has the functions of NumPy."""
+
+    form: Form
+    xp: Any
+
+    @property
+    def card(self) -> Card:
+        """The kind of card."""
+
+    def received(self, value: Any, dtype: str) -> Any:
+        """Return a value as an array of the device, of real numbers, or None; a copy is made only where needed."""
+
+    def pointer(self, array: Any) -> int:
+        """Return the address of the first entry of an array."""
+
+    def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
+        """Return a context in which the card that holds some arrays is the current one."""
+
+    def translated(self, module: str) -> bytes:
+        """Return an LLVM module as code that the device loads."""
+
+    def load(self, code: bytes) -> Launch:
+        """Return the kernel in some code."""
+
+    def number(self) -> int:
+        """Return the number of the current card: each card loads its own kernels."""
+
+
+class CupyDevice:
+    """The current card of CuPy."""
+
+    form = CARD
+
+    def __init__(self, cupy: Any):
+        self.xp = cupy
+
+    def number(self) -> int:
+        """Return the number of the current card."""
+        return int(self.xp.cuda.runtime.getDevice())
+
+    @property
+    def card(self) -> Card:
+        """The kind of the current card."""
+        return self._card(self.number())
+
+    @cached_property
+    def _card(self) -> Callable[[int], Card]:
+        @cache
+        def of(number: int) -> Card:
+            capability = int(self.xp.cuda.Device(number).compute_capability)
+            return Card.of(capability, int(self.xp.cuda.runtime.driverGetVersion()))
+
+        return of
+
+    def received(self, value: Any, dtype: str) -> Any:
+        """Return a value as an array of CuPy; arrays on the card are not copied unless their type is another one."""
+        cupy = self.xp
+        if not isinstance(value, cupy.ndarray):
+            if _is_on_card(value):
+                value = cupy.from_dlpack(value)
+            elif hasattr(value, "__cuda_array_interface__"):
+                value = cupy.asarray(value)
+            else:
+                numbers: NDArray[Any] | None = real_numbers(value)
+                if numbers is None:
+                    return None
+                with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
+                    return cupy.asarray(numbers.astype(dtype, copy=False))
+        return value.astype(dtype, copy=False) if value.dtype.kind in "iuf" else None
+
+    def pointer(self, array: Any) -> int:
+        """Return the address of an array on the card."""
+        return int(array.data.ptr)
+
+    def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
+        """Return a context with the card of some arrays, which must be one."""
+        numbers = sorted({array.device.id for array in arrays})
+        if len(numbers) > 1:
+            raise ValueError(f"arrays are on the cards {numbers}; allowed: one card; fix: copy them to one")
+        context: AbstractContextManager[Any] = self.xp.cuda.Device(*numbers)
+        return context
+
+    def translated(self, module: str) -> bytes:
+        """Return the PTX of a module."""
+        return self.card.ptx(module).encode()
+
+    def load(self, code: bytes) -> Launch:
+        """Return the kernel of some PTX, compiled by the driver for the current card, on CuPy's current stream."""
+        cupy = self.xp
+        module = cupy.cuda.Module()
+        module.load(code)
+        function = module.get_function(NAME)
+        lock, largest = threading.Lock(), [_LARGE_SHARED]
+
+        def launch(blocks: int, threads: int, shared: int, arguments: Sequence[int]) -> None:
+            if shared > largest[0]:
+                with lock:
+                    driver = cupy.cuda.driver
+                    attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                    driver.funcSetAttribute(function.ptr, attribute, shared)
+                    largest[0] = shared
+            function((blocks,), (threads,), tuple(map(np.int64, arguments)), shared_mem=shared)
+
+        return launch
+
+
+def _is_on_card(value: Any) -> bool:
+    """Return whether an object offers memory of a card by DLPack, as tensors of PyTorch and arrays of JAX do."""
+    where = getattr(value, "__dlpack_device__", None)
+    return where is not None and hasattr(value, "__dlpack__") and where()[0] in _CUDA_DEVICES
+
+
+@cache
+def current() -> Device:
+    """Return the device that kernels run on, or raise an error that says what is missing."""
+    try:
+        import cupy
+    except ImportError:
+        raise ImportError('device "cuda" needs CuPy; fix: pip install torsor[gpu]') from None
+    try:
+        count = int(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise RuntimeError(
+            f'device "cuda": {error}; fix: check the driver with nvidia-smi, or use device="cpu"'
+        ) from None
+    if not count:
+        raise RuntimeError('device "cuda": no NVIDIA card was found; fix: use device="cpu"')
+    return CupyDevice(cupy)

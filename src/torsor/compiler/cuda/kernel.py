@@ -1,0 +1,211 @@
+"""A compiled function on a card: the same calls as of a ``Kernel``, with arrays of CuPy."""
+
+import hashlib
+import math
+import pickle
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+
+from torsor.arrays import Shape
+from torsor.compiler import cache
+from torsor.compiler.cache import Signature, StoredKernel
+from torsor.compiler.cuda.code import Plan, write_kernel
+from torsor.compiler.cuda.device import Device, Launch, current
+from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed, tiles
+from torsor.compiler.machine_code import compiler_fingerprint, program_key
+from torsor.compiler.program import Program, read_program
+from torsor.compiler.virtual_machine import VirtualMachine
+
+_THREADS = 128  # of a block
+_BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
+
+
+class CudaKernel:
+    """A compiled function on a card: ``function`` is the CasADi function that defines it.
+
+    Arrays of CuPy, and all others that offer their memory on the card (``__dlpack__``, ``__cuda_array_interface__``),
+    are used where they are; arrays of NumPy are copied to the card. Results are arrays of CuPy, computed on its current
+    stream; no call waits for the card. PTX is written on the first call with arrays of a new layout.
+
+    ``key`` is the name of the function on disk; by default it is a hash of all operations.
+    """
+
+    def __init__(
+        self,
+        function: ca.Function | StoredKernel,
+        dtype: str,
+        inputs: Sequence[Shape] | None,
+        outputs: Sequence[Shape] | None,
+        key: str | None = None,
+    ):
+        self.dtype, self.threads = dtype, 1
+        self._device: Device = current()
+        self._source, self.signature = function, Signature.of(function)
+        self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
+        self._key = key
+        self._size = 8 if dtype == "float64" else 4
+        self._entries = [math.prod(shape) for shape in (*self.inputs, *self.outputs)]
+        self._loaded: dict[tuple[int, tuple[bool, ...]], tuple[Launch, int, int]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the CasADi function: PTX is found in the cache where it is unpickled, or written again."""
+        try:
+            text = self.function.serialize()
+        except LookupError:
+            raise pickle.PicklingError(f"{self.signature.name}: it was stored without its CasADi function") from None
+        return _unpickled, (text, self.dtype, self.inputs, self.outputs)
+
+    def __repr__(self) -> str:
+        return f"<CudaKernel {self.signature.name}: {self.dtype}>"
+
+    @property
+    def function(self) -> ca.Function:
+        """The CasADi function that defines the kernel."""
+        return self._source.function if isinstance(self._source, StoredKernel) else self._source
+
+    @property
+    def direct(self) -> Callable[..., Any]:
+        """The kernel itself: there is no shorter way."""
+        return self
+
+    @cached_property
+    def _program(self) -> Program:
+        return read_program(self.function)
+
+    @cached_property
+    def _checks(self) -> VirtualMachine:
+        """What checks the shapes of inputs."""
+        return VirtualMachine(self._source, self.inputs, self.outputs)
+
+    def __call__(self, *values: Any, out: Any = None) -> Any:
+        """Evaluate: one array for each input, one array of CuPy (or a tuple of them) out.
+
+        ``out`` are arrays of the card for the results, of the right shape and type, and with any strides.
+        """
+        if len(values) != len(self.inputs):
+            raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
+        device = self._device
+        arrays = [device.received(value, self.dtype) for value in values]
+        for k, (array, value) in enumerate(zip(arrays, values, strict=True)):
+            self._checks.check_shape(k, array, value)
+        batch = self._checks.batch(arrays)
+        given = self._checked_out(out, batch)
+        with device.of([*arrays, *(each for each in given if each is not None)]):
+            if 0 in batch:
+                pairs = zip(given, self.outputs, strict=True)
+                empty = [self._empty(batch, core, True) if each is None else each for each, core in pairs]
+                return empty[0] if len(empty) == 1 else tuple(empty)
+            placed = [self._placed(a, batch, shape) for a, shape in zip(arrays, self.inputs, strict=True)]
+            results = self._evaluate([each for each, _ in placed], [each for _, each in placed], given, batch)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _evaluate(self, arrays: list[Any], places: list[Placed], given: list[Any], batch: Shape) -> list[Any]:
+        """Return the results for checked inputs; ``arrays`` keeps copies of them alive."""
+        states = math.prod(batch)
+        dense = [self._is_row_major(each) for each in places]
+        wanted = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, given, batch)))
+        results: list[Any] = []
+        for k, (core, array) in enumerate(zip(self.outputs, given, strict=True), start=len(arrays)):
+            written = array
+            if array is None or self._overlaps(array, arrays) or self._place(array, batch, core) is None:
+                written = self._empty(batch, core, wanted[k])
+            places.append(self._place(written, batch, core) or Placed(0, 0, 0))
+            results.append(written)
+        # An array of ``out`` that is not staged, and lies row by row, is written slowly but rightly.
+        staged = choose_staged(self._entries, self._size, [self._is_row_major(each) for each in places])
+        launch, threads, shared = self._kernel(staged)
+        arguments = [number for each in places for number in (each.pointer, each.state, each.entry)]
+        launch(-(-states // threads), threads, shared, [states, *arguments])
+        for k, array in enumerate(given):
+            if array is not None and array is not results[k]:
+                array[...] = results[k]
+                results[k] = array
+        return results
+
+    def _rows_out(self, places: list[Placed], dense: list[bool], given: list[Any], batch: Shape) -> list[bool]:
+        """Return which results lie row by row: those of ``out`` that do; new ones as the inputs lie."""
+        columns = any(each.state == self._size and each.entry != self._size and each.entry for each in places)
+        new = any(dense) or not columns
+        found = []
+        for array, core in zip(given, self.outputs, strict=True):
+            place = None if array is None else self._place(array, batch, core)
+            found.append(math.prod(core) > 1 and (new if place is None else self._is_row_major(place)))
+        return found
+
+    def _is_row_major(self, place: Placed) -> bool:
+        return place.entry == self._size and place.state not in (0, self._size)
+
+    def _empty(self, batch: Shape, core: Shape, rows: bool) -> Any:
+        """Return a new array (*batch, *core), whose states or whose entries are neighbours in memory."""
+        xp = self._device.xp
+        if rows or math.prod(core) <= 1:
+            return xp.empty((*batch, *core), self.dtype)
+        made = xp.empty((*core, *batch), self.dtype)
+        return made.transpose(*range(len(core), made.ndim), *range(len(core)))
+
+    def _placed(self, array: Any, batch: Shape, core: Shape) -> tuple[Any, Placed]:
+        """Return an input and its place; one whose states do not lie evenly is copied."""
+        xp = self._device.xp
+        whole = xp.broadcast_to(array, (*batch, *core))
+        place = self._place(whole, batch, core)
+        if place is None:
+            whole = xp.ascontiguousarray(whole)
+            place = self._place(whole, batch, core)
+        assert place is not None
+        return whole, place
+
+    def _place(self, array: Any, batch: Shape, core: Shape) -> Placed | None:
+        """Return where an array (*batch, *core) lies, or None if its states or entries are not evenly spaced."""
+        split = len(batch)
+        state, entry = collapsed(batch, array.strides[:split]), collapsed(core, array.strides[split:])
+        return None if state is None or entry is None else Placed(self._device.pointer(array), state, entry)
+
+    def _overlaps(self, array: Any, inputs: list[Any]) -> bool:
+        return any(self._device.xp.may_share_memory(array, each) for each in inputs)
+
+    def _checked_out(self, out: Any, batch: Shape) -> list[Any]:
+        """Return the arrays of ``out=``, None where none is given, or raise an error."""
+        given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
+        name, kind = self.signature.name, self._device.xp.ndarray
+        if len(given) != len(self.outputs):
+            raise ValueError(f"{name}: {len(given)} arrays in out; allowed: {len(self.outputs)}")
+        for array, core in zip(given, self.outputs, strict=True):
+            shape = (*batch, *core)
+            if array is None or (isinstance(array, kind) and (array.shape, array.dtype) == (shape, self.dtype)):
+                continue
+            found = f"{array.dtype} {array.shape}" if isinstance(array, kind) else type(array).__name__
+            allowed = f"an array of the card, {self.dtype} {shape}"
+            raise ValueError(f"{name}: out is {found}; allowed: {allowed}")
+        return given
+
+    def _kernel(self, staged: tuple[bool, ...]) -> tuple[Launch, int, int]:
+        """Return the kernel of a layout on the current card, its threads and its shared memory, both of a block."""
+        device = self._device
+        known = self._loaded.get((device.number(), staged))
+        if known is None:
+            tile = tiles(self._entries, self._size, staged)[1]
+            threads = next(each for each in (_THREADS, 64, 32) if each == 32 or tile * each // 32 <= _BLOCK_SHARED)
+            plan = Plan(staged, threads)
+            known = device.load(self._code(plan)), threads, tile * threads // 32
+            self._loaded[device.number(), staged] = known
+        return known
+
+    def _code(self, plan: Plan) -> bytes:
+        """Return the code of a plan: from disk, else written and stored."""
+        device = self._device
+        if self._key is None:
+            self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
+        text = f"{self._key} {device.form} {device.card.description} {plan} {self.dtype}"
+        name = hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
+        stored = cache.load(name)
+        if stored is None:
+            stored = [device.translated(write_kernel(self._program, self.dtype, plan, device.form))]
+            cache.store(name, stored)
+        return stored[0]
+
+
+def _unpickled(text: str, dtype: str, inputs: list[Shape], outputs: list[Shape]) -> CudaKernel:
+    return CudaKernel(ca.Function.deserialize(text), dtype, inputs, outputs)

@@ -1,0 +1,65 @@
+"""Kernels on this machine's processor, one thread of a card after the other: for tests where there is no card.
+
+The LLVM module is that of the card but for the number of the thread and the kind of pointers: indices, strides,
+staging and the numbers that are computed are checked with it.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from torsor.arrays import real_numbers
+from torsor.compiler.cuda.card import H200, WARP, Card
+from torsor.compiler.cuda.device import Launch
+from torsor.compiler.cuda.form import PHASES, PROCESSOR
+from torsor.compiler.llvm import native
+from torsor.compiler.llvm.target import host
+
+
+class ProcessorDevice:
+    """A card whose threads run one after the other on this machine, with arrays of NumPy."""
+
+    form, xp = PROCESSOR, np
+    card: Card = H200
+
+    def number(self) -> int:
+        """Return 0: there is one."""
+        return 0
+
+    def received(self, value: Any, dtype: str) -> Any:
+        """Return a value as an array."""
+        numbers = real_numbers(value)
+        return None if numbers is None else numbers.astype(dtype, copy=False)
+
+    def pointer(self, array: Any) -> int:
+        """Return the address of an array."""
+        return int(array.ctypes.data)
+
+    def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
+        """Return an empty context."""
+        return nullcontext()
+
+    def translated(self, module: str) -> bytes:
+        """Return the object code of a module."""
+        return host().objects([module], level=1)[0]
+
+    def load(self, code: bytes) -> Launch:
+        """Return the kernel of some object code."""
+        engine = native.link([code])
+        addresses = [engine.get_function_address(phase) for phase in PHASES]
+
+        def launch(blocks: int, threads: int, shared: int, arguments: Sequence[int]) -> None:
+            kinds = [ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * len(arguments)]
+            phases = [ctypes.CFUNCTYPE(None, *kinds)(address) for address in addresses]
+            tile = np.full(shared // 8 + 2, np.nan)  # numbers that nobody has written are seen in the results
+            begin = tile.ctypes.data + (-tile.ctypes.data) % 16
+            for first in range(0, blocks * threads, WARP):
+                for phase in phases:
+                    for lane in range(WARP):
+                        phase(first + lane, begin, *arguments)
+            assert engine is not None  # the code lives as long as this function
+
+        return launch

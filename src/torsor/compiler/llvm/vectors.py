@@ -1,0 +1,270 @@
+"""Vectors of an LLVM function as Python objects, so that the elementary functions read like formulas.
+
+``x * y + 1`` writes a product and a sum, each rounded once and never fused: with ``fma`` where fusion is wanted, an
+algorithm has the same bits on every processor and for every width. Comparisons are masks, ``where`` chooses; there are
+no branches, so each lane is computed for itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torsor.compiler.llvm.rules import Emitter
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a type stores a number: its ``digits`` after the first, and the ``bias`` of its exponent."""
+
+    digits: int
+    bias: int
+
+    @property
+    def smallest(self) -> float:
+        """The smallest number with all digits."""
+        return 2.0 ** (1 - self.bias)
+
+
+FORMATS = {"float64": Format(52, 1023), "float32": Format(23, 127)}
+
+
+class _Value:
+    """A named vector of an emitter."""
+
+    __slots__ = ("emitter", "name")
+
+    def __init__(self, emitter: Emitter, name: str):
+        self.emitter, self.name = emitter, name
+
+    @property
+    def dtype(self) -> str:
+        """The type of the emitter's numbers."""
+        return self.emitter.scalar.dtype
+
+    @property
+    def format(self) -> Format:
+        """How the emitter's numbers are stored."""
+        return FORMATS[self.dtype]
+
+
+class Mask(_Value):
+    """A vector of bits."""
+
+    __slots__ = ()
+
+    def _with(self, operation: str, other: "Mask | str") -> "Mask":
+        name = other if isinstance(other, str) else other.name
+        return Mask(self.emitter, self.emitter.put(f"{operation} {self.emitter.bits} {self.name}, {name}"))
+
+    def __and__(self, other: "Mask") -> "Mask":
+        return self._with("and", other)
+
+    def __or__(self, other: "Mask") -> "Mask":
+        return self._with("or", other)
+
+    def __xor__(self, other: "Mask") -> "Mask":
+        return self._with("xor", other)
+
+    def __invert__(self) -> "Mask":
+        return self._with("xor", "splat (i1 true)")
+
+
+class Whole(_Value):
+    """A vector of integers as wide as the numbers; shifts to the right fill with zeros."""
+
+    __slots__ = ()
+
+    def _with(self, operation: str, other: "Whole | int") -> "Whole":
+        e = self.emitter
+        name = e.integer(other) if isinstance(other, int) else other.name
+        return Whole(e, e.put(f"{operation} {e.integers} {self.name}, {name}"))
+
+    def __add__(self, other: "Whole | int") -> "Whole":
+        return self._with("add", other)
+
+    def __sub__(self, other: "Whole | int") -> "Whole":
+        return self._with("sub", other)
+
+    def __and__(self, other: "Whole | int") -> "Whole":
+        return self._with("and", other)
+
+    def __or__(self, other: "Whole | int") -> "Whole":
+        return self._with("or", other)
+
+    def __xor__(self, other: "Whole | int") -> "Whole":
+        return self._with("xor", other)
+
+    def __lshift__(self, other: "Whole | int") -> "Whole":
+        return self._with("shl", other)
+
+    def __rshift__(self, other: "Whole | int") -> "Whole":
+        return self._with("lshr", other)
+
+    def is_odd(self) -> Mask:
+        """Return which lanes are odd."""
+        e = self.emitter
+        return Mask(e, e.put(f"trunc {e.integers} {self.name} to {e.bits}"))
+
+    def as_bits(self) -> "Number":
+        """Return the numbers that have these bits."""
+        e = self.emitter
+        return Number(e, e.put(f"bitcast {e.integers} {self.name} to {e.vector}"))
+
+
+class Number(_Value):
+    """A vector of floating-point numbers. Comparisons with NaN are false."""
+
+    __slots__ = ()
+
+    def like(self, number: "Number | float") -> "Number":
+        """Return a number in all lanes; a vector is returned as it is."""
+        return number if isinstance(number, Number) else Number(self.emitter, self.emitter.constant(number))
+
+    def _with(self, operation: str, other: "Number | float") -> "Number":
+        return Number(self.emitter, self.emitter.exact(operation, self.name, self.like(other).name))
+
+    def __add__(self, other: "Number | float") -> "Number":
+        return self._with("fadd", other)
+
+    def __sub__(self, other: "Number | float") -> "Number":
+        return self._with("fsub", other)
+
+    def __mul__(self, other: "Number | float") -> "Number":
+        return self._with("fmul", other)
+
+    def __truediv__(self, other: "Number | float") -> "Number":
+        return self._with("fdiv", other)
+
+    def __rsub__(self, other: float) -> "Number":
+        return self.like(other) - self
+
+    def __rtruediv__(self, other: float) -> "Number":
+        return self.like(other) / self
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> "Number":
+        return Number(self.emitter, self.emitter.put(f"fneg {self.emitter.vector} {self.name}"))
+
+    def __abs__(self) -> "Number":
+        return Number(self.emitter, self.emitter.call("fabs", self.name))
+
+    def _compare(self, condition: str, other: "Number | float") -> Mask:
+        return Mask(self.emitter, self.emitter.compare(condition, self.name, self.like(other).name))
+
+    def __lt__(self, other: "Number | float") -> Mask:
+        return self._compare("olt", other)
+
+    def __le__(self, other: "Number | float") -> Mask:
+        return self._compare("ole", other)
+
+    def __gt__(self, other: "Number | float") -> Mask:
+        return self._compare("ogt", other)
+
+    def __ge__(self, other: "Number | float") -> Mask:
+        return self._compare("oge", other)
+
+    def equals(self, other: "Number | float") -> Mask:
+        """Return which lanes are equal; 0.0 equals -0.0."""
+        return self._compare("oeq", other)
+
+    def unordered(self, other: "Number") -> Mask:
+        """Return in which lanes one of both is NaN."""
+        return self._compare("uno", other)
+
+    def bits(self) -> Whole:
+        """Return the bits of the numbers as integers."""
+        e = self.emitter
+        return Whole(e, e.put(f"bitcast {e.vector} {self.name} to {e.integers}"))
+
+    def with_sign_of(self, other: "Number") -> "Number":
+        """Return the size of this with the sign of another."""
+        return Number(self.emitter, self.emitter.call("copysign", self.name, other.name))
+
+    def sqrt(self) -> "Number":
+        """Return the square root, rounded correctly."""
+        return Number(self.emitter, self.emitter.call("sqrt", self.name))
+
+    def floor(self) -> "Number":
+        """Return the next whole number below."""
+        return Number(self.emitter, self.emitter.call("floor", self.name))
+
+    def rounded(self) -> "Number":
+        """Return the nearest whole number, if its size is less than half of the largest with all digits."""
+        rounder = self.emitter.scalar.rounder
+        return (self + rounder) - rounder
+
+    def power_of_two(self) -> "Number":
+        """Return 2 to these whole powers, which must be exponents of normal numbers."""
+        # The sum has the exponent in its low bits; the shift drops all others.
+        low_bits = (self + self.emitter.scalar.rounder).bits()
+        return ((low_bits + self.format.bias) << self.format.digits).as_bits()
+
+    def between(self, low: float, high: float) -> "Number":
+        """Return the nearest number in an interval; NaN stays NaN."""
+        return self.at_most(high).at_least(low)
+
+    def at_most(self, high: float) -> "Number":
+        """Return the smaller of both numbers; NaN stays NaN."""
+        return where(self > high, high, self)
+
+    def at_least(self, low: float) -> "Number":
+        """Return the larger of both numbers; NaN stays NaN."""
+        return where(self < low, low, self)
+
+    def flipped(self, mask: Mask) -> "Number":
+        """Return the number with its sign changed where the mask is set."""
+        return where(mask, -self, self)
+
+
+def where(mask: Mask, a: Number | float, b: Number | float) -> Number:
+    """Return a where the mask is set, and b elsewhere."""
+    e = mask.emitter
+    names = (each.name if isinstance(each, Number) else e.constant(each) for each in (a, b))
+    return Number(e, e.select(mask.name, *names))
+
+
+def fma(a: Number, b: Number | float, c: Number | float) -> Number:
+    """Return a b + c, rounded once."""
+    return Number(a.emitter, a.emitter.call("fma", a.name, a.like(b).name, a.like(c).name))
+
+
+def polynomial(x: Number, terms: Sequence[float]) -> Number:
+    """Return a polynomial, highest power first: its even and odd powers apart, since each then waits half as long."""
+    square = x * x
+    even, odd = (_horner(square, terms[start::2]) for start in ((len(terms) - 1) % 2, len(terms) % 2))
+    return fma(odd, x, even)
+
+
+def _horner(x: Number, terms: Sequence[float]) -> Number:
+    value = x.like(terms[0])
+    for term in terms[1:]:
+        value = fma(value, x, term)
+    return value
+
+
+def two_sum(a: Number, b: Number) -> tuple[Number, Number]:
+    """Return a + b and the error of that sum, which is a number of the type (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def quick_two_sum(a: Number | float, b: Number) -> tuple[Number, Number]:
+    """Return a + b and its error where a is 0 or not smaller than b (Dekker)."""
+    a = b.like(a)
+    total = a + b
+    return total, b - (total - a)
+
+
+def two_product(a: Number, b: Number) -> tuple[Number, Number]:
+    """Return a b and the error of that product."""
+    product = a * b
+    return product, fma(a, b, -product)
+
+
+def quotient(high: Number, low: Number, over: Number, over_low: Number) -> tuple[Number, Number]:
+    """Return (high + low) / (over + over_low) as a sum of two numbers, with one division."""
+    inverse = 1.0 / over
+    first = high * inverse
+    rest = fma(-first, over, high) + fma(-first, over_low, low)
+    return first, rest * inverse

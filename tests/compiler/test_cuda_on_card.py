@@ -1,0 +1,147 @@
+"""Kernels on an NVIDIA card: every method, both types, against the machine code of the processor."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from methods import TREE_METHODS, request_of, states_of
+
+cupy = pytest.importorskip("cupy", reason="needs CuPy")
+try:
+    _COUNT = cupy.cuda.runtime.getDeviceCount()
+except cupy.cuda.runtime.CUDARuntimeError:
+    _COUNT = 0
+pytestmark = pytest.mark.skipif(not _COUNT, reason="needs an NVIDIA card")
+
+LAYOUTS = ("rows", "columns", "slices")
+MANY = 1_000_007
+
+
+@pytest.fixture(autouse=True)
+def free_memory() -> Iterator[None]:
+    yield
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+def arranged(array: Any, layout: str) -> Any:
+    """Return an array on the card: row by row, coordinate by coordinate, or as a part of larger rows."""
+    if layout == "rows" or array.ndim == 1:
+        return cupy.asarray(array)
+    if layout == "columns":
+        return cupy.moveaxis(cupy.ascontiguousarray(cupy.moveaxis(cupy.asarray(array), 0, -1)), -1, 0)
+    wide = cupy.zeros((*array.shape[:-1], array.shape[-1] + 3), array.dtype)
+    wide[..., 1:-2] = cupy.asarray(array)
+    return wide[..., 1:-2]
+
+
+def results(found: Any) -> list[Any]:
+    return [cupy.asnumpy(each) for each in (found if isinstance(found, tuple) else (found,))]
+
+
+def agree(robot: torsor.Robot, name: str, dtype: str, count: int, layout: str) -> None:
+    request = request_of(robot, name)
+    inputs = [each.astype(dtype) for each in states_of(robot, request, count)]
+    card = robot.to(device="cuda", dtype=dtype)
+    try:
+        found = results(card.kernels.compiled(request)(*(arranged(each, layout) for each in inputs)))
+    except NotImplementedError as error:
+        pytest.skip(str(error))
+    exact = robot.kernels.compiled(request)(*(each.astype("float64") for each in inputs))
+    exact = exact if isinstance(exact, tuple) else (exact,)
+    single = robot.to(dtype=dtype).kernels.compiled(request)(*inputs)
+    single = single if isinstance(single, tuple) else (single,)
+    for here, there, truth in zip(found, single, exact, strict=True):
+        assert here.dtype == dtype and here.shape == truth.shape
+        scale = np.abs(truth).max(initial=1e-300)
+        rounding = np.finfo(dtype).eps
+        # No worse than the processor, but for a few roundings in another order.
+        assert np.abs(here - truth).max() <= 4 * np.abs(there - truth).max() + 64 * rounding * scale
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", TREE_METHODS)
+def test_every_method_agrees_with_the_processor(name: str, dtype: str) -> None:
+    for robot in (torsor.library.six_axis_arm(), torsor.library.random_tree(6, seed=1)):
+        for count in (1, 31, 33):
+            agree(robot, name, dtype, count, "rows")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "mass_matrix", "poses"])
+def test_a_million_states_agree_in_every_layout(name: str, dtype: str, layout: str) -> None:
+    agree(torsor.library.six_axis_arm(), name, dtype, MANY, layout)
+
+
+def test_inputs_broadcast_as_those_of_numpy() -> None:
+    arm = torsor.library.six_axis_arm()
+    card, rng = arm.to(device="cuda"), np.random.default_rng(2)
+    q, v, a = rng.normal(size=(5, 1, 6)), rng.normal(size=(7, 6)), rng.normal(size=6)
+    found = card.inverse_dynamics(cupy.asarray(q), cupy.asarray(v), a)
+    assert found.shape == (5, 7, 6)
+    np.testing.assert_allclose(cupy.asnumpy(found), arm.inverse_dynamics(q, v, a), rtol=1e-11, atol=1e-11)
+
+
+def test_results_are_written_to_out_of_any_strides() -> None:
+    arm, rng = torsor.library.six_axis_arm(), np.random.default_rng(3)
+    q, v, a = rng.normal(size=(3, 100, 6))
+    truth, given = arm.inverse_dynamics(q, v, a), [cupy.asarray(each) for each in (q, v, a)]
+    kernel = torsor.compile(arm.function("inverse_dynamics"), device="cuda")
+    wide = cupy.zeros((100, 12))
+    for out in (cupy.empty((100, 6)), cupy.empty((6, 100)).T, wide[:, ::2], wide[::-1, :6], given[0]):
+        assert kernel(*(each.copy() if each is not out else each for each in given), out=out) is out
+        np.testing.assert_allclose(cupy.asnumpy(out), truth, rtol=1e-11, atol=1e-11)
+
+
+def test_the_current_stream_is_used_and_graphs_are_captured() -> None:
+    arm, rng = torsor.library.six_axis_arm(), np.random.default_rng(4)
+    given = [cupy.asarray(each) for each in rng.normal(size=(3, 1000, 6))]
+    kernel, out = torsor.compile(arm.function("inverse_dynamics"), device="cuda"), cupy.empty((1000, 6))
+    kernel(*given, out=out)  # compiles, which a capture may not
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        kernel(*given, out=out)
+        graph = stream.end_capture()
+    out[...] = 0
+    given[0] += 0.1
+    cupy.cuda.get_current_stream().synchronize()
+    graph.launch(stream)
+    stream.synchronize()
+    truth = arm.inverse_dynamics(*map(cupy.asnumpy, given))
+    np.testing.assert_allclose(cupy.asnumpy(out), truth, rtol=1e-11, atol=1e-11)
+
+
+def test_tensors_of_pytorch_are_used_where_they_are() -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch does not see the card")
+    arm = torsor.library.six_axis_arm().to(device="cuda", dtype="float32")
+    given = torch.randn(3, 1000, 6, device="cuda")
+    found = torch.from_dlpack(arm.inverse_dynamics(*given))
+    truth = arm.inverse_dynamics(*given.cpu().numpy())
+    np.testing.assert_array_equal(found.cpu().numpy(), cupy.asnumpy(truth))
+
+
+def test_arrays_of_jax_are_used_where_they_are() -> None:
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX does not see the card")
+    arm = torsor.library.six_axis_arm().to(device="cuda", dtype="float32")
+    given = jax.random.normal(jax.random.key(0), (3, 1000, 6))
+    found = jax.dlpack.from_dlpack(arm.inverse_dynamics(*given))
+    truth = arm.inverse_dynamics(*np.asarray(given))
+    np.testing.assert_array_equal(np.asarray(found), cupy.asnumpy(truth))
+
+
+def test_huge_and_special_numbers_are_those_of_the_processor() -> None:
+    x = ca.SX.sym("x")
+    f = ca.Function("f", [x], [ca.sqrt(x), ca.fabs(x), ca.floor(x), 1 / x, ca.sign(x), ca.fmax(x, 1)])
+    values = np.array([0.0, 1.0, 2.5, -3.7, np.inf, -np.inf, np.nan, 1e300, 1e-300])
+    with np.errstate(all="ignore"):
+        for here, there in zip(torsor.compile(f, device="cuda")(values), torsor.compile(f)(values), strict=True):
+            np.testing.assert_array_equal(cupy.asnumpy(here), there)

@@ -1,0 +1,138 @@
+"""Kernels for NVIDIA cards, run on this machine thread by thread: indices, strides, staging, and the numbers."""
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from methods import TREE_METHODS, request_of, states_of
+from torsor.compiler.cuda import kernel as cuda_kernel
+from torsor.compiler.cuda.processor import ProcessorDevice
+
+
+@pytest.fixture(autouse=True)
+def processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ProcessorDevice()
+    monkeypatch.setattr(cuda_kernel, "current", lambda: device)
+
+
+ROBOT = torsor.library.two_link()
+
+
+def arranged(array: Any, layout: str) -> Any:
+    if layout == "columns":
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 0, -1)), -1, 0)
+    if layout == "rows":
+        return np.ascontiguousarray(array)
+    wide = np.zeros((*array.shape[:-1], array.shape[-1] + 3), array.dtype)
+    wide[..., 1:-2] = array
+    return wide[..., 1:-2] if layout == "slices" else wide[::-1, ..., 1:-2][::-1]
+
+
+def tuples(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("layout", ["rows", "columns", "slices"])
+@pytest.mark.parametrize("count", [1, 31, 33, 1025])
+def test_every_layout_and_batch_gives_the_numbers_of_the_processor(count: int, layout: str, dtype: str) -> None:
+    arm = torsor.library.six_axis_arm().to(dtype=dtype)
+    rng = np.random.default_rng(count)
+    q, v, a = (arranged(each.astype(dtype), layout) for each in rng.normal(size=(3, count, 6)))
+    found, truth = arm.to(device="cuda").inverse_dynamics(q, v, a), arm.inverse_dynamics(q, v, a)
+    assert found.dtype == truth.dtype
+    np.testing.assert_allclose(found, truth, rtol=0, atol=8 * np.finfo(dtype).eps * np.abs(truth).max())
+
+
+@pytest.mark.parametrize("name", TREE_METHODS)
+def test_every_method_gives_the_numbers_of_the_processor(name: str) -> None:
+    robot = ROBOT
+    request = request_of(robot, name)
+    inputs = states_of(robot, request, 33)
+    kernel = robot.to(device="cuda").kernels.compiled(request)
+    try:
+        found = tuples(kernel(*inputs))
+    except NotImplementedError as error:
+        assert "not available on the card" in str(error)
+        pytest.skip(str(error))
+    for here, there in zip(found, tuples(robot.kernels.compiled(request)(*inputs)), strict=True):
+        assert here.shape == there.shape
+        np.testing.assert_allclose(here, there, rtol=0, atol=1e-12 * np.abs(there).max(initial=1e-300))
+
+
+def test_inputs_broadcast_as_those_of_numpy() -> None:
+    arm = torsor.library.six_axis_arm()
+    rng = np.random.default_rng(2)
+    q, v, a = rng.normal(size=(5, 1, 6)), rng.normal(size=(7, 6)), rng.normal(size=6)
+    found = arm.to(device="cuda").inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(found, arm.inverse_dynamics(q, v, a), rtol=1e-13, atol=1e-13)
+    assert arm.to(device="cuda").inverse_dynamics(q[0, 0], v[0], a).shape == (6,)
+    assert arm.to(device="cuda").inverse_dynamics(q[:0], v, a).shape == (0, 7, 6)
+
+
+def test_results_lie_as_the_inputs_lie() -> None:
+    card = torsor.library.six_axis_arm().to(device="cuda")
+    rows = np.random.default_rng(3).normal(size=(3, 40, 6))
+    columns = [np.asfortranarray(each) for each in rows]
+    assert card.inverse_dynamics(*rows).strides == (48, 8)
+    assert card.inverse_dynamics(*columns).strides == (8, 320)
+    assert card.mass_matrix(columns[0]).strides == (8, 6 * 320, 320)
+
+
+def test_a_result_too_large_for_shared_memory_lies_coordinate_by_coordinate() -> None:
+    x = ca.SX.sym("x", 20)
+    kernel = torsor.compile(ca.Function("f", [x], [x @ x.T, 2 * x]), device="cuda")
+    values = np.random.default_rng(4).normal(size=(70, 20))
+    square, twice = kernel(values)
+    np.testing.assert_array_equal(square, values[:, :, None] * values[:, None])
+    np.testing.assert_array_equal(twice, 2 * values)
+    assert square.strides == (8, 20 * 70 * 8, 70 * 8) and twice.strides == (160, 8)
+
+
+def test_results_are_written_to_out_of_any_strides() -> None:
+    arm, rng = torsor.library.six_axis_arm(), np.random.default_rng(5)
+    given = rng.normal(size=(3, 100, 6))
+    truth = arm.inverse_dynamics(*given)
+    kernel, wide = torsor.compile(arm.function("inverse_dynamics"), device="cuda"), np.zeros((100, 12))
+    for out in (np.empty((100, 6)), np.empty((6, 100)).T, wide[:, ::2], wide[::-1, :6], given[0]):
+        assert kernel(*given, out=out) is out
+        np.testing.assert_allclose(out, truth, rtol=1e-13, atol=1e-13)
+        assert not wide[:, 7::2].any()
+
+
+def test_wrong_inputs_are_refused_in_the_words_of_the_processor() -> None:
+    f = torsor.library.six_axis_arm().function("inverse_dynamics")
+    kernels = torsor.compile(f, device="cuda"), torsor.compile(f)
+    for values in ((np.zeros(6),), (np.zeros(5),) * 3, ("q",) * 3, (np.zeros((2, 6)), np.zeros((3, 6)), np.zeros(6))):
+        messages = []
+        for kernel in kernels:
+            with pytest.raises((TypeError, ValueError)) as caught:
+                kernel(*values)
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]
+    with pytest.raises(ValueError, match=r"out is float32 \(2, 6\); allowed: an array of the card, float64 \(2, 6\)"):
+        kernels[0](*np.zeros((3, 2, 6)), out=np.zeros((2, 6), "float32"))
+
+
+def test_every_operation_gives_the_numbers_of_the_processor() -> None:
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    one = [ca.sqrt(x), ca.fabs(x), ca.floor(x), ca.ceil(x), 1 / x, x / y, ca.sign(x), ca.fmin(x, y), ca.fmax(x, y)]
+    two = [ca.if_else(x > y, x, -y), ca.copysign(x, y), ca.logic_and(x, y), ca.sin(x), ca.cos(x), x - y, x * y + 1]
+    f = ca.Function("f", [x, y], [*one, *two])
+    special = np.array([0.0, -0.0, 1.0, 2.5, -3.7, 1e5, np.inf, -np.inf, np.nan, 1e300, 1e-300])
+    a, b = special[:, None], special[None]
+    with np.errstate(all="ignore"):
+        finite = np.where(np.abs(a) < 1e6, a, 0.5)  # larger angles: see test_cuda_ptx
+        for k, (here, there) in enumerate(
+            zip(torsor.compile(f, device="cuda")(finite, b), torsor.compile(f)(finite, b), strict=True)
+        ):
+            np.testing.assert_array_equal(here, there, err_msg=str(k))
+
+
+def test_a_function_that_the_card_lacks_is_refused_by_name() -> None:
+    x = ca.SX.sym("x")
+    with pytest.raises(NotImplementedError, match=r"f: erf is not available on the card; fix: use device='cpu'"):
+        torsor.compile(ca.Function("f", [x], [ca.erf(x)]), device="cuda")(1.0)

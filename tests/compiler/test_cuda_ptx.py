@@ -1,0 +1,74 @@
+"""PTX without a card: that of every method is written, verified by LLVM, and calls no function that is missing."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import casadi as ca
+import pytest
+
+import torsor
+from methods import TREE_METHODS, request_of
+from torsor.compiler import read_program
+from torsor.compiler.cuda.card import H200, Card
+from torsor.compiler.cuda.code import Plan, write_kernel
+from torsor.compiler.cuda.device import current
+
+ROBOT = torsor.library.six_axis_arm()
+
+
+def ptx_of(function: ca.Function, dtype: str, staged: bool) -> str:
+    program = read_program(function)
+    counts = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
+    return H200.ptx(write_kernel(program, dtype, Plan(tuple(staged and 1 < count < 40 for count in counts))))
+
+
+def check(ptx: str) -> None:
+    assert ".visible .entry torsor(" in ptx
+    defined = set(re.findall(r"\.func[^;{]*?\b([\w$.]+)\s*\(", ptx))
+    assert not re.findall(r"\.extern \.func", ptx)
+    assert set(re.findall(r"call[^;]*?,?\s([\w$.]+),\s*\(", ptx)) <= defined
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", TREE_METHODS)
+def test_the_ptx_of_every_method_calls_nothing_that_is_missing(name: str, dtype: str) -> None:
+    robot = ROBOT
+    try:
+        check(ptx_of(robot.kernels.traced(request_of(robot, name)), dtype, staged=True))
+    except NotImplementedError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("staged", [False, True])
+def test_the_compiler_of_the_driver_takes_the_ptx_and_spills_nothing(dtype: str, staged: bool, tmp_path: Path) -> None:
+    if shutil.which("ptxas") is None:
+        pytest.skip("ptxas is not installed")
+    for name in ("inverse_dynamics", "forward_dynamics"):
+        (tmp_path / "k.ptx").write_text(ptx_of(torsor.library.six_axis_arm().function(name), dtype, staged))
+        command = ["ptxas", "-v", "-arch=sm_90", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
+        found = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        assert "0 bytes spill stores, 0 bytes spill loads" in found
+
+
+def test_a_card_gets_the_newest_code_that_its_driver_reads() -> None:
+    assert Card.of(90, 13000) == Card(90, 87)
+    assert Card.of(90, 11080) == Card(90, 78)
+    assert Card.of(100, 12000) == Card(90, 80)  # that version of PTX does not know the card
+    assert ".target sm_75" in Card.of(75, 12080).ptx("")
+    with pytest.raises(RuntimeError, match=r"driver of the card is for CUDA 11.4; allowed: 11.8 or newer"):
+        Card.of(90, 11040)
+    with pytest.raises(RuntimeError, match=r"compute capability 6.1; allowed: 7.0"):
+        Card.of(61, 12080)
+
+
+def test_without_cupy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    current.cache_clear()
+    x = ca.SX.sym("x")
+    with pytest.raises(ImportError, match=r'device "cuda" needs CuPy; fix: pip install torsor\[gpu\]'):
+        torsor.compile(ca.Function("f", [x], [x]), device="cuda")
+    current.cache_clear()
