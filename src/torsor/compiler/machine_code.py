@@ -17,13 +17,18 @@ from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import Program, read_program
+from torsor.compiler.threads import SharedKernel, has_native_threads, write_work
 
 
 class MachineCode(NamedTuple):
-    """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc."""
+    """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc.
+
+    With several threads, these share the batches of the gufunc along one axis; ``shared`` takes batches with more axes.
+    """
 
     ufunc: np.ufunc
     direct: Callable[..., Any]
+    shared: SharedKernel | None
 
 
 def has_machine_code(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
@@ -55,23 +60,28 @@ def make_code(
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
+    call += write_work(program, width)
     objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
     keep(key, function, objects, whole=not quick)
     return objects
 
 
-def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str) -> MachineCode:
+def load_code(
+    objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str, threads: int
+) -> MachineCode:
     """Return object code as callables, each of which keeps the code in memory."""
     engine = native.link(objects)
     signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
-    kept: list[Any] = [engine]
-    ufunc = make_gufunc(engine.get_function_address("loop"), name, signature, dtype, kept)
+    shared = SharedKernel(engine, len(inputs) + len(outputs), threads) if threads > 1 and has_native_threads() else None
+    kept: list[Any] = [engine, shared]
+    loop, data = (engine.get_function_address("loop"), None) if shared is None else (shared.loop, shared.data)
+    ufunc = make_gufunc(loop, name, signature, dtype, kept, data)
     if not _has_call(inputs, outputs) or not can_call_directly():
-        return MachineCode(ufunc, checked(ufunc))
+        return MachineCode(ufunc, checked(ufunc), shared)
     addresses = engine.get_function_address("call"), engine.get_global_value_address("addresses")
     direct, definition = make_callable(ufunc, name, dtype, *addresses)
     kept.append(definition)
-    return MachineCode(ufunc, direct)
+    return MachineCode(ufunc, direct, shared)
 
 
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array, Shape
 from torsor.checks import whole_number
-from torsor.compiler import DEVICES, Kernel, Signature, cache, compiler_fingerprint, dtype_name, recall
+from torsor.compiler import AUTO, DEVICES, Kernel, Signature, cache, compiler_fingerprint, dtype_name, recall
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -48,9 +48,11 @@ class Target:
 
     dtype: str = "float64"
     device: str = "cpu"
-    threads: int = 1
+    threads: int | str = 1
 
-    def changed(self, where: str, dtype: Any = None, device: str | None = None, threads: int | None = None) -> "Target":
+    def changed(
+        self, where: str, dtype: Any = None, device: str | None = None, threads: int | str | None = None
+    ) -> "Target":
         """Return another target, checked; arguments that are None stay as they are.
 
         Example:
@@ -64,7 +66,10 @@ class Target:
         place = self.device if device is None else device
         if place not in DEVICES:
             raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
-        return Target(name, place, self.threads if threads is None else whole_number(threads, where, "threads"))
+        count = self.threads if threads is None else threads
+        if isinstance(count, str) and count != AUTO:
+            raise ModelError(describe(f"threads is {count!r}", where=where, allowed=f"a whole number from 1, or {AUTO!r}"))
+        return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
 
 class Kernels:

@@ -115,7 +115,7 @@ class Robot(Mechanism):
 
     # Target, files and functions
 
-    def to(self, dtype: Any = None, device: str | None = None, threads: int | None = None) -> Self:
+    def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
         """Return the same robot computed on another target; arguments that are not given stay as they are.
 
         ``dtype`` is float64 or float32, ``threads`` the number of threads for large batches, ``device`` is cpu

@@ -22,7 +22,8 @@ def write_loop(
 ) -> str:
     """Return the module with the functions ``loop``, which NumPy calls, and ``run``, which ``loop`` calls.
 
-    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides.
+    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides. Threads that
+    share a batch call the parts of ``run``: each takes ``memory`` bytes once, ``prepare``s them, and computes ``blocks``.
     """
     block = width * scalar.size
     calls = "\n".join(f"  call void @piece.{k}(ptr %in, ptr %out, ptr %scratch)" for k in range(pieces))
@@ -67,14 +68,25 @@ define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
 define void @run(ptr %arrays, ptr %lengths, ptr %steps) {{
 entry:
 {take}
+  call void @prepare(ptr %in)
+  call void @blocks(ptr %in, ptr %arrays, ptr %lengths, ptr %steps)
+{give}  ret void
+}}
+@memory = constant i64 {sum(sizes_of)}
+define void @prepare(ptr %in) {{
+  %out = getelementptr i8, ptr %in, i64 {sizes_of[0]}
+  call void @constants(ptr %out)
+  ret void
+}}
+define void @blocks(ptr %in, ptr %arrays, ptr %lengths, ptr %steps) {{
+entry:
   %out = getelementptr i8, ptr %in, i64 {sizes_of[0]}
   %scratch = getelementptr i8, ptr %out, i64 {sizes_of[1]}
   %states = load i64, ptr %lengths
 {"".join(heads)}
-  call void @constants(ptr %out)
   br label %head
 head:
-  %i = phi i64 [ 0, %ready ], [ %next, %done ]
+  %i = phi i64 [ 0, %entry ], [ %next, %done ]
   %left = sub i64 %states, %i
   %more = icmp sgt i64 %left, 0
   br i1 %more, label %full, label %end
@@ -89,7 +101,7 @@ done:
   %next = add i64 %i, {width}
   br label %head
 end:
-{give}  ret void
+  ret void
 }}
 """
 

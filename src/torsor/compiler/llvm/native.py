@@ -145,8 +145,8 @@ def _provide_c_library() -> None:
         llvm.add_symbol(name, address)
 
 
-def c_addresses() -> dict[str, int]:
-    """Return the address of each of ``C_FUNCTIONS``, as far as the C library of this platform has them.
+def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
+    """Return the addresses of functions of the C library, as far as that of this platform has them.
 
     Example:
         >>> "sin" in c_addresses()
@@ -155,12 +155,12 @@ def c_addresses() -> dict[str, int]:
     found: dict[str, int] = {}
     windows = sys.platform == "win32"
     # Windows checks the stack of functions that need much of it.
-    wanted = {*C_FUNCTIONS, *(("__chkstk",) if windows else ())}
+    wanted = {*names, *(("__chkstk",) if windows else ())}
     for library in _libraries(windows):
         for name in wanted - found.keys():
             # Some functions are older on Windows than their standard names.
-            names = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
-            function = next((getattr(library, each) for each in names if hasattr(library, each)), None)
+            known = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
+            function = next((getattr(library, each) for each in known if hasattr(library, each)), None)
             if function is not None:
                 found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
         if wanted <= found.keys():
