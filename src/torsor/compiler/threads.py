@@ -5,11 +5,11 @@ functions for threads, a pool of Python threads takes their place (``python_thre
 """
 
 import ctypes
+import hashlib
 import math
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Shape
+from torsor.compiler.cache import load, store
 from torsor.compiler.llvm import chunks, native, pool
 from torsor.compiler.llvm.target import host
 from torsor.compiler.program import Program
@@ -98,7 +99,12 @@ class _Pool:
         text = pool.write_pool(family, int(signal.SIG_SETMASK))
         for name, address in addresses.items():
             llvm.add_symbol(name, address)
-        engine = native.link(target.objects([text]))
+        key = hashlib.sha256(f"{target.description} {text}".encode()).hexdigest()
+        objects = load(key)
+        if objects is None:
+            objects = target.objects([text])
+            store(key, objects)
+        engine = native.link(objects)
         # Idle threads run this code until the process ends, also while the interpreter is torn down.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
         self.loop: int = engine.get_function_address("loop")
@@ -118,11 +124,8 @@ class _Pool:
             os.register_at_fork(after_in_child=reset)  # a forked process has no copies of the threads
 
 
-_MAKING = threading.Lock()
-
-
 def _native_pool() -> _Pool | None:
-    with _MAKING:  # one for each process, also if two threads ask for it at once
+    with native.LINKING:  # one for each process, also if two threads ask for it at once
         return _make_pool()
 
 
@@ -143,7 +146,7 @@ class SharedKernel:
     def __init__(self, engine: Any, arrays: int, threads: int):
         native_pool = _native_pool()
         assert native_pool is not None
-        self._pool, self._engine, self.threads = native_pool, engine, threads
+        self._pool, self._engine = native_pool, engine
         table = engine.get_global_value_address("work")
         work, width = (ctypes.c_int64.from_address(table + 8 * k).value for k in range(2))
         memory = ctypes.c_int64.from_address(engine.get_global_value_address("memory")).value
@@ -152,24 +155,25 @@ class SharedKernel:
         def states(nanoseconds: float) -> int:
             return width * max(1, round(nanoseconds / state / width))
 
-        self.least, self.part, self.smallest, self.largest = map(states, (LEAST, SHARE, SMALLEST, LARGEST))
-        values = dict(memory=memory, arrays=arrays, threads=threads, width=width, least=self.least, share=self.part)
-        values |= dict(smallest=self.smallest, largest=self.largest)
-        values |= {name: engine.get_function_address(name) for name in ("run", "prepare", "blocks")}
-        self._table = (ctypes.c_int64 * len(chunks.KERNEL))(*(values[name] for name in chunks.KERNEL))
-        self.loop, self.data = native_pool.loop, ctypes.addressof(self._table)
+        run, prepare, blocks = (engine.get_function_address(name) for name in ("run", "prepare", "blocks"))
+        least, share, smallest, largest = map(states, (LEAST, SHARE, SMALLEST, LARGEST))
+        functions, sizes = (run, prepare, blocks, memory), (least, share, smallest, largest, width)
+        self.compiled = chunks.Compiled(*functions, arrays, threads, *sizes)
+        self._words = (ctypes.c_int64 * len(self.compiled))(*self.compiled)
+        self.loop, self.data = native_pool.loop, ctypes.addressof(self._words)
 
     def compute(self, arrays: Sequence[NDArray[Any]], cores: Sequence[Shape], batch: Shape) -> None:
-        """Compute a batch with several axes: ``arrays`` are inputs and results, ``cores`` their shapes for one state."""
+        """Compute a batch with several axes: ``arrays`` are inputs and results, ``cores`` their shapes for a state."""
         wide = [np.broadcast_to(a, (*batch, *core)) for a, core in zip(arrays, cores, strict=True)]
-        outer = len(batch)
+        outer, this = len(batch), self.compiled
         lengths, strides = _merged(list(batch), [list(each.strides[:outer]) for each in wide])
-        # Rows of states are vectors: the last axis, unless it is short and another is longer.
-        axis = len(lengths) - 1 if lengths[-1] >= self.smallest else int(np.argmax(lengths))
+        # Rows of states fill vectors: they are the last axis, unless it is short and another is longer.
+        axis = len(lengths) - 1 if lengths[-1] >= this.smallest else int(np.argmax(lengths))
         length, steps = lengths.pop(axis), [each.pop(axis) for each in strides]
-        rows, states = math.prod(lengths), math.prod(batch)
-        threads = max(1, min(self.threads, states // self.part)) if states >= self.least else 1
-        chunk = max(self.smallest, min(self.largest, states // (chunks.ROUNDS * threads)))
+        states = math.prod(batch)
+        threads = min(this.threads, states // this.share) if states >= this.least else 1
+        even = -(-states // (chunks.ROUNDS * threads * this.width)) * this.width
+        chunk = max(this.smallest, min(this.largest, even))
         pieces = -(-length // chunk)
         tables = [
             np.array([each.ctypes.data for each in wide], np.int64),
@@ -178,12 +182,23 @@ class SharedKernel:
             np.array(strides, np.int64).T.copy(),
         ]
         of_arrays, of_steps, of_lengths, of_strides = (each.ctypes.data for each in tables)
-        job = dict(kernel=self.data, arrays=of_arrays, steps=of_steps, length=length, axes=len(lengths))
-        job |= dict(lengths=of_lengths, strides=of_strides, chunk=chunk, pieces=pieces, total=rows * pieces)
-        job |= dict(several=max(1, chunk // length), helpers=threads - 1)
+        job = chunks.Job(
+            kernel=self.data,
+            arrays=of_arrays,
+            steps=of_steps,
+            length=length,
+            axes=len(lengths),
+            lengths=of_lengths,
+            strides=of_strides,
+            chunk=chunk,
+            pieces=pieces,
+            total=math.prod(lengths) * pieces,
+            several=max(1, chunk // length),
+            helpers=threads - 1,
+        )
         room = np.zeros(chunks.JOB_WORDS + chunks.ALIGN // 8, np.int64)
         place = room[(-room.ctypes.data % chunks.ALIGN) // 8 :]
-        place[: len(chunks.JOB)] = [job[name] for name in chunks.JOB]
+        place[: len(job)] = job
         self._pool.share(place.ctypes.data)
 
 

@@ -68,7 +68,9 @@ class Target:
             raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
         count = self.threads if threads is None else threads
         if isinstance(count, str) and count != AUTO:
-            raise ModelError(describe(f"threads is {count!r}", where=where, allowed=f"a whole number from 1, or {AUTO!r}"))
+            raise ModelError(
+                describe(f"threads is {count!r}", where=where, allowed=f"a whole number from 1, or {AUTO!r}")
+            )
         return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
 

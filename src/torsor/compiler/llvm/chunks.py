@@ -1,29 +1,63 @@
 """Batches in chunks: how a job and a compiled function are described to threads, and the code that computes chunks."""
 
-# Words of 8 bytes. ``run``, ``prepare``, ``blocks`` and ``memory`` are those of the compiled function (``write_loop``),
-# ``arrays`` is how many it has. Batches of fewer than ``least`` states are computed by one thread, larger ones by one
-# for each ``share`` of states, at most ``threads``, in chunks of ``smallest`` to ``largest`` states, multiples of ``width``.
-KERNEL = ("run", "prepare", "blocks", "memory", "arrays", "threads", "least", "share", "smallest", "largest", "width")
+from typing import NamedTuple
 
-# A job: the batch is rows of ``length`` states with the strides ``steps``; the rows are counted along ``axes`` outer
-# axes of ``lengths``, with ``strides`` (for each axis, one for each array). A row is ``pieces`` chunks of ``chunk`` states,
-# all rows are ``total`` chunks, and a thread takes ``several`` at a time.
-JOB = (
-    *("kernel", "arrays", "steps", "length", "axes", "lengths", "strides"),
-    *("chunk", "pieces", "total", "several", "helpers"),
-)
+
+class Compiled(NamedTuple):
+    """A compiled function as threads see it, in words of 8 bytes.
+
+    ``run``, ``prepare``, ``blocks`` and ``memory`` are those of ``write_loop``, ``arrays`` is how many arrays it has.
+    Batches of fewer than ``least`` states are computed by one thread, larger ones by one for each ``share`` of states,
+    at most ``threads``, in chunks of ``smallest`` to ``largest`` states, multiples of ``width``.
+    """
+
+    run: int
+    prepare: int
+    blocks: int
+    memory: int
+    arrays: int
+    threads: int
+    least: int
+    share: int
+    smallest: int
+    largest: int
+    width: int
+
+
+class Job(NamedTuple):
+    """A batch for threads, in words of 8 bytes: rows of ``length`` states with the strides ``steps``.
+
+    Rows are counted along ``axes`` outer axes of ``lengths``, with ``strides``: for each axis, one for each array. A
+    row is ``pieces`` chunks of ``chunk`` states, all rows are ``total`` chunks; a thread takes ``several`` at a time.
+    ``kernel``, ``arrays``, ``steps``, ``lengths`` and ``strides`` are addresses.
+    """
+
+    kernel: int
+    arrays: int
+    steps: int
+    length: int
+    axes: int
+    lengths: int
+    strides: int
+    chunk: int
+    pieces: int
+    total: int
+    several: int
+    helpers: int
+
+
 # Words of a job that threads write to, on a cache line of their own; then room for a floating-point environment.
 TAKEN, JOINED, ENVIRONMENT, JOB_WORDS = 16, 17, 24, 40
 ALIGN = 128  # bytes: two cache lines, which some processors load together; and the longest vector
 ROUNDS = 4  # chunks for each thread, at least, so that none waits long for the last
 
 
-def load(struct: str, layout: tuple[str, ...], *names: str) -> str:
+def load(struct: str, layout: type[Compiled] | type[Job], *names: str) -> str:
     """Return code that loads words of a structure; those that end with an asterisk are pointers."""
     text = ""
     for given in names:
         name, kind = given.rstrip("*"), "ptr" if given.endswith("*") else "i64"
-        text += f"""  %p.{struct}.{name} = getelementptr i64, ptr %{struct}, i64 {layout.index(name)}
+        text += f"""  %p.{struct}.{name} = getelementptr i64, ptr %{struct}, i64 {layout._fields.index(name)}
   %{struct}.{name} = load {kind}, ptr %p.{struct}.{name}
 """
     return text
@@ -32,10 +66,10 @@ def load(struct: str, layout: tuple[str, ...], *names: str) -> str:
 WORK = f"""
 define internal void @work(ptr %job) {{
 entry:
-{load("job", JOB, "kernel*", "arrays*", "steps*", "length", "axes", "lengths*", "strides*")}
-{load("job", JOB, "chunk", "pieces", "total", "several")}
+{load("job", Job, "kernel*", "arrays*", "steps*", "length", "axes", "lengths*", "strides*")}
+{load("job", Job, "chunk", "pieces", "total", "several")}
   %kernel = getelementptr i8, ptr %job.kernel, i64 0
-{load("kernel", KERNEL, "prepare*", "blocks*", "memory", "arrays")}
+{load("kernel", Compiled, "prepare*", "blocks*", "memory", "arrays")}
   %taken = getelementptr i64, ptr %job, i64 {TAKEN}
   %shifted = alloca ptr, i64 %kernel.arrays
   %count = alloca i64

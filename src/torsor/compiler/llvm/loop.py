@@ -23,7 +23,7 @@ def write_loop(
     """Return the module with the functions ``loop``, which NumPy calls, and ``run``, which ``loop`` calls.
 
     ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides. Threads that
-    share a batch call the parts of ``run``: each takes ``memory`` bytes once, ``prepare``s them, and computes ``blocks``.
+    share a batch call the parts of ``run``: each prepares ``memory`` bytes once, then computes its ``blocks`` in them.
     """
     block = width * scalar.size
     calls = "\n".join(f"  call void @piece.{k}(ptr %in, ptr %out, ptr %scratch)" for k in range(pieces))

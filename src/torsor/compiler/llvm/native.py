@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 from torsor.compiler.llvm import target
 from torsor.compiler.llvm.target import host
 
-_LINKING = threading.RLock()
+LINKING = threading.RLock()
 # Characters of LLVM text from which other processes are worth their start: about a second of work.
 LARGE = 400_000
 # From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
@@ -129,7 +129,7 @@ class _Helpers:
 def link(objects: Sequence[bytes]) -> Any:
     """Return an engine with object code ready to run; it has the addresses, and must live as long as they are used."""
     machine = host().machine()
-    with _LINKING:
+    with LINKING:
         _provide_c_library()
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         for content in objects:
@@ -179,7 +179,7 @@ def _libraries(windows: bool) -> Iterator[Any]:
 def _locks() -> list[Any]:
     """Return the locks of linking and of llvmlite, in the order in which they are taken."""
     own = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
-    return [_LINKING, *([] if own is None else [own])]
+    return [LINKING, *([] if own is None else [own])]
 
 
 def _before_fork() -> None:

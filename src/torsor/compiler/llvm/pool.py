@@ -5,8 +5,8 @@ are taken. The calling thread publishes the job, wakes helpers, and takes chunks
 come in time take chunks too; the call never waits for one that has not come, so a busy machine costs it no more than
 the wake. It does wait until those that came have left, since the job lies in its own memory.
 
-- A helper counts itself ``active`` before it reads ``job``, and the call removes ``job`` before it reads ``active``: one of
-  the two sees the other (both are sequentially consistent), so no helper touches a job that has ended.
+- A helper counts itself ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``: one
+  of the two sees the other (both are sequentially consistent), so no helper touches a job that has ended.
 - A helper that finds no job spins for some ten microseconds, then sleeps. Waking a thread is a call of the system, so
   the calling thread wakes one, and each that wakes up wakes two more.
 - Only one job is shared at a time (``busy``). Threads that call meanwhile compute alone.
@@ -14,7 +14,7 @@ the wake. It does wait until those that came have left, since the job lies in it
   are for the threads of Python.
 """
 
-from torsor.compiler.llvm.chunks import ALIGN, ENVIRONMENT, JOB, JOB_WORDS, JOINED, KERNEL, ROUNDS, TAKEN, WORK, load
+from torsor.compiler.llvm.chunks import ALIGN, ENVIRONMENT, JOB_WORDS, JOINED, ROUNDS, TAKEN, WORK, Compiled, Job, load
 
 FUNCTIONS = (
     *("malloc", "free", "feclearexcept", "fegetenv", "fesetenv", "sigfillset", "pthread_sigmask"),
@@ -37,7 +37,7 @@ def write_pool(family: str, set_mask: int) -> str:
     """Return the module of the pool.
 
     ``family`` is x86_64, arm or another processor, and ``set_mask`` the system's SIG_SETMASK. The module has ``loop``,
-    which NumPy calls with a ``KERNEL`` as data, ``share``, which computes a ``JOB``, ``reset``, for a new process, and
+    which NumPy calls with a ``Compiled`` as data, ``share``, which computes a ``Job``, ``reset`` for a new process, and
     ``pause``, which does nothing a number of times; ``spins`` is how many of these a helper waits before it sleeps.
     """
     declare_pause, pause = _PAUSES.get(family, ("", ""))
@@ -100,23 +100,28 @@ define void @reset() {{
 def _store(values: dict[str, str]) -> str:
     """Return code that fills in words of a job."""
     return "".join(
-        f"  %f.{name} = getelementptr i64, ptr %job, i64 {JOB.index(name)}\n  store {value}, ptr %f.{name}\n"
+        f"  %f.{name} = getelementptr i64, ptr %job, i64 {Job._fields.index(name)}\n  store {value}, ptr %f.{name}\n"
         for name, value in values.items()
     )
 
 
-_ONE_ROW = {
-    **{"kernel": "ptr %kernel", "arrays": "ptr %arrays", "steps": "ptr %steps", "length": "i64 %states"},
-    **{"axes": "i64 0", "lengths": "ptr null", "strides": "ptr null", "chunk": "i64 %chunk"},
-    **{"pieces": "i64 %total", "total": "i64 %total", "several": "i64 1", "helpers": "i64 %helpers"},
-}
+_ONE_ROW = dict(
+    zip(
+        Job._fields,
+        (
+            *("ptr %kernel", "ptr %arrays", "ptr %steps", "i64 %states", "i64 0", "ptr null", "ptr null"),
+            *("i64 %chunk", "i64 %total", "i64 %total", "i64 1", "i64 %helpers"),
+        ),
+        strict=True,
+    )
+)
 # The call of NumPy: one row of states. How many threads, and how long the chunks are, follows from their number.
 _LOOP = f"""
 define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %kernel) {{
 entry:
   %job = alloca i64, i64 {JOB_WORDS}, align {ALIGN}
   %states = load i64, ptr %lengths
-{load("kernel", KERNEL, "run*", "threads", "least", "share", "smallest", "largest", "width")}
+{load("kernel", Compiled, "run*", "threads", "least", "share", "smallest", "largest", "width")}
   %large = icmp sge i64 %states, %kernel.least
   br i1 %large, label %shared, label %alone
 alone:
@@ -150,7 +155,7 @@ end:
 _SHARE = f"""
 define void @share(ptr %job) {{
 entry:
-{load("job", JOB, "helpers")}
+{load("job", Job, "helpers")}
   %taken = getelementptr i64, ptr %job, i64 {TAKEN}
   store atomic i64 0, ptr %taken seq_cst, align 8
   %joined = getelementptr i64, ptr %job, i64 {JOINED}
@@ -293,7 +298,7 @@ join:
   %over = icmp eq ptr %job, null
   br i1 %over, label %leave, label %ticket
 ticket:
-{load("job", JOB, "helpers")}
+{load("job", Job, "helpers")}
   %joined = getelementptr i64, ptr %job, i64 {JOINED}
   %number = atomicrmw add ptr %joined, i64 1 seq_cst
   %wanted = icmp slt i64 %number, %job.helpers
