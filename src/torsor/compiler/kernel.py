@@ -22,6 +22,7 @@ from torsor.interrupts import Stoppable
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "casadi")
 WIDTHS = (2, 4, 8, 16)
+_FLOAT64 = np.dtype("float64")
 
 
 def compile(
@@ -156,29 +157,39 @@ class Kernel:
             try:
                 if out is None:
                     return self._direct(*values)
-                arrays = self._virtual_machine.check(*values)
-                given = self._checked_out(out, self._virtual_machine.batch(arrays))
-                return self.ufunc(*arrays, out=tuple(given))
+                if len(self.outputs) == 1 and self._has_shape_of_result(out, values):
+                    return self.ufunc(*values, out=out)
+                arrays, batch = self._virtual_machine.check(*values)
+                return self.ufunc(*arrays, out=tuple(self._checked_out(out, batch)))
             except (ValueError, TypeError, OverflowError):
-                self._virtual_machine.check(*values)  # raises the better message if the inputs are wrong
+                # These raise the better message if the arrays are wrong.
+                self._checked_out(out, self._virtual_machine.check(*values)[1])
                 raise
         return self._convert_and_call(values, out)
 
     def _has_one_axis(self, values: Sequence[ArrayLike]) -> bool:
         """Return whether the batch is one row of states, which the threads share inside the gufunc."""
-        return (
-            self._shared is not None
-            and len(values) == len(self._core_in)
-            and all(
-                type(value) is np.ndarray and value.ndim <= len(core) + 1
-                for value, core in zip(values, self._core_in, strict=True)
-            )
-        )
+        if self._shared is None:
+            return False
+        for value, core in zip(values, self._core_in, strict=False):  # another number of values is an error of the call
+            if type(value) is not np.ndarray or value.ndim > len(core) + 1:
+                return False
+        return True
+
+    def _has_shape_of_result(self, out: Any, values: Sequence[Any]) -> bool:
+        """Return whether NumPy can take an array as the result unseen: if one of the inputs has the whole batch."""
+        if type(out) is not np.ndarray:
+            return False
+        whole, batch = False, out.shape[: out.ndim - len(self.outputs[0])]
+        for value, core in zip(values, self.inputs, strict=False):
+            if type(value) is not np.ndarray or value.dtype is not _FLOAT64:
+                return False
+            whole = whole or value.shape == batch + core
+        return whole
 
     def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
         """Evaluate with several threads, in another type than float64, or with arrays in another shape."""
-        arrays = self._virtual_machine.check(*values)
-        batch = self._virtual_machine.batch(arrays)
+        arrays, batch = self._virtual_machine.check(*values)
         given = self._checked_out(out, batch)
         if self.ufunc is None:
             results = [result.astype(self.dtype, copy=False) for result in self._virtual_machine.results(arrays, batch)]
