@@ -41,8 +41,8 @@ class Robot(Mechanism):
     units, radians. Arrays have any leading axes, which broadcast: ``q`` is (..., nq), ``v``, ``a`` and forces are
     (..., nv). Spatial vectors have the angular part first. ``external`` is (..., L, 6): the wrench (moment, force) that
     the environment exerts on each moving link, at the link's origin, in the link's axes. ``out`` is an array of the
-    result's shape that is written and returned (of several results, a tuple of arrays or None): large results in new
-    arrays take as long for memory as for the computation.
+    result's shape that is written and returned (of several results, a tuple of arrays or None): it saves the time that
+    the system takes for new memory, which is long where results are large.
 
     A robot is immutable. ``kernels`` holds its compiled functions, ``closure`` the data of its loops.
     Derivatives of closed mechanisms are by the active coordinates (columns): dq along the motion of the closed
@@ -122,8 +122,9 @@ class Robot(Mechanism):
     def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
         """Return the same robot computed on another target; arguments that are not given stay as they are.
 
-        ``dtype`` is float64 or float32, ``threads`` the number of threads for large batches, ``device`` is cpu
-        (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
+        ``dtype`` is float64 or float32, ``threads`` the largest number of threads that share a batch, or "auto"
+        (the cores that this process may use; small batches stay on one), ``device`` is cpu (compiled code) or casadi
+        (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
