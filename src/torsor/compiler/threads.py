@@ -29,13 +29,14 @@ from torsor.compiler.program import Program
 
 AUTO = "auto"
 
-# Nanoseconds of one operation on a vector, between 0.35 (AVX-512 at 3 GHz) and 1 (NEON), memory included.
-OPERATION = 0.5
-# Operations that sines and cosines are worth, and other elementary functions, on average over the lanes.
-SINE, ELEMENTARY = 20, 40
+# Nanoseconds of one operation on a vector: inverse dynamics of UR5 and Talos takes 0.23 with AVX-512, 0.33 with NEON.
+OPERATION = 0.3
+# Operations that a sine or cosine is worth, another elementary function, and an entry of an array.
+SINE, ELEMENTARY, ENTRY = 20, 40, 2
 # Nanoseconds: work for which a sleeping thread is worth waking, the share of each thread, the shortest and the
 # longest chunk. Waking takes some ten microseconds, taking a chunk a tenth of one.
-LEAST, SHARE, SMALLEST, LARGEST = 60_000, 15_000, 5_000, 50_000
+LEAST, SHARE, SMALLEST, LARGEST = 120_000, 15_000, 5_000, 50_000
+MOST = 1024  # threads: more than the cores of any machine, and few enough to be created
 # Seconds that an idle thread spins before it sleeps: longer than the Python code between two calls.
 SPIN = 40e-6
 
@@ -80,8 +81,7 @@ def write_work(program: Program, width: int) -> str:
     """Return LLVM code of the table ``work``: operations of a block of states, and the states of a block."""
     codes = [operation.code for operation in program.operations]
     work = sum(SINE if code in _SINES else ELEMENTARY if code in _ELEMENTARY else 1 for code in codes)
-    # Entries of results are written one by one too, constant ones included.
-    work += sum(rows * columns for rows, columns in program.outputs)
+    work += ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
     return f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"
 
 
@@ -109,7 +109,7 @@ class _Pool:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
         self.loop: int = engine.get_function_address("loop")
         self.share = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("share"))
-        reset = ctypes.CFUNCTYPE(None)(engine.get_function_address("reset"))
+        reset = ctypes.PYFUNCTYPE(None)(engine.get_function_address("reset"))
         pause = ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address("pause"))
         reset()
         count = 1000
@@ -158,7 +158,7 @@ class SharedKernel:
         run, prepare, blocks = (engine.get_function_address(name) for name in ("run", "prepare", "blocks"))
         least, share, smallest, largest = map(states, (LEAST, SHARE, SMALLEST, LARGEST))
         functions, sizes = (run, prepare, blocks, memory), (least, share, smallest, largest, width)
-        self.compiled = chunks.Compiled(*functions, arrays, threads, *sizes)
+        self.compiled = chunks.Compiled(*functions, arrays, min(threads, MOST), *sizes)
         self._words = (ctypes.c_int64 * len(self.compiled))(*self.compiled)
         self.loop, self.data = native_pool.loop, ctypes.addressof(self._words)
 

@@ -2,8 +2,8 @@
 
 There is one pool for each process. A call makes a job: its batch in chunks of states, and a counter of the chunks that
 are taken. The calling thread publishes the job, wakes helpers, and takes chunks itself until none is left. Helpers that
-come in time take chunks too; the call never waits for one that has not come, so a busy machine costs it no more than
-the wake. It does wait until those that came have left, since the job lies in its own memory.
+come in time take chunks too. The call never waits for one that has not come, but it does wait until those that came have
+left: they compute chunks of its batch, and the job lies in its own memory.
 
 - A helper counts itself ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``: one
   of the two sees the other (both are sequentially consistent), so no helper touches a job that has ended.
