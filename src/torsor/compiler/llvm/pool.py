@@ -2,7 +2,7 @@
 
 There is one pool for each process. A call makes a job: its batch in chunks of states, and a counter of the chunks that
 are taken. The calling thread publishes the job, wakes helpers, and takes chunks itself until none is left. Helpers that
-come in time take chunks too. The call never waits for one that has not come, but it does wait until those that came have
+come in time take chunks too. The call never waits for one that has not come; it does wait until those that came have
 left: they compute chunks of its batch, and the job lies in its own memory.
 
 - A helper counts itself ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``: one
