@@ -15,7 +15,7 @@ from torsor.compiler import python_threads
 from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code
-from torsor.compiler.threads import AUTO, SharedKernel, most_threads
+from torsor.compiler.threads import AUTO, SharedKernel, available_cores
 from torsor.compiler.virtual_machine import VirtualMachine
 from torsor.interrupts import Stoppable
 
@@ -104,7 +104,7 @@ class Kernel:
         self._made_with = device, width, quick
         self.ufunc: Any = None
         self._shared: SharedKernel | None = None
-        self._most_threads = most_threads(threads)
+        self._most_threads = available_cores() if isinstance(threads, str) else threads
         self._source, self.signature = function, Signature.of(function)
         self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
         sizes_in, sizes_out = self.signature.sizes_in, self.signature.sizes_out

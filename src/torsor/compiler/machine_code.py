@@ -17,7 +17,18 @@ from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import Program, read_program
-from torsor.compiler.threads import SharedKernel, has_native_threads, write_work
+from torsor.compiler.threads import SharedKernel, has_native_threads
+
+# Operations that a sine or cosine is worth, another elementary function, and an entry of an array, for the work that
+# threads share (``threads.py``).
+SINE, ELEMENTARY, ENTRY = 20, 40, 2
+
+_SINES = {ca.OP_SIN, ca.OP_COS}
+_ELEMENTARY = {
+    *(ca.OP_TAN, ca.OP_ASIN, ca.OP_ACOS, ca.OP_ATAN, ca.OP_ATAN2, ca.OP_SINH, ca.OP_COSH, ca.OP_TANH, ca.OP_ASINH),
+    *(ca.OP_ACOSH, ca.OP_ATANH, ca.OP_EXP, ca.OP_EXPM1, ca.OP_LOG, ca.OP_LOG1P, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_FMOD),
+    *(ca.OP_REMAINDER, ca.OP_HYPOT, ca.OP_ERF),
+}
 
 
 class MachineCode(NamedTuple):
@@ -60,7 +71,7 @@ def make_code(
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
-    call += write_work(program, width)
+    call += _write_work(program, width)
     objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
     keep(key, function, objects, whole=not quick)
     return objects
@@ -87,6 +98,14 @@ def load_code(
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
     """Whether a direct call is possible: all results must have axes, since NumPy turns others into numbers."""
     return bool(inputs) and all(outputs)
+
+
+def _write_work(program: Program, width: int) -> str:
+    """Return LLVM code of the table ``work``: operations of a block of states, and the states of a block."""
+    codes = [operation.code for operation in program.operations]
+    work = sum(SINE if code in _SINES else ELEMENTARY if code in _ELEMENTARY else 1 for code in codes)
+    work += ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
+    return f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"
 
 
 def _key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import casadi as ca
 import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
@@ -25,27 +24,17 @@ from torsor.arrays import Shape
 from torsor.compiler.cache import load, store
 from torsor.compiler.llvm import chunks, native, pool
 from torsor.compiler.llvm.target import host
-from torsor.compiler.program import Program
 
 AUTO = "auto"
 
 # Nanoseconds of one operation on a vector: inverse dynamics of UR5 and Talos takes 0.23 with AVX-512, 0.33 with NEON.
 OPERATION = 0.3
-# Operations that a sine or cosine is worth, another elementary function, and an entry of an array.
-SINE, ELEMENTARY, ENTRY = 20, 40, 2
 # Nanoseconds: work for which a sleeping thread is worth waking, the share of each thread, the shortest and the
 # longest chunk. Waking takes some ten microseconds, taking a chunk a tenth of one.
 LEAST, SHARE, SMALLEST, LARGEST = 120_000, 15_000, 5_000, 50_000
 MOST = 1024  # threads: more than the cores of any machine, and few enough to be created
 # Seconds that an idle thread spins before it sleeps: longer than the Python code between two calls.
 SPIN = 40e-6
-
-_SINES = {ca.OP_SIN, ca.OP_COS}
-_ELEMENTARY = {
-    *(ca.OP_TAN, ca.OP_ASIN, ca.OP_ACOS, ca.OP_ATAN, ca.OP_ATAN2, ca.OP_SINH, ca.OP_COSH, ca.OP_TANH, ca.OP_ASINH),
-    *(ca.OP_ACOSH, ca.OP_ATANH, ca.OP_EXP, ca.OP_EXPM1, ca.OP_LOG, ca.OP_LOG1P, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_FMOD),
-    *(ca.OP_REMAINDER, ca.OP_HYPOT, ca.OP_ERF),
-}
 
 
 def available_cores() -> int:
@@ -70,19 +59,6 @@ def _quota(folder: str = "/sys/fs/cgroup") -> int:
         return math.ceil(int(quota) / int(period)) if int(quota) > 0 else sys.maxsize
     except (OSError, ValueError, ZeroDivisionError):  # no control groups, or "max": no quota
         return sys.maxsize
-
-
-def most_threads(threads: int | str) -> int:
-    """Return the largest number of threads that a kernel uses."""
-    return available_cores() if isinstance(threads, str) else threads
-
-
-def write_work(program: Program, width: int) -> str:
-    """Return LLVM code of the table ``work``: operations of a block of states, and the states of a block."""
-    codes = [operation.code for operation in program.operations]
-    work = sum(SINE if code in _SINES else ELEMENTARY if code in _ELEMENTARY else 1 for code in codes)
-    work += ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
-    return f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"
 
 
 def has_native_threads() -> bool:
