@@ -9,7 +9,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from torsor.compiler.kernel import SMALLEST_PART, Kernel, compile
+from torsor.compiler.kernel import Kernel, compile
+from torsor.compiler.python_threads import SMALLEST_PART
 
 DTYPES = ("float64", "float32")
 

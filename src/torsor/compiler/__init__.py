@@ -8,9 +8,11 @@ from torsor.compiler.cuda.kernel import CudaKernel
 from torsor.compiler.kernel import DEVICES, DTYPES, AnyKernel, Kernel, compile, dtype_name
 from torsor.compiler.machine_code import compiler_fingerprint
 from torsor.compiler.program import Operation, Program, read_program
+from torsor.compiler.threads import AUTO
 from torsor.compiler.virtual_machine import VirtualMachine
 
 __all__ = [
+    "AUTO",
     "DEVICES",
     "DTYPES",
     "AnyKernel",

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array, Shape
 from torsor.checks import whole_number
 from torsor.compiler import (
+    AUTO,
     DEVICES,
     AnyKernel,
     CudaKernel,
@@ -38,6 +39,7 @@ from torsor.mechanism import Mechanism
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
+Out = Array | Sequence[Array | None] | None  # arrays for the results, or None for new ones
 T = TypeVar("T")
 
 # Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
@@ -59,9 +61,11 @@ class Target:
 
     dtype: str = "float64"
     device: str = "cpu"
-    threads: int = 1
+    threads: int | str = 1
 
-    def changed(self, where: str, dtype: Any = None, device: str | None = None, threads: int | None = None) -> "Target":
+    def changed(
+        self, where: str, dtype: Any = None, device: str | None = None, threads: int | str | None = None
+    ) -> "Target":
         """Return another target, checked; arguments that are None stay as they are.
 
         Example:
@@ -75,7 +79,12 @@ class Target:
         place = self.device if device is None else device
         if place not in DEVICES:
             raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
-        return Target(name, place, self.threads if threads is None else whole_number(threads, where, "threads"))
+        count = self.threads if threads is None else threads
+        if isinstance(count, str) and count != AUTO:
+            raise ModelError(
+                describe(f"threads is {count!r}", where=where, allowed=f"a whole number from 1, or {AUTO!r}")
+            )
+        return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
 
 class Kernels:
@@ -191,6 +200,7 @@ class RobotKernels(Kernels):
         super().__init__(target, lambda: fingerprint(mechanism))
         self.mechanism, self._choice = mechanism, choice
         self._direct: dict[str, Callable[..., Array]] = {}  # fast path for algorithms without options
+        self._plain: dict[str, AnyKernel] = {}  # the same with ``out=``
         self._requests: dict[tuple[Any, ...], Request] = {}
         self._once: dict[Hashable, Any] = {}
 
@@ -202,28 +212,31 @@ class RobotKernels(Kernels):
         return self if target == self.target else RobotKernels(self.mechanism, target, self._choice)
 
     def call(
-        self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
+        self,
+        name: str,
+        *values: ArrayLike,
+        external: ArrayLike | None = None,
+        place: str | int | None = None,
+        loops: str | None = None,
+        out: Out = None,
     ) -> Array:
         """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
 
-        Algorithms with several results return a tuple, although the type does not show it.
+        ``loops`` as in ``request``, ``out`` as in ``Kernel``. Algorithms with several results return a tuple, although
+        the type does not show it.
         """
-        if place is None and external is None:
+        if place is None and external is None and loops is None:
             try:
-                return self._direct[name](*values)
+                return self._direct[name](*values) if out is None else self._plain[name](*values, out=out)
             except KeyError:
-                self._direct[name] = self.compiled(self.request(name)).direct
+                self._plain[name] = self.compiled(self.request(name))
+                self._direct[name] = self._plain[name].direct
             except (TypeError, ValueError, OverflowError):
                 pass  # the kernel raises an error with the reason
         if external is not None:
             values = (*values, external)
-        found: Array = self.compiled(self.request(name, place, external is not None))(*values)
-        return found
-
-    def call_cut(self, name: str, *values: ArrayLike, loops: str, external: ArrayLike | None = None) -> Array:
-        """Evaluate an algorithm of the tree that is left when loops are cut open; ``loops`` as in ``request``."""
-        loads = () if external is None else (external,)
-        found: Array = self.compiled(self.request(name, external=external is not None, loops=loops))(*values, *loads)
+        request = self.request(name, place, external is not None, loops=loops)
+        found: Array = self.compiled(request)(*values, out=out)
         return found
 
     def compiled(self, request: Request) -> AnyKernel:

@@ -14,6 +14,7 @@ from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, paths_of, read_number, with_numbers
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.derivatives import Loads, check_count, jvp, vjp
+from torsor.robot.kernels import Out
 
 R = TypeVar("R", bound=Mechanism)
 
@@ -23,7 +24,8 @@ class Parametric(Generic[R]):
 
     ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
     a method: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``, with ``external``, ``external_rate``,
-    ``fixed_in``, ``points`` and ``higher`` as there, and ``place``, ``forced`` and ``order`` as in ``Robot.function``.
+    ``fixed_in``, ``points``, ``higher`` and ``out`` as there, and ``place``, ``forced`` and ``order`` as in
+    ``Robot.function``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -68,9 +70,9 @@ class Parametric(Generic[R]):
             allowed = "names, paths, values, at, function, derivatives, jvp, vjp, robot, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
 
-        def method(*values: ArrayLike, **options: Any) -> Any:
+        def method(*values: ArrayLike, out: Out = None, **options: Any) -> Any:
             request, given = self._request(name, values, options, "value")
-            return self._closure.kernels.compiled(request)(*given)
+            return self._closure.kernels.compiled(request)(*given, out=out)
 
         method.__name__ = name
         return method

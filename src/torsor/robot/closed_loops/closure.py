@@ -249,7 +249,7 @@ class LoopClosure:
         """Return closure equations that are independent at q (nq,) where the active coordinates are given."""
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
-        M = self.kernels.call_cut("mass_matrix", q, loops="open")
+        M = self.kernels.call("mass_matrix", q, loops="open")
         sizes = *self._equation_scales_at(q)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
         choice = ClosureChoice(rows, active=tuple(self.active), scales=tuple(map(float, sizes)))
         return self._with_scales(choice)
@@ -286,7 +286,7 @@ class LoopClosure:
         return self._equation_scales_at(self.reference)
 
     def _equation_scales_at(self, q: Array) -> Array:
-        A, M = self.kernels.call("closure_jacobian", q), self.kernels.call_cut("mass_matrix", q, loops="open")
+        A, M = self.kernels.call("closure_jacobian", q), self.kernels.call("mass_matrix", q, loops="open")
         moments, directions = np.linalg.eigh(M)
         if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
             name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]

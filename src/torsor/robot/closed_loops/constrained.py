@@ -11,22 +11,35 @@ from torsor.dynamics import ALGORITHMS
 from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.derivatives import Loads
+from torsor.robot.kernels import Out
 
 CONTRADICTION = 1e-6  # largest contradiction of rates of too many active coordinates, relative to the largest rate
 
 
-def constrained(closure: LoopClosure, name: str, *values: ArrayLike, loads: Loads = Loads(), **options: Any) -> Any:  # noqa: B008
+def constrained(
+    closure: LoopClosure,
+    name: str,
+    *values: ArrayLike,
+    loads: Loads = Loads(),  # noqa: B008
+    out: Out = None,
+    **options: Any,
+) -> Any:
     """Return the results of an algorithm of (q, rates of the active coordinates, ...)."""
     closure.check_driven(values[0])
     if len(closure.active) > len(closure.driven_choice.independent):
         _check_rates(closure, dict(zip(ALGORITHMS[name].inputs, values, strict=True)))
     keeps, given = loads.given(closure.mechanism, name)
     request = closure.kernels.request(name, external=keeps, **options)
-    return closure.kernels.compiled(request)(*values, *given)
+    return closure.kernels.compiled(request)(*values, *given, out=out)
 
 
 def driven(
-    closure: LoopClosure, name: str, values: tuple[ArrayLike, ...], share: ArrayLike | None, loads: Loads
+    closure: LoopClosure,
+    name: str,
+    values: tuple[ArrayLike, ...],
+    share: ArrayLike | None,
+    loads: Loads,
+    out: Out = None,
 ) -> Any:
     """Return the results of an algorithm of (q, v_active, a_active) whose drives may be redundant.
 
@@ -35,9 +48,9 @@ def driven(
     count = len(closure.active)
     weights = np.ones(count) if share is None else _checked_share(closure, share, values)
     if count == len(closure.driven_choice.independent):  # no drive is redundant
-        return constrained(closure, name, *values, np.ones(count), loads=loads)
+        return constrained(closure, name, *values, np.ones(count), loads=loads, out=out)
     coupled = {"choice": closure.driven_choice._replace(coupled=True)} if _is_matrix(weights, count) else {}
-    return constrained(closure, name, *values, weights, loads=loads, **coupled)
+    return constrained(closure, name, *values, weights, loads=loads, out=out, **coupled)
 
 
 def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike]) -> None:
