@@ -109,9 +109,8 @@ def main() -> None:
     """Print the table."""
     os.environ["TORSOR_CACHE"] = "off"
     rng = np.random.default_rng(0)
-    print(
-        "| | C library | NumPy | Torsor | C library, float32 | NumPy | Torsor | Neoverse N1, W = 2 | AVX-512, W = 8 |"
-    )
+    columns = ["float64, then float32", *["C library", "NumPy", "Torsor"] * 2, "instructions, Neoverse N1, W = 2"]
+    print("| " + " | ".join([*columns, "AVX-512, W = 8"]) + " |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in CASES:
         print("| " + " | ".join(row(name, rng)) + " |", flush=True)

@@ -250,7 +250,7 @@ def two_sum(a: Number, b: Number) -> tuple[Number, Number]:
 
 
 def quick_two_sum(a: Number | float, b: Number) -> tuple[Number, Number]:
-    """Return a + b and its error where a is 0 or not smaller than b (Dekker)."""
+    """Return a + b and its error where a is 0 or not smaller than b (Dekker 1971)."""
     a = b.like(a)
     total = a + b
     return total, b - (total - a)
