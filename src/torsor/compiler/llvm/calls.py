@@ -6,9 +6,10 @@ A program with thirty tanh is compiled as fast as one with one.
 from collections.abc import Callable
 
 from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.llvm.vectors import Number
+from torsor.compiler.llvm.vectors import FORMATS, Number
 
 _TABLE_BYTES = 16  # of a vector register of AArch64
+_SMALL = 4096  # integers below it take one instruction
 
 
 def call(function: Callable[..., Number], *arguments: Number) -> Number:
@@ -29,20 +30,31 @@ class _Body(Emitter):
 
     def __init__(self, scalar: Scalar, width: int, table: str):
         super().__init__(scalar, width)
-        self._table, self._numbers = table, dict[str, int]()
+        self._table, self._rows = table, dict[int, int]()
 
     def constant(self, number: float) -> str:
         """Return a vector with the same number in all lanes."""
-        if self.width * self.scalar.size != _TABLE_BYTES or number == 0:
-            return super().constant(number)
-        place = self._numbers.setdefault(self.scalar.literal(number), len(self._numbers))
-        pointer = self.put(f"getelementptr {self.vector}, ptr {self._table}, i64 {place}")
-        return self.put(f"load {self.vector}, ptr {pointer}, align {_TABLE_BYTES}")
+        bits = FORMATS[self.scalar.dtype].bits(number)
+        return self._loaded(self.vector, bits) if self._has_table and bits else super().constant(number)
+
+    def integer(self, number: int) -> str:
+        """Return a vector with the same integer in all lanes; small ones, such as shifts, are part of instructions."""
+        long = abs(number) >= _SMALL
+        return self._loaded(self.integers, number) if self._has_table and long else super().integer(number)
+
+    @property
+    def _has_table(self) -> bool:
+        return self.width * self.scalar.size == _TABLE_BYTES
+
+    def _loaded(self, kind: str, bits: int) -> str:
+        row = self._rows.setdefault(bits, len(self._rows))
+        pointer = self.put(f"getelementptr {self.integers}, ptr {self._table}, i64 {row}")
+        return self.put(f"load {kind}, ptr {pointer}, align {_TABLE_BYTES}")
 
     def table(self) -> list[str]:
         """Return the definition of the table, if there is one."""
-        rows = ", ".join(f"{self.vector} splat ({self.scalar.name} {literal})" for literal in self._numbers)
-        size = f"[{len(self._numbers)} x {self.vector}]"
+        rows = ", ".join(f"{self.integers} splat ({self.scalar.integer} {bits})" for bits in self._rows)
+        size = f"[{len(self._rows)} x {self.integers}]"
         return [f"{self._table} = internal constant {size} [{rows}], align {_TABLE_BYTES}"] if rows else []
 
 
