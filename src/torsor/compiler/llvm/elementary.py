@@ -1,8 +1,4 @@
-"""The rules of the elementary functions, as functions of vectors without branches and without a C library.
-
-A function that is used in a piece is written once there, as an internal LLVM function of vectors, and called wherever
-it is used: a program with thirty tanh is compiled as fast as one with one.
-"""
+"""The rules of the elementary functions: calls of functions of vectors without branches and without a C library."""
 
 from collections.abc import Callable
 
@@ -17,7 +13,8 @@ from torsor.compiler.llvm import (
     remainders,
     tangent,
 )
-from torsor.compiler.llvm.rules import Emitter, Rule
+from torsor.compiler.llvm.calls import call
+from torsor.compiler.llvm.rules import Rule
 from torsor.compiler.llvm.vectors import Number
 
 FUNCTIONS: dict[int, Callable[..., Number]] = {
@@ -48,26 +45,7 @@ FUNCTIONS: dict[int, Callable[..., Number]] = {
 
 
 def _called(function: Callable[..., Number]) -> Rule:
-    """Return the rule that calls a function of vectors, which is written once for each emitter."""
-
-    def rule(e: Emitter, *arguments: str) -> str:
-        name = f"@vectors.{function.__name__}"
-        if name not in e.functions:
-            e.functions[name] = _definition(e, name, function, len(arguments))
-        typed = ", ".join(f"{e.vector} {argument}" for argument in arguments)
-        return e.put(f"call {e.vector} {name}({typed})")
-
-    return rule
-
-
-def _definition(e: Emitter, name: str, function: Callable[..., Number], count: int) -> str:
-    body = Emitter(e.scalar, e.width, e.constants, f"{name}.numbers")
-    names = [f"%x{k}" for k in range(count)]
-    result = function(*(Number(body, each) for each in names))
-    arguments = ", ".join(f"{e.vector} {each}" for each in names)
-    head = f"define internal {e.vector} {name}({arguments}) {{\nentry:"
-    e.functions |= body.functions
-    return "\n".join([body.numbers(), head, *body.lines, f"  ret {e.vector} {result.name}", "}"])
+    return lambda e, *arguments: call(function, *(Number(e, each) for each in arguments)).name
 
 
 ELEMENTARY: dict[int, Rule] = {code: _called(function) for code, function in FUNCTIONS.items()}

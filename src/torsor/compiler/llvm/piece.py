@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from torsor.compiler.llvm.elementary import ELEMENTARY
-from torsor.compiler.llvm.rules import RULES, Emitter, lanes
+from torsor.compiler.llvm.rules import RULES, Emitter
 from torsor.compiler.program import Program
 
 EVERY_RULE = RULES | ELEMENTARY
@@ -126,11 +126,9 @@ def write_piece(name: str, piece: Piece) -> str:
 
 
 def _declarations(e: Emitter) -> str:
-    """Return the declarations of intrinsics, and a wrapper for each C library function that calls it for every lane."""
+    """Return the declarations of intrinsics, and the elementary functions that are called."""
     lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({e.vector})" for name in ("sqrt", "fabs", "floor", "ceil")]
     lines.append(f"declare {e.vector} @llvm.copysign.{e.suffix}({e.vector}, {e.vector})")
     lines.append(f"declare {e.vector} @llvm.fma.{e.suffix}({e.vector}, {e.vector}, {e.vector})")
-    for name, count in sorted(e.called):
-        lines += lanes(e, name, count)
     lines += e.functions.values()
     return "\n".join(lines)

@@ -57,6 +57,12 @@ class Scalar:
             else (2.4438379648e-5, -0.00138873669117, 0.0416666468546)
         )
 
+    def bits(self, number: float) -> int:
+        """Return the bits of a number in this type, as an integer."""
+        kinds = "dQ" if self.dtype == "float64" else "fI"
+        exact = number if self.dtype == "float64" else _to_float32(number)
+        return int(struct.unpack(kinds[1], struct.pack(kinds[0], exact))[0])
+
     def literal(self, number: float) -> str:
         """Return a number as an LLVM literal: the bits of a double that the type represents exactly."""
         if self.dtype == "float32":
@@ -72,6 +78,7 @@ def _to_float32(number: float) -> float:
 Constants = Literal["operands", "vectors", "lanes"]
 """How numbers reach instructions: as operands, as vectors in a table, or as lanes of vectors where that is possible."""
 
+_SMALL = 4096  # integers below it take one instruction
 NEAR = 40  # instructions between two uses of a constant that share one load from the table
 
 
@@ -92,11 +99,11 @@ class Emitter:
     def __init__(self, scalar: Scalar, width: int, constants: Constants = "operands", table: str = "@numbers"):
         self.scalar, self.width = scalar, width
         self.constants, self._table = constants, table
-        self.table: list[list[str]] = []  # the vectors of constants that are loaded
+        self.table: list[list[int]] = []  # the constants that are loaded, as bits of each lane
         # The name of each constant that was loaded, and when it was used last; those of products share vectors.
-        self._recent: dict[str, tuple[str, int]] = {}
-        self._recent_factors: dict[str, tuple[str, int]] = {}
-        self._shared: list[str] = []
+        self._recent: dict[tuple[str, int], tuple[str, int]] = {}
+        self._recent_factors: dict[int, tuple[str, int]] = {}
+        self._shared: list[int] = []
         self._shared_since, self._shared_name = -NEAR, ""
         self.vector = f"<{width} x {scalar.name}>"
         self.integers = f"<{width} x {scalar.integer}>"
@@ -107,7 +114,6 @@ class Emitter:
         self.block = "entry"  # the one that is being written
         self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
         self.functions: dict[str, str] = {}  # elementary functions that are called, by name, with their code
-        self.called: set[tuple[str, int]] = set()  # C library functions, with the number of their arguments
         self._next = 0
 
     def put(self, instruction: str) -> str:
@@ -123,57 +129,62 @@ class Emitter:
         It is an operand, or it is loaded from a table, once for neighbouring uses: a value that waits for a later use
         would take a register, or be stored and loaded again.
         """
-        literal = self.scalar.literal(number)
         if self.constants == "operands" or _is_immediate(number):
-            return f"splat ({self.scalar.name} {literal})"
-        name, last = self._recent.get(literal, ("", -NEAR))
-        if self._next - last >= NEAR:
-            name = self._load([literal] * self.width)
-        self._recent[literal] = name, self._next
-        return name
+            return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
+        return self._recalled(self.vector, self.scalar.bits(number))
+
+    def integer(self, number: int) -> str:
+        """Return a vector with the same integer in all lanes."""
+        if self.constants == "operands" or abs(number) < _SMALL:
+            return f"splat ({self.scalar.integer} {number})"
+        return self._recalled(self.integers, number)
 
     def factor(self, number: float) -> str:
         """Return a constant for a product, which AArch64 takes from one lane of a vector of several constants."""
-        literal = self.scalar.literal(number)
         if self.constants != "lanes" or _is_immediate(number):
             return self.constant(number)
-        name, last = self._recent_factors.get(literal, ("", -NEAR))
+        bits = self.scalar.bits(number)
+        name, last = self._recent_factors.get(bits, ("", -NEAR))
         if self._next - last >= NEAR:
             if len(self._shared) == self.width or self._next - self._shared_since >= NEAR:
                 self._shared, self._shared_since = [], self._next
-                self._shared_name = self._load(self._shared)
-            lane = len(self._shared)
-            self._shared.append(literal)
-            mask = f"<{self.width} x i32> splat (i32 {lane})"
+                self._shared_name = self._entry(self.vector, self._shared)
+            mask = f"<{self.width} x i32> splat (i32 {len(self._shared)})"
+            self._shared.append(bits)
             name = self.put(f"shufflevector {self.vector} {self._shared_name}, {self.vector} poison, {mask}")
-        self._recent_factors[literal] = name, self._next
+        self._recent_factors[bits] = name, self._next
         return name
 
-    def _load(self, literals: list[str]) -> str:
-        """Return a vector of the table; lanes may be added to the list later."""
-        entry = self.put(f"getelementptr {self.vector}, ptr {self._table}, i64 {len(self.table)}")
-        self.table.append(literals)
-        return self.load(entry)
+    def _recalled(self, kind: str, bits: int) -> str:
+        """Return a vector with the same bits in all lanes: one that was loaded a short time ago, or loaded now."""
+        name, last = self._recent.get((kind, bits), ("", -NEAR))
+        if self._next - last >= NEAR:
+            name = self._entry(kind, [bits] * self.width)
+        self._recent[kind, bits] = name, self._next
+        return name
 
-    def load(self, address: str) -> str:
-        """Load a vector."""
-        return self.put(f"load {self.vector}, ptr {address}, align {self.width * self.scalar.size}{self.load_flags}")
+    def _entry(self, kind: str, lanes: list[int]) -> str:
+        """Load a new entry of the table; lanes may be added to the list later."""
+        address = self.put(f"getelementptr {self.vector}, ptr {self._table}, i64 {len(self.table)}")
+        self.table.append(lanes)
+        return self.load(address, kind)
+
+    def numbers(self) -> str:
+        """Return the table of constants; it is not declared constant, since LLVM would not load from it then."""
+        rows = []
+        for lanes in self.table:
+            padded = lanes + [0] * (self.width - len(lanes))
+            rows.append(f"{self.integers} <{', '.join(f'{self.scalar.integer} {bits}' for bits in padded)}>")
+        return f"{self._table} = internal global [{len(rows)} x {self.integers}] [{', '.join(rows)}]" if rows else ""
+
+    def load(self, address: str, kind: str = "") -> str:
+        """Load a vector, of numbers or of another kind."""
+        align = self.width * self.scalar.size
+        return self.put(f"load {kind or self.vector}, ptr {address}, align {align}{self.load_flags}")
 
     def store(self, value: str, address: str) -> None:
         """Store a vector."""
         self.lines.append(f"  store {self.vector} {value}, ptr {address}, align {self.width * self.scalar.size}")
-
-    def numbers(self) -> str:
-        """Return the table of constants; it is not declared constant, since LLVM would not load from it then."""
-        zero, rows = self.scalar.literal(0.0), []
-        for literals in self.table:
-            lanes = literals + [zero] * (self.width - len(literals))
-            rows.append(f"{self.vector} <{', '.join(f'{self.scalar.name} {literal}' for literal in lanes)}>")
-        return f"{self._table} = internal global [{len(rows)} x {self.vector}] [{', '.join(rows)}]" if rows else ""
-
-    def integer(self, number: int) -> str:
-        """Return a vector with the same integer in all lanes."""
-        return f"splat ({self.scalar.integer} {number})"
 
     def call(self, intrinsic: str, *arguments: str) -> str:
         """Call an LLVM intrinsic on vectors."""
@@ -250,35 +261,6 @@ class Emitter:
     def is_huge(self, x: str) -> str:
         """Return as bits which angles are too large for ``sin_cos``."""
         return self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
-
-    def library(self, name: str, *arguments: str) -> str:
-        """Call a function of the C library for each lane."""
-        self.called.add((name, len(arguments)))
-        typed = ", ".join(f"{self.vector} {argument}" for argument in arguments)
-        return self.put(f"call {self.vector} @lanes.{name}({typed})")
-
-
-def lanes(e: Emitter, name: str, count: int) -> list[str]:
-    """Return a function that calls a C library function on each lane, in double precision."""
-    arguments = ", ".join(f"{e.vector} %x{k}" for k in range(count))
-    lines = [f"declare double @{name}({', '.join(['double'] * count)})"]
-    lines += [f"define internal {e.vector} @lanes.{name}({arguments}) noinline {{"]
-    single = e.scalar.name == "float"
-    result = "poison"
-    for lane in range(e.width):
-        passed = []
-        for k in range(count):
-            lines.append(f"  %a{lane}.{k} = extractelement {e.vector} %x{k}, i64 {lane}")
-            if single:
-                lines.append(f"  %d{lane}.{k} = fpext float %a{lane}.{k} to double")
-            passed.append(f"double %{'d' if single else 'a'}{lane}.{k}")
-        lines.append(f"  %y{lane} = call double @{name}({', '.join(passed)})")
-        if single:
-            lines.append(f"  %f{lane} = fptrunc double %y{lane} to float")
-        value = f"{e.scalar.name} %{'f' if single else 'y'}{lane}"
-        lines.append(f"  %r{lane} = insertelement {e.vector} {result}, {value}, i64 {lane}")
-        result = f"%r{lane}"
-    return [*lines, f"  ret {e.vector} {result}", "}"]
 
 
 Rule = Callable[..., str]
