@@ -23,7 +23,7 @@ from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained, driven
 from torsor.robot.closed_loops.mobility import Mobility
-from torsor.robot.closed_loops.multipliers import by_multipliers, driven_by_multipliers
+from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
 from torsor.robot.export import export_c
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
@@ -1145,7 +1145,7 @@ class Robot(Mechanism):
             np.float64(1.5)
         """
         loads = () if external is None else (external,)
-        return driven_by_multipliers(self.closure, q, v, a_active, *loads)
+        return by_multipliers(self.closure, "closed_inverse_dynamics", q, v, a_active, *loads)
 
     def closed_loop_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
