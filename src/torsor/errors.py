@@ -1,5 +1,6 @@
 """Errors and warnings. Each message says where the problem is, what was found, what is allowed, and the fix."""
 
+import functools
 import re
 import sys
 import warnings
@@ -7,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-_PACKAGE = str(Path(__file__).parent)
+# A warning belongs to the line that called Torsor; properties that are computed once call it by way of functools.
+_OWN_FILES = str(Path(__file__).parent), functools.__file__
 # Control characters (a terminal obeys them, U+009B among them), and those that change the direction of the text.
 # Line feeds stay: some messages are lists. A name is shown by repr, which escapes them.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -88,7 +90,7 @@ def warn(message: str) -> None:
         "link 'hand': odd"
     """
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, ModelWarning, stacklevel=level)
 

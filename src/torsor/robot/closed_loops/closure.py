@@ -21,7 +21,7 @@ from torsor.errors import ModelError, describe, warn
 from torsor.mechanism import Loop, Mechanism
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
-from torsor.robot.closed_loops.rounding import rows_left_out
+from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
 from torsor.robot.kernels import RobotKernels
 
@@ -101,14 +101,17 @@ class LoopClosure:
     def _left_out(self) -> tuple[int, ...]:
         """The equations that are redundant up to rounding, found once; a warning names their loops."""
         mechanism, count = self.mechanism, len(self._all_scales[0])
-        out, apart = rows_left_out(self._space, count, mechanism.neutral(), self._all_scales[2])
+        repeated = couplings_left_out(mechanism.loops, self.name)
+        out, apart = rows_left_out(
+            lambda rows: self._space([*repeated, *rows]), count, mechanism.neutral(), self._all_scales[2]
+        )
         if out:
             owners = [loop.name for loop in mechanism.loops for _ in range(loop.count)]
             loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))
             found = f"{len(out)} of {count} closure equations are redundant up to rounding and left out, of {loops}"
             found += f": they contradict the others by {apart:.2g} of the mechanism's size"
             warn(describe(found, where=self.name, fix="one joint in place of several, or more digits"))
-        return out
+        return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
         """Return the configuration space, for searches of one state at a time, without some of the equations."""
