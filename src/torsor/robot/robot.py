@@ -120,6 +120,9 @@ class Robot(Mechanism):
 
         ``dtype`` is float64 or float32, ``threads`` the number of threads for large batches, ``device`` is cpu
         (compiled code) or casadi (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
+        Accelerations in float32 lose digits with the condition number of the mass matrix: a warning tells if fewer
+        than two are left at the neutral position or at one of 24 others within the limits. Rare positions where two
+        axes beside a light link coincide are not looked for; compare with float64 where they may occur.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype

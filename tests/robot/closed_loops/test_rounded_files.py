@@ -77,7 +77,9 @@ def belts(*ratios: float, offset: float = 0.0) -> torsor.Robot:
 @pytest.mark.parametrize("difference", [2e-5, 1e-6, 1e-9])
 def test_couplings_with_nearly_equal_ratios_are_one_and_warn(difference: float) -> None:
     robot = belts(2.0, 2.0 + 2 * difference)
-    with pytest.warns(ModelWarning, match=rf"coupling 'belt1' repeats 'belt0' but for {difference:.2g} of its coeffi") as found:
+    with pytest.warns(
+        ModelWarning, match=rf"coupling 'belt1' repeats 'belt0' but for {difference:.2g} of its coeffi"
+    ) as found:
         q = robot.assemble([0.5])
     assert found[0].filename == __file__
     np.testing.assert_allclose(q, [1.0, 0.5], rtol=0, atol=1e-12)
