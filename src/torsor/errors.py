@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,21 @@ def shortened(values: Any, most: int = LONGEST) -> str:
         return repr(nested)
     first = [leaf for leaf, _ in zip(_leaves(nested), range(most), strict=False)]
     return f"[{', '.join(map(repr, first))}, ... {count} in all]"
+
+
+def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
+    """Return the first names for a message, and how many there are; of many, those that resemble ``like`` come first.
+
+    Example:
+        >>> listing(["hip", "knee", "ankle"], most=2, like="ankel")
+        'ankle, hip, ... 3 in all'
+    """
+    shown = list(names)
+    if len(shown) <= most:
+        return ", ".join(shown)
+    near = get_close_matches(like, shown, most) if like else []
+    first = [*near, *(name for name in shown if name not in near)][:most]
+    return f"{', '.join(first)}, ... {len(shown)} in all"
 
 
 def _leaves(nested: list[Any]) -> Iterator[Any]:

@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import torsor
 from torsor import AssemblyError, ModelError, MotionError, SimulationError
 from torsor.cli import main
+from torsor.cli.outputs import check_plot
+from torsor.view import plot_motion
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
@@ -154,3 +157,16 @@ def test_python_m_torsor_prints_help_without_heavy_imports() -> None:
     assert "70   internal error" in shown
     for command in ("info", "count", "simulate", "predict", "export", "bench", "cache", "demo"):
         assert f"\n    {command} " in shown
+
+
+def test_figures_without_matplotlib_name_the_extra_by_one_kind_of_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*(each for each in sys.modules if each.split(".")[0] == "matplotlib"), "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    arm, state = torsor.library.two_link(), np.zeros((3, 2))
+    for draw in (
+        lambda: plot_motion(arm, [0, 1, 2], state, state, state, "arm.png"),
+        lambda: check_plot(Path("arm.png")),
+        lambda: torsor.human.draw(torsor.library.human()),
+    ):
+        with pytest.raises(ImportError, match=r"need matplotlib.*; fix: pip install torsor\[plot\]"):
+            draw()

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, listing, warn
 from torsor.formats.mjcf_compile import compile_mjcf
 from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
-from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
 from torsor.mechanism.names import claim_name
@@ -193,7 +192,7 @@ class _Reader:
 
     def _listing(self, kind: str, mask: NDArray[np.bool_]) -> str:
         """Return the first names of the objects that a mask selects."""
-        return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named])
+        return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named], most=4)
 
     def parts(self, floating: bool) -> tuple[list[Link], list[Joint]]:
         """Return the links and the joints; ``floating`` adds a free joint to the one body welded to the world."""

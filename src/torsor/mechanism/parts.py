@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, frozen_pose, name_of, number, one_of
+from torsor.checks import direction, frozen_array, frozen_pose, name_of, number, one_of
 from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
@@ -154,18 +154,9 @@ class Joint(Part):
         name_of(self.name, "joint", self.source)
         where = f"{self.source}: joint {self.name!r}" if self.source else f"joint {self.name!r}"
         one_of(self.type, tuple(KINDS), where, "joint type")
-        axis = np.array(frozen_array(self.axis, (3,), where, "axis"))
-        largest = float(np.abs(axis).max())
-        axis = axis / largest if largest > 1e9 else axis  # the squares of very large numbers would overflow
-        length = float(np.linalg.norm(axis))
-        if length < 1e-9:
-            fix = "give the direction of the axis, for example [0, 0, 1]"
-            raise ModelError(describe(f"axis is {shortened(axis)}", where=where, allowed="a direction", fix=fix))
-        if abs(length - 1) > 1e-15:  # a unit vector keeps its bits, so that a saved file reads back equal
-            axis = axis / length
         self._set(
             placement=frozen_pose(self.placement, where, "placement"),
-            axis=frozen_array(axis, (3,), where, "axis"),
+            axis=direction(self.axis, where, "axis"),
             point=frozen_array(self.point, (3,), where, "point"),
             coordinate=self.coordinate or self.name,
         )

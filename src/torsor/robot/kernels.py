@@ -21,7 +21,7 @@ from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import NO_METHOD, named_algorithms
 from torsor.dynamics.requests.request import LOADS
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, listing
 from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism
 from torsor.robot.single_precision import warn_of_condition
@@ -350,6 +350,6 @@ def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
         elif name in of_joints:
             found.update(range(of_joints[name].start, of_joints[name].stop))
         else:
-            allowed = ", ".join(coordinates[:12])
+            allowed = listing(coordinates, like=name)
             raise ModelError(describe(f"no coordinate {name!r}", where=mechanism.name, allowed=allowed))
     return frozenset(found)

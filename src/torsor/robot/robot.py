@@ -1443,7 +1443,8 @@ class Robot(Mechanism):
     def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
         """Return this robot carrying another one, whose base is welded to a link or frame of this one.
 
-        ``prefix`` goes before the names of the other's links, joints and frames where they would clash.
+        ``prefix`` goes before the names of the other's links, joints, frames and postures, so that they do not clash.
+        Postures of the same name become one, with the positions of both robots.
 
         Example:
             >>> arm = torsor.library.two_link()
