@@ -109,16 +109,3 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, ModelWarning, stacklevel=level)
-
-
-def refuse_or_warn(message: str, strict: bool) -> None:
-    """Raise a ``ModelError`` where reading is strict; otherwise give a ``ModelWarning``.
-
-    Example:
-        >>> refuse_or_warn("arm.urdf: odd", strict=True)
-        Traceback (most recent call last):
-        torsor.errors.ModelError: arm.urdf: odd
-    """
-    if strict:
-        raise ModelError(message)
-    warn(message)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from torsor.errors import ModelError, describe
+from torsor.faults import all_faults
 from torsor.formats.closures_yaml import read_closures
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
@@ -45,7 +46,11 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
         ...     read(folder + "/block.urdf").base.name
         'ground'
     """
-    path = Path(path)
+    with all_faults():
+        return _read(Path(path), base, strict, snap)
+
+
+def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
     except (OSError, ValueError):  # no file can have such a name

@@ -61,7 +61,7 @@ def read_mjcf(
     links, joints = reader.parts(floating)
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
-    for message in filter(None, [*(link.defect for link in links), reader.omissions(closed)]):
+    for message in filter(None, [*(link.defect for link in links if not strict), reader.omissions(closed)]):
         warn(message)
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
     places, base = [*frames, *closed.frames], "fixed" if floating else base

@@ -11,7 +11,8 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.checks import direction
-from torsor.errors import ModelError, describe, listing, refuse_or_warn
+from torsor.errors import ModelError, describe, listing
+from torsor.faults import refuse_or_warn
 from torsor.formats.xml import Element
 from torsor.mechanism import Frame, Joint, Link, Loop
 from torsor.mechanism.names import claim_name

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import direction, frozen_array, frozen_pose, name_of, number, one_of
 from torsor.errors import ModelError, describe, shortened
+from torsor.faults import refuse_or_warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
@@ -78,7 +79,8 @@ class Link(Part):
             raise ModelError(describe(f"inertia {shortened(inertia)} is not symmetric", where=where))
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals))
         if self.strict and self.defect:
-            raise ModelError(self.defect)
+            refuse_or_warn(self.defect, strict=True)
+            self._set(strict=False)  # where all faults of a file are collected, it is named once
 
     @property
     def where(self) -> str:
