@@ -188,9 +188,11 @@ class Joint(Part):
                 raise ModelError(describe(f"{name} is {found!r}", where=where, allowed=f"a {part.__name__} or None"))
             if found is not None and not self.nq == self.nv == 1:
                 raise ModelError(describe(f"a {name} on a {self.type} joint", where=where, allowed="1-dof joints"))
-        if self.motor is not None and self.follows:
-            fix = f"put the motor on {self.coordinate!r}"
-            raise ModelError(describe(f"a motor on a joint that follows {self.coordinate!r}", where=where, fix=fix))
+        if self.is_elastic and self.follows:
+            found = f"a motor behind a spring on a joint that follows {self.coordinate!r}"
+            allowed = "a rigid motor: a spring acts between a motor and a coordinate of its own"
+            fix = f"leave its stiffness out, put it on {self.coordinate!r}, or couple two joints: robot.with_coupling"
+            raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
 
     def _expand(self, name: str, count: int, where: str) -> Array:
         """Return ``count`` numbers from one for all or one for each; only limits may be infinite."""
