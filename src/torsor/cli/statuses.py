@@ -17,7 +17,7 @@ _EVERYWHERE = {
 }
 SIMULATED = {NONE: "the simulation failed"}
 PREDICTED = {
-    DONE: "the predicted motion is optimal",
+    DONE: "the command succeeded; the predicted motion is optimal",
     NONE: "the motion problem is infeasible; the nearest motion is written",
     UNFINISHED: "the search ended before an optimum: at --seconds or --iterations, or without a better step",
     ONLY_AT_NODES: "the predicted motion is optimal at the nodes only: it violates constraints between them",
