@@ -212,3 +212,31 @@ def test_a_loop_joint_closes_a_loop_by_a_hinge(tmp_path: Path) -> None:
     assert made.mobility([0.3, -0.3, 0.3]).dof == 1
     np.testing.assert_allclose(made.closure_error([0.3, -0.3, 0.3]), 0.0, atol=1e-15)
     np.testing.assert_allclose(made.assemble([0.3], guess=[0.2, -0.2, 0.2]), [0.3, -0.3, 0.3], atol=1e-9)
+
+
+def test_strict_reading_names_all_faults_of_a_file(tmp_path: Path) -> None:
+    link = '<link name="{0}"><inertial><mass value="1"/><inertia ixx="{1}" iyy="1" izz="1"/></inertial></link>'
+    joint = '<joint name="{0}" type="revolute"><parent link="a"/><child link="{0}"/><limit {1}/></joint>'
+    parts = [
+        link.format("a", 1),
+        link.format("b", -5),
+        link.format("c", 9),
+        *map(joint.format, "bc", ["lower='2'", ""]),
+    ]
+    with pytest.raises(ModelError) as found:
+        load(tmp_path, f"<robot name='r'>{''.join(parts)}<cable/></robot>", strict=True)
+    lines = str(found.value).splitlines()
+    assert lines[0] == "4 faults:" and all(line.startswith("arm.urdf: ") for line in lines[1:])
+    for line, words in zip(
+        lines[1:], ("link 'b': no body", "link 'c': no body", "joint 'b': lower", "<cable>"), strict=True
+    ):
+        assert words in line
+
+
+def test_an_element_that_cannot_be_read_ends_strict_reading_after_all_elements(tmp_path: Path) -> None:
+    joints = "<joint name='j' type='odd'/><joint name='k' type='worse'/>"
+    text = f"<robot name='r'><link name='a'/><link name='b'/>{joints}</robot>"
+    with pytest.raises(ModelError, match=r"(?s)^2 faults:\n.*'odd'; allowed: [^\n]*\n.*'worse'; allowed: [^\n]*$"):
+        load(tmp_path, text, strict=True)
+    with pytest.raises(ModelError, match=r"^arm.urdf: line 1: joint 'j': unknown joint type 'odd'"):
+        load(tmp_path, text)

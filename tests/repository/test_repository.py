@@ -23,11 +23,13 @@ COMPILING = ["robot", "autodiff", "parallel", "simulation", "control", "identifi
 
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
+    "startup",
     "arrays",
     "interrupts",
     "deprecation",
     "errors",
     "checks",
+    "faults",
     "files",
     "spatial",
     "mechanism",

@@ -33,9 +33,10 @@ from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import NO_METHOD, named_algorithms
 from torsor.dynamics.requests.request import LOADS
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, listing
 from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism
+from torsor.robot.single_precision import warn_of_condition
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
@@ -45,11 +46,9 @@ T = TypeVar("T")
 # Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
 MOST_RATES = 64
 
-# Algorithms that solve with the mass matrix, and its largest condition number (rows and columns scaled to a unit
-# diagonal) in single precision, whose rounding is 2^-24: two correct digits.
+# Algorithms that solve with the mass matrix.
 SOLVING = {"forward_dynamics", "hybrid_dynamics", "closed_forward_dynamics", "constrained_forward_dynamics"}
 SOLVING |= {f"{name}_derivatives" for name in SOLVING}
-CONDITION = 0.01 * 2**24
 
 # Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
 MOST_KEPT = 512
@@ -243,7 +242,7 @@ class RobotKernels(Kernels):
         """Return the compiled function of a request."""
         mechanism = self.mechanism
         if self.target.dtype == "float32" and request.name in SOLVING:
-            self.once("condition", lambda: _warn_of_condition(mechanism))
+            self.once("condition", lambda: warn_of_condition(mechanism))
 
         def shapes(signature: Signature) -> Shapes:
             outputs = list(request.outputs(mechanism).values())
@@ -364,24 +363,6 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         raise ModelError(describe(found, where=where, fix=fix))
 
 
-def _warn_of_condition(mechanism: Mechanism) -> None:
-    """Warn if accelerations in single precision have fewer than two correct digits, judged at the neutral position."""
-    M = np.asarray(trace(mechanism, Request("mass_matrix"))(mechanism.neutral()).full())
-    diagonal = np.sqrt(np.maximum(np.diag(M), 0.0))
-    weightless = np.flatnonzero(~(diagonal > 0))
-    if weightless.size:
-        condition, worst = np.inf, int(weightless[0])
-    elif M.size:
-        moments, directions = np.linalg.eigh(M / np.outer(diagonal, diagonal))
-        condition = float(moments[-1] / moments[0]) if moments[0] > 0 else np.inf
-        worst = int(np.argmax(np.abs(directions[:, 0])))
-    if M.size and not condition <= CONDITION:
-        found = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}"
-        found += f" (near {mechanism.coordinate_names[worst]!r}), too large for accelerations in float32"
-        fix = "robot.to(dtype='float64'), or give light links their real inertia"
-        warn(describe(found, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix))
-
-
 def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
     """Return the indices of coordinates; the name of a joint stands for all of its coordinates."""
     if isinstance(names, str):
@@ -398,6 +379,6 @@ def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
         elif name in of_joints:
             found.update(range(of_joints[name].start, of_joints[name].stop))
         else:
-            allowed = ", ".join(coordinates[:12])
+            allowed = listing(coordinates, like=name)
             raise ModelError(describe(f"no coordinate {name!r}", where=mechanism.name, allowed=allowed))
     return frozenset(found)

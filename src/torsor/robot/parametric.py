@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.dynamics import ALGORITHMS, Request
+from torsor.dynamics.requests.algorithms import WITH_MARGIN
 from torsor.mechanism import Mechanism
-from torsor.mechanism.free import Free, Number, paths_of, read_number, with_numbers
+from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, with_numbers
 from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.inputs import check_inputs
+from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, check_count, jvp, vjp
 from torsor.robot.kernels import Out
 
@@ -72,6 +75,11 @@ class Parametric(Generic[R]):
 
         def method(*values: ArrayLike, out: Out = None, **options: Any) -> Any:
             request, given = self._request(name, values, options, "value")
+            if name + WITH_MARGIN in ALGORITHMS:
+                if out is not None:
+                    raise TypeError(f"{name} takes no out: the result may be computed in several parts")
+                return by_multipliers(self._closure, name, *given[:-1], numbers=Numbers(self._free, given[-1]))
+            check_inputs(self._closure, request, given)
             return self._closure.kernels.compiled(request)(*given, out=out)
 
         method.__name__ = name
@@ -104,6 +112,7 @@ class Parametric(Generic[R]):
             [[9.81]]
         """
         request, given = self._request(name, values, options, "jacobian")
+        check_inputs(self._closure, request, given)
         return self._closure.kernels.compiled(request)(*given)
 
     def jvp(self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Any], **options: Any) -> Any:

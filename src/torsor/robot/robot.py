@@ -23,7 +23,7 @@ from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained, driven
 from torsor.robot.closed_loops.mobility import Mobility
-from torsor.robot.closed_loops.multipliers import by_multipliers, driven_by_multipliers
+from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
 from torsor.robot.export import export_c
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
@@ -126,6 +126,9 @@ class Robot(Mechanism):
         (the cores that this process may use; small batches stay on one), ``device`` is cpu (compiled code), cuda (an
         NVIDIA card: methods take and return arrays of CuPy, see docs/gpu.md; needs the extra ``gpu``) or casadi
         (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
+        Accelerations in float32 lose digits with the condition number of the mass matrix: a warning tells if fewer
+        than two are left at the neutral position or at one of 24 others within the limits. Rare positions where two
+        axes beside a light link coincide are not looked for; compare with float64 where they may occur.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
@@ -1181,7 +1184,7 @@ class Robot(Mechanism):
             np.float64(1.5)
         """
         loads = () if external is None else (external,)
-        return driven_by_multipliers(self.closure, q, v, a_active, *loads)
+        return by_multipliers(self.closure, "closed_inverse_dynamics", q, v, a_active, *loads)
 
     def closed_loop_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
@@ -1485,7 +1488,8 @@ class Robot(Mechanism):
     def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
         """Return this robot carrying another one, whose base is welded to a link or frame of this one.
 
-        ``prefix`` goes before the names of the other's links, joints and frames where they would clash.
+        ``prefix`` goes before the names of the other's links, joints, frames and postures, so that they do not clash.
+        Postures of the same name become one, with the positions of both robots.
 
         Example:
             >>> arm = torsor.library.two_link()

@@ -29,7 +29,6 @@ HUGE = 128
 QUICK = 8
 
 C_FUNCTIONS = (
-    *("sin", "cos"),  # of huge angles
     *("malloc", "free", "feclearexcept"),
     # Where the processor has no such instructions: x86-64 before AVX2.
     *("fma", "fmaf", "floor", "floorf", "ceil", "ceilf"),
