@@ -17,7 +17,8 @@ from .corpus import mjcf_files, urdf_files
 mujoco = pytest.importorskip("mujoco")
 
 TOLERANCE = 1e-10
-FEW, MANY = 25, 1500  # files, in the default and in the slow tests
+FEW = 25  # files, in the default tests
+MANY = 1500  # files, in the slow tests: about a minute for each format; half of it is the time that hypothesis takes
 
 
 def drawn(examples: int) -> settings:
