@@ -149,13 +149,13 @@ class Worker:
 
     def compare(self, job: Job) -> Outcome:
         """Return the outcome of a file, also if the process does not survive it."""
-        self.pipe.send(job)
         try:
+            self.pipe.send(job)
             if self.pipe.poll(self.seconds):
                 found: Outcome = self.pipe.recv()
                 return found
             reason = f"it takes more than {self.seconds:g} s"
-        except EOFError:
+        except (EOFError, ConnectionError):
             self.process.join()
             reason = f"the process ended with exit code {self.process.exitcode}"
         self.process.kill()
