@@ -185,6 +185,30 @@ def test_a_file_without_any_mass_gets_one_warning(tmp_path: Path) -> None:
         load(tmp_path, robot('<link name="a"/>', '<link name="b"/>', joint("jb", "a", "b", kind="fixed")))
 
 
+@pytest.mark.parametrize(
+    ("inside", "missing"),
+    [
+        ('<mass value="2"/>', "<inertia>"),
+        ('<inertia ixx="0.3" iyy="0.2" izz="0.4"/>', "<mass>"),
+        ('<mass value="2"/><inertia ixx="0.3" iyy="0.3"/>', "izz"),
+        ("<mass value='2'/><inertia/>", "ixx, iyy, izz"),
+        ("", "<mass>, <inertia>"),
+    ],
+)
+def test_a_mass_or_a_moment_that_is_missing_is_named_and_read_as_0(tmp_path: Path, inside: str, missing: str) -> None:
+    text, found = arm(f"<inertial>{inside}</inertial>"), f"line 3: link 'hand': <inertial> without {missing}"
+    with pytest.warns(ModelWarning) as caught:
+        load(tmp_path, text)
+    assert f"arm.urdf: {found}, read as 0; fix: add what is missing" in [str(each.message) for each in caught]
+    with pytest.raises(ModelError, match=f"{found}; fix"):
+        load(tmp_path, text, strict=True)
+
+
+def test_products_of_inertia_may_be_left_out(tmp_path: Path) -> None:
+    made = load(tmp_path, arm(inertial(inertia='ixx="0.3" iyy="0.2" izz="0.4"')))
+    np.testing.assert_array_equal(made.links[0].inertia, np.diag([0.3, 0.2, 0.4]))
+
+
 def test_frames_of_drake_are_frames(tmp_path: Path) -> None:
     made = load(tmp_path, arm(extra='<frame name="tool" link="hand" xyz="0.1 0.2 0.3" rpy="0 0 1.5707963267948966"/>'))
     pose = made.pose([0.0], "tool")

@@ -77,7 +77,13 @@ def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
     if root.tag not in _XML_READERS:
         allowed = "<robot> (URDF) or <mujoco> (MJCF)"
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))
-    return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
+    try:
+        return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
+    except ModelError as error:
+        if path.name in str(error):
+            raise
+        # Of a part that does not know its file, such as a frame or a posture.
+        raise ModelError(f"{path.name}: {error}") from None
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:

@@ -157,6 +157,7 @@ class _Reader:
             for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
         )
         T = self._origin(inertial, owner)
+        self._warn_of_missing(inertial, owner)
         R = T[:3, :3]
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         source = self._where(element)
@@ -164,6 +165,16 @@ class _Reader:
         if link.defect and not self.strict:
             warn(link.defect)
         return link
+
+    def _warn_of_missing(self, inertial: Any, owner: str) -> None:
+        """Warn of a mass or of moments that are missing; products may be: they are 0 for most bodies."""
+        inertia = inertial.find("inertia")
+        missing = ["<mass>"] if inertial.find("mass") is None else []
+        missing += [key for key in ("ixx", "iyy", "izz") if inertia is not None and key not in inertia.attrib]
+        missing += ["<inertia>"] if inertia is None else []
+        if missing:
+            found = f"<inertial> without {', '.join(missing)}{'' if self.strict else ', read as 0'}"
+            refuse_or_warn(describe(found, where=self._where(inertial, owner), fix="add what is missing"), self.strict)
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
