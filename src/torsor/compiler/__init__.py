@@ -4,6 +4,7 @@ from torsor.compiler import cache
 from torsor.compiler.c.source import export_c
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
 from torsor.compiler.count import OperationCount, count_operations
+from torsor.compiler.js.source import export_js
 from torsor.compiler.kernel import DEVICES, DTYPES, Kernel, compile, dtype_name
 from torsor.compiler.machine_code import compiler_fingerprint
 from torsor.compiler.program import Operation, Program, read_program
@@ -25,6 +26,7 @@ __all__ = [
     "count_operations",
     "dtype_name",
     "export_c",
+    "export_js",
     "keep",
     "read_program",
     "recall",
