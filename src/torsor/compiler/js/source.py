@@ -148,17 +148,27 @@ def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
 
 
 def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
-    """Return the function of one state."""
-    names = [each.name for each in kernel.inputs]
-    lengths = [each.length for each in kernel.inputs]
+    """Return the function of one state. A given ``out`` may overlap inputs: it is written when all is computed.
+
+    Asking a typed array for its buffer, in order to refuse that, takes V8 longer than a copy.
+    """
+    inputs = [each.name for each in kernel.inputs]
     lines = [
-        f'{n} = torsor$input({n}, {length}, "{kernel.name}: {n}");' for n, length in zip(names, lengths, strict=True)
+        f'{each.name} = torsor$input({each.name}, {each.length}, "{kernel.name}: {each.name}");'
+        for each in kernel.inputs
     ]
-    lines += _outputs(kernel, scalar, kernel.name, "{}")
-    passed = [f"{each}, 0" for each in (*names, *_output_names(kernel))]
-    lines += [f"{kernel.name}$core({', '.join(passed)});", "return out;"]
-    head = f"export function {kernel.name}({', '.join([*names, 'out'])})"
-    return remarks(kernel, scalar, about) + f"{head} {{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
+
+    def call(outputs: Sequence[str]) -> str:
+        return f"{kernel.name}$core({', '.join(f'{each}, 0' for each in (*inputs, *outputs))});"
+
+    made = _made(kernel, scalar, "{}")
+    lines += ["if (out === undefined) {", f"    out = {made};", f"    {call(_shown(kernel))}", "    return out;", "}"]
+    lines += [*_checked(kernel, kernel.name, "{}"), call(_shown(kernel, f"{kernel.name}$out"))]
+    copied = zip(_shown(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
+    lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]
+    head = f"export function {kernel.name}({', '.join([*inputs, 'out'])})"
+    text = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
+    return text + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
 def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
@@ -169,7 +179,10 @@ def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
     for n, length in ((each.name, each.length) for each in varied):
         lines.append(f'const {n}$count = torsor$count({n}, {length}, "{own}: {n}");')
     counts = ", ".join(f"{each.name}$count" for each in varied)
-    lines += [f'const count$ = torsor$common([{counts}], "{own}");', *_outputs(kernel, scalar, own, "count$ * {}")]
+    lines.append(f'const count$ = torsor$common([{counts}], "{own}"), fresh$ = out === undefined;')
+    lines += [f"if (fresh$) out = {_made(kernel, scalar, 'count$ * {}')};", *_checked(kernel, own, "count$ * {}")]
+    given = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_shown(kernel), *names])}"
+    lines.append(f'if (!fresh$) torsor$apart({given}, "{own}");')
     lines += [f"const {each.name}$step = {each.name}$count === 1 ? 0 : {each.length};" for each in varied]
     steps = [f"{each.name}, " + (f"k$ * {each.name}$step" if each.length else "0") for each in kernel.inputs]
     ends = [f"{n}, k$ * {each.length}" for n, each in zip(_output_names(kernel), kernel.outputs, strict=True)]
@@ -184,17 +197,26 @@ def _output_names(kernel: SourceKernel) -> list[str]:
     return ["out"] if len(kernel.outputs) == 1 else [f"out${each.name}" for each in kernel.outputs]
 
 
-def _outputs(kernel: SourceKernel, scalar: JsScalar, own: str, length: str) -> list[str]:
-    """Return the statements that make ``out``, or check it where it is given."""
-    sizes, names = [length.format(each.length) for each in kernel.outputs], _output_names(kernel)
-    made = [f"new {scalar.array}({size})" for size in sizes]
-    if len(kernel.outputs) == 1:
-        lines, shown = ["const fresh$ = out === undefined;", f"if (fresh$) out = {made[0]};"], ["out"]
-    else:
-        shown = [f"out.{each.name}" for each in kernel.outputs]
-        fields = ", ".join(f"{each.name}: {text}" for each, text in zip(kernel.outputs, made, strict=True))
-        lines = ["const fresh$ = out === undefined;", f'out = torsor$object(fresh$ ? {{ {fields} }} : out, "{own}");']
-        lines += [f"const {name} = {text};" for name, text in zip(names, shown, strict=True)]
-    inputs = [each.name for each in kernel.inputs]
-    given = f"[{', '.join(names)}], [{', '.join(sizes)}], [{', '.join(inputs)}], {data([*shown, *inputs])}"
-    return [*lines, f'if (!fresh$) torsor$outputs({given}, "{own}");'] if kernel.outputs else lines
+def _shown(kernel: SourceKernel, out: str = "out") -> list[str]:
+    """Return the outputs as the caller writes them: ``out``, or the fields of ``out``."""
+    return [out] if len(kernel.outputs) == 1 else [f"{out}.{each.name}" for each in kernel.outputs]
+
+
+def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
+    """Return the expression of new outputs; ``length`` is that of an array, with the entries of a state as {}."""
+    made = [f"new {scalar.array}({length.format(each.length)})" for each in kernel.outputs]
+    if len(made) == 1:
+        return made[0]
+    fields = ", ".join(f"{each.name}: {text}" for each, text in zip(kernel.outputs, made, strict=True))
+    return f"{{ {fields} }}" if fields else "{}"
+
+
+def _checked(kernel: SourceKernel, own: str, length: str) -> list[str]:
+    """Return the statements that check given outputs, and keep each of several in a variable."""
+    lines, names = list[str](), _output_names(kernel)
+    if len(names) != 1:
+        lines = [f'torsor$object(out, "{own}");']
+        lines += [f"const {name} = {text};" for name, text in zip(names, _shown(kernel), strict=True)]
+    for name, text, each in zip(names, _shown(kernel), kernel.outputs, strict=True):
+        lines.append(f'torsor$output({name}, {length.format(each.length)}, "{own}: {text}");')
+    return lines + ([f'torsor$distinct([{", ".join(names)}], "{own}");'] if len(names) > 1 else [])
