@@ -282,7 +282,7 @@ def test_the_module_says_what_it_computes(tmp_path: Path) -> None:
     assert (module.name, types.name, package.name) == ("arm.js", "arm.d.ts", "package.json")
     text = module.read_text()
     assert text.startswith("/* Written by Torsor") and f"by Torsor {torsor.__version__} (licence Apache-2.0)" in text
-    assert " * generalised forces (nv) of a motion, in N m and N. Operations: " in text
+    assert " * Generalised forces (nv) of a motion, in N m and N. Operations: " in text
     assert "@param {ArrayLike<number>} v - 6 numbers: velocities, rad/s and m/s" in text
     assert "import" not in text and "require" not in text
     about = shown(module, "m.robot")

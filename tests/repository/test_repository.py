@@ -70,6 +70,7 @@ NAMES = [
 ATTRIBUTES = [
     "to",
     "export_c",
+    "export_js",
     "nq",
     "nv",
     "links",

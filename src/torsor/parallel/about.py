@@ -26,7 +26,7 @@ def about_parallel(robot: Assembled, names: Iterable[str], prefix: str) -> About
     lines = (
         origin("Parallel robot", robot.name),
         f"Pose of the platform: {listed(robot.carriage.position_names, poses)}.",
-        f"Twist of the platform: {listed(robot.carriage.coordinate_names, twists)}.",
+        f"Twist of the platform: {listed(robot.carriage.coordinate_names, [f'{unit}/s' for unit in twists])}.",
         f"Positions q of the legs: {listed(robot.position_names, legs)}.",
         f"Forces of the drives: {listed(robot.driven_names, drives)}.",
         AXES,

@@ -46,11 +46,10 @@ def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]
     """
     found = {}
     for title, method in titles:
-        text = (getattr(owner, method, None).__doc__ or "").strip().split("\n")[0] if hasattr(owner, method) else ""
+        text = (getattr(getattr(owner, method, None), "__doc__", None) or "").strip().split("\n")[0]
+        text = text.replace("(..., ", "(").replace(" (...)", "").removeprefix("Return ").removeprefix("the ")
         if text:
-            found[title] = (
-                text.replace("(..., ", "(").replace(" (...)", "").removeprefix("Return the ").removeprefix("Return ")
-            )
+            found[title] = text[0].upper() + text[1:]
     return found
 
 
@@ -67,10 +66,11 @@ def listed(names: Sequence[str], own: Sequence[str]) -> str:
 def about_robot(robot: Mechanism, titles: Iterable[tuple[str, str]]) -> About:
     """Return what the source of a robot's functions says; ``titles`` as in ``results_of``."""
     positions, rates = units(robot)
+    speeds = [f"{unit}/s" for unit in rates]
     lines = (
         origin("Robot", robot.name),
         f"Positions q: {listed(robot.position_names, positions)}.",
-        f"Velocities v, in whose order accelerations and forces are too: {listed(robot.coordinate_names, rates)}.",
+        f"Velocities v: {listed(robot.coordinate_names, speeds)}. Accelerations and forces are in the same order.",
         f"Moving links: {', '.join(robot.link_names)}.",
         AXES,
     )
