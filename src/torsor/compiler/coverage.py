@@ -76,6 +76,5 @@ def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.
         found = "does not expand to scalar operations; allowed: functions of SX, or that expand to SX"
         raise ValueError(f"{title}: {found}; fix: build it from SX") from error
     for code in sorted(operations_of(function) - set(rules)):
-        known = "those in the table of rules"
-        raise ValueError(f"{title}: no rule for {operation_name(code)}; allowed operations: {known}")
+        raise ValueError(f"{title}: no rule for {operation_name(code)}; allowed: the operations in the table of rules")
     return function

@@ -149,7 +149,7 @@ false finally for from function get if implements import in instanceof interface
 protected public return set static super switch this throw true try typeof undefined var void while with yield
 Array ArrayBuffer Float32Array Float64Array Infinity JSON Math NaN Number Object RangeError String TypeError globalThis
 constructor hasOwnProperty isPrototypeOf propertyIsEnumerable prototype then toLocaleString toString valueOf
-functions robot s
+functions out robot s
 """
 _RESERVED = frozenset(_WORDS.split())
 

@@ -6,7 +6,9 @@ optimise long ones late: pieces of 1500 operations are as fast as one whole, and
 """
 
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -67,7 +69,7 @@ def export_js(
 
 def _arguments(function: ca.Function) -> list[str]:
     """Return the names of the arguments: ``out`` if there is one output, else without the name of the function."""
-    names = js_names({"out"})
+    names = js_names()
     inputs = [names.new(each) for each in function.name_in()]
     if function.n_out() == 1:
         return [*inputs, "out"]
@@ -122,17 +124,21 @@ def _listed(kernels: list[SourceKernel]) -> str:
     )
 
 
+def _is_zero(number: float) -> bool:
+    """Return whether a number is 0, and not -0."""
+    return number == 0.0 and math.copysign(1.0, number) > 0
+
+
 def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
     """Return the function without checks, of arrays and of the places in them where a state begins."""
     head, text, lines = ", ".join(f"{each.name}, {each.name}$" for each in kernel.arrays), "", list[str]()
-    constants = kernel.constants()
-    for each in kernel.outputs:
-        zeros = [entry for entry in constants if entry[0] == each.name and str(entry[2]) == "0.0"]
-        if len(zeros) >= _FILL:
-            lines.append(f"    {each.name}.fill(0, {each.name}$, {each.name}$ + {each.length});")
-            constants = [entry for entry in constants if entry not in zeros]
-    lines += [*kernel.constant_lines(constants), *kernel.copies().lines]
-    pieces = kernel.pieces()
+    constants, pieces = kernel.constants(), kernel.pieces()
+    zeros = Counter(array for array, _, number in constants if _is_zero(number))
+    cleared = [each for each in kernel.outputs if zeros[each.name] >= _FILL]
+    lines += [f"    {each.name}.fill(0, {each.name}$, {each.name}$ + {each.length});" for each in cleared]
+    left = {each.name for each in kernel.outputs} - {each.name for each in cleared}
+    stored = (entry for entry in constants if entry[0] in left or not _is_zero(entry[2]))
+    lines += [*kernel.constant_lines(stored), *kernel.copies().lines]
     for number, piece in enumerate(pieces):
         if len(pieces) == 1:
             lines += piece.lines
