@@ -72,6 +72,7 @@ NAMES = [
 ATTRIBUTES = [
     "to",
     "export_c",
+    "export_js",
     "nq",
     "nv",
     "links",

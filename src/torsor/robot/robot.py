@@ -25,7 +25,7 @@ from torsor.robot.closed_loops.constrained import constrained, driven
 from torsor.robot.closed_loops.mobility import Mobility
 from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
-from torsor.robot.export import export_c
+from torsor.robot.export import export_c, export_js
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
 from torsor.robot.kernels import Out, RobotKernels, Target
 from torsor.robot.parametric import Parametric
@@ -178,6 +178,29 @@ class Robot(Mechanism):
             ['arm.h', 'arm.c', 'CMakeLists.txt']
         """
         return export_c(self, path, names, dtype, place, name, prefix, loops)
+
+    def export_js(
+        self,
+        path: str | Path,
+        names: Sequence[str] | None = None,
+        dtype: str = "float64",
+        place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        loops: str | None = None,
+    ) -> list[Path]:
+        """Write algorithms as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
+
+        Arguments as of ``export_c``. The module needs nothing else: ``inverseDynamics(q, v, a, out)`` for one state and
+        ``inverseDynamicsRows`` for many take and return typed arrays; ``robot`` has names, units and limits.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     [path.name for path in torsor.library.two_link().export_js(folder, name="arm")]
+            ['arm.js', 'arm.d.ts', 'package.json']
+        """
+        return export_js(self, path, names, dtype, place, name, prefix, loops)
 
     def function(
         self,
