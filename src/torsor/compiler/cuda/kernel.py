@@ -16,10 +16,12 @@ from torsor.compiler.cuda.code import Plan, write_kernel
 from torsor.compiler.cuda.device import Device, Launch, current
 from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed, tiles
 from torsor.compiler.machine_code import compiler_fingerprint, program_key
+from torsor.compiler.order import ordered
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.virtual_machine import VirtualMachine
 
 _THREADS = 128  # of a block
+_FEW = 48  # inputs that are loaded before anything else: more of them would fill the registers
 _BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
 
 
@@ -73,7 +75,7 @@ class CudaKernel:
 
     @cached_property
     def _program(self) -> Program:
-        return read_program(self.function)
+        return ordered(read_program(self.function))
 
     @cached_property
     def _checks(self) -> VirtualMachine:
@@ -188,7 +190,7 @@ class CudaKernel:
         if known is None:
             tile = tiles(self._entries, self._size, staged)[1]
             threads = next(each for each in (_THREADS, 64, 32) if each == 32 or tile * each // 32 <= _BLOCK_SHARED)
-            plan = Plan(staged, threads)
+            plan = Plan(staged, threads, early=sum(self._entries[: len(self.inputs)]) <= _FEW)
             known = device.load(self._code(plan)), threads, tile * threads // 32
             self._loaded[device.number(), staged] = known
         return known
