@@ -69,6 +69,11 @@ class CudaKernel:
         return self._source.function if isinstance(self._source, StoredKernel) else self._source
 
     @property
+    def xp(self) -> Any:
+        """The module of its arrays, which has the functions of NumPy: CuPy."""
+        return self._device.xp
+
+    @property
     def direct(self) -> Callable[..., Any]:
         """The kernel itself: there is no shorter way."""
         return self
