@@ -15,6 +15,7 @@ from torsor.compiler import read_program
 from torsor.compiler.cuda.card import H200, Card
 from torsor.compiler.cuda.code import Plan, write_kernel
 from torsor.compiler.cuda.device import current
+from torsor.compiler.cuda.split import whole
 
 ROBOT = torsor.library.random_tree(4, seed=1)
 
@@ -22,7 +23,7 @@ ROBOT = torsor.library.random_tree(4, seed=1)
 def ptx_of(function: ca.Function, dtype: str, staged: bool) -> str:
     program = read_program(function)
     counts = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
-    return H200.ptx(write_kernel(program, dtype, Plan(tuple(staged and 1 < count < 40 for count in counts))))
+    return H200.ptx(write_kernel(whole(program), dtype, Plan(tuple(staged and 1 < count < 40 for count in counts))))
 
 
 def check(ptx: str) -> None:

@@ -16,11 +16,12 @@ _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
 
-def ordered(program: Program) -> Program:
+def ordered(program: Program, quick: bool = False) -> Program:
     """Return a program with its operations in an order with few values alive: the best of three.
 
     They are the order that the program has, and two greedy ones: from the inputs on, and from the results back. Sine
-    and cosine of an angle are computed together, and inputs come just before their first use.
+    and cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries the
+    order from the inputs on only, which is the best one for large functions with many results.
 
     Example:
         >>> from torsor.compiler.program import read_program
@@ -30,6 +31,8 @@ def ordered(program: Program) -> Program:
         True
     """
     graph = _Graph(program)
+    if quick:
+        return arranged(program, graph.with_inputs(graph.onwards()))
     given = [k for k, operation in enumerate(program.operations) if operation.code not in _FREE]
     candidates = [arranged(program, graph.with_inputs(order)) for order in (given, graph.onwards(), graph.backwards())]
     return min(candidates, key=alive)

@@ -11,6 +11,7 @@ import casadi as ca
 
 from torsor.compiler.cuda.form import CARD, PHASES, Form
 from torsor.compiler.cuda.layout import Tile, tiles
+from torsor.compiler.cuda.split import Part
 from torsor.compiler.cuda.staging import Staged, write_copies
 from torsor.compiler.llvm.code import EVERY_RULE
 from torsor.compiler.llvm.huge_angles import sin_cos_huge
@@ -69,7 +70,8 @@ class CudaEmitter(Emitter):
 class _Kernel:
     """The code of one kernel while it is written."""
 
-    def __init__(self, program: Program, scalar: Scalar, plan: Plan, form: Form):
+    def __init__(self, part: Part, scalar: Scalar, plan: Plan, form: Form):
+        program, self.zeros = part
         self.program, self.scalar, self.plan, self.form = program, scalar, plan, form
         self.entries = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
         self.tiles, self.tile_bytes = tiles(self.entries, scalar.size, plan.staged)
@@ -200,7 +202,7 @@ class _Kernel:
             self.compute(index, operation)
             if index in wanted:
                 give(self.value(index), wanted[index])
-        give(e.constant(0.0), wanted.get(None, ()))
+        give(e.constant(0.0), self.zeros)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:
         """Return the text of a function that does some phases."""
@@ -221,33 +223,30 @@ class _Kernel:
         return "\n".join([head, "entry:", *e.lines, "  br label %end", "end:", "  ret void", "}"])
 
 
-def _wanted(program: Program) -> dict[int | None, list[tuple[int, int]]]:
-    """Return, for each value that is a result, the (output, entry) where it is stored; None for structural zeros."""
-    wanted: dict[int | None, list[tuple[int, int]]] = {}
+def _wanted(program: Program) -> dict[int, list[tuple[int, int]]]:
+    """Return, for each value that is a result, the (output, entry) where it is stored."""
+    wanted: dict[int, list[tuple[int, int]]] = {}
     for k, indices in enumerate(program.results):
         for entry, index in enumerate(indices):
-            wanted.setdefault(index, []).append((k, entry))
+            if index is not None:
+                wanted.setdefault(index, []).append((k, entry))
     return wanted
 
 
-def shared_bytes(program: Program, dtype: str, plan: Plan) -> int:
-    """Return the shared memory of one block."""
-    entries = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
-    return tiles(entries, Scalar(dtype).size, plan.staged)[1] * plan.threads // 32
-
-
-def write_kernel(program: Program, dtype: str, plan: Plan, form: Form = CARD) -> str:
+def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> str:
     """Return the LLVM module of a kernel.
 
     Example:
         >>> from torsor.compiler.cuda.card import H200
+        >>> from torsor.compiler.cuda.split import whole
         >>> from torsor.compiler.program import read_program
         >>> x = ca.SX.sym("x", 2)
-        >>> text = write_kernel(read_program(ca.Function("f", [x], [x[0] * x[1]])), "float32", Plan((False, False)))
+        >>> part = whole(read_program(ca.Function("f", [x], [x[0] * x[1]])))
+        >>> text = write_kernel(part, "float32", Plan((False, False)))
         >>> "mul.f32" in H200.ptx(text) or "mul.rn.f32" in H200.ptx(text)
         True
     """
-    kernel = _Kernel(program, Scalar(dtype), plan, form)
+    kernel = _Kernel(part, Scalar(dtype), plan, form)
     if form.on_card:
         attributes = [f'"nvvm.maxntid"="{plan.threads}"']
         if plan.registers is not None:
