@@ -1,5 +1,7 @@
 """Kernels for NVIDIA cards, run on this machine thread by thread: indices, strides, staging, and the numbers."""
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -137,3 +139,28 @@ def test_huge_angles_and_elementary_functions_are_those_of_the_processor(dtype: 
         for k, (here, there) in enumerate(pairs):
             np.testing.assert_array_almost_equal_nulp(here[np.isfinite(there)], there[np.isfinite(there)], 2)
             np.testing.assert_array_equal(here[~np.isfinite(there)], there[~np.isfinite(there)], err_msg=str(k))
+
+
+def test_a_robot_with_loops_is_refused() -> None:
+    robot = torsor.library.four_bar()
+    with pytest.raises(
+        torsor.ModelError, match=r"closed loops are computed on the host; allowed: device cpu or"
+    ):
+        robot.to(device="cuda")
+
+
+def test_the_code_of_a_layout_is_stored_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORSOR_CACHE", str(tmp_path))
+    q = np.ones((3, 2))
+    first = torsor.library.two_link().to(device="cuda").gravity_force(q)
+    files = {path.name for path in tmp_path.iterdir()}
+    monkeypatch.setattr(cuda_kernel, "write_kernel", None)  # it is not written again
+    again = torsor.library.two_link().to(device="cuda").gravity_force(q)
+    np.testing.assert_array_equal(first, again)
+    assert {path.name for path in tmp_path.iterdir()} == files and len(files) == 2
+
+
+def test_a_kernel_of_a_card_is_pickled_as_its_function() -> None:
+    kernel = torsor.compile(torsor.library.two_link().function("mass_matrix"), "float32", "cuda")
+    copy = pickle.loads(pickle.dumps(kernel))
+    np.testing.assert_array_equal(copy(np.ones(2)), kernel(np.ones(2)))
