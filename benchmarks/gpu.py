@@ -7,6 +7,7 @@ FOLDER has ur5_robot.urdf and talos_reduced.urdf of example-robot-data; without 
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -23,8 +24,9 @@ import numpy as np
 
 import torsor
 from torsor.compiler import count_operations, read_program
-from torsor.compiler.cuda.code import Plan, shared_bytes, write_kernel
+from torsor.compiler.cuda.code import Plan, write_kernel
 from torsor.compiler.cuda.device import current
+from torsor.compiler.cuda.split import split
 
 BYTES = 1.5e9  # of all arrays of a call
 DERIVATIVES = "inverse_dynamics_derivatives"
@@ -118,24 +120,33 @@ def method(robot: torsor.Robot, name: str, dtype: str, layout: str, bandwidth: f
 def sweep(robot: torsor.Robot, name: str, dtype: str) -> Iterator[dict[str, Any]]:
     """Yield the rate of a method for limits of registers and sizes of blocks, coordinate by coordinate."""
     function, inputs, outputs = traced(robot, name)
-    program, device = read_program(function), current()
+    parts, device = split(read_program(function), np.dtype(dtype).itemsize), current()
     states = count_of(function, np.dtype(dtype).itemsize)
     given = arrays([*inputs, *outputs], states, dtype, "columns")
     numbers = [n for each in given for n in (each.data.ptr, each.strides[0], each.strides[-1])]
     for each, k in ((each, k) for k, each in enumerate(given) if each.ndim == 1):
         numbers[3 * k + 2] = 0
         assert each.ndim == 1
-    for threads in (64, 128, 256):
-        for registers in (None, 80, 96, 128, 168, 224):
-            plan = Plan((False,) * len(given), threads, registers)
+    large = sum(len(each.program.operations) for each in parts) > 2000
+    limits = (None, 128, 168) if large else (None, 64)
+    for registers, early, huge in itertools.product(limits, (False,) if large else (False, True), (True, False)):
+        for threads in (128,) if large else (128, 256):
+            plan = Plan((False,) * len(given), threads, registers, early, huge)
             start = time.perf_counter()
-            launch = device.load(device.translated(write_kernel(program, dtype, plan)))
+            launches = [device.load(device.translated(write_kernel(part, dtype, plan))) for part in parts]
             compiled = time.perf_counter() - start
-            shared = shared_bytes(program, dtype, plan)
             blocks = -(-states // threads)
-            seconds = measured(lambda: launch(blocks, threads, shared, [states, *numbers]), 7)  # noqa: B023
-            case = {"robot": robot.name, "method": name, "dtype": dtype, "threads": threads, "registers": registers}
-            yield case | {"rate": states / seconds, "compile": compiled}
+
+            def call(launches: Any = launches, blocks: int = blocks, threads: int = threads) -> None:
+                for launch in launches:
+                    launch(blocks, threads, 0, [states, *numbers])
+
+            seconds = measured(call, 7)
+            yield (
+                {"robot": robot.name, "method": name, "dtype": dtype}
+                | vars(plan)
+                | {"rate": states / seconds, "compile": compiled}
+            )
     cupy.get_default_memory_pool().free_all_blocks()
 
 

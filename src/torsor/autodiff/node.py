@@ -17,10 +17,22 @@ from torsor.robot.robot import Robot
 
 
 class Node:
-    """A function of arrays with leading batch axes; ``inputs`` and ``outputs`` are the shapes for one state."""
+    """A function of arrays with leading batch axes; ``inputs`` and ``outputs`` are the shapes for one state.
 
-    def __init__(self, function: ca.Function, inputs: Sequence[Shape], outputs: Sequence[Shape], call: Any = None):
+    ``dtype`` and ``device`` are those of its machine code: float64 on the host, or the robot's own on a card.
+    """
+
+    def __init__(
+        self,
+        function: ca.Function,
+        inputs: Sequence[Shape],
+        outputs: Sequence[Shape],
+        call: Any = None,
+        dtype: str = "float64",
+        device: str = "cpu",
+    ):
         self.function, self.inputs, self.outputs = function, list(inputs), list(outputs)
+        self.dtype, self.device = dtype, device
         self._wrapped: dict[str, Any] = {}
         if call is not None:
             self.kernel = call
@@ -35,7 +47,19 @@ class Node:
     @cached_property
     def kernel(self) -> Callable[..., Any]:
         """The machine code."""
-        return compile(self.function, inputs=self.inputs, outputs=self.outputs)
+        return compile(self.function, self.dtype, self.device, inputs=self.inputs, outputs=self.outputs)
+
+    @property
+    def on_card(self) -> bool:
+        """Whether it computes on a card."""
+        return self.device == "cuda"
+
+    def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Evaluate on a card, on a stream that another framework has made; arrays of CuPy, always a tuple."""
+        kernel: Any = self.kernel
+        with kernel.xp.cuda.ExternalStream(stream):
+            found = kernel(*values)
+        return found if isinstance(found, tuple) else (found,)
 
     def __call__(self, *values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """Evaluate in float64; always a tuple."""
@@ -66,7 +90,8 @@ class Node:
     def _derive(self, kind: str, inputs: Named, outputs: Named, shapes: tuple[list[Shape], list[Shape]]) -> "Node":
         name = f"{self.function.name()}_{kind}"
         values = ca.cse(list(outputs.values()))
-        return Node(ca.Function(name, list(inputs.values()), values, list(inputs), list(outputs)), *shapes)
+        function = ca.Function(name, list(inputs.values()), values, list(inputs), list(outputs))
+        return Node(function, *shapes, dtype=self.dtype, device=self.device)
 
     @cached_property
     def jacobian(self) -> "Node":
@@ -97,4 +122,7 @@ def node_of(robot: Robot, name: str, options: dict[str, Any]) -> Node:
     kernels = robot.kernels
     request = kernels.request(name, **options)
     shapes = list(request.inputs(robot).values()), list(request.outputs(robot).values())
+    if robot.target.device == "cuda":
+        call = kernels.compiled(request)
+        return Node(kernels.traced(request), *shapes, call=call, dtype=robot.target.dtype, device="cuda")
     return Node(kernels.traced(request), *shapes, call=kernels.exact.compiled(request))

@@ -1,4 +1,4 @@
-"""Methods of a robot for JAX: through a host callback, with exact derivatives."""
+"""Methods of a robot for JAX: through a callback on the host or on a card, with exact derivatives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,9 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     Inputs are those of the method, with any leading axes; options are those of ``Robot.jvp``: ``external=True`` adds
     external wrenches after the inputs, ``place``, ``forced`` and ``order`` as in ``Robot.function``. Derivatives with
     respect to positions are those with respect to their components. The kernels run on the host, in float64, through
-    ``jax.pure_callback``; results have the type of the inputs. Derivatives, forward, reverse and of any order, come
+    ``jax.pure_callback``; those of a robot on a card (``robot.to(device="cuda")``) run there, in its type, on XLA's
+    stream, and no number leaves it (``jax.experimental.buffer_callback``, JAX 0.6 or newer, arrays of JAX on the
+    card). Results have the type of the inputs. Derivatives, forward, reverse and of any order, come
     from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
 
     Example:
@@ -47,12 +49,24 @@ def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
     def on_host(*values: Any) -> Any:
         return tuple(each.astype(values[0].dtype) for each in node(*values))
 
+    def on_card(context: Any, out: Any, *values: Any) -> None:
+        kernel: Any = node.kernel
+        xp = kernel.xp
+        found = node.call_on(context.stream, [xp.asarray(each) for each in values])
+        with xp.cuda.ExternalStream(context.stream):
+            for goal, each in zip(out, found, strict=True):
+                xp.asarray(goal)[...] = each
+
     def called(*values: Any) -> tuple[Any, ...]:
         batch = node.batch([np.shape(each) for each in values])
         dtype = jnp.result_type(float, *values)
         given = [jnp.asarray(each, dtype) for each in values]
         shapes = tuple(jax.ShapeDtypeStruct(batch + shape, dtype) for shape in node.outputs)
-        found: tuple[Any, ...] = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")
+        found: tuple[Any, ...]
+        if node.on_card:
+            found = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*given)
+        else:
+            found = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")
         return found
 
     def derived(values: Any, tangents: Any) -> Any:
@@ -66,6 +80,17 @@ def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
     function: Callable[..., Any] = jax.custom_jvp(called)
     function.defjvp(derived)  # type: ignore[attr-defined]
     return function
+
+
+def _buffer_callback() -> Any:
+    """Return JAX's callback on buffers of the card."""
+    try:
+        from jax.experimental.buffer_callback import buffer_callback
+    except ImportError:
+        fix = "install a newer JAX, or robot.to(device='cpu')"
+        found = "this JAX has no callbacks on the card"
+        raise ModelError(describe(found, where="torsor.autodiff.to_jax", allowed="0.6 or newer", fix=fix)) from None
+    return buffer_callback
 
 
 def _times(jnp: Any, J: Any, tangent: Any, core: tuple[int, ...], shape: tuple[int, ...]) -> Any:

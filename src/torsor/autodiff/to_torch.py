@@ -14,9 +14,11 @@ from torsor.robot.robot import Robot
 def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return the method ``name`` of a robot as a function of PyTorch tensors that can be differentiated.
 
-    Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; results have the type and the
-    device of the inputs. It is a ``torch.autograd.Function`` with backward, forward and mapped forms, of any order:
-    ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
+    Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; those of a robot on a card
+    (``robot.to(device="cuda")``) run there, in its type, on PyTorch's current stream, and tensors on that card are not
+    copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` with backward,
+    forward and mapped forms, of any order: ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work.
+    Needs the extra ``torch``.
 
     Example:
         >>> import torch
@@ -51,9 +53,13 @@ def _wrap(torch: Any, node: Node) -> Any:
     class Wrapped(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(*values: Any) -> tuple[Any, ...]:
+            like = {"dtype": values[0].dtype, "device": values[0].device}
+            if node.on_card:
+                arrays = node.call_on(torch.cuda.current_stream().cuda_stream, [each.detach() for each in values])
+                return tuple(torch.from_dlpack(each).to(**like) for each in arrays)
             # NumPy lacks some types of PyTorch, such as bfloat16.
             found = node(*(each.detach().to("cpu", torch.float64).numpy() for each in values))
-            return tuple(torch.as_tensor(each, dtype=values[0].dtype, device=values[0].device) for each in found)
+            return tuple(torch.as_tensor(each, **like) for each in found)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

@@ -1,10 +1,11 @@
 """The order of operations: another order of the same list, in which fewer values are needed at the same time.
 
-A processor keeps a few dozen values in registers; the others go to memory and back. The order does not change any
-operation, so it changes no bit of any result.
+A processor keeps a few dozen values in registers; the others go to memory and back. The order changes no operation, so
+it changes no bit of any result.
 """
 
 from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import casadi as ca
@@ -15,12 +16,12 @@ _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
 
-def ordered(program: Program) -> Program:
-    """Return a program with its operations in an order with few values alive.
+def ordered(program: Program, quick: bool = False) -> Program:
+    """Return a program with its operations in an order with few values alive: the best of three.
 
-    It is greedy: of the operations whose arguments are known, the next one is that which ends most values and begins
-    least, and among equals the one that was nearest to the last one in the old order. Sine and cosine of an angle are
-    computed together. Inputs come just before their first use.
+    They are the order that the program has, and two greedy ones: from the inputs on, and from the results back. Sine
+    and cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries the
+    order from the inputs on only, which is the best one for large functions with many results.
 
     Example:
         >>> from torsor.compiler.program import read_program
@@ -29,11 +30,17 @@ def ordered(program: Program) -> Program:
         >>> alive(ordered(program)) <= alive(program)
         True
     """
-    return arranged(program, _greedy(program))
+    graph = _Graph(program)
+    if quick:
+        return arranged(program, graph.with_inputs(graph.onwards()))
+    given = [k for k, operation in enumerate(program.operations) if operation.code not in _FREE]
+    candidates = [arranged(program, graph.with_inputs(order)) for order in (given, graph.onwards(), graph.backwards())]
+    return min(candidates, key=alive)
 
 
-def arranged(program: Program, order: list[int]) -> Program:
+def arranged(program: Program, order: Iterable[int]) -> Program:
     """Return a program with its operations in another order; each comes after those that it takes values of."""
+    order = list(order)
     place = {old: new for new, old in enumerate(order)}
     operations = []
     for old in order:
@@ -48,104 +55,177 @@ def arranged(program: Program, order: list[int]) -> Program:
 def alive(program: Program) -> int:
     """Return the largest number of values that are needed at the same time; constants need no place.
 
+    An input is needed from its first use on.
+
     Example:
         >>> from torsor.compiler.program import read_program
         >>> x = ca.SX.sym("x", 2)
         >>> alive(read_program(ca.Function("f", [x], [x[0] * x[1] + 2])))
         2
     """
-    last = dict[int, int]()
-    for index, operation in enumerate(program.operations):
-        if operation.code not in _FREE:
-            last |= dict.fromkeys(operation.arguments, index)
-    ending = dict[int, int]()
-    for index in last.values():
-        ending[index] = ending.get(index, 0) + 1
-    now = most = 0
-    begun = set[int]()
-    constants = {k for k, each in enumerate(program.operations) if each.code == ca.OP_CONST}
+    graph = _Graph(program)
+    left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
         if operation.code in _FREE:
             continue
-        now += sum(each in last for each in set(operation.arguments) - begun - constants)
-        begun |= set(operation.arguments)
+        for each in graph.taken[index]:
+            left[each] -= 1
+            now += each not in begun
+            begun.add(each)
         most = max(most, now)
-        now -= len({each for each in operation.arguments if last[each] == index} - constants)
-        if index in last:
-            now += 1
-            begun.add(index)
+        now += bool(graph.users[index]) - sum(not left[each] for each in graph.taken[index])
+        begun.add(index)
         most = max(most, now)
     return most
 
 
-def _greedy(program: Program) -> list[int]:
-    operations = program.operations
-    users: list[list[int]] = [[] for _ in operations]
-    missing = [0] * len(operations)  # arguments that are not known yet
-    partner = dict[int, int]()  # the cosine of each sine, and back
-    angles = dict[tuple[int, int], int]()
-    for index, operation in enumerate(operations):
-        if operation.code in _FREE:
-            continue
-        for each in set(operation.arguments):
-            users[each].append(index)
-            missing[index] += operations[each].code not in _FREE
-        if operation.code in _PAIR:
-            other = angles.get((_PAIR[operation.code], operation.arguments[0]))
-            if other is not None:
-                partner[index], partner[other] = other, index
-            angles[operation.code, operation.arguments[0]] = index
-    left = [len(each) for each in users]
-    counted = [operation.code != ca.OP_CONST for operation in operations]
+class _Ready:
+    """Operations that may come next, by what they gain, and among those by number."""
 
-    def gain(index: int) -> int:
-        ended = sum(left[each] == 1 and counted[each] for each in set(operations[index].arguments))
-        return ended - bool(users[index])
+    def __init__(self) -> None:
+        self.gains: dict[int, int] = {}
+        self._by_gain: dict[int, list[tuple[int, int]]] = {}
+        self._keys: dict[int, int] = {}
 
-    ready: dict[int, list[int]] = {}  # by gain: the operations whose arguments are known, sorted
-    gains = dict[int, int]()
+    def offer(self, index: int, gain: int, key: int) -> None:
+        """Add an operation, or change its gain."""
+        self.remove(index)
+        self.gains[index], self._keys[index] = gain, key
+        insort(self._by_gain.setdefault(gain, []), (key, index))
 
-    def offer(index: int) -> None:
-        if index in gains:
-            old = ready[gains[index]]
-            del old[bisect_left(old, index)]
-        gains[index] = gain(index)
-        insort(ready.setdefault(gains[index], []), index)
+    def remove(self, index: int) -> None:
+        """Take an operation out, if it is there."""
+        if index in self.gains:
+            same = self._by_gain[self.gains.pop(index)]
+            del same[bisect_left(same, (self._keys[index], index))]
 
-    def take(index: int) -> None:
-        if index in gains:
-            old = ready[gains.pop(index)]
-            del old[bisect_left(old, index)]
-        for each in operations[index].arguments:
-            if operations[each].code in _FREE and each not in done:
-                done.add(each)
-                order.append(each)
-        done.add(index)
-        order.append(index)
-        for each in set(operations[index].arguments):
-            left[each] -= 1
-            if left[each] == 1:
-                for user in users[each]:
-                    if user in gains:
-                        offer(user)
-        for user in users[index]:
-            missing[user] -= 1
-            if not missing[user]:
-                offer(user)
+    def nearest(self, key: int) -> int:
+        """Return the operation with the largest gain whose key is nearest to a number."""
+        best = self._by_gain[max(gain for gain, same in self._by_gain.items() if same)]
+        at = bisect_left(best, (key, -1))
+        near = best[max(at - 1, 0) : at + 1]
+        return min(near, key=lambda pair: abs(pair[0] - key))[1]
 
-    order: list[int] = []
-    done = set[int]()
-    for index, operation in enumerate(operations):
-        if operation.code not in _FREE and not missing[index]:
-            offer(index)
-    now = 0
-    while gains:
-        best = ready[max(key for key, each in ready.items() if each)]
-        at = bisect_left(best, now)
-        near = [best[k] for k in (at - 1, at) if 0 <= k < len(best)]
-        now = min(near, key=lambda index: abs(index - now))
-        take(now)
-        if now in partner and partner[now] not in done:
-            take(partner[now])
-    # Inputs and constants that are results themselves.
-    return order + [index for index, operation in enumerate(operations) if index not in done]
+
+class _Graph:
+    """Who takes the values of whom, constants left out; ``partner`` is the cosine of each sine, and back."""
+
+    def __init__(self, program: Program):
+        self.operations = program.operations
+        constants = {k for k, each in enumerate(self.operations) if each.code == ca.OP_CONST}
+        self.free = [each.code in _FREE for each in self.operations]
+        self.taken = [
+            [] if free else [k for k in dict.fromkeys(each.arguments) if k not in constants]
+            for each, free in zip(self.operations, self.free, strict=True)
+        ]
+        self.users: list[list[int]] = [[] for _ in self.operations]
+        self.partner: dict[int, int] = {}
+        angles: dict[tuple[int, int], int] = {}
+        for index, operation in enumerate(self.operations):
+            for each in self.taken[index]:
+                self.users[each].append(index)
+            if operation.code in _PAIR:
+                other = angles.get((_PAIR[operation.code], operation.arguments[0]))
+                if other is not None:
+                    self.partner[index], self.partner[other] = other, index
+                angles[operation.code, operation.arguments[0]] = index
+
+    def with_inputs(self, order: list[int]) -> list[int]:
+        """Return an order with inputs and constants before their first use; those that nobody uses come last."""
+        found = dict[int, None]()
+        for index in order:
+            arguments = self.operations[index].arguments
+            found |= dict.fromkeys(each for each in arguments if self.free[each])
+            found[index] = None
+        return [*found, *(k for k in range(len(self.operations)) if k not in found)]
+
+    def onwards(self) -> list[int]:
+        """Return the order in which the next operation ends most values and begins fewest.
+
+        Among equals it is the one nearest to the last one in the old order.
+        """
+        taken, users, free = self.taken, self.users, self.free
+        left = list(map(len, users))
+        missing = [sum(not free[each] for each in some) for some in taken]
+        order, done, loaded, ready = list[int](), set[int](), set[int](), _Ready()
+
+        def offer(index: int) -> None:
+            gain = -bool(users[index])
+            for each in taken[index]:
+                is_new = free[each] and each not in loaded  # it is not alive yet, and is it afterwards?
+                gain += -(left[each] > 1) if is_new else left[each] == 1
+            ready.offer(index, gain, index)
+
+        def take(index: int) -> None:
+            ready.remove(index)
+            order.append(index)
+            done.add(index)
+            for each in taken[index]:
+                left[each] -= 1
+                changed = left[each] == 1 or (free[each] and each not in loaded)
+                loaded.add(each)
+                self._again(each, changed, ready, offer)
+            for user in users[index]:
+                missing[user] -= 1
+                if not missing[user]:
+                    offer(user)
+
+        for index in range(len(taken)):
+            if not free[index] and not missing[index]:
+                offer(index)
+        now = 0
+        while ready.gains:
+            now = ready.nearest(now)
+            take(now)
+            if now in self.partner and self.partner[now] not in done:
+                take(self.partner[now])
+        return order
+
+    def backwards(self) -> list[int]:
+        """Return the order, found from the end, in which the operation before makes most values and takes fewest.
+
+        Among equals it is the one whose value was asked for last.
+        """
+        taken, users, free = self.taken, self.users, self.free
+        waiting = list(map(len, users))
+        order, wanted, ready = list[int](), set[int](), _Ready()
+        when = [0] * len(taken)
+
+        def group(index: int) -> list[int]:
+            return [index, self.partner[index]] if index in self.partner else [index]
+
+        def offer(index: int) -> None:
+            members = group(index)
+            if any(waiting[each] for each in members):
+                return
+            index = min(members)
+            gain = sum(each in wanted for each in members) - sum(each not in wanted for each in taken[index])
+            ready.offer(index, gain, max((when[user] for user in users[index]), default=0))
+
+        for index in range(len(taken)):
+            if not free[index]:
+                offer(index)
+        while ready.gains:
+            index = ready.nearest(len(order) + 1)
+            ready.remove(index)
+            order += group(index)
+            for each in group(index):
+                wanted.discard(each)
+                when[each] = len(order)
+            for each in taken[index]:
+                changed = each not in wanted
+                wanted.add(each)
+                self._again(each, changed, ready, offer)
+            for member in group(index):
+                for each in taken[member]:
+                    waiting[each] -= 1
+                    if not free[each]:
+                        offer(each)
+        return order[::-1]
+
+    def _again(self, value: int, changed: bool, ready: _Ready, offer: Callable[[int], None]) -> None:
+        """Offer those again whose gain depends on a value that has changed."""
+        if changed:
+            for user in self.users[value]:
+                if user in ready.gains:
+                    offer(user)

@@ -44,7 +44,8 @@ class Sparse:
             >>> Sparse(np.array([5.0]), np.array([0]), np.array([1]), (1, 2)).dense().tolist()
             [[0.0, 5.0]]
         """
-        full = np.zeros((*self.values.shape[:-1], *self.shape), self.values.dtype)
+        # An array of the kind of the values, which may be on a card.
+        full: Array = np.zeros_like(self.values, shape=(*self.values.shape[:-1], *self.shape))
         full[..., self.rows, self.columns] = self.values
         return full
 

@@ -2,8 +2,9 @@
 
 from torsor.simulation.files import SUFFIXES
 from torsor.simulation.methods import METHODS
+from torsor.simulation.rollout import Rollout, rollout
 from torsor.simulation.samples import Crossings, SimulationError
 from torsor.simulation.simulate import simulate
 from torsor.simulation.trajectory import Trajectory
 
-__all__ = ["METHODS", "SUFFIXES", "Crossings", "SimulationError", "Trajectory", "simulate"]
+__all__ = ["METHODS", "SUFFIXES", "Crossings", "Rollout", "SimulationError", "Trajectory", "rollout", "simulate"]

@@ -99,6 +99,7 @@ def compiled(robot: Robot, name: str, sources: Sequence[ca.Function], make: Call
 
     def shapes(signature: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         known = _shapes(robot)
+        known |= {f"bar_{name}": shape for name, shape in known.items()}
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs
 

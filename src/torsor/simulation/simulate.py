@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.adaptive import run_adaptive, sample_times
 from torsor.simulation.events import EventDetector, read_events
@@ -79,6 +80,9 @@ def simulate(
         >>> swing.q.shape, bool((swing.energy[:, -1] < swing.energy[:, 0]).all())
         ((2, 201, 2), True)
     """
+    if isinstance(robot, Robot) and robot.target.device == "cuda":
+        found, fix = "simulate checks every step on the host", "torsor.simulation.rollout, or robot.to(device='cpu')"
+        raise ModelError(describe(found, where=robot.name, allowed="device cpu or casadi", fix=fix))
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
     setup = Setup.of(robot, q0, v0, controller, external, settings)
     check_mass_matrix(setup)

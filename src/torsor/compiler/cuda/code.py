@@ -11,8 +11,11 @@ import casadi as ca
 
 from torsor.compiler.cuda.form import CARD, PHASES, Form
 from torsor.compiler.cuda.layout import Tile, tiles
+from torsor.compiler.cuda.split import Part
 from torsor.compiler.cuda.staging import Staged, write_copies
-from torsor.compiler.llvm.rules import RULES, Emitter, Scalar
+from torsor.compiler.llvm.elementary import EVERY_RULE
+from torsor.compiler.llvm.huge_angles import sin_cos_huge
+from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.program import Operation, Program
 
 NAME = "torsor"
@@ -25,40 +28,56 @@ _FREE = {ca.OP_INPUT, ca.OP_CONST}
 class Plan:
     """How a program becomes a kernel: which arrays are staged, threads of a block, and registers of a thread at most.
 
-    ``staged`` has inputs first. ``registers`` is None where the compiler of the driver chooses.
+    ``staged`` has inputs first. ``registers`` is None where the compiler of the driver chooses. ``early``: all inputs
+    are loaded first, so that their loads are under way together. ``huge``: sin and cos are right for huge angles too;
+    without, they are wrong there, which shows what the test for such angles costs.
     """
 
     staged: tuple[bool, ...]
     threads: int = 128
     registers: int | None = None
+    early: bool = False
+    huge: bool = True
 
 
 class CudaEmitter(Emitter):
     """Writes instructions for one state: vectors of length 1. There is no C library on the card."""
 
-    def __init__(self, scalar: Scalar, function: str):
+    def __init__(self, scalar: Scalar, function: str, huge: bool):
         super().__init__(scalar, 1)
-        self.function = function
+        self.function, self.huge = function, huge
 
-    def library(self, name: str, *arguments: str) -> str:
-        """Refuse: the card has no C library."""
-        found = f"{self.function}: {name} is not available on the card"
-        raise NotImplementedError(f"{found}; fix: use device='cpu', or write the function without {name}")
+    def sin_cos(self, x: str) -> tuple[str, str]:
+        """Return sin and cos, with a branch for huge angles."""
+        sin, cos = super().sin_cos(x)
+        if not self.huge:
+            return sin, cos
+        bit = self.put(f"extractelement {self.bits} {self.is_huge(x)}, i64 0")
+        label, before = self._next, self.block
+        self.lines += [f"  br i1 {bit}, label %slow.{label}, label %done.{label}, !prof !1", f"slow.{label}:"]
+        slow = sin_cos_huge(self, x)
+        self.lines += [f"  br label %done.{label}", f"done.{label}:"]
+        self.block = f"done.{label}"
+        pairs = zip((sin, cos), slow, strict=True)
+        either = [f"phi {self.vector} [ {a}, %{before} ], [ {b}, %slow.{label} ]" for a, b in pairs]
+        return self.put(either[0]), self.put(either[1])
 
 
 class _Kernel:
     """The code of one kernel while it is written."""
 
-    def __init__(self, program: Program, scalar: Scalar, plan: Plan, form: Form):
+    def __init__(self, part: Part, scalar: Scalar, plan: Plan, form: Form):
+        program, self.zeros = part
         self.program, self.scalar, self.plan, self.form = program, scalar, plan, form
         self.entries = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
         self.tiles, self.tile_bytes = tiles(self.entries, scalar.size, plan.staged)
         self.inputs = len(program.inputs)
+        self.called: dict[str, str] = {}  # elementary functions, by name, with their code
         self.begin()
 
     def begin(self) -> None:
         """Begin a function."""
-        self.emitter = CudaEmitter(self.scalar, self.program.name)
+        self.emitter = CudaEmitter(self.scalar, self.program.name, self.plan.huge)
         self.names: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.loaded: dict[tuple[int, int], str] = {}
@@ -155,9 +174,9 @@ class _Kernel:
             if argument not in self.pairs:
                 self.pairs[argument] = self.emitter.sin_cos(self.value(argument))
             self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
-        elif operation.code in RULES:
+        elif operation.code in EVERY_RULE:
             arguments = [self.value(argument) for argument in operation.arguments]
-            self.names[index] = RULES[operation.code](self.emitter, *arguments)
+            self.names[index] = EVERY_RULE[operation.code](self.emitter, *arguments)
         else:
             raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
 
@@ -171,11 +190,15 @@ class _Kernel:
                 e.lines.append(f"  store {e.vector} {value}, {self.pointer(self.inputs + k, entry)}")
                 e.lines[-1] += f", align {self.scalar.size}"
 
+        if self.plan.early:
+            for index, operation in enumerate(self.program.operations):
+                if operation.code == ca.OP_INPUT:
+                    self.value(index)
         for index, operation in enumerate(self.program.operations):
             self.compute(index, operation)
             if index in wanted:
                 give(self.value(index), wanted[index])
-        give(e.constant(0.0), wanted.get(None, ()))
+        give(e.constant(0.0), self.zeros)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:
         """Return the text of a function that does some phases."""
@@ -191,37 +214,35 @@ class _Kernel:
             else:
                 e.lines += self.form.wait() if self.staged(False) else []
                 write_copies(e, self.form, self.staged(False), False)
+        self.called |= e.functions
         head = self.form.head(name, len(self.entries), attributes)
         return "\n".join([head, "entry:", *e.lines, "  br label %end", "end:", "  ret void", "}"])
 
 
-def _wanted(program: Program) -> dict[int | None, list[tuple[int, int]]]:
-    """Return, for each value that is a result, the (output, entry) where it is stored; None for structural zeros."""
-    wanted: dict[int | None, list[tuple[int, int]]] = {}
+def _wanted(program: Program) -> dict[int, list[tuple[int, int]]]:
+    """Return, for each value that is a result, the (output, entry) where it is stored."""
+    wanted: dict[int, list[tuple[int, int]]] = {}
     for k, indices in enumerate(program.results):
         for entry, index in enumerate(indices):
-            wanted.setdefault(index, []).append((k, entry))
+            if index is not None:
+                wanted.setdefault(index, []).append((k, entry))
     return wanted
 
 
-def shared_bytes(program: Program, dtype: str, plan: Plan) -> int:
-    """Return the shared memory of one block."""
-    entries = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
-    return tiles(entries, Scalar(dtype).size, plan.staged)[1] * plan.threads // 32
-
-
-def write_kernel(program: Program, dtype: str, plan: Plan, form: Form = CARD) -> str:
+def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> str:
     """Return the LLVM module of a kernel.
 
     Example:
         >>> from torsor.compiler.cuda.card import H200
+        >>> from torsor.compiler.cuda.split import whole
         >>> from torsor.compiler.program import read_program
         >>> x = ca.SX.sym("x", 2)
-        >>> text = write_kernel(read_program(ca.Function("f", [x], [x[0] * x[1]])), "float32", Plan((False, False)))
+        >>> part = whole(read_program(ca.Function("f", [x], [x[0] * x[1]])))
+        >>> text = write_kernel(part, "float32", Plan((False, False)))
         >>> "mul.f32" in H200.ptx(text) or "mul.rn.f32" in H200.ptx(text)
         True
     """
-    kernel = _Kernel(program, Scalar(dtype), plan, form)
+    kernel = _Kernel(part, Scalar(dtype), plan, form)
     if form.on_card:
         attributes = [f'"nvvm.maxntid"="{plan.threads}"']
         if plan.registers is not None:
@@ -229,7 +250,9 @@ def write_kernel(program: Program, dtype: str, plan: Plan, form: Form = CARD) ->
         functions = [kernel.function(NAME, PHASES, attributes)]
     else:
         functions = [kernel.function(phase, [phase]) for phase in PHASES]
-    return "\n".join([*_intrinsics(kernel.emitter), *form.declarations(kernel.tile_bytes), *functions, "!0 = !{}", ""])
+    lines = [*_intrinsics(kernel.emitter), *form.declarations(kernel.tile_bytes), *functions]
+    lines += [*kernel.called.values(), "!0 = !{}", '!1 = !{!"branch_weights", i32 1, i32 100000}', ""]
+    return "\n".join(lines)
 
 
 def _intrinsics(e: Emitter) -> list[str]:

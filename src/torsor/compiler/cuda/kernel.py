@@ -15,11 +15,15 @@ from torsor.compiler.cache import Signature, StoredKernel
 from torsor.compiler.cuda.code import Plan, write_kernel
 from torsor.compiler.cuda.device import Device, Launch, current
 from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed, tiles
+from torsor.compiler.cuda.split import split, whole
 from torsor.compiler.machine_code import compiler_fingerprint, program_key
+from torsor.compiler.order import ordered
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.virtual_machine import VirtualMachine
 
 _THREADS = 128  # of a block
+_FEW = 48  # inputs that are loaded before anything else: more of them would fill the registers
+_CHUNK = 65536  # states that the parts of a large function compute one after the other
 _BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
 
 
@@ -48,7 +52,7 @@ class CudaKernel:
         self._key = key
         self._size = 8 if dtype == "float64" else 4
         self._entries = [math.prod(shape) for shape in (*self.inputs, *self.outputs)]
-        self._loaded: dict[tuple[int, tuple[bool, ...]], tuple[Launch, int, int]] = {}
+        self._loaded: dict[tuple[int, tuple[bool, ...]], tuple[list[Launch], int, int]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the CasADi function: PTX is found in the cache where it is unpickled, or written again."""
@@ -65,6 +69,11 @@ class CudaKernel:
     def function(self) -> ca.Function:
         """The CasADi function that defines the kernel."""
         return self._source.function if isinstance(self._source, StoredKernel) else self._source
+
+    @property
+    def xp(self) -> Any:
+        """The module of its arrays, which has the functions of NumPy: CuPy."""
+        return self._device.xp
 
     @property
     def direct(self) -> Callable[..., Any]:
@@ -116,9 +125,14 @@ class CudaKernel:
             results.append(written)
         # An array of ``out`` that is not staged, and lies row by row, is written slowly but rightly.
         staged = choose_staged(self._entries, self._size, [self._is_row_major(each) for each in places])
-        launch, threads, shared = self._kernel(staged)
-        arguments = [number for each in places for number in (each.pointer, each.state, each.entry)]
-        launch(-(-states // threads), threads, shared, [states, *arguments])
+        launches, threads, shared = self._kernel(staged)
+        # The parts of a large function read the same inputs: for so many states they stay in the card's cache.
+        chunk = states if len(launches) == 1 else _CHUNK
+        for first in range(0, states, chunk):
+            count = min(chunk, states - first)
+            arguments = [n for each in places for n in (each.pointer + first * each.state, each.state, each.entry)]
+            for launch in launches:
+                launch(-(-count // threads), threads, shared, [count, *arguments])
         for k, array in enumerate(given):
             if array is not None and array is not results[k]:
                 array[...] = results[k]
@@ -181,20 +195,20 @@ class CudaKernel:
             raise ValueError(f"{name}: out is {found}; allowed: {allowed}")
         return given
 
-    def _kernel(self, staged: tuple[bool, ...]) -> tuple[Launch, int, int]:
-        """Return the kernel of a layout on the current card, its threads and its shared memory, both of a block."""
+    def _kernel(self, staged: tuple[bool, ...]) -> tuple[list[Launch], int, int]:
+        """Return the kernels of a layout on the current card, their threads and shared memory, both of a block."""
         device = self._device
         known = self._loaded.get((device.number(), staged))
         if known is None:
             tile = tiles(self._entries, self._size, staged)[1]
             threads = next(each for each in (_THREADS, 64, 32) if each == 32 or tile * each // 32 <= _BLOCK_SHARED)
-            plan = Plan(staged, threads)
-            known = device.load(self._code(plan)), threads, tile * threads // 32
+            plan = Plan(staged, threads, early=sum(self._entries[: len(self.inputs)]) <= _FEW)
+            known = [device.load(code) for code in self._code(plan)], threads, tile * threads // 32
             self._loaded[device.number(), staged] = known
         return known
 
-    def _code(self, plan: Plan) -> bytes:
-        """Return the code of a plan: from disk, else written and stored."""
+    def _code(self, plan: Plan) -> list[bytes]:
+        """Return the code of each part of a plan: from disk, else written and stored."""
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
@@ -202,9 +216,12 @@ class CudaKernel:
         name = hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
         stored = cache.load(name)
         if stored is None:
-            stored = [device.translated(write_kernel(self._program, self.dtype, plan, device.form))]
+            # A part that does not know all entries of a result cannot write whole lines of it.
+            rows_out = any(plan.staged[len(self.inputs) :])
+            parts = [whole(ordered(self._program))] if rows_out else split(self._program, self._size)
+            stored = [device.translated(write_kernel(part, self.dtype, plan, device.form)) for part in parts]
             cache.store(name, stored)
-        return stored[0]
+        return stored
 
 
 def _unpickled(text: str, dtype: str, inputs: list[Shape], outputs: list[Shape]) -> CudaKernel:

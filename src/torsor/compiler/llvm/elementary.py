@@ -14,7 +14,7 @@ from torsor.compiler.llvm import (
     tangent,
 )
 from torsor.compiler.llvm.calls import call
-from torsor.compiler.llvm.rules import Rule
+from torsor.compiler.llvm.rules import RULES, Rule
 from torsor.compiler.llvm.vectors import Number
 
 FUNCTIONS: dict[int, Callable[..., Number]] = {
@@ -50,3 +50,6 @@ def _called(function: Callable[..., Number]) -> Rule:
 
 ELEMENTARY: dict[int, Rule] = {code: _called(function) for code, function in FUNCTIONS.items()}
 """The rule of each elementary function."""
+
+EVERY_RULE = RULES | ELEMENTARY
+"""The rule of each CasADi operation but sin and cos."""

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from torsor.compiler.llvm.elementary import ELEMENTARY
-from torsor.compiler.llvm.rules import RULES, Emitter
+from torsor.compiler.llvm.elementary import EVERY_RULE
+from torsor.compiler.llvm.rules import Emitter
 from torsor.compiler.program import Program
 
-EVERY_RULE = RULES | ELEMENTARY
 READABLE = f"dereferenceable({1 << 30})"  # lets LLVM move loads
 HELD = 7 / 8  # of the registers: the others are for constants and for results on their way
 
