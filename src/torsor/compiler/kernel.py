@@ -163,11 +163,11 @@ class Kernel:
                     return self._direct(*values)
                 if len(self.outputs) == 1 and self._has_shape_of_result(out, values):
                     return self.ufunc(*values, out=out)
-                arrays, batch = self._virtual_machine.check(*values)
+                arrays, batch = self._virtual_machine.check_batch(*values)
                 return self.ufunc(*arrays, out=tuple(self._checked_out(out, batch)))
             except (ValueError, TypeError, OverflowError):
                 # These raise the better message if the arrays are wrong.
-                self._checked_out(out, self._virtual_machine.check(*values)[1])
+                self._checked_out(out, self._virtual_machine.check_batch(*values)[1])
                 raise
         return self._convert_and_call(values, out)
 
@@ -193,7 +193,7 @@ class Kernel:
 
     def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
         """Evaluate with several threads, in another type than float64, or with arrays in another shape."""
-        arrays, batch = self._virtual_machine.check(*values)
+        arrays, batch = self._virtual_machine.check_batch(*values)
         given = self._checked_out(out, batch)
         if self.ufunc is None:
             results = [result.astype(self.dtype, copy=False) for result in self._virtual_machine.results(arrays, batch)]

@@ -44,11 +44,15 @@ class VirtualMachine:
 
     def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
         """Evaluate; one array for each input, one array (or a tuple of them) out."""
-        results = self.results(*self.check(*values))
+        results = self.results(*self.check_batch(*values))
         return results[0] if len(results) == 1 else tuple(results)
 
-    def check(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
-        """Return the inputs as arrays, and their batch, or raise an error: which one is wrong, what is allowed."""
+    def check(self, *values: ArrayLike) -> list[Array]:
+        """Return the inputs as arrays, or raise an error that names the wrong one and what is allowed."""
+        return self.check_batch(*values)[0]
+
+    def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
+        """Return the inputs as arrays, as ``check``, and the leading axes that they broadcast to."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
         arrays = [self._checked(k, value) for k, value in enumerate(values)]
