@@ -143,9 +143,7 @@ def test_huge_angles_and_elementary_functions_are_those_of_the_processor(dtype: 
 
 def test_a_robot_with_loops_is_refused() -> None:
     robot = torsor.library.four_bar()
-    with pytest.raises(
-        torsor.ModelError, match=r"closed loops are computed on the host; allowed: device cpu or"
-    ):
+    with pytest.raises(torsor.ModelError, match=r"closed loops are computed on the host; allowed: device cpu or"):
         robot.to(device="cuda")
 
 

@@ -13,9 +13,12 @@ from torsor.arrays import Shape
 from torsor.compiler.cache import keep, recall, source_hash
 from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native
+from torsor.compiler.llvm.angles import write_angles
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
+from torsor.compiler.llvm.stages import has_angles
+from torsor.compiler.llvm.target import host
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.threads import SharedKernel, has_native_threads
 
@@ -73,8 +76,16 @@ def make_code(
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
     call += _write_work(program, width)
     objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
+    if has_angles(program):
+        objects += _angles(dtype, width)
     keep(key, function, objects, whole=not quick)
     return objects
+
+
+@memo
+def _angles(dtype: str, width: int) -> list[bytes]:
+    """Return the object code of sines and cosines, which is the same for all functions."""
+    return native.emit([write_angles(Scalar(dtype), width, host().constants)])
 
 
 def load_code(

@@ -8,15 +8,14 @@ from torsor.compiler.llvm.huge_angles import sin_cos_huge
 from torsor.compiler.llvm.rules import Constants, Emitter, Scalar
 
 
-def write_angles(places: list[int], scalar: Scalar, width: int, constants: Constants) -> str:
-    """Return a module with ``angles``, which computes a range of a list of angles, and ``angles.huge``.
+def write_angles(scalar: Scalar, width: int, constants: Constants) -> str:
+    """Return a module with ``angles``, which computes a list of angles, and ``angles.huge``; it serves all programs.
 
-    ``places`` are those of the angles in memory, in blocks of W numbers. The results are written one after the other,
-    the sine before the cosine. ``angles`` returns whether one of the angles may be huge; then ``angles.huge`` has to be
-    called with the same arguments.
+    They take the memory of the angles and of the results, and the begin and the end of a list of offsets of angles in
+    bytes. The results are written one after the other, the sine before the cosine. ``angles`` returns whether one of
+    the angles may be huge; then ``angles.huge`` has to be called with the same arguments.
     """
     block = width * scalar.size
-    table = ", ".join(f"i64 {place * block}" for place in places)
     fast, slow = Emitter(scalar, width, constants), Emitter(scalar, width)
     x = fast.load("%angle")
     sin, cos = fast.sin_cos(x)
@@ -31,17 +30,14 @@ def write_angles(places: list[int], scalar: Scalar, width: int, constants: Const
     vector = fast.vector
     functions = "\n".join(slow.functions.values())
     return f"""
-@places = internal constant [{len(places)} x i64] [{table}]
 {fast.numbers()}
 declare i1 @llvm.vector.reduce.or.v{width}i1({fast.bits})
 declare {vector} @llvm.fma.{fast.suffix}({vector}, {vector}, {vector})
 declare {vector} @llvm.copysign.{fast.suffix}({vector}, {vector})
 declare {vector} @llvm.fabs.{fast.suffix}({vector})
 {functions}
-define i1 @angles(ptr %from, ptr %to, i64 %first, i64 %end) {{
+define i1 @angles(ptr %from, ptr %to, ptr %start, ptr %last) {{
 entry:
-  %last = getelementptr i64, ptr @places, i64 %end
-  %start = getelementptr i64, ptr @places, i64 %first
   br label %body
 body:
   %before = phi {vector} [ zeroinitializer, %entry ], [ {squares}, %body ]
@@ -52,10 +48,8 @@ after:
   %any = call i1 @llvm.vector.reduce.or.v{width}i1({fast.bits} %some)
   ret i1 %any
 }}
-define void @angles.huge(ptr %from, ptr %to, i64 %first, i64 %end) {{
+define void @angles.huge(ptr %from, ptr %to, ptr %start, ptr %last) {{
 entry:
-  %last = getelementptr i64, ptr @places, i64 %end
-  %start = getelementptr i64, ptr @places, i64 %first
   br label %body
 body:
 {_each(slow, block)}
@@ -66,15 +60,29 @@ after:
 
 
 def call_angles(memory: str, offset: int, first: int, end: int) -> str:
-    """Return the code that computes a range of angles in ``memory``, with the results at an offset of scratch."""
-    arguments = f"ptr {memory}, ptr %to.{first}, i64 {first}, i64 {end}"
+    """Return the code that computes a range of ``@places`` in ``memory``, with the results at an offset of scratch."""
+    arguments = f"ptr {memory}, ptr %to.{first}, ptr %start.{first}, ptr %last.{first}"
     return f"""  %to.{first} = getelementptr i8, ptr %scratch, i64 {offset}
+  %start.{first} = getelementptr i64, ptr @places, i64 {first}
+  %last.{first} = getelementptr i64, ptr @places, i64 {end}
   %some.{first} = call i1 @angles({arguments})
   br i1 %some.{first}, label %huge.{first}, label %small.{first}, !prof !0
 huge.{first}:
   call void @angles.huge({arguments})
   br label %small.{first}
 small.{first}:"""
+
+
+def write_places(places: list[int], scalar: Scalar, width: int) -> str:
+    """Return the table of the offsets of angles, for the module that calls ``angles``; places count blocks."""
+    if not places:
+        return ""
+    table = ", ".join(f"i64 {place * width * scalar.size}" for place in places)
+    return f"""
+declare i1 @angles(ptr, ptr, ptr, ptr)
+declare void @angles.huge(ptr, ptr, ptr, ptr)
+@places = internal constant [{len(places)} x i64] [{table}]
+"""
 
 
 def _each(emitter: Emitter, block: int) -> str:

@@ -14,7 +14,7 @@ from itertools import groupby, zip_longest
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import call_angles, write_angles
+from torsor.compiler.llvm.angles import call_angles, write_places
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
@@ -34,8 +34,8 @@ def write_llvm(
 
     The code is right on every processor, and good on ``target``, by default this machine.
 
-    The first module has the loop and the text ``call``, the second sines and cosines, each of the others one piece; all
-    are compiled separately.
+    The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately. The
+    module of ``write_angles`` belongs to them if the program has sines or cosines.
     """
     scalar, target = Scalar(dtype), target or host()
     parts = _parts(program)
@@ -72,7 +72,7 @@ def write_llvm(
         scratch = max(scratch, piece.spilled)
     loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, scratch)
     fixed = _write_constants(_constants(program, wanted), scalar, width)
-    return [loop + call + fixed, write_angles(angles, scalar, width, target.constants), *pieces]
+    return [loop + call + fixed + write_places(angles, scalar, width), *pieces]
 
 
 def _parts(program: Program) -> list[Stage]:

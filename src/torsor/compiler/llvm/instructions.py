@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from torsor.compiler.llvm.angles import write_angles
 from torsor.compiler.llvm.code import write_llvm
+from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.stages import TRIGONOMETRIC
 from torsor.compiler.llvm.target import Target
 from torsor.compiler.program import Program, read_program
@@ -58,7 +60,8 @@ def count_instructions(function: ca.Function, target: Target, dtype: str = "floa
     """
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
-    _, angles, *pieces = write_llvm(program, axes, dtype, width, target=target)  # without the loop over states
+    _, *pieces = write_llvm(program, axes, dtype, width, target=target)  # without the loop over states
+    angles = write_angles(Scalar(dtype), width, target.constants)
     loop = _loop(target.assembly([angles])) * _angle_count(program)
     return _counted([*_instructions(target.assembly(pieces)), *loop], target, width)
 

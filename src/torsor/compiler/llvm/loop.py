@@ -50,8 +50,6 @@ def write_loop(
     take, give = _memory(sum(sizes_of), align)
     return f"""
 {declarations}
-declare i1 @angles(ptr, ptr, i64, i64)
-declare void @angles.huge(ptr, ptr, i64, i64)
 declare ptr @malloc(i64)
 declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
 declare void @free(ptr)

@@ -22,6 +22,11 @@ class Stage(NamedTuple):
     indices: list[int]
 
 
+def has_angles(program: Program) -> bool:
+    """Whether a program has sines or cosines."""
+    return any(operation.code in TRIGONOMETRIC for operation in program.operations)
+
+
 def stages(program: Program) -> list[Stage]:
     """Return the operations of a program in stages, each of which uses values of earlier stages only, or its own.
 
