@@ -40,9 +40,16 @@ class CudaEmitter(Emitter):
         """Return the pointer to a sine or cosine in the table."""
         return self.put(f"getelementptr i8, ptr %table, i64 {(2 * slot + cosine) * self.scalar.size}")
 
+    def sin_cos(self, x: str) -> tuple[str, str]:
+        """Return sin and cos of any angle."""
+        sin, cos = super().sin_cos(x)
+        return self._or_slow(x, sin, cos) if self.huge else (sin, cos)
+
     def _unless_huge(self, x: str, sin: str, cos: str) -> tuple[str, str]:
-        if not self.huge:
-            return sin, cos
+        return sin, cos
+
+    def _or_slow(self, x: str, sin: str, cos: str) -> tuple[str, str]:
+        """Return sin and cos, or those of the table or of the slow function if the angle is huge."""
         bit = self.is_huge(x) if self.slot is None else self.any_huge
         label, before = self._next, self.block
         self.lines += [f"  br i1 {bit}, label %slow.{label}, label %done.{label}, !prof !1", f"slow.{label}:"]
