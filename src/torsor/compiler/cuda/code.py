@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from torsor.compiler.cuda.angles import CudaEmitter, write_test
 from torsor.compiler.cuda.form import CARD, PHASES, Form
 from torsor.compiler.cuda.layout import Tile, tiles
 from torsor.compiler.cuda.split import Part
 from torsor.compiler.cuda.staging import Staged, write_copies
 from torsor.compiler.llvm.elementary import EVERY_RULE
-from torsor.compiler.llvm.huge_angles import sin_cos_huge
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.program import Operation, Program
 
@@ -40,29 +40,6 @@ class Plan:
     huge: bool = True
 
 
-class CudaEmitter(Emitter):
-    """Writes instructions for one state: vectors of length 1. There is no C library on the card."""
-
-    def __init__(self, scalar: Scalar, function: str, huge: bool):
-        super().__init__(scalar, 1)
-        self.function, self.huge = function, huge
-
-    def sin_cos(self, x: str) -> tuple[str, str]:
-        """Return sin and cos, with a branch for huge angles."""
-        sin, cos = super().sin_cos(x)
-        if not self.huge:
-            return sin, cos
-        bit = self.put(f"extractelement {self.bits} {self.is_huge(x)}, i64 0")
-        label, before = self._next, self.block
-        self.lines += [f"  br i1 {bit}, label %slow.{label}, label %done.{label}, !prof !1", f"slow.{label}:"]
-        slow = sin_cos_huge(self, x)
-        self.lines += [f"  br label %done.{label}", f"done.{label}:"]
-        self.block = f"done.{label}"
-        pairs = zip((sin, cos), slow, strict=True)
-        either = [f"phi {self.vector} [ {a}, %{before} ], [ {b}, %slow.{label} ]" for a, b in pairs]
-        return self.put(either[0]), self.put(either[1])
-
-
 class _Kernel:
     """The code of one kernel while it is written."""
 
@@ -81,6 +58,7 @@ class _Kernel:
         self.names: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.loaded: dict[tuple[int, int], str] = {}
+        self.slots: dict[int, int] = {}  # inputs that are angles, with their places in the table of huge ones
 
     def staged(self, inputs: bool) -> list[Staged]:
         """Return the staged inputs, or the staged outputs."""
@@ -172,6 +150,7 @@ class _Kernel:
         if operation.code in (ca.OP_SIN, ca.OP_COS):
             argument = operation.arguments[0]
             if argument not in self.pairs:
+                self.emitter.slot = self.slots.get(argument)
                 self.pairs[argument] = self.emitter.sin_cos(self.value(argument))
             self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
         elif operation.code in EVERY_RULE:
@@ -194,11 +173,29 @@ class _Kernel:
             for index, operation in enumerate(self.program.operations):
                 if operation.code == ca.OP_INPUT:
                     self.value(index)
+        if self.plan.huge:
+            self.test_angles()
         for index, operation in enumerate(self.program.operations):
             self.compute(index, operation)
             if index in wanted:
                 give(self.value(index), wanted[index])
         give(e.constant(0.0), self.zeros)
+
+    def test_angles(self) -> None:
+        """Write the test for huge angles among the inputs, before anything else is alive."""
+        operations = self.program.operations
+        taken = dict.fromkeys(each.arguments[0] for each in operations if each.code in (ca.OP_SIN, ca.OP_COS))
+        angles = [index for index in taken if operations[index].code == ca.OP_INPUT]
+        self.slots = {index: slot for slot, index in enumerate(angles)}
+
+        def again(index: int) -> str:
+            if index in self.names:
+                return self.names[index]
+            # Volatile, so that the angle is not kept in a register until it is used.
+            place = self.pointer(*operations[index].arguments)
+            return self.emitter.put(f"load volatile {self.emitter.vector}, {place}, align {self.scalar.size}")
+
+        write_test(self.emitter, angles, again)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:
         """Return the text of a function that does some phases."""

@@ -75,7 +75,7 @@ def _parts(program: Program, size: int) -> list[Program]:
         done.append(part)
     one = ordered(program, quick=True)
     if _Candidate([], one, _beyond(one, size)).cost <= sum(part.cost for part in done):
-        return [one]
+        return [ordered(program)]
     return [part.program for part in done]
 
 
