@@ -66,13 +66,26 @@ def polynomial(fit: Fit, dtype: str) -> tuple[float, ...]:
     """Return the coefficients of a fit, highest power first, rounded to the type."""
     unit = mp.mpf(2) ** (-53 if dtype == "float64" else -24)
     for count in range(2, 30):
-        # Next to 0 the quotients have no value: nodes and the points of the check stay away from it.
-        terms, error = mp.chebyfit(
-            lambda x: fit.function(x if abs(x) > _NEAR else _NEAR), fit.interval, count, error=True
-        )
+        terms, error = interpolated(fit, count)
         if error < fit.error * unit:
             return tuple(_rounded(term, dtype) for term in terms)
     raise ArithmeticError(f"{fit.name}: no polynomial with fewer than 30 terms")
+
+
+def interpolated(fit: Fit, count: int) -> tuple[list[Number], Number]:
+    """Return the polynomial through the values in ``count`` Chebyshev nodes, and its largest error between them."""
+    low, high = map(mp.mpf, fit.interval)
+
+    def point(turn: Number) -> Number:
+        x = (low + high) / 2 + (high - low) / 2 * mp.cospi(turn)
+        return x if abs(x) > _NEAR else _NEAR  # the quotients have no value at 0
+
+    nodes = [point(mp.mpf(2 * k + 1) / (2 * count)) for k in range(count)]
+    powers = mp.matrix([[node**k for k in range(count - 1, -1, -1)] for node in nodes])
+    terms = list(mp.lu_solve(powers, mp.matrix([fit.function(node) for node in nodes])))
+    between = [point(mp.mpf(k) / count) for k in range(count + 1)]
+    errors = (sum(term * x**k for k, term in enumerate(reversed(terms))) - fit.function(x) for x in between)
+    return terms, max(map(abs, errors))
 
 
 def _rounded(number: Number, dtype: str) -> float:

@@ -1,7 +1,8 @@
 """Time of elementary functions: vectors of this package, the C library lane by lane, and NumPy, in one process.
 
-Prints a table of docs/compiler.md as Markdown: nanoseconds of one value, in a batch of 4096 states of 8 values each,
-the fastest of many calls in turn, and the instructions of each function for one vector on two processors.
+Prints two tables of docs/compiler.md as Markdown. The first has nanoseconds of one value, in a batch of 4096 states of
+8 values each, the fastest of many calls in turn, and the instructions of each function for one vector on two
+processors. The second has a program with thirty tanh that are called, or written in place.
 """
 
 import ctypes
@@ -17,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler.kernel import compile
-from torsor.compiler.llvm import code
+from torsor.compiler.llvm import code, native
+from torsor.compiler.llvm.elementary import FUNCTIONS
 from torsor.compiler.llvm.instructions import count_instructions
 from torsor.compiler.llvm.lanes import each_lane
 from torsor.compiler.llvm.rules import Emitter, Rule
@@ -90,12 +92,14 @@ def row(name: str, rng: np.random.Generator) -> list[str]:
     with patch.dict(code.EVERY_RULE, {operation: of_library(name)}):
         library, library_single = compile(function), compile(function, dtype="float32")
     ours, single = compile(function), compile(function, dtype="float32")
+    twice = compile(function, width=2 * native.vector_width("float64"))
     double, half = np.empty_like(values[0]), np.empty_like(singles[0])
     times = fastest(
         [
             lambda: library.ufunc(*values, out=double),
             lambda: numpy(*values, out=double),
             lambda: ours.ufunc(*values, out=double),
+            lambda: twice.ufunc(*values, out=double),
             lambda: library_single.ufunc(*singles, out=half),
             lambda: numpy(*singles, out=half),
             lambda: single.ufunc(*singles, out=half),
@@ -105,16 +109,45 @@ def row(name: str, rng: np.random.Generator) -> list[str]:
     return [name, *(f"{each:.1f}" for each in times), *map(str, counts)]
 
 
+def thirty(rng: np.random.Generator) -> None:
+    """Print the table of a program with thirty tanh: compile time, time of one state, instructions."""
+    x, v = ca.SX.sym("x", 30), ca.SX.sym("v", 30)
+    forces = [2 * x[k] + ca.tanh(50 * v[k]) * (1 + x[7 * k % 30] ** 2) + v[k] * x[3 * k % 30] for k in range(30)]
+    function = ca.Function("friction", [x, v], [ca.vertcat(*forces)])
+    ways: dict[str, Rule] = {
+        "C library, lane by lane": of_library("tanh"),
+        "called": code.EVERY_RULE[ca.OP_TANH],
+        "in place": lambda e, a: FUNCTIONS[ca.OP_TANH](Number(e, a)).name,
+    }
+    kernels, texts, values = [], [], [rng.normal(size=(BATCH, 30)) for _ in range(2)]
+    for name, rule in ways.items():
+        with patch.dict(code.EVERY_RULE, {ca.OP_TANH: rule}):
+            times = []
+            for _ in range(5):
+                start = time.perf_counter()
+                kernel = compile(function)
+                times.append(time.perf_counter() - start)
+            counts = (count_instructions(function, TARGETS[each]).total for each in ("Neoverse N1", "AVX-512"))
+            kernels.append(kernel)
+            texts.append([name, f"{1e3 * min(times):.0f} ms", *map(str, counts)])
+    out = np.empty_like(values[0])
+    calls: list[Callable[[], object]] = [lambda k=k: k.ufunc(*values, out=out) for k in kernels]  # type: ignore[misc]
+    print("\n| thirty tanh | compile time | Neoverse N1, W = 2 | AVX-512, W = 8 | one state |\n|---|---|---|---|---|")
+    for text, nanoseconds in zip(texts, fastest(calls), strict=True):
+        print("| " + " | ".join([*text, f"{nanoseconds * ENTRIES:.0f} ns"]) + " |")
+
+
 def main() -> None:
     """Print the table."""
     os.environ["TORSOR_CACHE"] = "off"
     rng = np.random.default_rng(0)
-    print(
-        "| | C library | NumPy | Torsor | C library, float32 | NumPy | Torsor | Neoverse N1, W = 2 | AVX-512, W = 8 |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    columns = ["float64, then float32", "C library", "NumPy", "Torsor", "Torsor, 2 W"]
+    columns += ["C library", "NumPy", "Torsor", "instructions, Neoverse N1, W = 2"]
+    print("| " + " | ".join([*columns, "AVX-512, W = 8"]) + " |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for name in CASES:
         print("| " + " | ".join(row(name, rng)) + " |", flush=True)
+    thirty(rng)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ Examples in docstrings assume ``import numpy as np`` and ``import torsor``.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# The first of them handles Ctrl-C of the command while the others are imported.
+import torsor.startup  # noqa: F401
 from torsor import spatial
 from torsor.compiler import cache, compile
 from torsor.deprecation import renamed_names

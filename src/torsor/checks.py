@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, real_numbers
-from torsor.errors import ModelError, describe, shortened
+from torsor.errors import ModelError, describe, listing, shortened
 
 Kind = TypeVar("Kind")
 
@@ -213,6 +213,24 @@ allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
         raise ModelError(describe(found, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"))
 
 
+def direction(value: ArrayLike, where: str, what: str) -> Array:
+    """Return a read-only unit vector (3,) along a vector of any length.
+
+    Example:
+        >>> direction([0, 3e200, 0], "loop 'pin'", "axis").tolist()
+        [0.0, 1.0, 0.0]
+    """
+    given = frozen_array(value, (3,), where, what)
+    largest = float(np.abs(given).max())
+    scaled = given / largest if largest > 1e9 else given  # the squares of very large numbers would overflow
+    length = float(np.linalg.norm(scaled))
+    if length < 1e-9:
+        fix = f"give the direction of the {what}, for example [0, 0, 1]"
+        raise ModelError(describe(f"{what} is {shortened(given)}", where=where, allowed="a direction", fix=fix))
+    # A unit vector keeps its bits, so that a saved file reads back equal.
+    return frozen_array(scaled / length if abs(length - 1) > 1e-15 else scaled, (3,), where, what)
+
+
 def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the leading axes that arrays broadcast to.
 
@@ -288,10 +306,10 @@ def indices_of(
         return list(range(len(names)))
     given = [wanted] if isinstance(wanted, str) else wanted
     if not isinstance(given, Sequence):
-        raise ModelError(describe(f"{given!r}", where=where, allowed=f"some of {', '.join(names)}"))
+        raise ModelError(describe(f"{given!r}", where=where, allowed=f"some of {listing(names)}"))
     for name in given:
         if name not in names:
-            raise ModelError(describe(f"no {what} {name!r}", where=where, allowed=", ".join(names)))
+            raise ModelError(describe(f"no {what} {name!r}", where=where, allowed=listing(names, like=str(name))))
     return [names.index(name) for name in given]
 
 

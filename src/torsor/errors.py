@@ -1,13 +1,16 @@
 """Errors and warnings. Each message says where the problem is, what was found, what is allowed, and the fix."""
 
+import functools
 import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-_PACKAGE = str(Path(__file__).parent)
+# A warning belongs to the line that called Torsor; properties that are computed once call it by way of functools.
+_OWN_FILES = str(Path(__file__).parent), functools.__file__
 # Control characters (a terminal obeys them, U+009B among them), and those that change the direction of the text.
 # Line feeds stay: some messages are lists. A name is shown by repr, which escapes them.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -67,6 +70,21 @@ def shortened(values: Any, most: int = LONGEST) -> str:
     return f"[{', '.join(map(repr, first))}, ... {count} in all]"
 
 
+def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
+    """Return the first names for a message, and how many there are; of many, those that resemble ``like`` come first.
+
+    Example:
+        >>> listing(["hip", "knee", "ankle"], most=2, like="ankel")
+        'ankle, hip, ... 3 in all'
+    """
+    shown = list(names)
+    if len(shown) <= most:
+        return ", ".join(shown)
+    near = get_close_matches(like, shown, most) if like else []
+    first = [*near, *(name for name in shown if name not in near)][:most]
+    return f"{', '.join(first)}, ... {len(shown)} in all"
+
+
 def _leaves(nested: list[Any]) -> Iterator[Any]:
     waiting = nested[::-1]
     while waiting:
@@ -88,19 +106,6 @@ def warn(message: str) -> None:
         "link 'hand': odd"
     """
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, ModelWarning, stacklevel=level)
-
-
-def refuse_or_warn(message: str, strict: bool) -> None:
-    """Raise a ``ModelError`` where reading is strict; otherwise give a ``ModelWarning``.
-
-    Example:
-        >>> refuse_or_warn("arm.urdf: odd", strict=True)
-        Traceback (most recent call last):
-        torsor.errors.ModelError: arm.urdf: odd
-    """
-    if strict:
-        raise ModelError(message)
-    warn(message)

@@ -1,18 +1,26 @@
 """Ctrl-C during long work in foreign code: it is never lost.
 
 CasADi's conversions discard the KeyboardInterrupt that Python raises inside of them, and the work would go on. Inside
-``Stoppable``, an interrupt is repeated until it arrives, and at the latest it is raised at the end.
+``Stoppable``, an interrupt is repeated until it arrives, and at the latest it is raised at the end. A limit of time
+interrupts the work in the same way.
 """
 
 import _thread
+import math
 import signal
 import threading
+from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 AGAIN = 0.05  # seconds after which an interrupt that was lost is repeated
 
 _active: list["Stoppable"] = []
+_limits = threading.local()  # ``at``: the time (s) at which the work of this thread ends
+
+
+class OutOfTimeError(Exception):
+    """The limit of time of a ``Stoppable`` was reached before its work was done."""
 
 
 def is_stoppable() -> bool:
@@ -32,30 +40,44 @@ class Stoppable:
     every ``AGAIN`` seconds until the work ends. In other threads, where SIGINT is ignored or ends the process, and
     inside another ``Stoppable``, nothing changes.
 
+    After ``seconds`` the work is interrupted as by Ctrl-C, and ends with ``OutOfTimeError``. In other threads, and
+    where SIGINT ends the process, this happens only where a ``Stoppable`` within begins, as each compiled function is.
+
     Example:
         >>> with Stoppable():
         ...     is_stoppable()
         True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = math.inf) -> None:
+        self._seconds, self._outer = seconds, getattr(_limits, "at", math.inf)
         self._before: Any = None
-        self._stopped = self._ended = False
+        self._stopped = self._ended = self._late = self._entered = False
         self._end = threading.Event()
         self._repeating: threading.Thread | None = None
 
     def __enter__(self) -> Self:
+        if perf_counter() > self._outer:
+            raise OutOfTimeError
+        _limits.at = min(self._outer, perf_counter() + self._seconds)
         if threading.current_thread() is threading.main_thread() and not _active:
             before = signal.getsignal(signal.SIGINT)
-            if callable(before):  # else it is ignored, ends the process, or was not installed by Python
+            timed = math.isfinite(self._seconds)
+            # Else it is ignored, ends the process, or was not installed by Python.
+            if callable(before) or (timed and before is signal.SIG_IGN):
                 _active.append(self)
                 self._before = before
                 signal.signal(signal.SIGINT, self._handle)
+                if timed:
+                    self._repeating = threading.Thread(target=self._repeat, args=(self._seconds,), daemon=True)
+                    self._repeating.start()
+        self._entered = True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _limits.at = self._outer
         if self._before is None:
             return
         self._ended = True  # from here on, the handler raises nothing
@@ -66,26 +88,39 @@ class Stoppable:
         _active.remove(self)
         if self._stopped and (kind is None or not issubclass(kind, KeyboardInterrupt)):
             raise KeyboardInterrupt from None
+        if self._late and not self._stopped and (kind is None or issubclass(kind, (KeyboardInterrupt, Exception))):
+            raise OutOfTimeError from None  # also for an error that the interrupt caused in foreign code
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._ended:
             return
-        if not self._stopped:
+        if not self._stopped and not self._late:
+            if not callable(self._before):
+                return
             try:
                 self._before(number, frame)
             except BaseException:
                 self._stopped = True
             else:
                 return  # the user's own handler does not want to stop
-            self._repeating = threading.Thread(target=self._repeat, daemon=True)
-            self._repeating.start()
+            if self._repeating is None:
+                self._repeating = threading.Thread(target=self._repeat, daemon=True)
+                self._repeating.start()
         # Entering and leaving must not be left half done: the interrupt is repeated, or raised at the end.
-        if frame is None or frame.f_code not in (Stoppable.__enter__.__code__, Stoppable.__exit__.__code__):
+        if self._entered and (frame is None or frame.f_code not in (_ENTER, _EXIT)):
             raise KeyboardInterrupt
 
-    def _repeat(self) -> None:
+    def _repeat(self, seconds: float = AGAIN) -> None:
+        """Interrupt the main thread again and again: after Ctrl-C, or at the limit of ``seconds``."""
+        ends = perf_counter() + seconds
         while not self._end.wait(AGAIN):
+            self._late = self._late or (perf_counter() >= ends and not self._stopped)
+            if not self._late and not self._stopped:
+                continue
             if hasattr(signal, "pthread_kill"):  # a signal also ends waiting for a lock
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             else:
                 _thread.interrupt_main()
+
+
+_ENTER, _EXIT = Stoppable.__enter__.__code__, Stoppable.__exit__.__code__

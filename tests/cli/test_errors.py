@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import torsor
 from torsor import AssemblyError, ModelError, MotionError, SimulationError
 from torsor.cli import main
+from torsor.cli.outputs import check_plot
+from torsor.view import plot_motion
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
@@ -154,3 +157,64 @@ def test_python_m_torsor_prints_help_without_heavy_imports() -> None:
     assert "70   internal error" in shown
     for command in ("info", "count", "simulate", "predict", "export", "bench", "cache", "demo"):
         assert f"\n    {command} " in shown
+
+
+def test_figures_without_matplotlib_name_the_extra_by_one_kind_of_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*(each for each in sys.modules if each.split(".")[0] == "matplotlib"), "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    arm, state = torsor.library.two_link(), np.zeros((3, 2))
+    for draw in (
+        lambda: plot_motion(arm, [0, 1, 2], state, state, state, "arm.png"),
+        lambda: check_plot(Path("arm.png")),
+        lambda: torsor.human.draw(torsor.library.human()),
+    ):
+        with pytest.raises(ImportError, match=r"need matplotlib.*; fix: pip install torsor\[plot\]"):
+            draw()
+
+
+INTERRUPTED = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "casadi":
+            raise KeyboardInterrupt
+
+sys.argv[:] = ["{command}", "info", "two_link"]
+sys.meta_path.insert(0, Interrupt())
+import torsor
+"""
+
+
+def test_ctrl_c_while_the_command_is_imported_ends_in_words() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(command="/usr/bin/torsor")], capture_output=True, text=True
+    )
+    assert (found.returncode, found.stderr) == (130, "stopped by Ctrl-C, before there was a result\n")
+    other = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(command="mine.py")], capture_output=True, text=True
+    )
+    assert "Traceback" in other.stderr  # programs that import Torsor keep what they have
+
+
+def shown_help(command: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the exit statuses that the help of a command lists."""
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    return [line.split()[0] for line in capsys.readouterr().out.partition("exit status:")[2].splitlines()[1:]]
+
+
+def test_help_lists_the_exit_statuses_that_can_occur(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("info", "cache", "count", "export"):
+        assert shown_help(command, capsys) == ["0", "1", "2", "70", "130"]
+    assert shown_help("simulate", capsys) == ["0", "1", "2", "3", "70", "130"]
+    assert shown_help("predict", capsys) == ["0", "1", "2", "3", "4", "5", "70", "130"]
+
+
+def test_messages_name_options_not_arguments_of_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "lift", "--tie-break"]) == 1
+    shown = capsys.readouterr().err
+    assert "--tie-break" in shown and "tie_break" not in shown
+    assert main(["export", "four_bar", str(tmp_path), "--names", "mass_matrix"]) == 1
+    shown = capsys.readouterr().err
+    assert "in Python, robot.open_tree() cuts" in shown and "loops=" not in shown

@@ -65,7 +65,10 @@ def test_an_infeasible_problem_writes_the_nearest_motion(tmp_path: Path, capsys:
     assert not found["is_solved"] and found["max_violation"] > 1e-3 and len(found["trajectory"]["q"]) > 1
 
 
-def test_a_search_that_is_stopped_by_a_limit_is_told_by_its_status(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_that_is_stopped_by_a_limit_is_told_by_its_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("torsor.motion.solve.GRACE", 600.0)  # however long compiling takes
     assert main(["predict", "swing", "--iterations", "6"]) == 4
     shown = capsys.readouterr()
     assert "warning: reach: the motion is not optimal" in shown.err and "stopped at the iteration limit" in shown.err

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from torsor.compiler.llvm import native
-from torsor.interrupts import Stoppable, is_stoppable
+from torsor.interrupts import OutOfTimeError, Stoppable, is_stoppable
 from torsor.optimisation.outcome import Iteration, StoppedError
 from torsor.optimisation.watch import Watch
 
@@ -75,6 +75,41 @@ def test_a_users_own_handler_decides():
     with Stoppable():
         signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_limit_of_time_interrupts_like_ctrl_c(handler):
+    signal.signal(signal.SIGINT, handler)
+    with pytest.raises(OutOfTimeError), Stoppable(0.0):
+        assert not threading.Event().wait(60)
+    with pytest.raises(OutOfTimeError), Stoppable(0.0):
+        with contextlib.suppress(KeyboardInterrupt):  # as foreign code does
+            threading.Event().wait(60)
+        threading.Event().wait(60)
+    with Stoppable(600.0):
+        pass  # the limit of work that is done has no effect
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_ctrl_c_before_a_limit_of_time_is_ctrl_c():
+    with pytest.raises(KeyboardInterrupt), Stoppable(600.0):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_limit_of_time_ends_work_in_other_threads_where_the_next_function_begins():
+    ended = []
+
+    def work():
+        try:
+            with Stoppable(-1.0), Stoppable():
+                ended.append("not stopped")
+        except OutOfTimeError:
+            ended.append("stopped")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert ended == ["stopped"]
 
 
 def test_other_threads_have_no_signals():

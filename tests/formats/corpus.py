@@ -5,6 +5,8 @@ kinds of parts, meshes that do not exist, comments and blanks in odd places, nam
 numbers written in many ways, elements in any order and elements of other programs.
 """
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 NAMES = (
@@ -28,22 +30,26 @@ SPACES = ("", " ", "\n", "\t  ", "<!-- <link name='no'/> -->", "<!---->")
 AXES = ("1 0 0", "0 1 0", "0 0 1", "0 0 -1", "1 1 0", "0.3 -0.4 1.2", "1e-3 0 0", "0 200 0")
 
 
+@cache  # a strategy that is made anew is validated anew, which takes longer than to draw from it
 def numbers(low: float, high: float) -> st.SearchStrategy[str]:
     """Return a number in one of the ways in which files write it."""
     ways = ("{:.6g}", "{:.17g}", "{:e}", " {:.4f}", "{:+.3g}")
     return st.builds(lambda way, x: way.format(x), st.sampled_from(ways), st.floats(low, high, width=32))
 
 
+@cache
 def sizes(least: int, most: int) -> st.SearchStrategy[str]:
     """Return a positive number of any order of magnitude between powers of ten."""
     return st.builds(lambda m, e: f"{m:.5f}e{e}", st.floats(1, 9.5, width=32), st.integers(least, most))
 
 
+@cache
 def rows(count: int, each: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """Return several numbers with blanks between them."""
     return st.lists(each, min_size=count, max_size=count).map("  ".join)
 
 
+@cache
 def angles() -> st.SearchStrategy[str]:
     """Return three angles, often quarter turns with few digits."""
     return rows(3, st.sampled_from(("0", "1.5708", "-1.570796", "3.14159265", "0.1", "-2.5", "1e-8", "7")))

@@ -149,3 +149,24 @@ def test_what_a_joint_of_another_type_loses_is_named() -> None:
         plain.with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).with_joint_type("joint2", "spherical")
     with pytest.raises(ModelError, match="it has a spring"):
         plain.with_spring("joint2", 3.0).with_joint_type("joint2", "spherical")
+
+
+def test_a_key_that_is_given_twice_is_refused_with_both_lines(folder: Path) -> None:
+    text = "closed_loop: [['tip_a', 'tip_b']]\ntype: ['6d']\nname_mot: mot\ntype: ['3d']\n"
+    with pytest.raises(
+        ModelError, match=r"robot\.yaml: line 4: the key 'type' is in line 2 already; allowed: each key once"
+    ):
+        load(folder, text)
+
+
+def test_many_pairs_are_refused_before_they_are_read(folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"robot\.yaml: the file is too large; allowed: 100 kB"):
+        load(folder, "closed_loop:\n" + "- [tip_a, tip_b]\n" * 60_000)
+
+
+def test_pairs_are_joined_in_one_edit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One edit for each pair takes a time that grows with the square of their number."""
+    pairs, count = ", ".join(["[tip_a, tip_b]", "[tip_b, tip_a]", "[a2, tip_b]", "[tip_a, b2]"]), []
+    monkeypatch.setattr(torsor.mechanism.Mechanism, "_check_names", lambda self: count.append(len(self.loops)))
+    robot = load(folder, f"closed_loop: [{pairs}]\ntype: [6d, 6d, 6d, 6d]\n")
+    assert len(robot.loops) == 4 and set(count) == {0, 4}

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import torsor
+from torsor.bench.twins import MujocoTwin, PinocchioTwin
 
 from .corpus import mjcf_files, urdf_files
 
 mujoco = pytest.importorskip("mujoco")
 
 TOLERANCE = 1e-10
-FEW, MANY = 25, 1500  # files, in the default and in the slow tests
+FEW = 25  # files, in the default tests
+MANY = 1500  # files, in the slow tests: about a minute for each format; half of it is the time that hypothesis takes
 
 
 def drawn(examples: int) -> settings:
@@ -52,21 +54,11 @@ def compare_with_pinocchio(folder: Path, text: str) -> bool:
     if robot is None:
         return False
     assert robot.nv == model.nv
-    rng = np.random.default_rng(0)
-    q = robot.integrate(robot.neutral(), rng.uniform(-1, 1, robot.nv))
-    v, a = rng.uniform(-1, 1, (2, robot.nv))
-    G, theirs_q, data = np.zeros((model.nv, robot.nv)), np.zeros(model.nq), model.createData()
-    for name, theirs in zip(model.names[1:], model.joints[1:], strict=True):
-        ours = robot.joint(name)
-        at = robot.coordinates[robot.joints.index(ours)]
-        value = [np.cos(q[at.q][0]), np.sin(q[at.q][0])] if theirs.nq == 2 else q[at.q]
-        theirs_q[theirs.idx_q : theirs.idx_q + theirs.nq] = value
-        G[theirs.idx_v : theirs.idx_v + theirs.nv, at.v] = (
-            np.roll(np.eye(6), 3, 0) if theirs.nv == 6 else np.eye(theirs.nv)
-        )
-    expected = G.T @ pin.rnea(model, data, theirs_q, G @ v, G @ a)
+    twin = PinocchioTwin(robot, model)
+    ((q, v, a, _),) = twin.states(1)
+    expected = twin.inverse_dynamics(q, v, a)
     # Rounding is in proportion to the wrenches in the joints, of which the force along an axis can be a small part.
-    scale = max([1e-3, *(np.abs(each.vector).max() for each in data.f)])
+    scale = max([1e-3, *(np.abs(each.vector).max() for each in twin.data.f)])
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), expected, rtol=0, atol=TOLERANCE * scale)
     return True
 
@@ -82,15 +74,12 @@ def compare_with_mujoco(folder: Path, text: str) -> bool:
     if robot is None:
         return False
     assert robot.nv == model.nv
-    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
-    data, rng = mujoco.MjData(model), np.random.default_rng(0)
-    q, v, a = rng.uniform(-1, 1, (3, robot.nv))
-    data.qpos[:], data.qvel[:], data.qacc[:] = q, v, a
-    mujoco.mj_inverse(model, data)
-    scale = max(
-        1e-3, np.abs(data.qfrc_inverse).max(initial=0.0), np.abs(data.cfrc_int).max(initial=0.0), robot.mass * 10
-    )
-    np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), data.qfrc_inverse, rtol=0, atol=TOLERANCE * scale)
+    twin = MujocoTwin(robot, model)
+    ((q, v, a, _),) = twin.states(1)
+    expected = twin.inverse_dynamics(q, v, a)
+    forces = np.abs(expected).max(initial=0.0), np.abs(twin.data.cfrc_int).max(initial=0.0)
+    scale = max(1e-3, *forces, robot.mass * 10)
+    np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), expected, rtol=0, atol=TOLERANCE * scale)
     return True
 
 

@@ -168,3 +168,20 @@ def test_an_empty_anchor_of_mjcf_is_refused_before_mujoco_reads_it(tmp_path: Pat
     path.write_text('<mujoco><equality><connect body1="a" body2="b" anchor=" "/></equality></mujoco>')
     with pytest.raises(ModelError, match=r"^empty.xml: <connect>: anchor is empty"):
         torsor.load(path)
+
+
+@pytest.mark.parametrize(
+    ("site", "key", "found"),
+    [('pos="nan 0 0"', "0", "frame 'tip': pose is"), ("", "nan", "posture 'home': pin is nan")],
+)
+def test_a_number_of_a_site_or_a_keyframe_that_is_none_is_refused_with_the_name_of_the_file(
+    tmp_path: Path, site: str, key: str, found: str
+) -> None:
+    body = f'<body><joint name="pin"/><geom size="0.1"/><site name="tip" {site}/></body>'
+    path, keys = tmp_path / "arm.xml", f'<keyframe><key name="home" qpos="{key}"/></keyframe>'
+    path.write_text(f"<mujoco><worldbody>{body}</worldbody>{keys}</mujoco>")
+    with (
+        pytest.raises(ModelError, match=rf"^arm.xml: .*{found}"),
+        pytest.warns(ModelWarning, match="MuJoCo warns: XML contains a 'NaN'"),
+    ):
+        torsor.load(path)

@@ -185,6 +185,30 @@ def test_a_file_without_any_mass_gets_one_warning(tmp_path: Path) -> None:
         load(tmp_path, robot('<link name="a"/>', '<link name="b"/>', joint("jb", "a", "b", kind="fixed")))
 
 
+@pytest.mark.parametrize(
+    ("inside", "missing"),
+    [
+        ('<mass value="2"/>', "<inertia>"),
+        ('<inertia ixx="0.3" iyy="0.2" izz="0.4"/>', "<mass>"),
+        ('<mass value="2"/><inertia ixx="0.3" iyy="0.3"/>', "izz"),
+        ("<mass value='2'/><inertia/>", "ixx, iyy, izz"),
+        ("", "<mass>, <inertia>"),
+    ],
+)
+def test_a_mass_or_a_moment_that_is_missing_is_named_and_read_as_0(tmp_path: Path, inside: str, missing: str) -> None:
+    text, found = arm(f"<inertial>{inside}</inertial>"), f"line 3: link 'hand': <inertial> without {missing}"
+    with pytest.warns(ModelWarning) as caught:
+        load(tmp_path, text)
+    assert f"arm.urdf: {found}, read as 0; fix: add what is missing" in [str(each.message) for each in caught]
+    with pytest.raises(ModelError, match=f"{found}; fix"):
+        load(tmp_path, text, strict=True)
+
+
+def test_products_of_inertia_may_be_left_out(tmp_path: Path) -> None:
+    made = load(tmp_path, arm(inertial(inertia='ixx="0.3" iyy="0.2" izz="0.4"')))
+    np.testing.assert_array_equal(made.links[0].inertia, np.diag([0.3, 0.2, 0.4]))
+
+
 def test_frames_of_drake_are_frames(tmp_path: Path) -> None:
     made = load(tmp_path, arm(extra='<frame name="tool" link="hand" xyz="0.1 0.2 0.3" rpy="0 0 1.5707963267948966"/>'))
     pose = made.pose([0.0], "tool")
@@ -212,3 +236,31 @@ def test_a_loop_joint_closes_a_loop_by_a_hinge(tmp_path: Path) -> None:
     assert made.mobility([0.3, -0.3, 0.3]).dof == 1
     np.testing.assert_allclose(made.closure_error([0.3, -0.3, 0.3]), 0.0, atol=1e-15)
     np.testing.assert_allclose(made.assemble([0.3], guess=[0.2, -0.2, 0.2]), [0.3, -0.3, 0.3], atol=1e-9)
+
+
+def test_strict_reading_names_all_faults_of_a_file(tmp_path: Path) -> None:
+    link = '<link name="{0}"><inertial><mass value="1"/><inertia ixx="{1}" iyy="1" izz="1"/></inertial></link>'
+    joint = '<joint name="{0}" type="revolute"><parent link="a"/><child link="{0}"/><limit {1}/></joint>'
+    parts = [
+        link.format("a", 1),
+        link.format("b", -5),
+        link.format("c", 9),
+        *map(joint.format, "bc", ["lower='2'", ""]),
+    ]
+    with pytest.raises(ModelError) as found:
+        load(tmp_path, f"<robot name='r'>{''.join(parts)}<cable/></robot>", strict=True)
+    lines = str(found.value).splitlines()
+    assert lines[0] == "4 faults:" and all(line.startswith("arm.urdf: ") for line in lines[1:])
+    for line, words in zip(
+        lines[1:], ("link 'b': no body", "link 'c': no body", "joint 'b': lower", "<cable>"), strict=True
+    ):
+        assert words in line
+
+
+def test_an_element_that_cannot_be_read_ends_strict_reading_after_all_elements(tmp_path: Path) -> None:
+    joints = "<joint name='j' type='odd'/><joint name='k' type='worse'/>"
+    text = f"<robot name='r'><link name='a'/><link name='b'/>{joints}</robot>"
+    with pytest.raises(ModelError, match=r"(?s)^2 faults:\n.*'odd'; allowed: [^\n]*\n.*'worse'; allowed: [^\n]*$"):
+        load(tmp_path, text, strict=True)
+    with pytest.raises(ModelError, match=r"^arm.urdf: line 1: joint 'j': unknown joint type 'odd'"):
+        load(tmp_path, text)

@@ -1,5 +1,6 @@
 """Postures: named configurations survive edits and files, and are the keyframes of MJCF."""
 
+import pickle
 import warnings
 from pathlib import Path
 
@@ -87,6 +88,34 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     free = torsor.Robot.of(torsor.mechanism.build("block", [torsor.Link("body", 1.0)], [], base="floating"))
     with pytest.raises(ModelError, match="the quaternion of joint 'root' is 0"):
         free.with_posture("home", np.zeros(7))
+
+
+def test_a_quaternion_of_zeros_in_a_file_is_refused_with_its_posture(tmp_path: Path) -> None:
+    free = torsor.Robot.of(torsor.mechanism.build("block", [torsor.Link("body", 1.0)], [], base="floating"))
+    path = tmp_path / "block.toml"
+    free.with_posture("home", [0, 0, 0, 0, 0, 0, 0.25]).save(path)
+    path.write_text(path.read_text().replace("0.25", "0.0"))
+    with pytest.raises(
+        ModelError, match=r"block\.toml: posture 'home': the quaternion of joint 'root' is 0; allowed: any"
+    ):
+        torsor.load(path)
+
+
+def test_postures_of_the_same_name_become_one_with_the_positions_of_both() -> None:
+    arm = library.two_link().with_posture("home", [0.3, -1.2]).with_posture("tool/home", [0.1, 0.2])
+    both = arm.attach(library.two_link().with_posture("home", [0.5, 0.6]), "link2", prefix="tool/")
+    assert both.postures["home"].tolist() == [0.3, -1.2, 0, 0]
+    assert both.postures["tool/home"].tolist() == [0.1, 0.2, 0.5, 0.6]
+
+
+def test_postures_are_pickled_and_cannot_be_changed() -> None:
+    robot = library.two_link().with_posture("home", [0.3, -1.2])
+    again = pickle.loads(pickle.dumps(robot.postures))
+    assert list(again) == ["home"] and again["home"].tolist() == [0.3, -1.2]
+    with pytest.raises(TypeError, match="item assignment"):
+        robot.postures["other"] = np.zeros(2)
+    with pytest.raises(ModelError, match=r"no posture \[1\]; allowed: 'home'"):
+        robot.without_posture([1])
 
 
 def test_a_thin_mesh_is_written_so_that_mujoco_reads_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import toml, toml_schema
+from torsor.formats.dispatch import read
 from torsor.formats.toml import read_toml
 from torsor.formats.toml_writing import write_toml
 from torsor.mechanism import KINDS, Coupling, Frame, Joint, Link, Mechanism, Motor, Spring, Visual, build
@@ -529,3 +530,15 @@ def test_an_inertia_marked_as_unphysical_reads_back(tmp_path: Path) -> None:
     (tmp_path / "odd.toml").write_text(declared)
     with pytest.raises(ModelError, match="no body has the principal moments"):
         read_toml(tmp_path / "odd.toml")
+
+
+def test_all_inertias_that_no_body_has_are_named(tmp_path: Path) -> None:
+    body = '[[links]]\nname = "{0}"\nmass = 1.0\ninertia = [-{1}, 1, 1, 0, 0, 0]\n'
+    joint = '[[joints]]\nname = "{0}"\ntype = "revolute"\nparent = "o"\nchild = "{0}"\n'
+    parts = ['[[links]]\nname = "o"\n', body.format("a", 2), body.format("b", 3), joint.format("a"), joint.format("b")]
+    path = tmp_path / "arm.toml"
+    path.write_text('torsor = 1\nunits.angle = "rad"\n' + "".join(parts))
+    with pytest.raises(
+        ModelError, match=r"(?s)^2 faults:\narm.toml: link 'a': no body .*\narm.toml: link 'b': no body "
+    ):
+        read(path)

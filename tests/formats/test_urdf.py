@@ -146,7 +146,9 @@ def test_a_wrong_file_gets_one_error_that_names_file_and_element(tmp_path: Path,
 
 
 @pytest.mark.parametrize("strict", [None, False, True])
-@pytest.mark.parametrize("moments", ['ixx="1" iyy="1" izz="3"', 'ixx="1" iyy="1" izz="-1"', 'ixx="1" iyy="1" ixy="2"'])
+@pytest.mark.parametrize(
+    "moments", ['ixx="1" iyy="1" izz="3"', 'ixx="1" iyy="1" izz="-1"', 'ixx="1" iyy="1" izz="1" ixy="2"']
+)
 def test_an_inertia_that_no_body_has_is_a_warning_unless_strict(
     tmp_path: Path, moments: str, strict: bool | None
 ) -> None:

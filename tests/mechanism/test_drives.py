@@ -10,6 +10,7 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning
+from torsor.spatial import from_rpy, make_pose
 
 BODY = '<inertial><mass value="2"/><inertia ixx="0.3" iyy="0.2" izz="0.4"/></inertial>'
 DYNAMICS = '<dynamics damping="0.1" friction="0.2" spring_stiffness="40" spring_reference="0.3"/>'
@@ -168,6 +169,42 @@ def test_joints_of_several_coordinates_have_no_springs_and_motors(part) -> None:
         torsor.Joint("ball", "spherical", "base", "arm", **part)
 
 
-def test_a_joint_that_follows_has_no_motor() -> None:
-    with pytest.raises(ModelError, match="a motor on a joint that follows 'lead'; fix: put the motor on 'lead'"):
-        torsor.Joint("j", "revolute", "base", "arm", coordinate="lead", motor=torsor.Motor("base", 1e-3))
+def test_a_joint_that_follows_has_no_elastic_motor() -> None:
+    motor = torsor.Motor("base", 1e-3, stiffness=10.0)
+    with pytest.raises(
+        ModelError, match=r"a motor behind a spring on a joint that follows 'lead'; allowed: a rigid motor"
+    ):
+        torsor.Joint("j", "revolute", "base", "arm", coordinate="lead", motor=motor)
+
+
+def geared(follows: bool) -> torsor.Robot:
+    """Two links whose second joint, with a motor on the first link, turns -1.5 times as far as the first."""
+    links = [torsor.Link("base"), *(torsor.Link(name, 1.0, (0.2, 0.1, 0), 0.02 * np.eye(3)) for name in "ab")]
+    shared = {"coordinate": "first", "ratio": -1.5, "offset": 0.2} if follows else {}
+    motor = torsor.Motor("a", 3e-4, 20.0, (0.6, 0, 0.8), viscous=0.1, coulomb=0.05)
+    place = make_pose(from_rpy([0.3, 0.2, 0]), [0.5, 0, 0])
+    joints = [
+        torsor.Joint("first", "revolute", "base", "a", axis=(0, 1, 0)),
+        torsor.Joint("second", "revolute", "a", "b", place, motor=motor, **shared),
+    ]
+    robot = torsor.build("pair", links, joints).to(device="casadi")
+    if follows:
+        return robot
+    return robot.with_coupling("gear", {"second": 1.0, "first": 1.5}, offset=0.2).with_active(["first"])
+
+
+def test_the_motor_of_a_joint_that_follows_is_that_of_a_coupled_joint() -> None:
+    robot, coupled, q, v, a = geared(True), geared(False), 0.4, 1.3, -0.7
+    tau = coupled.constrained_inverse_dynamics([q, 0.2 - 1.5 * q], [v], [a])
+    np.testing.assert_allclose(robot.inverse_dynamics([q], [v], [a]), tau, rtol=1e-12)
+    np.testing.assert_allclose(robot.forward_dynamics([q], [v], tau), [a], rtol=1e-11)
+
+
+@pytest.mark.parametrize("suffix", [".toml", ".urdf"])
+def test_files_keep_the_motor_of_a_joint_that_follows(suffix: str, tmp_path: Path) -> None:
+    robot = geared(True)
+    robot.save(tmp_path / f"pair{suffix}")
+    again = torsor.load(tmp_path / f"pair{suffix}").to(device="casadi").with_gravity(robot.gravity)
+    state = [0.4], [1.3], [-0.7]
+    np.testing.assert_allclose(again.inverse_dynamics(*state), robot.inverse_dynamics(*state), rtol=1e-9)
+    assert again.joints[1].follows and again.joints[1].motor is not None

@@ -104,6 +104,11 @@ def test_an_axis_of_any_length_is_a_direction() -> None:
         np.testing.assert_allclose(
             Joint("j", "revolute", "a", "b", axis=(0, length, length)).axis, [0, 0.5**0.5, 0.5**0.5]
         )
+        robot = torsor.library.two_link().with_motor("joint1", 1e-4, axis=(0, 0, length))
+        assert robot.joints[0].motor.axis.tolist() == [0, 0, 1]
+        with np.errstate(all="raise"):
+            looped = robot.with_loop("pin", "base", "link2", axis=(0, length, 0))
+        np.testing.assert_array_equal(looped.frames[-1].pose[:3, 2], [0, 1, 0])
 
 
 def test_a_frame_with_an_invalid_pose_is_refused_by_name() -> None:

@@ -186,6 +186,7 @@ def test_every_term_has_a_name_and_none_uses_the_keys_of_tables() -> None:
         ('kind = "time"', 'kind = "time"\nduring = [0.5]', r"during: found \[0.5\]; allowed: \[a number, a number\]"),
         ('kind = "time"', 'kind = "time"\nname = "soon"\nat = "x"', "objective 1 'soon'"),
         ("q = [0, -2]", "q = [0, -2, 1]", "reach.toml: Start: q"),
+        ("q = [0, -2]", "q = [true, 1]", "q: found \\[True, 1\\]; allowed: numbers"),
         ("q = [0, -2]", "q = { joint7 = 1 }", "reach.toml: Start: q: no coordinate 'joint7'"),
         ("upper = 10", "upper = 1979-05-27", "upper: found datetime"),
         ("upper = 10", "upper = nan", "upper: found nan"),

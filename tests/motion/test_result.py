@@ -2,6 +2,7 @@
 
 import json
 import signal
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,6 +15,7 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.errors import ModelError
+from torsor.interrupts import OutOfTimeError
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 from torsor.optimisation.outcome import Iteration, Outcome, StoppedError
@@ -307,9 +309,31 @@ def test_every_solver_gives_the_same_motion(solver: str) -> None:
     assert r.solver == solver and r.is_solved and pytest.approx(found().T, rel=1e-4) == r.T
 
 
-def test_a_limit_on_time_gives_the_best_motion_so_far() -> None:
+def test_a_limit_on_time_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torsor.motion.solve.GRACE", 600.0)  # however long compiling takes
     r = fastest().solve(seconds=1e-9)
     assert not r.is_solved and "time limit" in r.status and r.iterations < found().iterations
+
+
+def test_a_limit_on_time_that_ends_while_compiling_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, pause = fastest(), threading.Event()
+    monkeypatch.setattr("torsor.motion.solve.GRACE", 0.0)
+    monkeypatch.setattr("torsor.motion.solve._check_start", lambda *_: pause.wait(60))  # nobody sets it
+    for check in (True, False):
+        with pytest.raises(
+            motion.MotionError, match=r"0\.1 s ended while its functions were compiled, before the"
+        ) as told:
+            problem.solve(seconds=0.1, check=check)
+        assert told.value.result is None and not told.value.conflict
+
+
+def test_a_limit_on_time_while_a_further_step_is_compiled_keeps_the_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_time(_: object) -> None:
+        raise OutOfTimeError
+
+    monkeypatch.setattr("torsor.motion.solve.least_effort_problem", out_of_time)
+    r = fastest().solve(tie_break=True)
+    assert r.is_solved and r.status.startswith("optimal") and "time limit ended the next step" in r.status
 
 
 def test_a_problem_has_settings_of_its_own() -> None:

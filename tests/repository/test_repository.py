@@ -23,11 +23,13 @@ COMPILING = ["robot", "autodiff", "parallel", "simulation", "control", "identifi
 
 # A module may import from its own layer and from those before it. ``compiler`` stands alone.
 LAYERS = [
+    "startup",
     "arrays",
     "interrupts",
     "deprecation",
     "errors",
     "checks",
+    "faults",
     "files",
     "spatial",
     "mechanism",
@@ -70,6 +72,7 @@ NAMES = [
 ATTRIBUTES = [
     "to",
     "export_c",
+    "export_js",
     "nq",
     "nv",
     "links",

@@ -12,6 +12,7 @@ import pytest
 import torsor
 from torsor import ModelError
 from torsor.dynamics import ALGORITHMS
+from torsor.spatial import from_rpy, make_pose
 
 PLACED = [name for name, algorithm in ALGORITHMS.items() if algorithm.at_place]
 # Hybrid dynamics has one more argument and result; it is tested in tests/dynamics/laws.
@@ -448,3 +449,21 @@ def test_single_precision_that_cannot_give_accelerations_warns_once() -> None:
         robot.inverse_dynamics(zero, zero, zero)
         with_light_link(1e-9).to(device="casadi").forward_dynamics(zero, zero, zero)
         with_light_link(1e-2).to(dtype="float32", device="casadi").forward_dynamics(zero, zero, zero)
+
+
+@pytest.mark.parametrize(("turned", "warned"), [(np.pi / 2, True), (0.0, False)])
+def test_positions_within_the_limits_count_for_single_precision(turned: float, warned: bool) -> None:
+    """Hinges z, x, z, light but for the last, at right angles: the two z axes coincide after a quarter turn about x."""
+    light = [torsor.Link(name, 0.1, inertia=1e-9 * np.eye(3)) for name in ("one", "two")]
+    links = [torsor.Link("base"), *light, torsor.Link("heavy", 5.0, inertia=np.eye(3))]
+    quarter = make_pose(from_rpy([np.pi / 2, 0, 0]))
+    joints = [
+        torsor.Joint("first", "revolute", "base", "one"),
+        torsor.Joint("middle", "revolute", "one", "two", quarter, (1, 0, 0), lower=turned - 1e-3, upper=turned + 1e-3),
+        torsor.Joint("last", "revolute", "two", "heavy"),
+    ]
+    robot, zero = torsor.build("wrist", links, joints).to(dtype="float32", device="casadi"), np.zeros(3)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        robot.forward_dynamics(zero, zero, zero)
+    assert ["at some positions" in str(each.message) for each in found] == [True] * warned

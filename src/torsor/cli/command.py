@@ -1,8 +1,8 @@
 """The definition of a command of the command line."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from rich.console import Console
 
@@ -13,7 +13,8 @@ class Command:
 
     ``add_arguments`` declares its options. ``run`` does the work and prints to the console; it raises a ``ModelError``
     (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns None when it
-    succeeded, or another exit status of ``torsor.cli.statuses``.
+    succeeded, or another exit status of ``torsor.cli.statuses``. ``statuses`` are those that not all commands have, or
+    with another meaning, and their words in ``--help``.
 
     Example:
         >>> hello = Command("hello", "print a greeting", lambda parser: None, lambda _, console: console.print("hello"))
@@ -25,3 +26,4 @@ class Command:
     summary: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace, Console], int | None]
+    statuses: Mapping[int, str] = field(default_factory=dict)

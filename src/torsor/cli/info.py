@@ -16,7 +16,7 @@ from torsor.parallel import ParallelRobot
 from torsor.robot.load import load
 from torsor.robot.robot import Robot
 
-SNAP = 1e-5  # rad: pi/2 with four decimals
+SNAP = "1e-5"  # rad: pi/2 with four decimals
 WORTH_SAYING = 0.03  # part of the operations
 LARGEST_COUNTED = 100  # degrees of freedom; counting takes a second there
 
@@ -52,11 +52,11 @@ def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # they were given when the robot was loaded
-        snapped = load(arguments.robot, base=arguments.base, snap=SNAP)
+        snapped = load(arguments.robot, base=arguments.base, snap=float(SNAP))
     if snapped != robot:
         before, after = (each.operation_count("inverse_dynamics").arithmetic for each in (robot, snapped))
         if after < (1 - WORTH_SAYING) * before:
-            found = f"Angles of this file are written with few digits; with --snap {SNAP:g}, inverse dynamics takes"
+            found = f"Angles of this file are written with few digits; with --snap {SNAP}, inverse dynamics takes"
             console.print(f"{found} {after} operations in place of {before}.", highlight=False, soft_wrap=True)
 
 

@@ -23,13 +23,19 @@ from torsor.cli.export import EXPORT
 from torsor.cli.info import INFO
 from torsor.cli.predict import PREDICT
 from torsor.cli.simulate import SIMULATE
-from torsor.cli.statuses import DONE, INTERNAL, STATUSES, STOPPED, status_of_error
+from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
 from torsor.simulation import SimulationError
+from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, EXPORT, BENCH, CACHE, DEMO)
 
+# Advice that has no option: by the words of the library, those of the command line.
+IN_PYTHON = {
+    r" \(start=, \w+\)": " (in Python: solve(start=...))",
+    r"robot\.open_tree\(\), or loops='open' where it is an argument,": "in Python, robot.open_tree()",
+}
 # By itself, argparse takes -1e-3 for an option.
 NEGATIVE_NUMBER = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
 PACKAGE = Path(torsor.__file__).parent
@@ -49,12 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             status = arguments.run(arguments, console) or DONE
         except KeyboardInterrupt:
-            errors.print("stopped by Ctrl-C, before there was a result")
+            errors.print(WORDS)
             status = STOPPED
         except Exception as error:
             status = _report(error, arguments, errors)
     for warning in caught:
-        errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
+        text = _in_options(str(warning.message), arguments.flags, vars(arguments))
+        errors.print(f"[yellow]warning[/yellow]: {escape(text)}")
     return status
 
 
@@ -62,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torsor",
         description="Exact dynamics of robots, by Newton-Euler recursion.",
-        epilog=STATUSES,
+        epilog=statuses_help(ALL),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
@@ -72,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
             command.name,
             help=command.summary,
             description=command.summary,
-            epilog=STATUSES,
+            epilog=statuses_help(command.statuses),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         own._negative_number_matcher = NEGATIVE_NUMBER
@@ -115,9 +122,16 @@ def _in_options(message: str, flags: Mapping[str, str], given: Mapping[str, obje
         >>> flags = {"steps": "--steps", "version": "--version"}
         >>> _in_options("walk: steps is 3; fix: version='clean'", flags, {"steps": 3})
         'walk: --steps is 3; fix: --version clean'
+        >>> _in_options("tie_break of given durations; fix: leave it out", {"tie_break": "--tie-break"}, {})
+        '--tie-break of given durations; fix: leave it out'
     """
+    for words, instead in IN_PYTHON.items():
+        message = re.sub(words, instead, message)
     for name, flag in flags.items():
+        message = re.sub(rf"\b{name}=True\b", flag, message)
         message = re.sub(rf"\b{name}=(['\"]?)([\w.+-]+)\1", rf"{flag} \2", message)
+        if "_" in name:  # no word of a sentence
+            message = re.sub(rf"(?<![\w./'\"-]){name}(?![\w./'\"=-])", flag, message)
         found, told = re.escape(f"{name} is {given.get(name)!r}"), f"{flag} is {given.get(name)}".replace("\\", r"\\")
         message = re.sub(rf"(?<![\w-]){found}(?=;|$)", told, message)
     return message

@@ -40,7 +40,7 @@ def check_plot(path: Path | None) -> None:
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
-        raise ModelError("figures need matplotlib; fix: pip install torsor[plot]") from None
+        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
     check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])
 
 

@@ -11,7 +11,7 @@ from torsor.cli.command import Command
 from torsor.cli.outputs import check_output, check_plot, print_paths
 from torsor.cli.predictions import HUMAN
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
-from torsor.cli.statuses import DONE, ONLY_AT_NODES, status_of_motion
+from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, status_of_motion
 from torsor.errors import ModelError, describe, warn
 from torsor.motion import PROBLEMS, SOLVERS, MotionError, MotionResult, load_problem
 
@@ -117,4 +117,4 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
     print_paths(console, arguments.json, arguments.csv, arguments.save, arguments.plot)
 
 
-PREDICT = Command("predict", "find an optimal motion, save or plot it", _add_arguments, _run)
+PREDICT = Command("predict", "find an optimal motion, save or plot it", _add_arguments, _run, PREDICTED)

@@ -13,7 +13,7 @@ from torsor.robot.robot import Robot
 
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options ``--base``, ``--strict`` and ``--snap``."""
-    files_or_names = f"a .urdf, .xml or .toml file, or {', '.join(_library_names())}"
+    files_or_names = f"a .urdf, .xml, .toml or .yaml file, or {', '.join(_library_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of the root link")
     parser.add_argument("--strict", action="store_true", help="refuse what files often have and is only warned of")

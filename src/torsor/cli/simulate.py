@@ -9,6 +9,7 @@ from torsor import view
 from torsor.cli.command import Command
 from torsor.cli.outputs import check_output, check_plot, print_paths
 from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.statuses import SIMULATED
 from torsor.errors import ModelError, describe
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -81,4 +82,5 @@ def _closed_state(robot: Robot, q0: Numbers, v0: Numbers) -> tuple[Numbers, Numb
     return q0, v0
 
 
-SIMULATE = Command("simulate", "simulate a robot from an initial state, save or plot the motion", _add_arguments, _run)
+_SUMMARY = "simulate a robot from an initial state, save or plot the motion"
+SIMULATE = Command("simulate", _SUMMARY, _add_arguments, _run, SIMULATED)

@@ -1,20 +1,47 @@
 """Exit statuses of the command line, by outcome."""
 
+from collections.abc import Mapping
+
 from torsor.motion import MotionError, MotionResult
 from torsor.simulation import SimulationError
+from torsor.startup import STOPPED
 
-DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL, STOPPED = 0, 1, 2, 3, 4, 5, 70, 130
+DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL = 0, 1, 2, 3, 4, 5, 70
 
-STATUSES = f"""exit status:
-  {DONE}    the command succeeded; a predicted motion is optimal
-  {MISTAKE}    the input is wrong; "error: ..." says why
-  {ARGUMENTS}    the command line is wrong: an unknown command or option, or a missing argument
-  {NONE}    the motion problem is infeasible (the nearest motion is written), or the simulation failed
-  {UNFINISHED}    the search ended before an optimum: at --seconds or --iterations, or without a better step
-  {ONLY_AT_NODES}    the predicted motion is optimal at the nodes only: it violates constraints between them
-  {INTERNAL}   internal error: a mistake in Torsor, not in the input; please report it
-  {STOPPED}  stopped by Ctrl-C; a motion that was found until then is written
-"""
+_EVERYWHERE = {
+    DONE: "the command succeeded",
+    MISTAKE: 'the input is wrong; "error: ..." says why',
+    ARGUMENTS: "the command line is wrong: an unknown command or option, or a missing argument",
+    INTERNAL: "internal error: a mistake in Torsor, not in the input; please report it",
+    STOPPED: "stopped by Ctrl-C",
+}
+SIMULATED = {NONE: "the simulation failed"}
+PREDICTED = {
+    DONE: "the command succeeded; the predicted motion is optimal",
+    NONE: "the motion problem is infeasible; the nearest motion is written",
+    UNFINISHED: "the search ended before an optimum: at --seconds or --iterations, or without a better step",
+    ONLY_AT_NODES: "the predicted motion is optimal at the nodes only: it violates constraints between them",
+    STOPPED: "stopped by Ctrl-C; a motion that was found until then is written",
+}
+ALL = (
+    _EVERYWHERE
+    | PREDICTED
+    | {
+        DONE: "the command succeeded; a predicted motion is optimal",
+        NONE: "the motion problem is infeasible (the nearest motion is written), or the simulation failed",
+    }
+)
+
+
+def statuses_help(own: Mapping[int, str]) -> str:
+    """Return the list of exit statuses for ``--help``: those of all commands, and those of one with its own words.
+
+    Example:
+        >>> print(statuses_help({}).splitlines()[1])
+          0    the command succeeded
+    """
+    texts = sorted((_EVERYWHERE | dict(own)).items())
+    return "\n".join(["exit status:", *(f"  {status:<4} {text}" for status, text in texts), ""])
 
 
 def status_of_motion(result: MotionResult) -> int:

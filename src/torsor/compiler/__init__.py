@@ -5,12 +5,15 @@ from torsor.compiler.c.source import export_c
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
 from torsor.compiler.count import OperationCount, count_operations
 from torsor.compiler.cuda.kernel import CudaKernel
+from torsor.compiler.js.source import export_js
 from torsor.compiler.kernel import DEVICES, DTYPES, AnyKernel, Kernel, compile, dtype_name
 from torsor.compiler.machine_code import compiler_fingerprint
 from torsor.compiler.program import Operation, Program, read_program
+from torsor.compiler.threads import AUTO
 from torsor.compiler.virtual_machine import VirtualMachine
 
 __all__ = [
+    "AUTO",
     "DEVICES",
     "DTYPES",
     "AnyKernel",
@@ -28,6 +31,7 @@ __all__ = [
     "count_operations",
     "dtype_name",
     "export_c",
+    "export_js",
     "keep",
     "read_program",
     "recall",

@@ -76,19 +76,23 @@ def _own(ufunc: np.ufunc, kept: list[Any]) -> None:
     head.obj = id(kept)
 
 
-def make_gufunc(address: int, name: str, signature: str, dtype: str, kept: list[Any], doc: str = "") -> np.ufunc:
+def make_gufunc(
+    address: int, name: str, signature: str, dtype: str, kept: list[Any], data: int | None = None, doc: str = ""
+) -> np.ufunc:
     """Return the gufunc whose inner loop is at an address; it holds a reference to the list ``kept``.
+
+    ``data`` is the address that NumPy passes to the loop as its last argument.
 
     NumPy stores pointers to the strings and arrays that it is given here, so they are added to that list.
     """
     inputs, outputs = (part.count("(") for part in signature.split("->"))
     kinds = bytes([np.dtype(dtype).num]) * (inputs + outputs)
-    loops, data = (ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(None)
+    loops, passed = (ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(data)
     strings = tuple(ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature))
     types = ctypes.create_string_buffer(kinds)
     made: np.ufunc = _constructor()(
         ctypes.addressof(loops),
-        ctypes.addressof(data),
+        ctypes.addressof(passed),
         ctypes.addressof(types),
         1,
         inputs,
@@ -98,7 +102,7 @@ def make_gufunc(address: int, name: str, signature: str, dtype: str, kept: list[
         0,
         strings[2],
     )
-    kept += [loops, data, types, strings]
+    kept += [loops, passed, types, strings]
     _own(made, kept)
     return made
 

@@ -1,12 +1,9 @@
 """``compile``: a CasADi function as machine code that is called like a NumPy gufunc."""
 
-import math
-import os
 import pickle
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache as memo
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import casadi as ca
@@ -14,25 +11,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Shape
+from torsor.compiler import python_threads
 from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.cuda.kernel import CudaKernel
 from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code
+from torsor.compiler.threads import AUTO, SharedKernel, available_cores
 from torsor.compiler.virtual_machine import VirtualMachine
 from torsor.interrupts import Stoppable
 
 DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "cuda", "casadi")
 WIDTHS = (2, 4, 8, 16)
-SMALLEST_PART = 256  # states: with fewer, a second thread costs more than it saves
-PIECES = 16  # pieces of a large batch for each thread
+_FLOAT64 = np.dtype("float64")
 
 
 def compile(
     function: ca.Function,
     dtype: Any = "float64",
     device: str = "cpu",
-    threads: int = 1,
+    threads: int | str = 1,
     *,
     inputs: Sequence[Shape] | None = None,
     outputs: Sequence[Shape] | None = None,
@@ -43,10 +41,11 @@ def compile(
     Leading axes are batch axes and broadcast; ``out=``, any strides and read-only inputs are allowed, as for every
     gufunc of NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and evaluates with CasADi's
     virtual machine, which starts at once and is much slower; ``device="cuda"`` computes on an NVIDIA card, one thread a
-    state, with arrays of CuPy (see docs/gpu.md; needs the extra ``gpu``). ``threads`` is the number of threads among
-    which large batches are divided; results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of
-    the arrays of one state, by default those of CasADi's matrices. ``width`` is the number of states that are computed
-    at a time, by default as many numbers as a vector register of the machine holds.
+    state, with arrays of CuPy (see docs/gpu.md; needs the extra ``gpu``). ``threads`` is the largest number of threads
+    that share a batch, or "auto": the cores that this process may use. Small batches are computed by one thread;
+    results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays of one state, by
+    default those of CasADi's matrices. ``width`` is the number of states that are computed at a time, by default as
+    many numbers as a vector register of the machine holds.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -61,8 +60,8 @@ def compile(
         raise ValueError(f"device is {device!r}; allowed: {', '.join(map(repr, DEVICES))}")
     if width is not None and (type(width) is not int or width not in WIDTHS):
         raise ValueError(f"width is {width!r}; allowed: {', '.join(map(str, WIDTHS))}, or None")
-    if type(threads) is not int or threads < 1:
-        raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1")
+    if threads != AUTO and (type(threads) is not int or threads < 1):
+        raise ValueError(f"threads is {threads!r}; allowed: a whole number from 1, or {AUTO!r}")
     with Stoppable():
         if device == "cuda":
             return CudaKernel(function, dtype, inputs, outputs)
@@ -98,7 +97,7 @@ class Kernel:
         function: ca.Function | StoredKernel,
         dtype: str,
         device: str,
-        threads: int,
+        threads: int | str,
         inputs: Sequence[Shape] | None,
         outputs: Sequence[Shape] | None,
         width: int | None = None,
@@ -108,6 +107,8 @@ class Kernel:
         self.dtype, self.threads = dtype, threads
         self._made_with = device, width, quick
         self.ufunc: Any = None
+        self._shared: SharedKernel | None = None
+        self._most_threads = available_cores() if isinstance(threads, str) else threads
         self._source, self.signature = function, Signature.of(function)
         self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
         sizes_in, sizes_out = self.signature.sizes_in, self.signature.sizes_out
@@ -120,9 +121,12 @@ class Kernel:
                 code = function.code
             else:
                 code = make_code(function, *shapes, dtype, width or native.vector_width(dtype), key, quick)
-            self.ufunc, self._direct = load_code(code, self.signature.name, *shapes, dtype)
+            self.ufunc, self._direct, self._shared = load_code(
+                code, self.signature.name, *shapes, dtype, self._most_threads
+            )
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
-        self._plain = self.ufunc is not None and dtype == "float64" and threads == 1 and not reshaped
+        self._plain = self.ufunc is not None and dtype == "float64" and not reshaped
+        self._one_thread = self._plain and self._most_threads == 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the CasADi function: machine code is compiled again, or found in the cache, where it is unpickled."""
@@ -146,27 +150,50 @@ class Kernel:
     @property
     def direct(self) -> Callable[..., Any]:
         """The machine code itself if it can take the arrays as they are, which saves a call; otherwise this kernel."""
-        return self._direct if self._plain else self
+        return self._direct if self._one_thread else self
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature.name}: {self.dtype}, threads={self.threads}>"
 
     def __call__(self, *values: ArrayLike, out: Any = None) -> Any:
         """Evaluate: one array for each input, one array (or a tuple of them) out."""
-        if self._plain:
+        if self._one_thread or (self._plain and self._has_one_axis(values)):
             try:
-                if out is not None:
-                    return self.ufunc(*self._virtual_machine.check(*values), out=out)
-                return self._direct(*values)
+                if out is None:
+                    return self._direct(*values)
+                if len(self.outputs) == 1 and self._has_shape_of_result(out, values):
+                    return self.ufunc(*values, out=out)
+                arrays, batch = self._virtual_machine.check_batch(*values)
+                return self.ufunc(*arrays, out=tuple(self._checked_out(out, batch)))
             except (ValueError, TypeError, OverflowError):
-                self._virtual_machine.check(*values)  # raises the better message if the inputs are wrong
+                # These raise the better message if the arrays are wrong.
+                self._checked_out(out, self._virtual_machine.check_batch(*values)[1])
                 raise
         return self._convert_and_call(values, out)
 
+    def _has_one_axis(self, values: Sequence[ArrayLike]) -> bool:
+        """Return whether the batch is one row of states, which the threads share inside the gufunc."""
+        if self._shared is None:
+            return False
+        for value, core in zip(values, self._core_in, strict=False):  # another number of values is an error of the call
+            if type(value) is not np.ndarray or value.ndim > len(core) + 1:
+                return False
+        return True
+
+    def _has_shape_of_result(self, out: Any, values: Sequence[Any]) -> bool:
+        """Return whether NumPy can take an array as the result unseen: if one of the inputs has the whole batch."""
+        if type(out) is not np.ndarray:
+            return False
+        whole, batch = False, out.shape[: out.ndim - len(self.outputs[0])]
+        for value, core in zip(values, self.inputs, strict=False):
+            if type(value) is not np.ndarray or value.dtype is not _FLOAT64:
+                return False
+            whole = whole or value.shape == batch + core
+        return whole
+
     def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
         """Evaluate with several threads, in another type than float64, or with arrays in another shape."""
-        arrays = self._virtual_machine.check(*values)
-        batch = self._virtual_machine.batch(arrays)
+        arrays, batch = self._virtual_machine.check_batch(*values)
         given = self._checked_out(out, batch)
         if self.ufunc is None:
             results = [result.astype(self.dtype, copy=False) for result in self._virtual_machine.results(arrays, batch)]
@@ -202,45 +229,40 @@ class Kernel:
 
     def _checked_out(self, out: Any, batch: Shape) -> list[NDArray[Any] | None]:
         """Return the arrays of ``out=`` for the results, None where none is given, or raise an error."""
-        given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
-        wanted = [(*batch, *shape) for shape in self.outputs]
-        if len(given) != len(wanted):
-            raise ValueError(f"{self.signature.name}: {len(given)} arrays in out; allowed: {len(wanted)}")
-        for array, shape in zip(given, wanted, strict=True):
-            if array is not None and (not isinstance(array, np.ndarray) or array.shape != shape):
-                found = f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
-                raise ValueError(f"{self.signature.name}: out is {found}; allowed: an array of shape {shape}")
+        if out is None:
+            return [None] * len(self.outputs)
+        name, given = self.signature.name, list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(given) != len(self.outputs):
+            raise ValueError(f"{name}: {len(given)} arrays in out; allowed: {len(self.outputs)}, one for each result")
+        for k, (array, core) in enumerate(zip(given, self.outputs, strict=True)):
+            where = f"{name}: out" if len(given) == 1 else f"{name}: array {k} of out"
+            if array is not None:
+                self._check_result_array(array, (*batch, *core), where)
+        for a, b in combinations([array for array in given if array is not None], 2):
+            if np.may_share_memory(a, b) and np.shares_memory(a, b):
+                raise ValueError(f"{name}: two arrays in out overlap in memory; fix: one array for each result")
         return given
 
+    def _check_result_array(self, array: Any, shape: Shape, where: str) -> None:
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"{where} is of type {type(array).__name__}; allowed: an array of shape {shape}")
+        if array.shape != shape:
+            raise ValueError(f"{where} has shape {array.shape}; allowed: {shape}, that of the result")
+        if not np.can_cast(self.dtype, array.dtype, "same_kind"):
+            found = f"{where} has the type {array.dtype}, to which {self.dtype} cannot be cast"
+            raise TypeError(f"{found}; allowed: {', '.join(DTYPES)}")
+        if not array.flags.writeable:
+            raise ValueError(f"{where} is read-only; fix: give an array that can be written")
+
     def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
-        """Evaluate into ``results``, divided among the threads along the longest axis of the batch."""
-        axis = int(np.argmax(batch)) if batch else 0
-        most = min(batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_PART))
-        threads, pieces = min(self.threads, most), min(self.threads * PIECES, most)
-        if threads <= 1:
-            self.ufunc(*arrays, out=tuple(results))
-            return
-        back = len(batch) - axis  # counted from the last batch axis: inputs may have fewer axes
-        bounds = np.linspace(0, batch[axis], pieces + 1).astype(int)
-        turns = iter(range(pieces))  # a thread takes the next piece when it is free: none waits for a slow core
-
-        def part(array: NDArray[Any], core: int, piece: int) -> NDArray[Any]:
-            index = array.ndim - core - back
-            if index < 0 or array.shape[index] == 1:
-                return array
-            return array[(slice(None),) * index + (slice(bounds[piece], bounds[piece + 1]),)]
-
-        def work() -> None:
-            for piece in turns:
-                inputs = [part(a, len(c), piece) for a, c in zip(arrays, self._core_in, strict=True)]
-                outputs = [part(r, len(c), piece) for r, c in zip(results, self._core_out, strict=True)]
-                self.ufunc(*inputs, out=tuple(outputs))
-
-        # The calling thread computes as well.
-        helpers = [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
-        work()
-        for helper in helpers:
-            helper.result()
+        """Evaluate into ``results``, shared by the threads."""
+        everything, cores = [*arrays, *results], [*self._core_in, *self._core_out]
+        if self._shared is not None and len(batch) > 1 and 0 not in batch:
+            self._shared.compute(everything, cores, batch)
+        elif self._shared is not None or self._most_threads == 1:
+            self.ufunc(*everything)
+        else:
+            python_threads.compute(self.ufunc, everything, cores, batch, self._most_threads)
 
 
 AnyKernel = Kernel | CudaKernel
@@ -250,7 +272,7 @@ AnyKernel = Kernel | CudaKernel
 def _unpickled(
     text: str,
     dtype: str,
-    threads: int,
+    threads: int | str,
     inputs: list[Shape],
     outputs: list[Shape],
     device: str,
@@ -265,12 +287,3 @@ def _core(shape: Shape, size: tuple[int, int]) -> Shape:
     rows, columns = size
     same = shape in (size, natural_shape(size)) or (columns == 1 and shape == (rows,))
     return shape if same else natural_shape(size)
-
-
-@memo
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="torsor")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has no copies of the threads

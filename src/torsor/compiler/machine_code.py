@@ -13,17 +13,36 @@ from torsor.arrays import Shape
 from torsor.compiler.cache import keep, recall, source_hash
 from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native
+from torsor.compiler.llvm.angles import write_angles
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
+from torsor.compiler.llvm.stages import has_angles
+from torsor.compiler.llvm.target import host
 from torsor.compiler.program import Program, read_program
+from torsor.compiler.threads import SharedKernel, has_native_threads
+
+# Operations that a sine or cosine is worth, another elementary function, and an entry of an array, for the work that
+# threads share (``threads.py``).
+SINE, ELEMENTARY, ENTRY = 20, 40, 2
+
+_SINES = {ca.OP_SIN, ca.OP_COS}
+_ELEMENTARY = {
+    *(ca.OP_TAN, ca.OP_ASIN, ca.OP_ACOS, ca.OP_ATAN, ca.OP_ATAN2, ca.OP_SINH, ca.OP_COSH, ca.OP_TANH, ca.OP_ASINH),
+    *(ca.OP_ACOSH, ca.OP_ATANH, ca.OP_EXP, ca.OP_EXPM1, ca.OP_LOG, ca.OP_LOG1P, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_FMOD),
+    *(ca.OP_REMAINDER, ca.OP_HYPOT, ca.OP_ERF),
+}
 
 
 class MachineCode(NamedTuple):
-    """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc."""
+    """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc.
+
+    With several threads, these share the batches of the gufunc along one axis; ``shared`` takes batches with more axes.
+    """
 
     ufunc: np.ufunc
     direct: Callable[..., Any]
+    shared: SharedKernel | None
 
 
 def has_machine_code(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
@@ -55,28 +74,49 @@ def make_code(
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
+    call += _write_work(program, width)
     objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
+    if has_angles(program):
+        objects += _angles(dtype, width)
     keep(key, function, objects, whole=not quick)
     return objects
 
 
-def load_code(objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str) -> MachineCode:
+@memo
+def _angles(dtype: str, width: int) -> list[bytes]:
+    """Return the object code of sines and cosines, which is the same for all functions."""
+    return native.emit([write_angles(Scalar(dtype), width, host().constants)])
+
+
+def load_code(
+    objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str, threads: int
+) -> MachineCode:
     """Return object code as callables, each of which keeps the code in memory."""
     engine = native.link(objects)
     signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
-    kept: list[Any] = [engine]
-    ufunc = make_gufunc(engine.get_function_address("loop"), name, signature, dtype, kept)
+    shared = SharedKernel(engine, len(inputs) + len(outputs), threads) if threads > 1 and has_native_threads() else None
+    kept: list[Any] = [engine, shared]
+    loop, data = (engine.get_function_address("loop"), None) if shared is None else (shared.loop, shared.data)
+    ufunc = make_gufunc(loop, name, signature, dtype, kept, data)
     if not _has_call(inputs, outputs) or not can_call_directly():
-        return MachineCode(ufunc, checked(ufunc))
+        return MachineCode(ufunc, checked(ufunc), shared)
     addresses = engine.get_function_address("call"), engine.get_global_value_address("addresses")
     direct, definition = make_callable(ufunc, name, dtype, *addresses)
     kept.append(definition)
-    return MachineCode(ufunc, direct)
+    return MachineCode(ufunc, direct, shared)
 
 
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
     """Whether a direct call is possible: all results must have axes, since NumPy turns others into numbers."""
     return bool(inputs) and all(outputs)
+
+
+def _write_work(program: Program, width: int) -> str:
+    """Return LLVM code of the table ``work``: operations of a block of states, and the states of a block."""
+    codes = [operation.code for operation in program.operations]
+    work = sum(SINE if code in _SINES else ELEMENTARY if code in _ELEMENTARY else 1 for code in codes)
+    work += ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
+    return f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"
 
 
 def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:

@@ -44,17 +44,19 @@ class VirtualMachine:
 
     def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
         """Evaluate; one array for each input, one array (or a tuple of them) out."""
-        arrays = self.check(*values)
-        results = self.results(arrays, self.batch(arrays))
+        results = self.results(*self.check_batch(*values))
         return results[0] if len(results) == 1 else tuple(results)
 
     def check(self, *values: ArrayLike) -> list[Array]:
         """Return the inputs as arrays, or raise an error that names the wrong one and what is allowed."""
+        return self.check_batch(*values)[0]
+
+    def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
+        """Return the inputs as arrays, as ``check``, and the leading axes that they broadcast to."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
         arrays = [self._checked(k, value) for k, value in enumerate(values)]
-        self.batch(arrays)
-        return arrays
+        return arrays, self.batch(arrays)
 
     def _checked(self, k: int, value: ArrayLike) -> Array:
         array: Array = self.check_shape(k, real_numbers(value), value)
@@ -73,6 +75,8 @@ class VirtualMachine:
     def batch(self, arrays: Sequence[Array]) -> Shape:
         """Return the leading axes that the inputs broadcast to."""
         shapes = [array.shape[: array.ndim - len(core)] for array, core in zip(arrays, self.inputs, strict=True)]
+        if shapes and all(shape == shapes[0] for shape in shapes):
+            return shapes[0]
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:

@@ -20,14 +20,14 @@ import numpy as np
 from torsor.errors import ModelError, describe
 from torsor.formats.urdf import read_urdf
 from torsor.formats.xml import parse_xml
-from torsor.mechanism import Joint, Link, Mechanism
+from torsor.mechanism import Joint, Link, Loop, Mechanism
 from torsor.mechanism.build import build
 from torsor.mechanism.edit import fix
 from torsor.mechanism.edit_joints import with_joint_type
-from torsor.mechanism.edit_loops import with_active, with_loop
+from torsor.mechanism.edit_loops import with_active, with_joint_ends
 from torsor.mechanism.names import claim_name
 
-LARGEST_FILE = 1_000_000  # bytes; a pair takes some fifty
+LARGEST_FILE = 100_000  # bytes; a pair takes some fifty, and the largest known file has some thirty pairs
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 _KINDS = {"6d": "weld", "3d": "spherical"}
 _TYPES = ("SPHERICAL", "CARDAN", "FIXED")
@@ -56,12 +56,16 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
     children = {each.get("name"): _child(each) for each in root if each.tag == "joint"}
     pairs, kinds = _pairs(data, where), _list(data, "type", where)
     _same_length(pairs, kinds, "closed_loop", "type", where)
+    loops = list[Loop]()
     for number, (pair, kind) in enumerate(zip(pairs, kinds, strict=True), start=1):
         if kind.lower() not in _KINDS:
             raise ModelError(describe(f"type {kind!r} of closed_loop {number}", where=where, allowed="6d or 3d"))
         a, b = (end if end in robot.places else children.get(end) or end for end in pair)
-        robot = with_loop(robot, f"{pair[0]}/{pair[1]}", a, b, _KINDS[kind.lower()])
-    return with_active(robot, active)
+        loop = Loop(f"{pair[0]}/{pair[1]}", a, b, _KINDS[kind.lower()])
+        if not {a, b} <= robot.places.keys():
+            robot, loop = with_joint_ends(robot, loop, robot.joints)
+        loops.append(loop)
+    return with_active(replace(robot, loops=(*robot.loops, *loops)), active)
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -72,17 +76,36 @@ def _content(path: Path) -> dict[str, Any]:
         found = "YAML is read by the package PyYAML, which is not installed"
         raise ModelError(describe(found, where=path.name, fix="pip install torsor[yaml]")) from None
     if path.stat().st_size > LARGEST_FILE:
-        raise ModelError(describe("the file is too large", where=path.name, allowed=f"{LARGEST_FILE // 10**6} MB"))
+        raise ModelError(describe("the file is too large", where=path.name, allowed=f"{LARGEST_FILE // 10**3} kB"))
+    kind = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml reads ten times faster
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        loader = kind(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        data = None if node is None else loader.construct_document(node)
     except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # of odd scalars
         raise ModelError(describe(f"not valid YAML: {' '.join(str(error).split())}", where=path.name)) from None
     if not isinstance(data, dict):
         raise ModelError(describe("no table of closures", where=path.name, allowed=", ".join(_KEYS)))
+    _check_keys(node, path.name)
     unknown = [key for key in data if key not in _KEYS]
     if unknown:
         raise ModelError(describe(f"unknown key {unknown[0]!r}", where=path.name, allowed=", ".join(_KEYS)))
     return data
+
+
+def _check_keys(node: Any, where: str) -> None:
+    """Raise ModelError for a key that a table has twice: YAML's readers would take the last one."""
+    lines: dict[Any, int] = {}
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        if key.value in lines:
+            found, allowed = (
+                f"line {line}: the key {key.value!r} is in line {lines[key.value]} already",
+                "each key once",
+            )
+            raise ModelError(describe(found, where=where, allowed=allowed))
+        if isinstance(key.value, str):
+            lines[key.value] = line
 
 
 def _urdf(path: Path) -> Path:

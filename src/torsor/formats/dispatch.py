@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from torsor.errors import ModelError, describe
+from torsor.faults import all_faults
 from torsor.formats.closures_yaml import read_closures
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
@@ -13,6 +14,7 @@ from torsor.formats.urdf_writing import write_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Mechanism
 
+KINDS = ".urdf, .xml (MJCF or URDF), .toml, .yaml (closures of the URDF beside it)"
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf}  # by root element
 # Formats that another program turns into one of those above.
@@ -44,14 +46,18 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
         ...     read(folder + "/block.urdf").base.name
         'ground'
     """
-    path = Path(path)
+    with all_faults():
+        return _read(Path(path), base, strict, snap)
+
+
+def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
     except (OSError, ValueError):  # no file can have such a name
         is_file = is_folder = False
     if not is_file:
         found = "a folder" if is_folder else "no such file"
-        raise ModelError(describe(found, where=str(path), allowed="a .urdf, .xml or .toml file"))
+        raise ModelError(describe(found, where=str(path), allowed="a .urdf, .xml, .toml or .yaml file"))
     suffix = path.suffix.lower()
     if suffix == ".toml":
         return read_toml(path, base, True if strict is None else strict, snap)
@@ -59,10 +65,9 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
         return read_closures(path, base, bool(strict), snap)
     if suffix in _CONVERTED:
         found, fix = _CONVERTED[suffix]
-        raise ModelError(describe(found, where=path.name, allowed=".urdf, .xml (MJCF or URDF), .toml", fix=fix))
+        raise ModelError(describe(found, where=path.name, allowed=KINDS, fix=fix))
     if suffix not in _XML_SUFFIXES:
-        found, allowed = f"unknown kind of file {suffix!r}", ".urdf, .xml (MJCF or URDF), .toml"
-        raise ModelError(describe(found, where=path.name, allowed=allowed))
+        raise ModelError(describe(f"unknown kind of file {suffix!r}", where=path.name, allowed=KINDS))
     root = parse_xml(path, bool(strict))
     if root.tag == "sdf":
         found, fix = _CONVERTED[".sdf"]
@@ -72,7 +77,13 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
     if root.tag not in _XML_READERS:
         allowed = "<robot> (URDF) or <mujoco> (MJCF)"
         raise ModelError(describe(f"root element <{root.tag}>", where=path.name, allowed=allowed))
-    return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
+    try:
+        return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
+    except ModelError as error:
+        if path.name in str(error):
+            raise
+        # Of a part that does not know its file, such as a frame or a posture.
+        raise ModelError(f"{path.name}: {error}") from None
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:

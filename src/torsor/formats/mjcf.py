@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, listing, warn
 from torsor.formats.mjcf_compile import compile_mjcf
 from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
-from torsor.formats.writing import listing
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Spring, Visual, build
 from torsor.mechanism.names import claim_name
@@ -62,7 +61,7 @@ def read_mjcf(
     links, joints = reader.parts(floating)
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
-    for message in filter(None, [*(link.defect for link in links), reader.omissions(closed)]):
+    for message in filter(None, [*(link.defect for link in links if not strict), reader.omissions(closed)]):
         warn(message)
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
     places, base = [*frames, *closed.frames], "fixed" if floating else base
@@ -193,7 +192,7 @@ class _Reader:
 
     def _listing(self, kind: str, mask: NDArray[np.bool_]) -> str:
         """Return the first names of the objects that a mask selects."""
-        return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named])
+        return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named], most=4)
 
     def parts(self, floating: bool) -> tuple[list[Link], list[Joint]]:
         """Return the links and the joints; ``floating`` adds a free joint to the one body welded to the world."""

@@ -155,7 +155,7 @@ class _Reader:
         known = entry.get("unphysical", False)  # the file declares that the inertia is not physically consistent
         strict = self.strict and not known
         link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, **settings)
-        if link.defect and not known:
+        if link.defect and not known and not strict:
             warn(link.defect)
         return link
 

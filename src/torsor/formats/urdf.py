@@ -3,22 +3,24 @@
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe, refuse_or_warn, warn
+from torsor.errors import ModelError, describe, warn
+from torsor.faults import refuse_or_warn, stop_reading
 from torsor.formats.urdf_extras import read_extras
 from torsor.formats.urdf_motors import with_motors
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Joint, Link, Mechanism, Spring, Visual, build
 from torsor.spatial import from_rpy, make_pose
 
+T = TypeVar("T")
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _GRAVITY = (0.0, 0.0, -9.81)
 EXPAND = "expand it first: xacro FILE > robot.urdf"
@@ -58,13 +60,26 @@ class _Reader:
                 with self._drawn(f"material {name!r} has no colour"):
                     self.materials.setdefault(name, self._color(color))
         # Direct children only: <transmission> and extensions contain elements with the same names.
-        links = [self._link(element) for element in self.root.findall("link")]
-        joints = [self._joint(element) for element in self.root.findall("joint")]
+        links, joints = self._each("link", self._link), self._each("joint", self._joint)
+        if len(links) + len(joints) < len(self.root.findall("link")) + len(self.root.findall("joint")):
+            stop_reading()  # without them, the tree would have other faults
         joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name, self.strict)
         frames, loops, active = read_extras(self.root, links, joints, self.path.name, self.strict)
         name = self.root.get("name") or self.path.stem
         source, joints = self.path.name, _depth_first(joints)
         return build(name, links, joints, frames, _GRAVITY, source, base, loops, active, snap=snap)
+
+    def _each(self, tag: str, read: Callable[[Any], T]) -> list[T]:
+        """Return what the elements of a tag describe; if reading is strict, the faults of all of them are named."""
+        found, elements = list[T](), self.root.findall(tag)
+        for element in elements:
+            try:
+                found.append(read(element))
+            except ModelError as error:
+                if not self.strict:
+                    raise
+                refuse_or_warn(str(error), strict=True)
+        return found
 
     def _check_macros(self) -> None:
         """Refuse xacro where it stands for links, joints or their numbers; elsewhere it is left over, and a warning."""
@@ -142,13 +157,24 @@ class _Reader:
             for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
         )
         T = self._origin(inertial, owner)
+        self._warn_of_missing(inertial, owner)
         R = T[:3, :3]
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         source = self._where(element)
         link = Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T), visuals, self.strict, source)
-        if link.defect:
+        if link.defect and not self.strict:
             warn(link.defect)
         return link
+
+    def _warn_of_missing(self, inertial: Any, owner: str) -> None:
+        """Warn of a mass or of moments that are missing; products may be: they are 0 for most bodies."""
+        inertia = inertial.find("inertia")
+        missing = ["<mass>"] if inertial.find("mass") is None else []
+        missing += [key for key in ("ixx", "iyy", "izz") if inertia is not None and key not in inertia.attrib]
+        missing += ["<inertia>"] if inertia is None else []
+        if missing:
+            found = f"<inertial> without {', '.join(missing)}{'' if self.strict else ', read as 0'}"
+            refuse_or_warn(describe(found, where=self._where(inertial, owner), fix="add what is missing"), self.strict)
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):

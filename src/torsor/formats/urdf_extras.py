@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.errors import ModelError, describe, refuse_or_warn
-from torsor.formats.writing import listing
+from torsor.checks import direction
+from torsor.errors import ModelError, describe, listing
+from torsor.faults import refuse_or_warn
 from torsor.formats.xml import Element
 from torsor.mechanism import Frame, Joint, Link, Loop
 from torsor.mechanism.names import claim_name
@@ -101,10 +102,7 @@ def _link(element: Any, links: set[str], where: str) -> str:
 
 
 def _direction(element: Any, where: str) -> Array:
-    axis = _numbers(element, "xyz", "1 0 0", where)
-    if not np.linalg.norm(axis) > 0:
-        raise ModelError(describe(f"axis is {axis.tolist()}", where=where, allowed="a direction"))
-    return axis
+    return direction(_numbers(element, "xyz", "1 0 0", where), where, "axis")
 
 
 def _pose(element: Any, where: str) -> Array:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe, refuse_or_warn, warn
+from torsor.errors import ModelError, describe, warn
+from torsor.faults import refuse_or_warn
 from torsor.formats.xml import Element
 from torsor.mechanism import Joint, Motor
 

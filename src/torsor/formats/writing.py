@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, listing, warn
 from torsor.files import replacing
 from torsor.mechanism import Joint
 
@@ -71,11 +71,6 @@ class Omissions:
 
     def report(self, source: str, format: str) -> None:
         """Warn of all that is not written, if there is anything."""
-        lines = [f"{what} ({listing(names)})" for what, names in self.found.items()]
+        lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
             warn(describe(f"{format} cannot express {'; '.join(lines)}", where=source))
-
-
-def listing(names: list[str], most: int = 4) -> str:
-    """Return the first names for a message, and how many there are."""
-    return ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")

@@ -9,7 +9,8 @@ from xml.parsers import expat
 
 import numpy as np
 
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe
+from torsor.faults import refuse_or_warn
 from torsor.files import read_limited
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -37,15 +38,16 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
     try:
         return _parsed(content, path.name)
     except _NotWellFormedError as error:
-        if strict:
-            raise
         for repaired, what in _repairs(content):
             try:
                 root = _parsed(repaired, path.name)
             except _NotWellFormedError:
                 continue
-            warn(describe(f"{what}, which XML does not allow; read without", where=path.name, fix="remove it"))
+            refused = f"{error}: {what}" if strict else f"{what}, which XML does not allow; read without"
+            refuse_or_warn(refused if strict else describe(refused, where=path.name, fix="remove it"), strict)
             return root
+        if strict:
+            raise
         root_of_mjcf = _MUJOCO.match(_without_comments(content))
         if root_of_mjcf and b"<!DOCTYPE" not in content and b"<!ENTITY" not in content:
             model = re.search(rb"""\bmodel\s*=\s*(["'])(.*?)\1""", root_of_mjcf[1])

@@ -18,6 +18,7 @@ from torsor.mechanism.loops import Closure, Loop
 from torsor.mechanism.mechanism import Mechanism, check_unique
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
+from torsor.mechanism.postures import checked_postures
 from torsor.mechanism.snap import snapped_parts
 from torsor.spatial import composite, inverse_pose, make_pose, move_inertia
 
@@ -77,7 +78,8 @@ def build(
         if isinstance(loop, Loop):  # its ends may be joints, also fixed ones, whose links are frames now
             mechanism, loop = with_joint_ends(mechanism, loop, joints)
         closures.append(loop)
-    postures = {} if posture_table is None else posture_table
+    table = {} if posture_table is None else posture_table
+    postures = checked_postures(table, mechanism.joints, mechanism.position_names, where)
     mechanism = replace(mechanism, loops=tuple(closures), active=tuple(active), posture_table=postures)
     _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.checks import frozen_array, name_of, number
-from torsor.errors import ModelError, describe, shortened, warn
+from torsor.checks import direction, name_of, number
+from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.laws import checked_stiffness
 from torsor.mechanism.part import Part
 
@@ -67,15 +67,9 @@ class Motor(Part):
     def __post_init__(self) -> None:
         name_of(self.carrier, "carrier of a motor", self.source)
         where = self.source or f"motor on {self.carrier!r}"
-        axis = frozen_array(self.axis, (3,), where, "axis")
-        length = float(np.linalg.norm(axis))
-        if not 1e-9 < length < 1e9:
-            raise ModelError(describe(f"axis is {shortened(axis)}", where=where, allowed="a direction"))
-        if abs(length - 1) > 1e-15:  # a unit vector keeps its bits, so that a saved file reads back equal
-            axis = frozen_array(axis / length, (3,), where, "axis")
         names = ("inertia", "damping", "coulomb", "viscous", "smooth")
         values: dict[str, Any] = {name: number(getattr(self, name), where, name, least=0) for name in names}
-        self._set(axis=axis, ratio=number(self.ratio, where, "ratio"), **values)
+        self._set(axis=direction(self.axis, where, "axis"), ratio=number(self.ratio, where, "ratio"), **values)
         if self.stiffness is None:
             if self.damping:
                 fix = "give a stiffness, or use viscous"

@@ -99,8 +99,10 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     frames = [*robot.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
     loops = [*robot.loops, *(renamed(loop, own) for loop in other.loops)]
     active = [*robot.active, *map(own, other.active)]
-    postures = {own(name): {own(key): x for key, x in q.items()} for name, q in other.posture_table.items()}
-    kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures | dict(robot.posture_table)}
+    postures = dict(robot.posture_table)
+    for posture, q in other.posture_table.items():  # where both have it, one posture has the positions of both
+        postures[own(posture)] = {**postures.get(own(posture), {}), **{own(key): x for key, x in q.items()}}
+    kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures}
     return _rebuild(robot, links, [*robot.joints, weld, *joints], frames, **kept)
 
 

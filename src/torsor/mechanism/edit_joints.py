@@ -30,6 +30,9 @@ _LOST |= {
 def with_joint_type(robot: M, name: str, type: str) -> M:
     """Return the robot with a joint of another type, at the same place and with the same axis."""
     joint, where = robot.joint(name), f"{robot.name}: joint {name!r}"
+    if type == "fixed":
+        fix = f"robot.fix({name!r}, value) fixes a joint at a position"
+        raise ModelError(describe("the joint type is 'fixed'", where=where, fix=fix))
     one_of(type, tuple(each for each in KINDS if each != "fixed"), where, "joint type")
     if joint.type == type:
         return robot

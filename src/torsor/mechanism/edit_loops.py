@@ -4,10 +4,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import frozen_array
+from torsor.checks import direction
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Coupling, Loop
 from torsor.mechanism.mechanism import Mechanism, carrier
@@ -34,10 +33,8 @@ def with_loop(
         frame_a, frame_b = loop.a, loop.b
     if axis is None:
         return replace(robot, loops=(*robot.loops, loop))
-    direction = frozen_array(axis, (3,), f"{robot.name}: loop {name!r}", "axis")
-    if not np.linalg.norm(direction) > 0:
-        raise ModelError(describe("axis is zero", where=f"{robot.name}: loop {name!r}", allowed="a direction"))
-    turn, frames = make_pose(axis_frame(direction / np.linalg.norm(direction))), list(robot.frames)
+    along = direction(axis, f"{robot.name}: loop {name!r}", "axis")
+    turn, frames = make_pose(axis_frame(along)), list(robot.frames)
     for end, side in ((frame_a, "a"), (frame_b, "b")):
         place = robot.place(end)
         frames.append(Frame(f"{name}/{side}", carrier(robot, place).name, place.pose @ turn))

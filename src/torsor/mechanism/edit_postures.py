@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.checks import frozen_array, name_of
@@ -18,17 +17,13 @@ def with_posture(robot: M, name: str, q: ArrayLike) -> M:
     name_of(name, "posture", robot.name)
     where = f"{robot.name}: posture {name!r}"
     values = frozen_array(q, (robot.nq,), where, "q")
-    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq > joint.nv and not np.any(values[at.q][-4:]):
-            text = f"the quaternion of joint {joint.name!r} is 0"
-            raise ModelError(describe(text, where=where, allowed="any other", fix="identity: 0 0 0 1"))
     positions = dict(zip(robot.position_names, values.tolist(), strict=True))
     return replace(robot, posture_table={**robot.posture_table, name: positions})
 
 
 def without_posture(robot: M, name: str) -> M:
     """Return the robot without a named configuration."""
-    if name not in robot.posture_table:
+    if not isinstance(name, str) or name not in robot.posture_table:
         allowed = ", ".join(map(repr, robot.posture_table)) or "none: it has no postures"
         raise ModelError(describe(f"no posture {name!r}", where=robot.name, allowed=allowed))
     return replace(robot, posture_table={key: q for key, q in robot.posture_table.items() if key != name})

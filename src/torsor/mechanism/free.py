@@ -7,9 +7,10 @@ A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from torsor.checks import number as checked_number
 from torsor.errors import ModelError, describe
@@ -47,6 +48,27 @@ class Free:
 
     def __hash__(self) -> int:
         return hash(self.name)  # short, because parameters are hashed at every call
+
+
+class Numbers(NamedTuple):
+    """Values p (..., k) of free parameters; none for the mechanism with its own numbers."""
+
+    free: tuple[Free, ...] = ()
+    p: ArrayLike = ()
+
+    @property
+    def move_loops(self) -> bool:
+        """Whether some of them place joints or turn axes, on which the closure of loops depends."""
+        return any(number.field in _JOINT for each in self.free for number, _ in each.coefficients)
+
+    @property
+    def inputs(self) -> tuple[ArrayLike, ...]:
+        """The last input of an algorithm that takes them: p, or none."""
+        return (self.p,) if self.free else ()
+
+
+OWN = Numbers()
+"""The numbers that a mechanism has itself."""
 
 
 def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any]) -> tuple[Free, ...]:

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, is_whole, name_of
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, listing
 from torsor.mechanism.loops import Closure, Coupling
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
-from torsor.mechanism.postures import checked_postures
+from torsor.mechanism.postures import Postures, checked_postures
 
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
@@ -80,9 +80,11 @@ class Mechanism(Part):
         for joint in self.joints:
             if joint.motor is not None and joint.motor.carrier not in seen:
                 found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
-                raise ModelError(describe(found, where=self.name, allowed=_listing(seen)))
+                raise ModelError(
+                    describe(found, where=self.name, allowed=listing(map(repr, seen), like=repr(joint.motor.carrier)))
+                )
         self._check_loops()
-        self._set(posture_table=checked_postures(self.posture_table, self.position_names, self.name))
+        self._set(posture_table=checked_postures(self.posture_table, self.joints, self.position_names, self.name))
 
     def _check_loops(self) -> None:
         """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""
@@ -95,11 +97,15 @@ class Mechanism(Part):
                 for end in (loop.a, loop.b):
                     if end not in self.places:
                         found = f"loop {loop.name!r} ends at {end!r}, which does not exist"
-                        raise ModelError(describe(found, where=self.name, allowed=_listing(self.places)))
+                        raise ModelError(
+                            describe(found, where=self.name, allowed=listing(map(repr, self.places), like=repr(end)))
+                        )
         for name in self.active:
             if name not in self.coordinate_names:
                 found = f"active names {name!r}, which is no coordinate"
-                raise ModelError(describe(found, where=self.name, allowed=_listing(self.coordinate_names)))
+                raise ModelError(
+                    describe(found, where=self.name, allowed=listing(map(repr, self.coordinate_names), like=repr(name)))
+                )
         if len(set(self.active)) < len(self.active):
             raise ModelError(describe(f"active is {self.active}", where=self.name, allowed="each coordinate once"))
 
@@ -107,7 +113,7 @@ class Mechanism(Part):
         if name not in self.coordinate_names or name not in self.position_names:
             both = [each for each in self.coordinate_names if each in self.position_names]
             found = f"{what} names {name!r}, which is no coordinate with one position"
-            raise ModelError(describe(found, where=self.name, allowed=_listing(both)))
+            raise ModelError(describe(found, where=self.name, allowed=listing(map(repr, both), like=repr(name))))
 
     def _check_names(self) -> None:
         """Raise ModelError for names that are not unique and for followers whose leader does not exist."""
@@ -246,7 +252,7 @@ class Mechanism(Part):
         for name, positions in self.posture_table.items():
             q = np.array([positions.get(key, zero) for key, zero in zip(names, self.neutral(), strict=True)])
             found[name] = frozen_array(q, (self.nq,), self.name, "q")
-        return MappingProxyType(found)
+        return Postures(found)
 
     # Places
 
@@ -264,7 +270,8 @@ class Mechanism(Part):
                 return Place(int(name) % len(self.links), _HERE)
             raise ModelError(describe(f"no link {name}", where=self.name, allowed=f"0 to {len(self.links) - 1}"))
         if not isinstance(name, str) or name not in self.places:
-            raise ModelError(describe(f"no link or frame {name!r}", where=self.name, allowed=_listing(self.places)))
+            allowed = listing(map(repr, self.places), like=repr(name))
+            raise ModelError(describe(f"no link or frame {name!r}", where=self.name, allowed=allowed))
         return self.places[name]
 
     def joint(self, name: str) -> Joint:
@@ -272,7 +279,8 @@ class Mechanism(Part):
         for joint in self.joints:
             if joint.name == name:
                 return joint
-        raise ModelError(describe(f"no joint {name!r}", where=self.name, allowed=_listing(self.joint_names)))
+        allowed = listing(map(repr, self.joint_names), like=repr(name))
+        raise ModelError(describe(f"no joint {name!r}", where=self.name, allowed=allowed))
 
 
 def carrier(mechanism: Mechanism, place: Place) -> Link:
@@ -285,9 +293,3 @@ def check_unique(names: Iterable[str], what: str, where: str) -> None:
     double = next((name for name, count in Counter(names).items() if count > 1), None)
     if double is not None:
         raise ModelError(describe(f"two {what} are named {double!r}", where=where, fix="give each its own name"))
-
-
-def _listing(names: Iterable[str], most: int = 12) -> str:
-    """Return the first names for a message, and how many there are."""
-    shown = [repr(name) for name in names]
-    return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")

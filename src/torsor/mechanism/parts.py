@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array, frozen_pose, name_of, number, one_of
+from torsor.checks import direction, frozen_array, frozen_pose, name_of, number, one_of
 from torsor.errors import ModelError, describe, shortened
+from torsor.faults import refuse_or_warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
@@ -78,7 +79,8 @@ class Link(Part):
             raise ModelError(describe(f"inertia {shortened(inertia)} is not symmetric", where=where))
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals))
         if self.strict and self.defect:
-            raise ModelError(self.defect)
+            refuse_or_warn(self.defect, strict=True)
+            self._set(strict=False)  # where all faults of a file are collected, it is named once
 
     @property
     def where(self) -> str:
@@ -154,18 +156,9 @@ class Joint(Part):
         name_of(self.name, "joint", self.source)
         where = f"{self.source}: joint {self.name!r}" if self.source else f"joint {self.name!r}"
         one_of(self.type, tuple(KINDS), where, "joint type")
-        axis = np.array(frozen_array(self.axis, (3,), where, "axis"))
-        largest = float(np.abs(axis).max())
-        axis = axis / largest if largest > 1e9 else axis  # the squares of very large numbers would overflow
-        length = float(np.linalg.norm(axis))
-        if length < 1e-9:
-            fix = "give the direction of the axis, for example [0, 0, 1]"
-            raise ModelError(describe(f"axis is {shortened(axis)}", where=where, allowed="a direction", fix=fix))
-        if abs(length - 1) > 1e-15:  # a unit vector keeps its bits, so that a saved file reads back equal
-            axis = axis / length
         self._set(
             placement=frozen_pose(self.placement, where, "placement"),
-            axis=frozen_array(axis, (3,), where, "axis"),
+            axis=direction(self.axis, where, "axis"),
             point=frozen_array(self.point, (3,), where, "point"),
             coordinate=self.coordinate or self.name,
         )
@@ -195,9 +188,11 @@ class Joint(Part):
                 raise ModelError(describe(f"{name} is {found!r}", where=where, allowed=f"a {part.__name__} or None"))
             if found is not None and not self.nq == self.nv == 1:
                 raise ModelError(describe(f"a {name} on a {self.type} joint", where=where, allowed="1-dof joints"))
-        if self.motor is not None and self.follows:
-            fix = f"put the motor on {self.coordinate!r}"
-            raise ModelError(describe(f"a motor on a joint that follows {self.coordinate!r}", where=where, fix=fix))
+        if self.is_elastic and self.follows:
+            found = f"a motor behind a spring on a joint that follows {self.coordinate!r}"
+            allowed = "a rigid motor: a spring acts between a motor and a coordinate of its own"
+            fix = f"leave its stiffness out, put it on {self.coordinate!r}, or couple two joints: robot.with_coupling"
+            raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
 
     def _expand(self, name: str, count: int, where: str) -> Array:
         """Return ``count`` numbers from one for all or one for each; only limits may be infinite."""

@@ -129,8 +129,10 @@ def _solve_one(seed: int) -> _Found:
     problem, spread, settings = _work[-1]
     start = random_start(problem, seed, spread)
     try:
-        found = solve(problem, start, settings).result
-        assert found is not None
+        state = solve(problem, start, settings)
+        if state.result is None:  # out of time before the search began
+            raise ModelError(state.diagnosis.text if state.diagnosis else "no result")
+        found = state.result
     except ModelError as error:  # this start has no finite values, as where loops cannot be closed
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
         found = Solution(problem, Outcome(start, *none, np.inf, 0, str(error), False), settings.solver)

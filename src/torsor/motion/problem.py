@@ -75,7 +75,8 @@ class MotionProblem(ProblemStatement):
         ``solver`` is "ipopt" (the default) or another of ``motion.SOLVERS``. ``start`` is None for straight lines, an
         earlier result (a warm start, also with other phases), profiles (K, N) at equal time steps, or variables (n,).
         ``tolerance`` (1e-6) is that of optimality and of the scaled rows; ``iterations`` (500) and ``seconds`` (no
-        limit) stop the solver, as does Ctrl-C: the best motion so far is then the result, and its status says so.
+        limit) stop the solver, as does Ctrl-C: the best motion so far is then the result, and its status says so. If
+        ``seconds`` end while functions are compiled, before the search begins, a ``MotionError`` says so.
         ``refine`` adds nodes, and control points for equations, until all rows hold on a grid ten times finer too: True
         to 1e-4 of the rows' scales, or to another number. It ends after 8 rounds, at ten times the nodes or four times
         the control points, or with ``iterations`` in all rounds together; the status then says what holds.
@@ -108,7 +109,7 @@ class MotionProblem(ProblemStatement):
         settings = self._settings({key: value for key, value in given.items() if value is not None})
         state = solve(self, start, settings)
         result = None if state.result is None else MotionResult.of(state.result)
-        if state.diagnosis is not None and settings.check:
+        if state.diagnosis is not None and (settings.check or result is None):
             error = MotionError(state.diagnosis.text)
             error.result, error.conflict, error.violation = result, state.diagnosis.conflict, state.diagnosis.violation
             raise error

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from torsor.arrays import Array, Flags
 from torsor.errors import ModelError, describe
-from torsor.interrupts import Stoppable
+from torsor.interrupts import OutOfTimeError, Stoppable
 from torsor.motion.diagnosis import Diagnosis, constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
 from torsor.motion.results.solution import HELD, Solution
@@ -39,6 +39,7 @@ from torsor.optimisation import (
 
 RELAXING = 200  # largest number of iterations that relax one group of constraints
 CTRL_C = "stopped by Ctrl-C"
+GRACE = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
 ONLY_AT_NODES = "at the nodes only"  # added to the status of motions that violate rows between the nodes
 
 
@@ -70,6 +71,11 @@ class SolveState:
     def seconds_left(self) -> float:
         """The time that is left to solvers (s)."""
         return max(self.began + self.settings.seconds - perf_counter(), 1e-3)
+
+    @property
+    def setup_seconds_left(self) -> float:
+        """The time that is left to compiling (s): a second more, since without it there is no result."""
+        return self.began + self.settings.seconds + GRACE - perf_counter()
 
     @property
     def is_open(self) -> bool:
@@ -111,12 +117,28 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
     if settings.tie_break:
         check_tie_break(problem)
     with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
-        began = perf_counter()
-        guess = read_start(problem, start)
-        state = SolveState(problem, settings, guess, guess, _warm_start(problem, start), began)
-        for strategy in STRATEGIES:
-            state = strategy(state)
+        nothing = np.zeros(0)
+        state = SolveState(problem, settings, nothing, nothing, None, perf_counter())
+        try:
+            with Stoppable(state.setup_seconds_left):
+                guess = read_start(problem, start)
+                state = replace(state, guess=guess, x=guess, warm=_warm_start(problem, start))
+            for strategy in STRATEGIES:
+                state = strategy(state)
+        except OutOfTimeError:
+            return _out_of_time(state)
         return state
+
+
+def _out_of_time(state: SolveState) -> SolveState:
+    """Return the state after a search whose time ended while functions were compiled."""
+    if state.result is None:
+        found = f"the {state.settings.seconds:g} s ended while its functions were compiled, before the search began"
+        fix = "give more seconds; what is compiled is kept, so that the next try takes less time"
+        return replace(state, diagnosis=Diagnosis(describe(found, where=state.problem.name, fix=fix), violation=np.nan))
+    outcome = state.result.outcome
+    outcome = replace(outcome, status=f"{outcome.status}; the time limit ended the next step while it was compiled")
+    return mark_between_nodes(replace(state, result=replace(state.result, outcome=outcome)))
 
 
 def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
@@ -134,7 +156,8 @@ def reject_constant_violations(state: SolveState) -> SolveState:
     """Diagnose rows that are violated and depend on no variable; nothing is solved then."""
     if not state.settings.check:
         return state
-    return replace(state, diagnosis=constant_violation(state.problem, state.tolerance))
+    with Stoppable(state.setup_seconds_left):
+        return replace(state, diagnosis=constant_violation(state.problem, state.tolerance))
 
 
 def find_feasible_first(state: SolveState) -> SolveState:
@@ -281,7 +304,7 @@ def _solve_from(
     the first solver call.
     """
     problem, settings, since = state.problem, state.settings, state.began if since is None else since
-    with Stoppable():  # all functions are traced and compiled here
+    with Stoppable(state.setup_seconds_left):  # all functions are traced and compiled here
         program = problem.program if program is None else program
         if not program.n:
             fix = "give phases more points, or bounds (least, most) of a duration"

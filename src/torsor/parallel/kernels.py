@@ -293,7 +293,7 @@ class Assembled(Part):
         """
         return count_operations(self.function(name, positions, external))
 
-    def to(self, dtype: Any = None, device: str | None = None, threads: int | None = None) -> Self:
+    def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
         """Return the same robot computed on another target, as ``Robot.to``; arguments not given stay as they are.
 
         Example:

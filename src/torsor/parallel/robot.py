@@ -6,18 +6,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import vectors
+from torsor.compiler.c import source as c_source
+from torsor.compiler.js import source as js_source
+from torsor.compiler.source.about import About
 from torsor.errors import ModelError, describe, shortened
+from torsor.parallel.about import about_parallel
 from torsor.parallel.kernels import Assembled
 from torsor.parallel.kinematics import Kinematics
 from torsor.parallel.rules import RULES, Rule
 from torsor.parallel.workspace import Workspace, explore, grid
 from torsor.robot.closed_loops.closure import OPEN
-from torsor.robot.export import write_c
+from torsor.robot.export import with_prefix
 from torsor.robot.robot import Robot
 
 
@@ -308,8 +313,39 @@ class ParallelRobot(Assembled):
             ...     [line for line in header.read_text().splitlines() if line.startswith("void")]
             ['void mass_matrix(const double pose[7], double out[36]);']
         """
-        given = [(each, self.function(each, positions)) for each in ((names,) if isinstance(names, str) else names)]
-        return write_c(self.name, given, ", ".join(self._algorithms), path, dtype, name, prefix)
+        return c_source.export_c(*self._exported(names, positions, prefix, path, dtype, name))
+
+    def export_js(
+        self,
+        path: str | Path,
+        names: Sequence[str] = ("inverse_dynamics",),
+        dtype: str = "float64",
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        positions: bool = False,
+    ) -> list[Path]:
+        """Write methods as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
+
+        Arguments as of ``export_c``; the functions are those of ``Robot.export_js``, with names in camel case.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     module, *_ = torsor.library.gough_stewart().export_js(folder, ["mass_matrix"])
+            ...     [line for line in module.read_text().splitlines() if "function massMatrix(" in line]
+            ['export function massMatrix(pose, out) {']
+        """
+        return js_source.export_js(*self._exported(names, positions, prefix, path, dtype, name))
+
+    def _exported(
+        self, names: Sequence[str], positions: bool, prefix: str, path: str | Path, dtype: str, name: str
+    ) -> tuple[dict[str, ca.Function], str | Path, str, str, About]:
+        """Return what a target writes: functions by name, folder, type, name of the files, and what to say of it."""
+        listed = (names,) if isinstance(names, str) else names
+        given = [(each, each, self.function(each, positions)) for each in listed]
+        named = with_prefix(self.name, given, ", ".join(self._algorithms), prefix)
+        functions = {title: function for title, (_, function) in named.items()}
+        return functions, path, dtype, name, about_parallel(self, listed, prefix)
 
     def as_robot(self) -> Robot:
         """Return the same mechanism as a tree with loops: the joints between the legs and the platform are cut.

@@ -14,6 +14,7 @@ from torsor.dynamics import ALGORITHMS, Request
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.kernels import RequestShapes
 
 Results = Array | tuple[Array, ...]
@@ -127,11 +128,10 @@ def sparse(
 
 
 def _check_inputs(closure: LoopClosure, request: Request, inputs: Sequence[ArrayLike]) -> RequestShapes:
-    """Return the shapes of a request, or raise ModelError for another number of inputs or for open loops."""
+    """Return the shapes of a request, or raise ModelError for another number of inputs or an impossible state."""
     shapes = closure.kernels.shapes(request)
     check_count(closure.mechanism, request.name, "inputs", inputs, shapes.arguments)
-    if ALGORITHMS[request.name].closed:
-        closure.check_closed(inputs[0])
+    check_inputs(closure, request, inputs)
     return shapes
 
 

@@ -1,16 +1,20 @@
-"""A robot's algorithms as C99 source, for controllers that have no Python."""
+"""A robot's algorithms as source: C99 for controllers that have no Python, JavaScript for web pages."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import casadi as ca
 
 from torsor.compiler.c import source as c_source
+from torsor.compiler.js import source as js_source
+from torsor.compiler.source.about import About
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.requests.algorithms import named_algorithms
 from torsor.errors import ModelError, describe
+from torsor.mechanism import Mechanism
 from torsor.mechanism.loops import Closure
+from torsor.robot.about import about_robot
 
 
 class _Robot(Protocol):
@@ -51,36 +55,77 @@ def export_c(
         ...     [line for line in header.read_text().splitlines() if "jacobian_link2(" in line]
         ['void jacobian_link2(const double q[2], double out[12]);']
     """
+    named = _named(robot, names, place, loops, prefix)
+    functions = {title: function for title, (_, function) in named.items()}
+    return c_source.export_c(functions, path, dtype, library, _about(robot, named))
+
+
+def export_js(
+    robot: _Robot,
+    path: str | Path,
+    names: Sequence[str] | None = None,
+    dtype: str = "float64",
+    place: str | int | None = None,
+    library: str = "torsor_kernels",
+    prefix: str = "",
+    loops: str | None = None,
+) -> list[Path]:
+    """Write algorithms of a robot as an ES module into a folder: module, TypeScript declarations, package.json.
+
+    Arguments as of ``export_c``; the functions have names in camel case (``inverseDynamics``, ``jacobianHand``), and
+    the names, units and limits of the robot are the exported constant ``robot``.
+
+    Example:
+        >>> import tempfile
+        >>> robot = torsor.library.two_link()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     module, *_ = export_js(robot, folder, ["jacobian:link2"])
+        ...     [line for line in module.read_text().splitlines() if "function jacobianLink2(" in line]
+        ['export function jacobianLink2(q, out) {']
+    """
+    named = _named(robot, names, place, loops, prefix)
+    functions = {title: function for title, (_, function) in named.items()}
+    return js_source.export_js(functions, path, dtype, library, _about(robot, named))
+
+
+Named = dict[str, tuple[str, ca.Function]]
+"""Functions by their names in exported source, each with the name of its algorithm."""
+
+
+def _named(
+    robot: _Robot, names: Sequence[str] | None, place: str | int | None, loops: str | None, prefix: str
+) -> Named:
+    """Return the functions of algorithms; by default the inverse dynamics, of closed mechanisms the constrained one."""
     if names is None:
         names = ("constrained_inverse_dynamics" if robot.loops and loops is None else "inverse_dynamics",)
     given = [_function(robot, name, place, loops) for name in ((names,) if isinstance(names, str) else names)]
-    return write_c(robot.name, given, _allowed(), path, dtype, library, prefix)
+    return with_prefix(robot.name, given, _allowed(), prefix)
 
 
-def write_c(
-    where: str,
-    functions: Sequence[tuple[str, ca.Function]],
-    allowed: str,
-    path: str | Path,
-    dtype: str,
-    library: str,
-    prefix: str,
-) -> list[Path]:
-    """Write functions, each with its name in C, of the robot named ``where``; ``allowed`` are names for messages."""
-    named: dict[str, ca.Function] = {}
-    for title, function in functions:
+def with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], allowed: str, prefix: str) -> Named:
+    """Return functions of the robot ``where``, given as (name, algorithm, function), by their names with a prefix.
+
+    ``allowed`` are names of algorithms for the error if there is none.
+    """
+    named: Named = {}
+    for title, algorithm, function in functions:
         if prefix + title in named:
             raise ModelError(
                 describe(f"{title!r} is named twice", where=where, allowed="each name once", fix="leave one out")
             )
-        named[prefix + title] = function
+        named[prefix + title] = algorithm, function
     if not named:
         raise ModelError(describe("no algorithm is named", where=where, allowed=allowed, fix="name one or more"))
-    return c_source.export_c(named, path, dtype, library)
+    return named
 
 
-def _function(robot: _Robot, name: str, place: str | int | None, loops: str | None) -> tuple[str, ca.Function]:
-    """Return the name in C of an algorithm, and its CasADi function."""
+def _about(robot: _Robot, named: Named) -> About:
+    # Every robot is a mechanism; the class ``Robot`` itself is defined above this file.
+    return about_robot(cast(Mechanism, robot), ((title, algorithm) for title, (algorithm, _) in named.items()))
+
+
+def _function(robot: _Robot, name: str, place: str | int | None, loops: str | None) -> tuple[str, str, ca.Function]:
+    """Return the name of an exported function, that of its algorithm, and the CasADi function."""
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
     if algorithm not in ALGORITHMS:
         raise ModelError(
@@ -90,13 +135,13 @@ def _function(robot: _Robot, name: str, place: str | int | None, loops: str | No
         if colon:
             found = f"{name!r}: {algorithm} takes no link or frame"
             raise ModelError(describe(found, where=robot.name, fix=f"write {algorithm!r}"))
-        return algorithm, robot.function(algorithm, loops=loops)
+        return algorithm, algorithm, robot.function(algorithm, loops=loops)
     if colon:
-        return f"{algorithm}_{own_place}", robot.function(algorithm, own_place, loops=loops)
+        return f"{algorithm}_{own_place}", algorithm, robot.function(algorithm, own_place, loops=loops)
     if place is None:
         found, fix = f"{name!r} needs the name of a link or frame", f"write '{algorithm}:LINK', or give place"
         raise ModelError(describe(found, where=robot.name, allowed="a link or named frame", fix=fix))
-    return algorithm, robot.function(algorithm, place, loops=loops)
+    return algorithm, algorithm, robot.function(algorithm, place, loops=loops)
 
 
 def _allowed() -> str:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.arrays import Array, Shape
 from torsor.checks import whole_number
 from torsor.compiler import (
+    AUTO,
     DEVICES,
     AnyKernel,
     CudaKernel,
@@ -32,22 +33,22 @@ from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import NO_METHOD, named_algorithms
 from torsor.dynamics.requests.request import LOADS
-from torsor.errors import ModelError, describe, warn
+from torsor.errors import ModelError, describe, listing
 from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism
+from torsor.robot.single_precision import warn_of_condition
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
+Out = Array | Sequence[Array | None] | None  # arrays for the results, or None for new ones
 T = TypeVar("T")
 
 # Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
 MOST_RATES = 64
 
-# Algorithms that solve with the mass matrix, and its largest condition number (rows and columns scaled to a unit
-# diagonal) in single precision, whose rounding is 2^-24: two correct digits.
+# Algorithms that solve with the mass matrix.
 SOLVING = {"forward_dynamics", "hybrid_dynamics", "closed_forward_dynamics", "constrained_forward_dynamics"}
 SOLVING |= {f"{name}_derivatives" for name in SOLVING}
-CONDITION = 0.01 * 2**24
 
 # Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
 MOST_KEPT = 512
@@ -59,9 +60,11 @@ class Target:
 
     dtype: str = "float64"
     device: str = "cpu"
-    threads: int = 1
+    threads: int | str = 1
 
-    def changed(self, where: str, dtype: Any = None, device: str | None = None, threads: int | None = None) -> "Target":
+    def changed(
+        self, where: str, dtype: Any = None, device: str | None = None, threads: int | str | None = None
+    ) -> "Target":
         """Return another target, checked; arguments that are None stay as they are.
 
         Example:
@@ -75,7 +78,12 @@ class Target:
         place = self.device if device is None else device
         if place not in DEVICES:
             raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
-        return Target(name, place, self.threads if threads is None else whole_number(threads, where, "threads"))
+        count = self.threads if threads is None else threads
+        if isinstance(count, str) and count != AUTO:
+            raise ModelError(
+                describe(f"threads is {count!r}", where=where, allowed=f"a whole number from 1, or {AUTO!r}")
+            )
+        return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
 
 class Kernels:
@@ -191,6 +199,7 @@ class RobotKernels(Kernels):
         super().__init__(target, lambda: fingerprint(mechanism))
         self.mechanism, self._choice = mechanism, choice
         self._direct: dict[str, Callable[..., Array]] = {}  # fast path for algorithms without options
+        self._plain: dict[str, AnyKernel] = {}  # the same with ``out=``
         self._requests: dict[tuple[Any, ...], Request] = {}
         self._once: dict[Hashable, Any] = {}
 
@@ -202,35 +211,38 @@ class RobotKernels(Kernels):
         return self if target == self.target else RobotKernels(self.mechanism, target, self._choice)
 
     def call(
-        self, name: str, *values: ArrayLike, external: ArrayLike | None = None, place: str | int | None = None
+        self,
+        name: str,
+        *values: ArrayLike,
+        external: ArrayLike | None = None,
+        place: str | int | None = None,
+        loops: str | None = None,
+        out: Out = None,
     ) -> Array:
         """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
 
-        Algorithms with several results return a tuple, although the type does not show it.
+        ``loops`` as in ``request``, ``out`` as in ``Kernel``. Algorithms with several results return a tuple, although
+        the type does not show it.
         """
-        if place is None and external is None:
+        if place is None and external is None and loops is None:
             try:
-                return self._direct[name](*values)
+                return self._direct[name](*values) if out is None else self._plain[name](*values, out=out)
             except KeyError:
-                self._direct[name] = self.compiled(self.request(name)).direct
+                self._plain[name] = self.compiled(self.request(name))
+                self._direct[name] = self._plain[name].direct
             except (TypeError, ValueError, OverflowError):
                 pass  # the kernel raises an error with the reason
         if external is not None:
             values = (*values, external)
-        found: Array = self.compiled(self.request(name, place, external is not None))(*values)
-        return found
-
-    def call_cut(self, name: str, *values: ArrayLike, loops: str, external: ArrayLike | None = None) -> Array:
-        """Evaluate an algorithm of the tree that is left when loops are cut open; ``loops`` as in ``request``."""
-        loads = () if external is None else (external,)
-        found: Array = self.compiled(self.request(name, external=external is not None, loops=loops))(*values, *loads)
+        request = self.request(name, place, external is not None, loops=loops)
+        found: Array = self.compiled(request)(*values, out=out)
         return found
 
     def compiled(self, request: Request) -> AnyKernel:
         """Return the compiled function of a request."""
         mechanism = self.mechanism
         if self.target.dtype == "float32" and request.name in SOLVING:
-            self.once("condition", lambda: _warn_of_condition(mechanism))
+            self.once("condition", lambda: warn_of_condition(mechanism))
 
         def shapes(signature: Signature) -> Shapes:
             outputs = list(request.outputs(mechanism).values())
@@ -351,24 +363,6 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         raise ModelError(describe(found, where=where, fix=fix))
 
 
-def _warn_of_condition(mechanism: Mechanism) -> None:
-    """Warn if accelerations in single precision have fewer than two correct digits, judged at the neutral position."""
-    M = np.asarray(trace(mechanism, Request("mass_matrix"))(mechanism.neutral()).full())
-    diagonal = np.sqrt(np.maximum(np.diag(M), 0.0))
-    weightless = np.flatnonzero(~(diagonal > 0))
-    if weightless.size:
-        condition, worst = np.inf, int(weightless[0])
-    elif M.size:
-        moments, directions = np.linalg.eigh(M / np.outer(diagonal, diagonal))
-        condition = float(moments[-1] / moments[0]) if moments[0] > 0 else np.inf
-        worst = int(np.argmax(np.abs(directions[:, 0])))
-    if M.size and not condition <= CONDITION:
-        found = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}"
-        found += f" (near {mechanism.coordinate_names[worst]!r}), too large for accelerations in float32"
-        fix = "robot.to(dtype='float64'), or give light links their real inertia"
-        warn(describe(found, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix))
-
-
 def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
     """Return the indices of coordinates; the name of a joint stands for all of its coordinates."""
     if isinstance(names, str):
@@ -385,6 +379,6 @@ def _indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
         elif name in of_joints:
             found.update(range(of_joints[name].start, of_joints[name].stop))
         else:
-            allowed = ", ".join(coordinates[:12])
+            allowed = listing(coordinates, like=name)
             raise ModelError(describe(f"no coordinate {name!r}", where=mechanism.name, allowed=allowed))
     return frozenset(found)

@@ -16,12 +16,14 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def load(path: str | Path, base: str = "fixed", strict: bool | None = None, snap: float = 0.0) -> Robot:
-    """Return the robot in a file: URDF (.urdf), MJCF (.xml, needs ``torsor[mjcf]``) or TOML (.toml).
+    """Return the robot in a file: URDF (.urdf), MJCF (.xml, needs ``torsor[mjcf]``), TOML (.toml) or closures (.yaml).
 
+    A .yaml file (needs ``torsor[yaml]``) has the closed loops, motors and joint types of the URDF file beside it.
     ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
     v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
     (True) or a warning (False); by default it is an error in TOML and a warning in URDF and MJCF, whose published files
     often have one. In URDF, limits, visuals, stray tags and transmissions that cannot be used are treated likewise.
+    The error has all faults of the file, as far as it can be read.
     Closed loops are read from TOML, from the equality constraints of MJCF and from Drake's loop joints in URDF.
 
     ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within it of multiples of

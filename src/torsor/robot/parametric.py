@@ -10,10 +10,14 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.dynamics import ALGORITHMS, Request
+from torsor.dynamics.requests.algorithms import WITH_MARGIN
 from torsor.mechanism import Mechanism
-from torsor.mechanism.free import Free, Number, paths_of, read_number, with_numbers
+from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, with_numbers
 from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.inputs import check_inputs
+from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, check_count, jvp, vjp
+from torsor.robot.kernels import Out
 
 R = TypeVar("R", bound=Mechanism)
 
@@ -23,7 +27,8 @@ class Parametric(Generic[R]):
 
     ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
     a method: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``, with ``external``, ``external_rate``,
-    ``fixed_in``, ``points`` and ``higher`` as there, and ``place``, ``forced`` and ``order`` as in ``Robot.function``.
+    ``fixed_in``, ``points``, ``higher`` and ``out`` as there, and ``place``, ``forced`` and ``order`` as in
+    ``Robot.function``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -68,9 +73,14 @@ class Parametric(Generic[R]):
             allowed = "names, paths, values, at, function, derivatives, jvp, vjp, robot, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
 
-        def method(*values: ArrayLike, **options: Any) -> Any:
+        def method(*values: ArrayLike, out: Out = None, **options: Any) -> Any:
             request, given = self._request(name, values, options, "value")
-            return self._closure.kernels.compiled(request)(*given)
+            if name + WITH_MARGIN in ALGORITHMS:
+                if out is not None:
+                    raise TypeError(f"{name} takes no out: the result may be computed in several parts")
+                return by_multipliers(self._closure, name, *given[:-1], numbers=Numbers(self._free, given[-1]))
+            check_inputs(self._closure, request, given)
+            return self._closure.kernels.compiled(request)(*given, out=out)
 
         method.__name__ = name
         return method
@@ -102,6 +112,7 @@ class Parametric(Generic[R]):
             [[9.81]]
         """
         request, given = self._request(name, values, options, "jacobian")
+        check_inputs(self._closure, request, given)
         return self._closure.kernels.compiled(request)(*given)
 
     def jvp(self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Any], **options: Any) -> Any:

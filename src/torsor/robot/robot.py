@@ -23,11 +23,11 @@ from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained, driven
 from torsor.robot.closed_loops.mobility import Mobility
-from torsor.robot.closed_loops.multipliers import by_multipliers, driven_by_multipliers
+from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
-from torsor.robot.export import export_c
+from torsor.robot.export import export_c, export_js
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
-from torsor.robot.kernels import RobotKernels, Target
+from torsor.robot.kernels import Out, RobotKernels, Target
 from torsor.robot.parametric import Parametric
 
 Three = tuple[Array, Array, Array]
@@ -40,7 +40,9 @@ class Robot(Mechanism):
     Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` and ``torsor.library``. SI
     units, radians. Arrays have any leading axes, which broadcast: ``q`` is (..., nq), ``v``, ``a`` and forces are
     (..., nv). Spatial vectors have the angular part first. ``external`` is (..., L, 6): the wrench (moment, force) that
-    the environment exerts on each moving link, at the link's origin, in the link's axes.
+    the environment exerts on each moving link, at the link's origin, in the link's axes. ``out`` is an array of the
+    result's shape that is written and returned (of several results, a tuple of arrays or None): it saves the time that
+    the system takes for new memory, which is long where results are large.
 
     A robot is immutable. ``kernels`` holds its compiled functions, ``closure`` the data of its loops.
     Derivatives of closed mechanisms are by the active coordinates (columns): dq along the motion of the closed
@@ -81,12 +83,13 @@ class Robot(Mechanism):
         external: ArrayLike | None,
         fixed_in: str,
         points: ArrayLike | None,
+        out: Out,
         **options: Any,
     ) -> Three:
         if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
-            found: Any = self.kernels.call(name, *values)
+            found: Any = self.kernels.call(name, *values, out=out)
         else:
-            found = self._loaded(name, values, Loads(external, fixed_in, points), options)
+            found = self._loaded(name, values, Loads(external, fixed_in, points), options, out)
         three: Three = found
         return three
 
@@ -97,30 +100,35 @@ class Robot(Mechanism):
         higher: Iterable[ArrayLike],
         external: ArrayLike | None,
         external_rate: ArrayLike | None,
+        out: Out,
     ) -> tuple[Array, ...]:
         if type(higher) is tuple and not higher and external is None and external_rate is None:
-            found: Any = self.kernels.call(name, *values)
+            found: Any = self.kernels.call(name, *values, out=out)
         elif isinstance(higher, str) or not isinstance(higher, Iterable):
             text = f"higher of {name} is {higher!r}"
             raise ModelError(describe(text, where=self.name, allowed="a list of arrays (..., nv)"))
         else:
             more, loads = tuple(higher), Loads(external, external_rate=external_rate)
-            found = self._loaded(name, (*values, *more), loads, {"order": 1 + len(more)})
+            found = self._loaded(name, (*values, *more), loads, {"order": 1 + len(more)}, out)
         results: tuple[Array, ...] = found
         return results
 
-    def _loaded(self, name: str, values: tuple[ArrayLike, ...], loads: Loads, options: dict[str, Any]) -> Any:
+    def _loaded(self, name: str, values: tuple[ArrayLike, ...], loads: Loads, options: dict[str, Any], out: Out) -> Any:
         keeps, given = loads.given(self, name)
-        return self.kernels.compiled(self.kernels.request(name, external=keeps, **options))(*values, *given)
+        return self.kernels.compiled(self.kernels.request(name, external=keeps, **options))(*values, *given, out=out)
 
     # Target, files and functions
 
-    def to(self, dtype: Any = None, device: str | None = None, threads: int | None = None) -> Self:
+    def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
         """Return the same robot computed on another target; arguments that are not given stay as they are.
 
-        ``dtype`` is float64 or float32, ``threads`` the number of threads for large batches, ``device`` is cpu
-        (compiled code), cuda (an NVIDIA card: methods take and return arrays of CuPy, see docs/gpu.md; needs the extra
-        ``gpu``) or casadi (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
+        ``dtype`` is float64 or float32, ``threads`` the largest number of threads that share a batch, or "auto"
+        (the cores that this process may use; small batches stay on one), ``device`` is cpu (compiled code), cuda (an
+        NVIDIA card: methods take and return arrays of CuPy, see docs/gpu.md; needs the extra ``gpu``) or casadi
+        (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
+        Accelerations in float32 lose digits with the condition number of the mass matrix: a warning tells if fewer
+        than two are left at the neutral position or at one of 24 others within the limits. Rare positions where two
+        axes beside a light link coincide are not looked for; compare with float64 where they may occur.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
@@ -175,6 +183,29 @@ class Robot(Mechanism):
         """
         return export_c(self, path, names, dtype, place, name, prefix, loops)
 
+    def export_js(
+        self,
+        path: str | Path,
+        names: Sequence[str] | None = None,
+        dtype: str = "float64",
+        place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        loops: str | None = None,
+    ) -> list[Path]:
+        """Write algorithms as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
+
+        Arguments as of ``export_c``. The module needs nothing else: ``inverseDynamics(q, v, a, out)`` for one state and
+        ``inverseDynamicsRows`` for many take and return typed arrays; ``robot`` has names, units and limits.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     [path.name for path in torsor.library.two_link().export_js(folder, name="arm")]
+            ['arm.js', 'arm.d.ts', 'package.json']
+        """
+        return export_js(self, path, names, dtype, place, name, prefix, loops)
+
     def function(
         self,
         name: str,
@@ -217,7 +248,13 @@ class Robot(Mechanism):
     # Forces
 
     def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        loops: str | None = None,
+        out: Out = None,
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
@@ -232,12 +269,16 @@ class Robot(Mechanism):
             >>> float(robot.inverse_dynamics([0.0], [0.0], [0.0])[0].round(9))  # 3 kg, 1 m away
             29.43
         """
-        if loops is not None:
-            return self.kernels.call_cut("inverse_dynamics", q, v, a, external=external, loops=loops)
-        return self.kernels.call("inverse_dynamics", q, v, a, external=external)
+        return self.kernels.call("inverse_dynamics", q, v, a, external=external, loops=loops, out=out)
 
     def forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        external: ArrayLike | None = None,
+        loops: str | None = None,
+        out: Out = None,
     ) -> Array:
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
 
@@ -251,9 +292,7 @@ class Robot(Mechanism):
             >>> robot.forward_dynamics([0.3, -1.2], [1.1, -0.7], tau).round(9).tolist()
             [2.0, 3.5]
         """
-        if loops is not None:
-            return self.kernels.call_cut("forward_dynamics", q, v, tau, external=external, loops=loops)
-        return self.kernels.call("forward_dynamics", q, v, tau, external=external)
+        return self.kernels.call("forward_dynamics", q, v, tau, external=external, loops=loops, out=out)
 
     def hybrid_dynamics(
         self,
@@ -263,6 +302,7 @@ class Robot(Mechanism):
         tau: ArrayLike,
         forced: Sequence[str],
         external: ArrayLike | None = None,
+        out: Out = None,
     ) -> tuple[Array, Array]:
         """Return (a, tau) of all coordinates, each (..., nv), where some are driven by force, others by motion.
 
@@ -280,11 +320,17 @@ class Robot(Mechanism):
         """
         request = self.kernels.request("hybrid_dynamics", external=external is not None, forced=forced)
         loads = () if external is None else (external,)
-        found: tuple[Array, Array] = self.kernels.compiled(request)(q, v, a, tau, *loads)
+        found: tuple[Array, Array] = self.kernels.compiled(request)(q, v, a, tau, *loads, out=out)
         return found
 
     def joint_wrenches(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, loops: str | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        loops: str | None = None,
+        out: Out = None,
     ) -> Array:
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
@@ -297,11 +343,9 @@ class Robot(Mechanism):
             >>> robot.joint_wrenches([0.0], [0.0], [0.0])[0].round(9).tolist()
             [0.0, 0.0, 29.43, 0.0, 29.43, 0.0]
         """
-        if loops is not None:
-            return self.kernels.call_cut("joint_wrenches", q, v, a, external=external, loops=loops)
-        return self.kernels.call("joint_wrenches", q, v, a, external=external)
+        return self.kernels.call("joint_wrenches", q, v, a, external=external, loops=loops, out=out)
 
-    def mass_matrix(self, q: ArrayLike, loops: str | None = None) -> Array:
+    def mass_matrix(self, q: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
         """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
 
         With loops, that of the active coordinates is the last result of ``constrained_inverse_dynamics_derivatives``;
@@ -311,42 +355,36 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().mass_matrix([0.0, 0.0]).round(9).tolist()
             [[0.4, 0.16], [0.16, 0.12]]
         """
-        if loops is not None:
-            return self.kernels.call_cut("mass_matrix", q, loops=loops)
-        return self.kernels.call("mass_matrix", q)
+        return self.kernels.call("mass_matrix", q, loops=loops, out=out)
 
-    def bias_force(self, q: ArrayLike, v: ArrayLike, loops: str | None = None) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
         """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
 
         Example:
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [0.0, 0.04]
         """
-        if loops is not None:
-            return self.kernels.call_cut("bias_force", q, v, loops=loops)
-        return self.kernels.call("bias_force", q, v)
+        return self.kernels.call("bias_force", q, v, loops=loops, out=out)
 
-    def gravity_force(self, q: ArrayLike, loops: str | None = None) -> Array:
+    def gravity_force(self, q: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
         """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
 
         Example:
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
             [0.0, 0.0]
         """
-        if loops is not None:
-            return self.kernels.call_cut("gravity_force", q, loops=loops)
-        return self.kernels.call("gravity_force", q)
+        return self.kernels.call("gravity_force", q, loops=loops, out=out)
 
-    def friction_force(self, v: ArrayLike) -> Array:
+    def friction_force(self, v: ArrayLike, out: Out = None) -> Array:
         """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v.
 
         Example:
             >>> torsor.library.two_link().with_friction("joint2", coulomb=1.0).friction_force([1.0, -2.0]).tolist()
             [0.0, -1.0]
         """
-        return self.kernels.call("friction_force", v)
+        return self.kernels.call("friction_force", v, out=out)
 
-    def spring_force(self, q: ArrayLike) -> Array:
+    def spring_force(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the spring forces (..., nv) of each coordinate: K(x) x of springs on joints and behind motors.
 
         Example:
@@ -354,40 +392,38 @@ class Robot(Mechanism):
             >>> robot.spring_force([0.0, 0.0, 0.2]).tolist()  # the motor is ahead and pulls the joint after it
             [0.0, -20.0, 20.0]
         """
-        return self.kernels.call("spring_force", q)
+        return self.kernels.call("spring_force", q, out=out)
 
-    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: str | None = None) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
         """Return C(q, v) (..., nv, nv): C v are the velocity-dependent forces, and dM/dt - 2 C is skew-symmetric.
 
         Example:
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
             [[0.0, -0.04], [0.04, 0.0]]
         """
-        if loops is not None:
-            return self.kernels.call_cut("coriolis_matrix", q, v, loops=loops)
-        return self.kernels.call("coriolis_matrix", q, v)
+        return self.kernels.call("coriolis_matrix", q, v, loops=loops, out=out)
 
     # Motion of links and frames
 
-    def poses(self, q: ArrayLike) -> Array:
+    def poses(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the poses (..., L, 4, 4) of the moving links in base axes.
 
         Example:
             >>> torsor.library.two_link().poses([0.0, 0.0])[1, :3, 3].round(9).tolist()
             [0.8, 0.0, 0.0]
         """
-        return self.kernels.call("poses", q)
+        return self.kernels.call("poses", q, out=out)
 
-    def velocities(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def velocities(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
         """Return the twists (..., L, 6) of the moving links: (omega, v of the origin) in the link's axes.
 
         Example:
             >>> torsor.library.two_link().velocities([0.0, 0.0], [1.0, 0.0])[1].round(9).tolist()
             [0.0, 0.0, 1.0, 0.0, 0.8, 0.0]
         """
-        return self.kernels.call("velocities", q, v)
+        return self.kernels.call("velocities", q, v, out=out)
 
-    def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return (..., L, 6) of the moving links: (rate of omega, acceleration of the origin) in the link's axes.
 
         The second part is the classical acceleration of the origin, without gravity.
@@ -396,9 +432,9 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().accelerations([0.0, 0.0], [1.0, 0.0], [0.0, 0.0])[1].round(9).tolist()
             [0.0, 0.0, 0.0, -0.8, 0.0, 0.0]
         """
-        return self.kernels.call("accelerations", q, v, a)
+        return self.kernels.call("accelerations", q, v, a, out=out)
 
-    def jerks(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike) -> Array:
+    def jerks(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, out: Out = None) -> Array:
         """Return (..., L, 6): (second rate of omega, jerk of the origin) of each link in its own axes.
 
         Example:
@@ -406,27 +442,27 @@ class Robot(Mechanism):
             >>> (robot.jerks(still, [1.0, 0.0], still, still)[0].round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
         """
-        return self.kernels.call("jerks", q, v, a, j)
+        return self.kernels.call("jerks", q, v, a, j, out=out)
 
-    def pose(self, q: ArrayLike, place: str | int) -> Array:
+    def pose(self, q: ArrayLike, place: str | int, out: Out = None) -> Array:
         """Return the pose (..., 4, 4), in base axes, of a link (name or index) or named frame.
 
         Example:
             >>> torsor.library.two_link().pose([0.0, 0.0], "link2")[:3, 3].round(9).tolist()
             [0.8, 0.0, 0.0]
         """
-        return self.kernels.call("pose", q, place=place)
+        return self.kernels.call("pose", q, place=place, out=out)
 
-    def velocity(self, q: ArrayLike, v: ArrayLike, place: str | int) -> Array:
+    def velocity(self, q: ArrayLike, v: ArrayLike, place: str | int, out: Out = None) -> Array:
         """Return the twist (..., 6) of a link or named frame: (omega, v of its origin) in its own axes.
 
         Example:
             >>> torsor.library.two_link().velocity([0.0, 0.0], [1.0, 0.0], "link1").round(9).tolist()
             [0.0, 0.0, 1.0, 0.0, 0.4, 0.0]
         """
-        return self.kernels.call("velocity", q, v, place=place)
+        return self.kernels.call("velocity", q, v, place=place, out=out)
 
-    def acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, place: str | int) -> Array:
+    def acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, place: str | int, out: Out = None) -> Array:
         """Return (..., 6) of a link or named frame: (rate of omega, acceleration of its origin) in its own axes.
 
         It equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v).
@@ -435,9 +471,9 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link1").round(9).tolist()
             [0.0, 0.0, 0.0, -0.4, 0.0, 0.0]
         """
-        return self.kernels.call("acceleration", q, v, a, place=place)
+        return self.kernels.call("acceleration", q, v, a, place=place, out=out)
 
-    def jerk(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, place: str | int) -> Array:
+    def jerk(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, place: str | int, out: Out = None) -> Array:
         """Return (..., 6) of a link or named frame: (second rate of omega, jerk of its origin) in its own axes.
 
         ``j`` (..., nv) is the rate of a. They are the rates of the vectors of ``acceleration``, seen from the base
@@ -448,38 +484,38 @@ class Robot(Mechanism):
             >>> (robot.jerk(still, [1.0, 0.0], still, still, "link1").round(9) + 0.0).tolist()
             [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
         """
-        return self.kernels.call("jerk", q, v, a, j, place=place)
+        return self.kernels.call("jerk", q, v, a, j, place=place, out=out)
 
-    def jacobian(self, q: ArrayLike, link: str | int) -> Array:
+    def jacobian(self, q: ArrayLike, link: str | int, out: Out = None) -> Array:
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
         Example:
             >>> torsor.library.two_link().jacobian([0.0, 0.0], "link2")[4].round(9).tolist()
             [0.8, 0.4]
         """
-        return self.kernels.call("jacobian", q, place=link)
+        return self.kernels.call("jacobian", q, place=link, out=out)
 
-    def jacobian_rate(self, q: ArrayLike, v: ArrayLike, link: str | int) -> Array:
+    def jacobian_rate(self, q: ArrayLike, v: ArrayLike, link: str | int, out: Out = None) -> Array:
         """Return the rate (..., 6, nv) of the Jacobian's components, in the axes of the link or frame.
 
         Example:
             >>> torsor.library.two_link().jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
             [0.4, 0.0]
         """
-        return self.kernels.call("jacobian_rate", q, v, place=link)
+        return self.kernels.call("jacobian_rate", q, v, place=link, out=out)
 
     # Energy, momentum, centre of mass
 
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
         """Return the kinetic energy (...), in J: v^T M v / 2, rotors included.
 
         Example:
             >>> float(torsor.library.two_link().kinetic_energy([0.0, 0.0], [1.0, 0.0]).round(9))
             0.2
         """
-        return self.kernels.call("kinetic_energy", q, v)
+        return self.kernels.call("kinetic_energy", q, v, out=out)
 
-    def potential_energy(self, q: ArrayLike) -> Array:
+    def potential_energy(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the potential energy (...) in gravity, in J, zero with the centre of mass at the base's origin.
 
         Example:
@@ -487,45 +523,45 @@ class Robot(Mechanism):
             >>> float(robot.potential_energy([np.pi / 2]).round(9))
             29.43
         """
-        return self.kernels.call("potential_energy", q)
+        return self.kernels.call("potential_energy", q, out=out)
 
-    def center_of_mass(self, q: ArrayLike) -> Array:
+    def center_of_mass(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the centre of mass (..., 3) of the moving links, in base axes.
 
         Example:
             >>> torsor.library.two_link().center_of_mass([0.0, 0.0]).round(9).tolist()
             [0.4, 0.0, 0.0]
         """
-        return self.kernels.call("center_of_mass", q)
+        return self.kernels.call("center_of_mass", q, out=out)
 
-    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def momentum(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
         """Return (..., 6): angular momentum about the centre of mass, and linear momentum, in base axes.
 
         Example:
             >>> (torsor.library.two_link().momentum([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
             [0.0, 0.0, 0.24, 0.0, 0.4, 0.0]
         """
-        return self.kernels.call("momentum", q, v)
+        return self.kernels.call("momentum", q, v, out=out)
 
     # Positions
 
-    def integrate(self, q: ArrayLike, dv: ArrayLike) -> Array:
+    def integrate(self, q: ArrayLike, dv: ArrayLike, out: Out = None) -> Array:
         """Return the positions (..., nq) after one unit of time at the constant velocity dv (..., nv).
 
         Example:
             >>> torsor.library.two_link().integrate([0.1, 0.2], [1.0, 1.0]).tolist()
             [1.1, 1.2]
         """
-        return self.kernels.call("integrate", q, dv)
+        return self.kernels.call("integrate", q, dv, out=out)
 
-    def difference(self, q: ArrayLike, q_end: ArrayLike) -> Array:
+    def difference(self, q: ArrayLike, q_end: ArrayLike, out: Out = None) -> Array:
         """Return the dv (..., nv) with ``integrate(q, dv) = q_end``.
 
         Example:
             >>> torsor.library.two_link().difference([0.1, 0.2], [1.1, 1.2]).tolist()
             [1.0, 1.0]
         """
-        return self.kernels.call("difference", q, q_end)
+        return self.kernels.call("difference", q, q_end, out=out)
 
     # Derivatives and rates
 
@@ -537,6 +573,7 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         fixed_in: str = "link",
         points: ArrayLike | None = None,
+        out: Out = None,
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
 
@@ -555,7 +592,7 @@ class Robot(Mechanism):
             >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
             True
         """
-        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points)
+        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points, out)
 
     def forward_dynamics_derivatives(
         self,
@@ -565,6 +602,7 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         fixed_in: str = "link",
         points: ArrayLike | None = None,
+        out: Out = None,
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv): row acceleration.
 
@@ -577,7 +615,7 @@ class Robot(Mechanism):
             >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
             True
         """
-        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points)
+        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points, out)
 
     def joint_wrench_derivatives(
         self,
@@ -587,6 +625,7 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         fixed_in: str = "link",
         points: ArrayLike | None = None,
+        out: Out = None,
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
 
@@ -599,7 +638,7 @@ class Robot(Mechanism):
             >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
             [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
         """
-        return self._derivatives("joint_wrench_derivatives", (q, v, a), external, fixed_in, points)
+        return self._derivatives("joint_wrench_derivatives", (q, v, a), external, fixed_in, points, out)
 
     def hybrid_dynamics_derivatives(
         self,
@@ -611,6 +650,7 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         fixed_in: str = "link",
         points: ArrayLike | None = None,
+        out: Out = None,
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of the results of ``hybrid_dynamics``.
 
@@ -626,10 +666,18 @@ class Robot(Mechanism):
             True
         """
         values = (q, v, a, tau)
-        return self._derivatives("hybrid_dynamics_derivatives", values, external, fixed_in, points, forced=forced)
+        return self._derivatives(
+            "hybrid_dynamics_derivatives", values, external, fixed_in, points, forced=forced, out=out
+        )
 
     def inverse_dynamics_hessian(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        weight: ArrayLike,
+        external: ArrayLike | None = None,
+        out: Out = None,
     ) -> Array:
         """Return the second derivatives (..., 3 nv, 3 nv) of weight . tau, with tau = ID(q, v, a), by (q, v, a).
 
@@ -644,7 +692,7 @@ class Robot(Mechanism):
             >>> H.shape, float(H[0, 0].round(9))
             ((3, 3), -58.86)
         """
-        return self.kernels.call("inverse_dynamics_hessian", q, v, a, weight, external=external)
+        return self.kernels.call("inverse_dynamics_hessian", q, v, a, weight, external=external, out=out)
 
     def force_rate(
         self,
@@ -655,6 +703,7 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         external_rate: ArrayLike | None = None,
         higher: Sequence[ArrayLike] = (),
+        out: Out = None,
     ) -> tuple[Array, ...]:
         """Return (tau, tau'), each (..., nv): the forces of a motion and their rates in time, N m/s or N/s.
 
@@ -670,7 +719,7 @@ class Robot(Mechanism):
             >>> tau.round(9).tolist(), rate.round(9).tolist()
             ([29.43], [8.0])
         """
-        return self._rates("force_rate", (q, v, a, j), higher, external, external_rate)
+        return self._rates("force_rate", (q, v, a, j), higher, external, external_rate, out=out)
 
     def joint_wrench_rates(
         self,
@@ -681,6 +730,7 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         external_rate: ArrayLike | None = None,
         higher: Sequence[ArrayLike] = (),
+        out: Out = None,
     ) -> tuple[Array, ...]:
         """Return the joint reactions and the rates of their components in the links' axes, each (..., L, 6).
 
@@ -692,7 +742,7 @@ class Robot(Mechanism):
             >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 grows
             [0.0, 0.0, 0.0, -3.0, 0.0, 0.0]
         """
-        return self._rates("joint_wrench_rates", (q, v, a, j), higher, external, external_rate)
+        return self._rates("joint_wrench_rates", (q, v, a, j), higher, external, external_rate, out=out)
 
     def jvp(
         self,
@@ -796,7 +846,7 @@ class Robot(Mechanism):
         """
         return parameters(self)
 
-    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return Y(q, v, a) (..., nv, p) with inverse_dynamics(q, v, a) = Y @ parameters().
 
         Forces of springs and motors are not included: they are not among the parameters.
@@ -807,9 +857,9 @@ class Robot(Mechanism):
             >>> bool(np.allclose(robot.regressor(q, v, a) @ robot.parameters(), robot.inverse_dynamics(q, v, a)))
             True
         """
-        return self.kernels.call("regressor", q, v, a)
+        return self.kernels.call("regressor", q, v, a, out=out)
 
-    def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def energy_regressor(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
         """Return h(q, v) (..., p), in J: kinetic energy and energy in gravity = h @ parameters().
 
         Columns of friction are zero; the energy of springs and rotor spin is not included. Zero of the potential as in
@@ -821,9 +871,9 @@ class Robot(Mechanism):
             >>> bool(np.allclose(robot.energy_regressor(np.ones(6), np.ones(6)) @ robot.parameters(), energy))
             True
         """
-        return self.kernels.call("energy_regressor", q, v)
+        return self.kernels.call("energy_regressor", q, v, out=out)
 
-    def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ parameters().
 
         It is the rate of ``energy_regressor`` along the motion plus the power of friction. Springs and motors as in
@@ -835,7 +885,7 @@ class Robot(Mechanism):
             >>> bool(np.allclose(robot.power_regressor(q, v, a), v @ robot.regressor(q, v, a)))
             True
         """
-        return self.kernels.call("power_regressor", q, v, a)
+        return self.kernels.call("power_regressor", q, v, a, out=out)
 
     def with_parameters(self, parameters: ArrayLike) -> Self:
         """Return the robot with other parameters (p,), in the order of ``parameter_names`` and in their units.
@@ -868,7 +918,7 @@ class Robot(Mechanism):
 
     # Closed loops: closure and assembly
 
-    def closure_error(self, q: ArrayLike) -> Array:
+    def closure_error(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the errors of closure (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
 
         One entry for each closure equation: a hinge has five, some of which may be redundant.
@@ -878,9 +928,9 @@ class Robot(Mechanism):
             >>> robot.closure_error([0.4, 0.1]).round(9).tolist()
             [0.2]
         """
-        return self.kernels.call("closure_error", q)
+        return self.kernels.call("closure_error", q, out=out)
 
-    def closure_jacobian(self, q: ArrayLike) -> Array:
+    def closure_jacobian(self, q: ArrayLike, out: Out = None) -> Array:
         """Return A (..., c, nv): the rate of ``closure_error`` is A v.
 
         Example:
@@ -888,7 +938,7 @@ class Robot(Mechanism):
             >>> robot.closure_jacobian([0.4, 0.1]).tolist()
             [[1.0, -2.0]]
         """
-        return self.kernels.call("closure_jacobian", q)
+        return self.kernels.call("closure_jacobian", q, out=out)
 
     def assemble(self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise") -> Array:
         """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
@@ -950,7 +1000,7 @@ class Robot(Mechanism):
 
     # Closed loops: motion and forces of the active coordinates
 
-    def constrained_velocities(self, q: ArrayLike, v_active: ArrayLike) -> Array:
+    def constrained_velocities(self, q: ArrayLike, v_active: ArrayLike, out: Out = None) -> Array:
         """Return the velocities (..., nv) of all coordinates, from those of the active ones (..., N): v = G v_active.
 
         Example:
@@ -958,10 +1008,12 @@ class Robot(Mechanism):
             >>> robot.with_active(["joint1"]).constrained_velocities([0.4, 0.2], [1.0]).tolist()
             [1.0, 0.5]
         """
-        found: Array = constrained(self.closure, "constrained_velocities", q, v_active)
+        found: Array = constrained(self.closure, "constrained_velocities", q, v_active, out=out)
         return found
 
-    def constrained_accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> tuple[Array, Array]:
+    def constrained_accelerations(
+        self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None
+    ) -> tuple[Array, Array]:
         """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
 
         Example:
@@ -970,7 +1022,9 @@ class Robot(Mechanism):
             >>> a.tolist()
             [3.0, 1.5]
         """
-        found: tuple[Array, Array] = constrained(self.closure, "constrained_accelerations", q, v_active, a_active)
+        found: tuple[Array, Array] = constrained(
+            self.closure, "constrained_accelerations", q, v_active, a_active, out=out
+        )
         return found
 
     def constrained_inverse_dynamics(
@@ -980,6 +1034,7 @@ class Robot(Mechanism):
         a_active: ArrayLike,
         external: ArrayLike | None = None,
         share: ArrayLike | None = None,
+        out: Out = None,
     ) -> Array:
         """Return the forces (..., N) of the active coordinates of a motion with closed loops.
 
@@ -998,7 +1053,7 @@ class Robot(Mechanism):
             True
         """
         values = q, v_active, a_active
-        found: Array = driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external))
+        found: Array = driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out=out)
         return found
 
     def constrained_forward_dynamics(
@@ -1008,6 +1063,7 @@ class Robot(Mechanism):
         tau_active: ArrayLike,
         external: ArrayLike | None = None,
         method: str = "projection",
+        out: Out = None,
     ) -> Array:
         """Return the accelerations (..., N) of the active coordinates that forces (..., N) on them cause.
 
@@ -1024,6 +1080,8 @@ class Robot(Mechanism):
             True
         """
         if one_of(method, ("projection", "multipliers"), self.name, "method") == "multipliers":
+            if out is not None:
+                raise ModelError(describe("out with method 'multipliers'", where=self.name, allowed="'projection'"))
             active = self.closure.active
             given = vectors(tau_active, len(active), self.name, "tau_active")
             tau = np.zeros((*given.shape[:-1], self.nv))
@@ -1031,7 +1089,7 @@ class Robot(Mechanism):
             v = self.constrained_velocities(q, v_active)
             return self.closed_forward_dynamics(q, v, tau, external)[..., active]
         values, loads = (q, v_active, tau_active), Loads(external)
-        found: Array = constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads)
+        found: Array = constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads, out=out)
         return found
 
     def loop_forces(
@@ -1041,6 +1099,7 @@ class Robot(Mechanism):
         a_active: ArrayLike,
         external: ArrayLike | None = None,
         share: ArrayLike | None = None,
+        out: Out = None,
     ) -> Array:
         """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
 
@@ -1055,7 +1114,7 @@ class Robot(Mechanism):
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
         """
-        found: Array = driven(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external))
+        found: Array = driven(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external), out=out)
         return found
 
     def loop_wrenches(
@@ -1065,6 +1124,7 @@ class Robot(Mechanism):
         a_active: ArrayLike,
         external: ArrayLike | None = None,
         share: ArrayLike | None = None,
+        out: Out = None,
     ) -> Array:
         """Return the wrenches in the cut joints (..., l, 6): (moment, force) that frame a exerts on frame b.
 
@@ -1081,7 +1141,7 @@ class Robot(Mechanism):
             >>> float(wire[4].round(9))
             14.715
         """
-        found: Array = driven(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external))
+        found: Array = driven(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external), out=out)
         return found
 
     def constrained_joint_wrenches(
@@ -1091,6 +1151,7 @@ class Robot(Mechanism):
         a_active: ArrayLike,
         external: ArrayLike | None = None,
         share: ArrayLike | None = None,
+        out: Out = None,
     ) -> Array:
         """Return the reactions (..., L, 6) in the joints of the tree while loops are closed.
 
@@ -1107,7 +1168,7 @@ class Robot(Mechanism):
             True
         """
         found: Array = driven(
-            self.closure, "constrained_joint_wrenches", (q, v_active, a_active), share, Loads(external)
+            self.closure, "constrained_joint_wrenches", (q, v_active, a_active), share, Loads(external), out=out
         )
         return found
 
@@ -1150,7 +1211,7 @@ class Robot(Mechanism):
             np.float64(1.5)
         """
         loads = () if external is None else (external,)
-        return driven_by_multipliers(self.closure, q, v, a_active, *loads)
+        return by_multipliers(self.closure, "closed_inverse_dynamics", q, v, a_active, *loads)
 
     def closed_loop_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
@@ -1184,7 +1245,7 @@ class Robot(Mechanism):
         """
         return by_multipliers(self.closure, "closed_velocities", q, v)
 
-    def loop_loads(self, q: ArrayLike, forces: ArrayLike) -> Array:
+    def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
 
         ``forces`` (..., c) are the multipliers of ``loop_forces`` or ``closed_loop_forces``. As external wrenches they
@@ -1200,11 +1261,13 @@ class Robot(Mechanism):
             >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held, loops="open")[0, 4].round(3))  # half of its weight
             4.905
         """
-        return self.kernels.call("loop_loads", q, forces)
+        return self.kernels.call("loop_loads", q, forces, out=out)
 
     # Closed loops: derivatives by the active coordinates
 
-    def constrained_velocity_derivatives(self, q: ArrayLike, v_active: ArrayLike) -> tuple[Array, Array]:
+    def constrained_velocity_derivatives(
+        self, q: ArrayLike, v_active: ArrayLike, out: Out = None
+    ) -> tuple[Array, Array]:
         """Return the derivatives (dq, dv) of ``constrained_velocities``, each (..., nv, N); dv is G.
 
         Example:
@@ -1213,10 +1276,12 @@ class Robot(Mechanism):
             >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
             ([[0.0], [0.0]], [[1.0], [0.5]])
         """
-        found: tuple[Array, Array] = constrained(self.closure, "constrained_velocity_derivatives", q, v_active)
+        found: tuple[Array, Array] = constrained(self.closure, "constrained_velocity_derivatives", q, v_active, out=out)
         return found
 
-    def constrained_acceleration_derivatives(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Three:
+    def constrained_acceleration_derivatives(
+        self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None
+    ) -> Three:
         """Return the derivatives (dq, dv, da) of the accelerations of all coordinates, each (..., nv, N); da is G.
 
         Example:
@@ -1227,7 +1292,7 @@ class Robot(Mechanism):
             [[1.0], [0.5]]
         """
         values = q, v_active, a_active
-        found: Three = constrained(self.closure, "constrained_acceleration_derivatives", *values)
+        found: Three = constrained(self.closure, "constrained_acceleration_derivatives", *values, out=out)
         return found
 
     def constrained_inverse_dynamics_derivatives(
@@ -1239,6 +1304,7 @@ class Robot(Mechanism):
         fixed_in: str = "link",
         points: ArrayLike | None = None,
         share: ArrayLike | None = None,
+        out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``constrained_inverse_dynamics``, each (..., N, N): row force.
 
@@ -1259,7 +1325,7 @@ class Robot(Mechanism):
             True
         """
         name, loads = "constrained_inverse_dynamics_derivatives", Loads(external, fixed_in, points)
-        found: Three = driven(self.closure, name, (q, v_active, a_active), share, loads)
+        found: Three = driven(self.closure, name, (q, v_active, a_active), share, loads, out=out)
         return found
 
     def constrained_forward_dynamics_derivatives(
@@ -1270,6 +1336,7 @@ class Robot(Mechanism):
         external: ArrayLike | None = None,
         fixed_in: str = "link",
         points: ArrayLike | None = None,
+        out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, dtau) of ``constrained_forward_dynamics``, each (..., N, N).
 
@@ -1285,7 +1352,7 @@ class Robot(Mechanism):
             True
         """
         name, loads = "constrained_forward_dynamics_derivatives", Loads(external, fixed_in, points)
-        found: Three = constrained(self.closure, name, q, v_active, tau_active, loads=loads)
+        found: Three = constrained(self.closure, name, q, v_active, tau_active, loads=loads, out=out)
         return found
 
     def loop_force_derivatives(
@@ -1297,6 +1364,7 @@ class Robot(Mechanism):
         fixed_in: str = "link",
         points: ArrayLike | None = None,
         share: ArrayLike | None = None,
+        out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``loop_forces``, each (..., c, N); arguments as there.
 
@@ -1308,7 +1376,7 @@ class Robot(Mechanism):
             True
         """
         loads = Loads(external, fixed_in, points)
-        found: Three = driven(self.closure, "loop_force_derivatives", (q, v_active, a_active), share, loads)
+        found: Three = driven(self.closure, "loop_force_derivatives", (q, v_active, a_active), share, loads, out=out)
         return found
 
     def loop_wrench_derivatives(
@@ -1318,6 +1386,7 @@ class Robot(Mechanism):
         a_active: ArrayLike,
         external: ArrayLike | None = None,
         share: ArrayLike | None = None,
+        out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``loop_wrenches``, each (..., l, 6, N).
 
@@ -1334,7 +1403,7 @@ class Robot(Mechanism):
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        found: Three = driven(self.closure, "loop_wrench_derivatives", values, share, loads)
+        found: Three = driven(self.closure, "loop_wrench_derivatives", values, share, loads, out=out)
         return found
 
     def constrained_joint_wrench_derivatives(
@@ -1344,6 +1413,7 @@ class Robot(Mechanism):
         a_active: ArrayLike,
         external: ArrayLike | None = None,
         share: ArrayLike | None = None,
+        out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``constrained_joint_wrenches``, each (..., L, 6, N).
 
@@ -1358,7 +1428,7 @@ class Robot(Mechanism):
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        found: Three = driven(self.closure, "constrained_joint_wrench_derivatives", values, share, loads)
+        found: Three = driven(self.closure, "constrained_joint_wrench_derivatives", values, share, loads, out=out)
         return found
 
     # Edits: each returns a new robot
@@ -1445,7 +1515,8 @@ class Robot(Mechanism):
     def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
         """Return this robot carrying another one, whose base is welded to a link or frame of this one.
 
-        ``prefix`` goes before the names of the other's links, joints and frames where they would clash.
+        ``prefix`` goes before the names of the other's links, joints, frames and postures, so that they do not clash.
+        Postures of the same name become one, with the positions of both robots.
 
         Example:
             >>> arm = torsor.library.two_link()

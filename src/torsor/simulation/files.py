@@ -10,6 +10,7 @@ import numpy as np
 
 from torsor.errors import ModelError, describe
 from torsor.files import check_array, reading_npz, replacing, write_npz
+from torsor.mechanism.units import FORCES, units
 from torsor.robot.load import load as load_robot
 from torsor.robot.robot import Robot
 from torsor.simulation.samples import Crossings, Samples
@@ -104,31 +105,14 @@ def _check(samples: Samples) -> None:
             raise ValueError(f"event{k}_rollouts has indices outside {batch}")
 
 
-def units(robot: Robot) -> tuple[list[str], list[str]]:
-    """Return the unit of each position and of each velocity times s: rad, m, or 1 for quaternions.
-
-    The angle of a motor is taken after the gear, so it has the unit of its joint.
-    """
-    positions: list[str] = []
-    rates: list[str] = []
-    for joint in robot.joints:
-        if not joint.follows:
-            own = ["rad" if turns else "m" for turns in joint.kind.turns]
-            rates += own
-            positions += own if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
-    motors = ["rad" if joint.kind.turns[0] else "m" for joint in robot.elastic]
-    return positions + motors, rates + motors
-
-
 def _header(robot: Robot, external: bool, held: tuple[bool, bool]) -> list[str]:
     positions, rates = units(robot)
-    force = {"rad": "N m", "m": "N"}
     columns = ["time [s]", *(f"q {n} [{u}]" for n, u in zip(robot.position_names, positions, strict=True))]
     for letter, unit in (("v", "{}/s"), ("a", "{}/s^2")):
         columns += [f"{letter} {n} [{unit.format(u)}]" for n, u in zip(robot.coordinate_names, rates, strict=True)]
     pairs = zip(robot.coordinate_names, rates, strict=True)
     tau, wrench = (f"{'held ' if each else ''}{name}" for name, each in zip(("tau", "external"), held, strict=True))
-    columns += [f"{tau} {n} [{force[u]}]" for n, u in pairs]
+    columns += [f"{tau} {n} [{FORCES[u]}]" for n, u in pairs]
     parts = [f"{letter}{axis} [{unit}]" for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz"]
     return columns + [f"{wrench} {link} {part}" for link in robot.link_names for part in parts] * external
 

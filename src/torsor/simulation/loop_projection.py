@@ -15,7 +15,8 @@ from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import OPEN
-from torsor.robot.closed_loops.multipliers import POOR, SINGULAR
+from torsor.robot.closed_loops.inputs import SINGULAR
+from torsor.robot.closed_loops.multipliers import POOR
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.samples import SimulationError

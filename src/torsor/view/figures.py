@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.errors import ModelError
 from torsor.robot.robot import Robot
 
 
@@ -19,7 +18,7 @@ def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: A
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ModelError("figures need matplotlib; fix: pip install torsor[plot]") from None
+        raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
     times, q = np.asarray(times, dtype=float), np.asarray(q, dtype=float)
     tau, wrenches, poses = robot.inverse_dynamics(q, v, a), robot.joint_wrenches(q, v, a), robot.poses(q)
     figure = Figure(figsize=(12, 6.5), layout="constrained")

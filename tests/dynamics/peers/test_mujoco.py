@@ -1,8 +1,6 @@
 """The reader of MJCF against MuJoCo itself: the same files, the same states, the same numbers.
 
-MuJoCo's generalised velocities differ from ours in two ways: a free joint has (linear in world axes, angular in body
-axes) there and (angular, linear) in body axes here, and quaternions have w first there and last here. ``Twin`` keeps a
-file in both libraries and holds that map, once: qvel = A(q) v.
+MuJoCo's coordinates differ from ours (``MujocoCoordinates``): qvel = A(q) v. ``Twin`` keeps a file in both libraries.
 """
 
 import sys
@@ -14,6 +12,8 @@ import pytest
 
 import torsor
 from torsor import ModelError, ModelWarning
+from torsor.bench.coordinates import MujocoCoordinates
+from torsor.bench.twins import mujoco_mass_matrix
 from torsor.spatial import from_quaternion, to_quaternion
 
 mujoco = pytest.importorskip("mujoco")
@@ -36,11 +36,11 @@ def source(file, base):
     return text, {mesh.name: mesh.read_bytes() for mesh in (FILES / "meshes").iterdir()}
 
 
-class Twin:
+class Twin(MujocoCoordinates):
     """One file as a robot of Torsor and as a model of MuJoCo."""
 
     def __init__(self, file: str, base: str):
-        self.robot = torsor.load(FILES / file, base=base).to(device="casadi")  # a few states are not worth compiling
+        super().__init__(torsor.load(FILES / file, base=base).to(device="casadi"))  # few states: not worth compiling
         self.model = self.compiled(*source(file, base))
         self.data = mujoco.MjData(self.model)
         # Limits and contacts push; their forces are not compared, and a random state can be deep in one.
@@ -57,39 +57,9 @@ class Twin:
         self.data.qvel[:] = 0.0 if v is None else self.velocity_map(q) @ v
         mujoco.mj_forward(self.model, self.data)
 
-    def positions(self, q):
-        """Return MuJoCo's qpos: as ours, with w first in quaternions."""
-        qpos = np.array(q)
-        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
-            if joint.type in ("free", "spherical"):
-                qpos[at.q.stop - 4 : at.q.stop] = np.roll(q[at.q.stop - 4 : at.q.stop], 1)
-        return qpos
-
-    def velocity_map(self, q):
-        """Return A with qvel = A v; generalised forces go the other way by its transpose."""
-        A = np.eye(self.robot.nv)
-        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
-            if joint.type == "free":
-                R = from_quaternion(q[at.q][3:])
-                A[at.v, at.v] = np.block([[np.zeros((3, 3)), R], [np.eye(3), np.zeros((3, 3))]])
-        return A
-
-    def accelerations(self, q, v, a):
-        """Return MuJoCo's qacc, the rate of qvel: world axes stand still, so the origin's v turns with omega."""
-        turned = np.array(a)
-        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
-            if joint.type == "free":
-                turned[at.v][3:] += np.cross(v[at.v][:3], v[at.v][3:])
-        return self.velocity_map(q) @ turned
-
     def mass_matrix(self):
-        """Return MuJoCo's mass matrix, column by column (mj_fullM has other arguments in each version)."""
-        columns = []
-        for unit in np.eye(self.model.nv):
-            column = np.zeros(self.model.nv)
-            mujoco.mj_mulM(self.model, self.data, column, unit)
-            columns.append(column)
-        return np.array(columns).T
+        """Return MuJoCo's mass matrix."""
+        return mujoco_mass_matrix(self.model, self.data)
 
     def jacobian(self, function, index, R, q):
         """Return MuJoCo's Jacobian of a body or site as ours is: (angular, linear) in the place's own axes."""

@@ -13,6 +13,7 @@ import pytest
 
 import torsor
 from robot.closed_loops.closing import closed_near
+from torsor.bench.coordinates import MujocoCoordinates, quaternions
 
 from .test_mujoco import Twin as Tree
 from .test_mujoco import mujoco
@@ -119,7 +120,7 @@ class Twin(Tree):
         path.write_text(text)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            self.robot = torsor.load(path).to(device="casadi")
+            MujocoCoordinates.__init__(self, torsor.load(path).to(device="casadi"))
         self.model = mujoco.MjModel.from_xml_path(str(path))
         self.model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
         off = mujoco.mjtDisableBit
@@ -129,9 +130,8 @@ class Twin(Tree):
     def start(self) -> np.ndarray:
         """Return the pose of the file."""
         q = np.array(self.model.qpos0)
-        for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
-            if joint.type in ("spherical", "free"):
-                q[at.q.stop - 4 : at.q.stop] = np.roll(q[at.q.stop - 4 : at.q.stop], -1)
+        for quaternion in quaternions(self.robot):
+            q[quaternion] = np.roll(q[quaternion], -1)
         return q
 
     def closed(self, seed: int) -> np.ndarray:

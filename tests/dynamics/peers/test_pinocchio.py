@@ -9,6 +9,7 @@ import pytest
 
 import torsor
 from robots import robot_file, robot_files
+from torsor.bench.coordinates import PinocchioCoordinates
 
 TOLERANCE = 1e-9
 # One has no link, the other a joint whose child does not exist: Pinocchio loads neither.
@@ -23,38 +24,18 @@ CASES = [
 ]
 
 
-class Peer:
-    """Pinocchio's model of a file, and the map between its coordinates and ours.
-
-    Its joints are all free to move there: what follows another joint here has velocity G v, so forces come back by G^T.
-    """
+class Peer(PinocchioCoordinates):
+    """A file without friction, and Pinocchio's model of it: velocities there are G v, forces come back by G^T."""
 
     def __init__(self, path: Path, base: str):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", torsor.ModelWarning)
-            self.robot = torsor.load(path, base=base).without_friction().to(device="casadi")
+            robot = torsor.load(path, base=base).without_friction().to(device="casadi")
         root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
-        self.model = pin.buildModelFromUrdf(str(path), *root)
+        super().__init__(robot, pin.buildModelFromUrdf(str(path), *root))
         self.data = self.model.createData()
         self.model.armature[:] = 0
-        self.G = np.zeros((self.model.nv, self.robot.nv))
-        for name, theirs in zip(self.model.names[1:], self.model.joints[1:], strict=True):
-            ours = self.robot.joint("root" if name == "root_joint" else name)
-            start = self.robot.coordinates[self.robot.joints.index(ours)].v.start
-            # Pinocchio's free joint is (v, omega) where ours is (omega, v).
-            for row, column in enumerate([3, 4, 5, 0, 1, 2] if ours.nv == 6 else range(ours.nv)):
-                self.G[theirs.idx_v + row, start + column] = ours.ratio
-
-    def q(self, q: np.ndarray) -> np.ndarray:
-        """Our positions in Pinocchio's order; unlimited turning joints are (cos, sin) there."""
-        result = np.zeros(self.model.nq)
-        for name, theirs in zip(self.model.names[1:], self.model.joints[1:], strict=True):
-            ours = self.robot.joint("root" if name == "root_joint" else name)
-            value = q[self.robot.coordinates[self.robot.joints.index(ours)].q] * ours.ratio + ours.offset
-            if theirs.nq == 2 and theirs.nv == 1:
-                value = [np.cos(value[0]), np.sin(value[0])]
-            result[theirs.idx_q : theirs.idx_q + theirs.nq] = value
-        return result
+        self.G = self.velocity_map(robot.neutral())
 
 
 def random_state(robot: torsor.Robot, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -92,7 +73,7 @@ def test_forces_and_mass_matrix_agree(peer: Peer) -> None:
     robot, model, data, G = peer.robot, peer.model, peer.data, peer.G
     for seed in range(2):
         q, v, a = random_state(robot, seed)
-        pq, pv, pa = peer.q(q), G @ v, G @ a
+        pq, pv, pa = peer.positions(q), G @ v, G @ a
         assert_close(robot.inverse_dynamics(q, v, a), G.T @ pin.rnea(model, data, pq, pv, pa))
         assert_close(robot.gravity_force(q), G.T @ pin.computeGeneralizedGravity(model, data, pq))
         assert_close(robot.bias_force(q, v), G.T @ pin.nonLinearEffects(model, data, pq, pv))
@@ -108,7 +89,7 @@ def test_forward_dynamics_agrees(peer: Peer) -> None:
     M = robot.mass_matrix(q)
     if np.linalg.cond(M) > 1e14:
         pytest.skip("the mass matrix is singular: a moving link has no inertia")
-    theirs = peer.G.T @ pin.aba(model, data, peer.q(q), peer.G @ v, peer.G @ tau)
+    theirs = peer.G.T @ pin.aba(model, data, peer.positions(q), peer.G @ v, peer.G @ tau)
     ours = robot.forward_dynamics(q, v, tau)
     # Light fingers on heavy arms make accelerations sensitive; the forces that they stand for are not.
     scale = np.abs(M) @ np.abs(theirs) + np.abs(tau)
@@ -122,19 +103,19 @@ def test_energies_and_centre_of_mass_agree(peer: Peer) -> None:
     if robot.mass == 0:
         pytest.skip("nothing moves")
     q, v, _ = random_state(robot, 2)
-    assert_close(robot.center_of_mass(q), pin.centerOfMass(model, data, peer.q(q)))
-    assert_close(robot.kinetic_energy(q, v), pin.computeKineticEnergy(model, data, peer.q(q), G @ v))
-    assert_close(robot.potential_energy(q), pin.computePotentialEnergy(model, data, peer.q(q)))
-    momentum = pin.computeCentroidalMomentum(model, data, peer.q(q), G @ v)
+    assert_close(robot.center_of_mass(q), pin.centerOfMass(model, data, peer.positions(q)))
+    assert_close(robot.kinetic_energy(q, v), pin.computeKineticEnergy(model, data, peer.positions(q), G @ v))
+    assert_close(robot.potential_energy(q), pin.computePotentialEnergy(model, data, peer.positions(q)))
+    momentum = pin.computeCentroidalMomentum(model, data, peer.positions(q), G @ v)
     assert_close(robot.momentum(q, v), np.r_[momentum.angular, momentum.linear])
 
 
 def test_poses_velocities_and_jacobians_agree(peer: Peer) -> None:
     robot, model, data, G = peer.robot, peer.model, peer.data, peer.G
     q, v, a = random_state(robot, 3)
-    pin.forwardKinematics(model, data, peer.q(q), G @ v, G @ a)
+    pin.forwardKinematics(model, data, peer.positions(q), G @ v, G @ a)
     if robot.nv:  # Pinocchio crashes on the Jacobians of a robot that cannot move
-        pin.computeJointJacobians(model, data, peer.q(q))
+        pin.computeJointJacobians(model, data, peer.positions(q))
     pin.updateFramePlacements(model, data)
     poses = robot.poses(q)
     for i, name in enumerate(robot.link_names):
@@ -157,7 +138,7 @@ def test_poses_velocities_and_jacobians_agree(peer: Peer) -> None:
 def test_coriolis_forces_agree(peer: Peer) -> None:
     robot, model, data, G = peer.robot, peer.model, peer.data, peer.G
     q, v, _ = random_state(robot, 5)
-    C = pin.computeCoriolisMatrix(model, data, peer.q(q), G @ v)
+    C = pin.computeCoriolisMatrix(model, data, peer.positions(q), G @ v)
     assert_close(robot.coriolis_matrix(q, v) @ v, G.T @ (C @ (G @ v)))
 
 
@@ -171,7 +152,7 @@ def test_motors_on_the_base_agree_with_pinocchios_armature(name: str) -> None:
         robot = robot.with_motor(joint.name, armature[slices.v.start] / 50**2, 50, robot.base.name, axis=(0, 0, 1))
     peer.model.armature[:] = peer.G @ armature
     q, v, tau = random_state(robot, 1)
-    theirs = pin.aba(peer.model, peer.data, peer.q(q), peer.G @ v, peer.G @ tau)
+    theirs = pin.aba(peer.model, peer.data, peer.positions(q), peer.G @ v, peer.G @ tau)
     assert_close(robot.forward_dynamics(q, v, tau), peer.G.T @ theirs)
 
 
@@ -181,11 +162,11 @@ def test_derivatives_agree(name: str, base: str) -> None:
     peer = Peer(robot_file(name), base)
     robot, G = peer.robot, peer.G
     q, v, a = random_state(robot, 2)
-    theirs = pin.computeRNEADerivatives(peer.model, peer.data, peer.q(q), G @ v, G @ a)
+    theirs = pin.computeRNEADerivatives(peer.model, peer.data, peer.positions(q), G @ v, G @ a)
     for found, expected in zip(robot.inverse_dynamics_derivatives(q, v, a), theirs, strict=True):
         full = np.triu(expected) + np.triu(expected, 1).T if expected is theirs[2] else expected
         assert_close(found, G.T @ full @ G)
-    pin.computeABADerivatives(peer.model, peer.data, peer.q(q), G @ v, G @ a)
+    pin.computeABADerivatives(peer.model, peer.data, peer.positions(q), G @ v, G @ a)
     found = robot.forward_dynamics_derivatives(q, v, a)
     minv = np.triu(peer.data.Minv) + np.triu(peer.data.Minv, 1).T
     for ours, expected in zip(found, (peer.data.ddq_dq, peer.data.ddq_dv, minv), strict=True):

@@ -73,7 +73,7 @@ def test_a_loop_on_a_urdf_moves_as_pinocchio_says(
     q = peer.robot.integrate(peer.robot.neutral(), np.random.default_rng(2).uniform(-0.5, 0.5, peer.robot.nv))
     robot = joined(peer.robot, kind, *ends, q)
     robot = robot.with_active([name for k, name in enumerate(robot.coordinate_names) if k not in passive])
-    assert_constrained_motion_agrees(robot, peer.model, q, peer.q(q))
+    assert_constrained_motion_agrees(robot, peer.model, q, peer.positions(q))
 
 
 @pytest.mark.parametrize("file", ["panda.urdf", "talos_full_v2.urdf"])
@@ -84,7 +84,7 @@ def test_a_rod_to_a_joint_that_mimics_another_is_as_long_as_pinocchio_says(file:
     ends = follower.child, robot.links[0].name
     robot = robot.with_loop("rod", *ends, "rod", length=0.1)
     q, v = np.random.default_rng(3).uniform(-0.5, 0.5, (2, robot.nv))
-    pin.computeJointJacobians(model, data, peer.q(q))
+    pin.computeJointJacobians(model, data, peer.positions(q))
     one, other = (model.getJointId(joint) for joint in (follower.name, robot.joints[0].name))
     away = data.oMi[one].translation - data.oMi[other].translation
     np.testing.assert_allclose(robot.closure_error(q), [np.linalg.norm(away) - 0.1], rtol=0, atol=1e-12)

@@ -64,3 +64,47 @@ def test_bars_that_are_a_little_too_short_are_not_called_redundant() -> None:
         warnings.simplefilter("error")
         with pytest.raises(ModelError, match="z axes of a revolute joint point the same way"):
             robot.assemble([0.0])
+
+
+def belts(*ratios: float, offset: float = 0.0) -> torsor.Robot:
+    """Return a two-link arm whose elbow is coupled several times, with these ratios."""
+    robot = torsor.library.two_link().to(device="casadi").with_active(["joint2"])
+    for k, ratio in enumerate(ratios):
+        robot = robot.with_coupling(f"belt{k}", {"joint1": 1.0, "joint2": -ratio}, offset=k * offset)
+    return robot
+
+
+@pytest.mark.parametrize("difference", [2e-5, 1e-6, 1e-9])
+def test_couplings_with_nearly_equal_ratios_are_one_and_warn(difference: float) -> None:
+    robot = belts(2.0, 2.0 + 2 * difference)
+    with pytest.warns(
+        ModelWarning, match=rf"coupling 'belt1' repeats 'belt0' but for {difference:.2g} of its coeffi"
+    ) as found:
+        q = robot.assemble([0.5])
+    assert found[0].filename == __file__
+    np.testing.assert_allclose(q, [1.0, 0.5], rtol=0, atol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # once
+        assert robot.mobility(q).dof == 1
+        tau = robot.constrained_inverse_dynamics(q, [1.0], [0.0])
+    np.testing.assert_allclose(tau, belts(2.0).constrained_inverse_dynamics(q, [1.0], [0.0]), rtol=1e-12)
+
+
+def test_a_coupling_that_two_others_nearly_contain_warns_with_both_names() -> None:
+    robot = torsor.library.planar_chain(3).to(device="casadi")
+    for name, a, b, ratio in (("first", 1, 2, 2.0), ("second", 2, 3, 3.0), ("third", 1, 3, 6.00006)):
+        robot = robot.with_coupling(name, {f"joint{a}": 1.0, f"joint{b}": -ratio})
+    with pytest.warns(ModelWarning, match="coupling 'third' repeats 'first', 'second' but for 1e-05"):
+        assert robot.mobility().dof == 1
+
+
+def test_couplings_that_are_equal_or_clearly_different_do_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert belts(2.0, 2.0).mobility().dof == 1
+        assert belts(2.0, 2.1).mobility().dof == 0  # locked
+
+
+def test_couplings_with_equal_ratios_and_other_offsets_contradict_each_other() -> None:
+    with pytest.raises(ModelError, match=r"couplings 'belt1' and 'belt0' contradict each other: .* differ by 0\.1"):
+        belts(2.0, 2.0, offset=0.1).mobility()

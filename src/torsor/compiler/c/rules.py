@@ -12,6 +12,9 @@ from decimal import Decimal
 import casadi as ca
 import numpy as np
 
+from torsor.compiler.source import erfinv
+from torsor.compiler.source.names import Names, words
+
 # Numbers with an exact decimal form of at most this many characters are written so, all others in base 16.
 _FEW_DIGITS = 12
 
@@ -27,6 +30,7 @@ class CScalar:
     def __init__(self, dtype: str):
         self.double = dtype == "float64"
         self.name, self.suffix = ("double", "") if self.double else ("float", "f")
+        self.local = f"{self.name} "
 
     def literal(self, number: float) -> str:
         """Return the text of a number, in brackets if it has a sign.
@@ -49,6 +53,14 @@ class CScalar:
     def call(self, function: str, *arguments: str) -> str:
         """Return the call of a function of libm."""
         return f"{function}{self.suffix}({', '.join(arguments)})"
+
+    def expression(self, code: int, *arguments: str) -> str:
+        """Return an operation, by its rule."""
+        return C_RULES[code](self, *arguments)
+
+    def element(self, array: str, entry: int) -> str:
+        """Return the element of an array."""
+        return f"{array}[{entry}]"
 
 
 def _base_16(number: float) -> str:
@@ -138,18 +150,8 @@ C_RULES: dict[int, Rule] = {
 def _erfinv(t: CScalar) -> str:
     """Return the C function for the inverse of erf as CasADi computes it: rational, then two Newton steps."""
     real, n = t.name, t.literal
-
-    def polynomial(*terms: float) -> str:
-        text = n(terms[0])
-        for term in terms[1:]:
-            text = f"({text} * z + {n(term)})" if term >= 0 else f"({text} * z - {n(-term)})"
-        return text
-
-    tail = polynomial(1.641345311, 3.429567803, -1.624906493, -1.970840454)
-    tail += " / " + polynomial(1.637067800, 3.543889200, 1.0)
-    middle = polynomial(-0.140543331, 0.914624893, -1.645349621, 0.886226899)
-    middle += " / " + polynomial(-0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)
-    one, two, slope = n(1.0), n(2.0), n(2.0 / math.sqrt(math.pi))
+    tail, middle = erfinv.tail(n), erfinv.middle(n)
+    one, two, slope = n(1.0), n(2.0), n(erfinv.SLOPE)
     step = f"y = y - ({t.call('erf', 'y')} - x) / ({slope} * {t.call('exp', '-y * y')});"
     return f"""/* The inverse of erf. */
 static {real} torsor_erfinv({real} x)
@@ -157,11 +159,11 @@ static {real} torsor_erfinv({real} x)
     {real} y, z;
     if (x >= {one}) return x == {one} ? INFINITY : NAN;
     if (x <= -{one}) return x == -{one} ? -INFINITY : NAN;
-    if (x < -{n(0.7)}) {{
+    if (x < -{n(erfinv.BORDER)}) {{
         z = {t.call("sqrt", f"-{t.call('log', f'({one} + x) / {two}')}")};
         return -{tail};
     }}
-    if (x < {n(0.7)}) {{
+    if (x < {n(erfinv.BORDER)}) {{
         z = x * x;
         y = x * {middle};
     }} else {{
@@ -177,23 +179,6 @@ static {real} torsor_erfinv({real} x)
 
 HELPERS: dict[int, Callable[[CScalar], str]] = {ca.OP_ERFINV: _erfinv}
 """The C functions that libm does not have, by the operation that calls them."""
-
-
-def in_scalars(title: str, function: ca.Function) -> ca.Function:
-    """Return a function in scalar operations, or raise an error if there is one without a rule."""
-    if function.has_free():
-        found = ", ".join(map(str, function.get_free()))
-        raise ValueError(f"{title}: free variables {found}; allowed: none; fix: make them inputs of the function")
-    try:
-        function = function if function.is_a("SXFunction") else function.expand()
-    except RuntimeError as error:
-        found = "does not expand to scalar operations; allowed: functions of SX, or that expand to SX"
-        raise ValueError(f"{title}: {found}; fix: build it from SX") from error
-    allowed = {*C_RULES, ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT}
-    for code in sorted({function.instruction_id(k) for k in range(function.n_instructions())} - allowed):
-        known = [each for each in dir(ca) if each.startswith("OP_") and getattr(ca, each) == code]
-        raise ValueError(f"{title}: no rule for {known[0] if known else code}; allowed: the operations in C_RULES")
-    return function
 
 
 # Reserved names: keywords of C and C++, and names of the C library, of compilers and of the exported source.
@@ -224,27 +209,16 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 _RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l"))}
 
 
-class Names:
-    """Makes unique identifiers that are not reserved in C, C++ or the C library.
+def _is_reserved(name: str) -> bool:
+    return name in _RESERVED or re.fullmatch(r"w\d+", name) is not None
+
+
+def c_names(taken: Iterable[str] = ()) -> Names:
+    """Return a maker of unique identifiers that are not reserved in C, C++ or the C library.
 
     Example:
-        >>> names = Names()
+        >>> names = c_names()
         >>> names.new("tau"), names.new("tau"), names.new("double"), names.new("2-x")
         ('tau', 'tau_2', 'double_', 'x2_x')
     """
-
-    def __init__(self, taken: Iterable[str] = ()):
-        self.taken = set(taken)
-
-    def new(self, wanted: str) -> str:
-        """Return a new identifier, as similar as possible to the given name."""
-        name = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
-        if not re.match(r"[A-Za-z]", name):  # underscores at the beginning belong to the compiler
-            name = "x" + name
-        # Local variables are w0, w1, ...
-        tried, count = name + "_" if name in _RESERVED or re.fullmatch(r"w\d+", name) else name, 1
-        while tried in self.taken:
-            count += 1
-            tried = f"{name}_{count}"
-        self.taken.add(tried)
-        return tried
+    return Names(words, _is_reserved, "_", taken)

@@ -26,15 +26,9 @@ class CudaEmitter(Emitter):
         self.slot: int | None = None
         self.any_huge = "false"
 
-    def library(self, name: str, *arguments: str) -> str:
-        """Refuse: the card has no C library."""
-        found = f"{self.function}: {name} is not available on the card"
-        raise NotImplementedError(f"{found}; fix: use device='cpu', or write the function without {name}")
-
-    def is_huge(self, x: str) -> str:
+    def one_huge(self, x: str) -> str:
         """Return the bit that an angle is too large for the usual reduction."""
-        huge = self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
-        return self.put(f"extractelement {self.bits} {huge}, i64 0")
+        return self.put(f"extractelement {self.bits} {self.is_huge(x)}, i64 0")
 
     def place(self, slot: int, cosine: bool) -> str:
         """Return the pointer to a sine or cosine in the table."""
@@ -45,12 +39,9 @@ class CudaEmitter(Emitter):
         sin, cos = super().sin_cos(x)
         return self._or_slow(x, sin, cos) if self.huge else (sin, cos)
 
-    def _unless_huge(self, x: str, sin: str, cos: str) -> tuple[str, str]:
-        return sin, cos
-
     def _or_slow(self, x: str, sin: str, cos: str) -> tuple[str, str]:
         """Return sin and cos, or those of the table or of the slow function if the angle is huge."""
-        bit = self.is_huge(x) if self.slot is None else self.any_huge
+        bit = self.one_huge(x) if self.slot is None else self.any_huge
         label, before = self._next, self.block
         self.lines += [f"  br i1 {bit}, label %slow.{label}, label %done.{label}, !prof !1", f"slow.{label}:"]
         if self.slot is None:
@@ -75,7 +66,7 @@ def write_test(e: CudaEmitter, angles: Sequence[int], load: Callable[[int], str]
     e.lines += ["  %zero = lshr i64 %states, 63", "  %table = getelementptr i64, ptr %angles, i64 %zero"]
     some = "false"
     for angle in angles:
-        some = e.put(f"or i1 {some}, {e.is_huge(load(angle))}")
+        some = e.put(f"or i1 {some}, {e.one_huge(load(angle))}")
     e.any_huge = some
     e.lines += [f"  br i1 {some}, label %huge.some, label %huge.none, !prof !1", "huge.some:"]
     pair = f"{{ {e.vector}, {e.vector} }}"
@@ -93,7 +84,7 @@ def _function(e: CudaEmitter, pair: str) -> str:
     """Return the function of sine and cosine of any angle."""
     body = CudaEmitter(e.scalar, e.function, huge=False)
     usual, slow = body.sin_cos("%x"), sin_cos_huge(body, "%x")
-    bit = body.is_huge("%x")
+    bit = body.one_huge("%x")
     found = [body.put(f"select i1 {bit}, {e.vector} {b}, {e.vector} {a}") for a, b in zip(usual, slow, strict=True)]
     first = body.put(f"insertvalue {pair} poison, {e.vector} {found[0]}, 0")
     both = body.put(f"insertvalue {pair} {first}, {e.vector} {found[1]}, 1")

@@ -14,7 +14,7 @@ from torsor.compiler.cuda.form import CARD, PHASES, Form
 from torsor.compiler.cuda.layout import Tile, tiles
 from torsor.compiler.cuda.split import Part
 from torsor.compiler.cuda.staging import Staged, write_copies
-from torsor.compiler.llvm.code import EVERY_RULE
+from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.program import Operation, Program
 

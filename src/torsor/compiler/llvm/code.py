@@ -10,71 +10,147 @@ Large sparse outputs have thousands of zeros. As single instructions they would 
 constant entries of outputs are a table of runs of equal neighbours, and a function that loops over it, once in a call.
 """
 
-from itertools import groupby, pairwise
+from itertools import groupby, zip_longest
 
 import casadi as ca
 
-from torsor.compiler.llvm.elementary import ELEMENTARY
+from torsor.compiler.llvm.angles import call_angles, write_places
 from torsor.compiler.llvm.loop import write_loop
-from torsor.compiler.llvm.rules import RULES, Emitter, Scalar
-from torsor.compiler.program import Operation, Program
+from torsor.compiler.llvm.piece import Piece, write_piece
+from torsor.compiler.llvm.rules import Emitter, Scalar
+from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
+from torsor.compiler.llvm.target import Target, host
+from torsor.compiler.program import Program
 
 PIECE = 1200  # operations in the longest piece
 
-EVERY_RULE = RULES | ELEMENTARY
-_FREE = {ca.OP_INPUT, ca.OP_CONST}
 _ZERO = -1  # the index of a structural zero
 
 
-def write_llvm(program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "") -> list[str]:
+def write_llvm(
+    program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", target: Target | None = None
+) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately.
+    The code is right on every processor, and good on ``target``, by default this machine.
+
+    The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately. The
+    module of ``write_angles`` belongs to them if the program has sines or cosines.
     """
-    scalar = Scalar(dtype)
-    pieces = _cut(program)
-    slots, count = _slots(program, pieces)
+    scalar, target = Scalar(dtype), target or host()
+    parts = _parts(program)
+    slots, count = _slots(program, parts)
+    starts = _offsets(program.inputs)
+    memory = {index: ("%scratch", slot) for index, slot in slots.items()} | {
+        index: ("%in", starts[operation.arguments[0]] + operation.arguments[1])
+        for index, operation in enumerate(program.operations)
+        if operation.code == ca.OP_INPUT
+    }
     wanted = _result_entries(program)
-    modules = [_piece(program, scalar, width, number, piece, slots, wanted) for number, piece in enumerate(pieces)]
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), count)
-    return [loop + call + _write_constants(_constants(program, wanted), scalar, width), *modules]
+    stores = {index: [("%out", entry) for entry in entries] for index, entries in wanted.items()}
+    for index in slots:
+        stores.setdefault(index, []).append(memory[index])
+    angles: list[int] = []  # their places
+    calls: list[str] = []
+    pieces: list[str] = []
+    scratch = count
+    for part in parts:
+        if part.trigonometric:
+            for source, place, found in _angles(program, part.indices, slots):
+                calls.append(call_angles(source, place * width * scalar.size, len(angles), len(angles) + len(found)))
+                angles += found
+            continue
+        piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
+        piece.write(part.indices, stores)
+        if part is parts[-1]:  # outputs that no piece computes
+            for index in wanted:
+                if index != _ZERO and program.operations[index].code in (ca.OP_INPUT, *TRIGONOMETRIC):
+                    for entry in wanted[index]:
+                        piece.store(piece.value(index), ("%out", entry))
+        calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
+        pieces.append(write_piece(f"piece.{len(pieces)}", piece))
+        scratch = max(scratch, piece.spilled)
+    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, scratch)
+    fixed = _write_constants(_constants(program, wanted), scalar, width)
+    return [loop + call + fixed + write_places(angles, scalar, width), *pieces]
 
 
-def _cut(program: Program) -> list[range]:
-    """Return the pieces, as ranges of operations."""
-    cuts, length = [0], 0
-    for index, operation in enumerate(program.operations):
-        # Sine and cosine of an angle together are some forty instructions.
-        length += 0 if operation.code in _FREE else 20 if operation.code in (ca.OP_SIN, ca.OP_COS) else 1
-        if length >= PIECE:
-            cuts.append(index + 1)
-            length = 0
-    cuts.append(len(program.operations))
-    return [range(a, b) for a, b in pairwise(cuts) if b > a or b == 0] or [range(0)]
+def _parts(program: Program) -> list[Stage]:
+    """Return the stages of a program, with those of arithmetic cut into pieces; the last one is a piece."""
+    parts: list[Stage] = []
+    for stage in stages(program):
+        step = len(stage.indices) if stage.trigonometric else PIECE
+        parts += [Stage(stage.trigonometric, stage.indices[k : k + step]) for k in range(0, len(stage.indices), step)]
+    # The last piece also writes outputs that are inputs, sines or cosines.
+    return parts if parts and not parts[-1].trigonometric else [*parts, Stage(False, [])]
 
 
-def _slots(program: Program, pieces: list[range]) -> tuple[dict[int, int], int]:
-    """Return the place in scratch memory of each value that a later piece uses, and the number of places."""
-    home = {index: number for number, piece in enumerate(pieces) for index in piece}
-    last: dict[int, int] = {}
-    for number, piece in enumerate(pieces):
-        for index in piece:
-            if program.operations[index].code not in _FREE:
-                for argument in program.operations[index].arguments:
-                    if home[argument] < number and program.operations[argument].code not in _FREE:
-                        last[argument] = number
+def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
+    """Return the place in scratch memory of each value that a later part uses, and the number of places.
+
+    The places of sines and cosines follow each other as ``angles`` writes them, two for each angle.
+    """
+    home = {index: number for number, part in enumerate(parts) for index in part.indices}
+    last: dict[int, int] = {}  # the last part that uses a value of an earlier one
+    for number, part in enumerate(parts):
+        for index in part.indices:
+            for argument in program.operations[index].arguments:
+                if home.get(argument, number) < number:
+                    last[argument] = number
+    for index in (index for indices in program.results for index in indices if index is not None):
+        if program.operations[index].code in TRIGONOMETRIC:
+            last[index] = len(parts) - 1
     slots: dict[int, int] = {}
-    free: list[int] = []
-    ending: dict[int, list[int]] = {}
+    free: dict[int, list[int]] = {}  # places that are free again, by the length of the range that begins there
+    ending: dict[int, list[tuple[int, int]]] = {}
     count = 0
-    for number, piece in enumerate(pieces):
-        free += ending.pop(number, [])
-        for index in piece:
-            if index in last:
-                slots[index] = free.pop() if free else count
-                count = max(count, slots[index] + 1)
-                ending.setdefault(last[index] + 1, []).append(slots[index])
+    for number, part in enumerate(parts):
+        for length, place in ending.pop(number, []):
+            free.setdefault(length, []).append(place)
+        pairs = _pairs(program, part.indices) if part.trigonometric else []
+        ranges = (
+            [[index for pair in pairs for index in pair[1:]]] if pairs else [[k] for k in part.indices if k in last]
+        )
+        for indices in ranges:
+            if free.get(len(indices)):
+                first = free[len(indices)].pop()
+            else:
+                first, count = count, count + len(indices)
+            slots |= {index: first + k for k, index in enumerate(indices) if index is not None}
+            end = max(last.get(index, number) for index in indices if index is not None)
+            ending.setdefault(end + 1, []).append((len(indices), first))
     return slots, count
+
+
+Pair = tuple[int, int | None, int | None]
+"""An angle with its sine and its cosine, as indices of values; None where the program does not use it."""
+
+
+def _pairs(program: Program, indices: list[int]) -> list[Pair]:
+    """Return the angles of sines and cosines, those that are inputs first."""
+    by_angle: dict[int, tuple[list[int], list[int]]] = {}
+    for index in indices:
+        operation = program.operations[index]
+        by_angle.setdefault(operation.arguments[0], ([], []))[operation.code == ca.OP_COS].append(index)
+    pairs = [(angle, sin, cos) for angle, both in by_angle.items() for sin, cos in zip_longest(*both)]
+    return sorted(pairs, key=lambda pair: program.operations[pair[0]].code != ca.OP_INPUT)
+
+
+def _angles(program: Program, indices: list[int], slots: dict[int, int]) -> list[tuple[str, int, list[int]]]:
+    """Return where the angles of sines and cosines are: a memory, the place of the first result, and their places."""
+    starts = _offsets(program.inputs)
+    found: dict[str, list[int]] = {"%in": [], "%scratch": []}
+    pairs = _pairs(program, indices)
+    for angle, _, _ in pairs:
+        operation = program.operations[angle]
+        if operation.code == ca.OP_INPUT:
+            found["%in"].append(starts[operation.arguments[0]] + operation.arguments[1])
+        else:
+            found["%scratch"].append(slots[angle])
+    _, sin, cos = pairs[0]
+    first = slots[sin] if sin is not None else slots[cos] - 1 if cos is not None else 0
+    places = [first, first + 2 * len(found["%in"])]
+    return [(memory, place, found[memory]) for memory, place in zip(found, places, strict=True) if found[memory]]
 
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
@@ -83,87 +159,6 @@ def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
     for rows, columns in sizes:
         offsets.append(offsets[-1] + rows * columns)
     return offsets
-
-
-class _Body:
-    """The LLVM code of one piece while it is written, with the names of the values in it."""
-
-    def __init__(self, program: Program, scalar: Scalar, width: int, slots: dict[int, int]):
-        self.program, self.slots = program, slots
-        self.emitter = Emitter(scalar, width)
-        self.align = width * scalar.size
-        self.names: dict[int, str] = {}
-        self.pairs: dict[int, tuple[str, str]] = {}
-        self.starts = _offsets(program.inputs)
-
-    def address(self, base: str, entry: int) -> str:
-        """Return a pointer to a block."""
-        return self.emitter.put(f"getelementptr i8, ptr {base}, i64 {entry * self.align}")
-
-    def load(self, base: str, entry: int) -> str:
-        """Return the vector in a block."""
-        e = self.emitter
-        return e.put(f"load {e.vector}, ptr {self.address(base, entry)}, align {self.align}")
-
-    def store(self, value: str, base: str, entry: int) -> None:
-        """Write a vector to a block."""
-        pointer = self.address(base, entry)
-        self.emitter.lines.append(f"  store {self.emitter.vector} {value}, ptr {pointer}, align {self.align}")
-
-    def value(self, index: int) -> str:
-        """Return the name of a value; a constant is written in place, and other values are loaded on first use."""
-        if index not in self.names:
-            operation = self.program.operations[index]
-            if operation.code == ca.OP_CONST:
-                return self.emitter.constant(operation.number)
-            if operation.code == ca.OP_INPUT:
-                which, entry = operation.arguments
-                self.names[index] = self.load("%in", self.starts[which] + entry)
-            else:
-                self.names[index] = self.load("%scratch", self.slots[index])
-        return self.names[index]
-
-    def compute(self, index: int, operation: Operation) -> None:
-        """Write one operation."""
-        if operation.code in _FREE:
-            return
-        if operation.code in (ca.OP_SIN, ca.OP_COS):
-            argument = operation.arguments[0]
-            if argument not in self.pairs:
-                self.pairs[argument] = self.emitter.sin_cos(self.value(argument))
-            self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
-        elif operation.code in EVERY_RULE:
-            arguments = [self.value(argument) for argument in operation.arguments]
-            self.names[index] = EVERY_RULE[operation.code](self.emitter, *arguments)
-        else:
-            raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
-        if index in self.slots:
-            self.store(self.names[index], "%scratch", self.slots[index])
-
-
-def _piece(
-    program: Program,
-    scalar: Scalar,
-    width: int,
-    number: int,
-    piece: range,
-    slots: dict[int, int],
-    wanted: dict[int, list[int]],
-) -> str:
-    body = _Body(program, scalar, width, slots)
-    for index in piece:
-        body.compute(index, program.operations[index])
-        if program.operations[index].code not in _FREE:
-            for entry in wanted.get(index, ()):
-                body.store(body.names[index], "%out", entry)
-    if number == 0:  # outputs that are inputs belong to no operation
-        for index, entries in wanted.items():
-            if index != _ZERO and program.operations[index].code == ca.OP_INPUT:
-                for entry in entries:
-                    body.store(body.value(index), "%out", entry)
-    head = [f"define void @piece.{number}(ptr noalias %in, ptr noalias %out, ptr noalias %scratch) {{", "entry:"]
-    weights = '!0 = !{!"branch_weights", i32 1, i32 100000}'
-    return "\n".join([_declarations(body.emitter), *head, *body.emitter.lines, "  ret void", "}", weights, ""])
 
 
 def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
@@ -182,41 +177,6 @@ def _result_entries(program: Program) -> dict[int, list[int]]:
         for entry, index in enumerate(indices):
             wanted.setdefault(_ZERO if index is None else index, []).append(start + entry)
     return wanted
-
-
-def _declarations(e: Emitter) -> str:
-    """Return the declarations of intrinsics, and a wrapper for each C library function that calls it for every lane."""
-    lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({e.vector})" for name in ("sqrt", "fabs", "floor", "ceil")]
-    lines.append(f"declare {e.vector} @llvm.copysign.{e.suffix}({e.vector}, {e.vector})")
-    lines.append(f"declare {e.vector} @llvm.fma.{e.suffix}({e.vector}, {e.vector}, {e.vector})")
-    lines.append(f"declare i1 @llvm.vector.reduce.or.v{e.width}i1(<{e.width} x i1>)")
-    for name, count in sorted(e.called):
-        lines += _lanes(e, name, count)
-    lines += e.functions.values()
-    return "\n".join(lines)
-
-
-def _lanes(e: Emitter, name: str, count: int) -> list[str]:
-    """Return a function that calls a C library function on each lane, in double precision."""
-    arguments = ", ".join(f"{e.vector} %x{k}" for k in range(count))
-    lines = [f"declare double @{name}({', '.join(['double'] * count)})"]
-    lines += [f"define internal {e.vector} @lanes.{name}({arguments}) noinline {{"]
-    single = e.scalar.name == "float"
-    result = "poison"
-    for lane in range(e.width):
-        passed = []
-        for k in range(count):
-            lines.append(f"  %a{lane}.{k} = extractelement {e.vector} %x{k}, i64 {lane}")
-            if single:
-                lines.append(f"  %d{lane}.{k} = fpext float %a{lane}.{k} to double")
-            passed.append(f"double %{'d' if single else 'a'}{lane}.{k}")
-        lines.append(f"  %y{lane} = call double @{name}({', '.join(passed)})")
-        if single:
-            lines.append(f"  %f{lane} = fptrunc double %y{lane} to float")
-        value = f"{e.scalar.name} %{'f' if single else 'y'}{lane}"
-        lines.append(f"  %r{lane} = insertelement {e.vector} {result}, {value}, i64 {lane}")
-        result = f"%r{lane}"
-    return [*lines, f"  ret {e.vector} {result}", "}"]
 
 
 def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:

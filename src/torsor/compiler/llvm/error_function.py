@@ -1,5 +1,6 @@
 """erf and its inverse without branches."""
 
+from torsor.compiler.llvm.calls import call
 from torsor.compiler.llvm.coefficients import ERF, ERFC, TWO_OVER_ROOT_PI
 from torsor.compiler.llvm.exponentials import exp, exp_within
 from torsor.compiler.llvm.logarithms import log
@@ -31,7 +32,7 @@ def erfinv(x: Number) -> Number:
         return horner(above) / horner(below)
 
     def tail(sum_with_one: Number) -> Number:
-        z = (-log(sum_with_one / 2.0)).sqrt()
+        z = (-call(log, sum_with_one / 2.0)).sqrt()
         return rational(z, (1.641345311, 3.429567803, -1.624906493, -1.970840454), (1.637067800, 3.543889200, 1.0))
 
     above = (-0.140543331, 0.914624893, -1.645349621, 0.886226899)
@@ -39,8 +40,8 @@ def erfinv(x: Number) -> Number:
     middle = x * rational(x * x, above, below)
     y = where(x < 0.7, middle, tail(1.0 - x))
     for _ in range(2):
-        slope = 1.1283791670955126 * exp(-y * y)
-        y = y - (erf(y) - x) / slope
+        slope = 1.1283791670955126 * call(exp, -y * y)
+        y = y - (call(erf, y) - x) / slope
     y = where(x < -0.7, -tail(1.0 + x), y)
     size = abs(x)
     y = where(size.equals(1.0), x.like(float("inf")).with_sign_of(x), y)

@@ -19,7 +19,7 @@ _SATURATED = {"float64": 40.0, "float32": 20.0}
 
 
 class Reduced(NamedTuple):
-    """An exponential 2^n (1 + r + s): ``n`` is whole and ``bits`` has it in its last ones, r is the larger part."""
+    """An exponential 2^n (1 + r + s): ``n`` is whole, ``bits`` are those of ``scale``, r is the larger part."""
 
     n: Number
     bits: Whole
@@ -42,20 +42,17 @@ def reduce(x: Number, low: Number | None = None) -> Reduced:
 def _multiple_of_log_2(x: Number) -> tuple[Number, Whole, Number, float]:
     """Return (n, its bits, x - n a, b) with the nearest multiple n (a + b) of log 2."""
     high, rest = LN2[x.dtype]
-    rounder = x.emitter.scalar.rounder
+    # The last bits of the sum are n and twice the bias, which ``scale`` needs.
+    rounder = x.emitter.scalar.rounder + 2 * x.format.bias
     turned = fma(x, 1.4426950408889634, rounder)
     n = turned - rounder
     return n, turned.bits(), fma(n, -high, x), rest  # exact: log 2 has no more digits than x after its point
 
 
 def scale(x: Number, bits: Whole) -> Number:
-    """Return x 2^n, with n in the last ones of some bits: in two steps, each with a power of two of the type."""
-    half = bits >> 1
-    return x * _power(half) * _power(bits - half)
-
-
-def _power(bits: Whole) -> Number:
-    return ((bits + bits.format.bias) << bits.format.digits).as_bits()  # the shift drops all other bits
+    """Return x 2^n: in two steps, each with a power of two of the type. ``bits`` ends with n and twice the bias."""
+    half, digits = bits >> 1, x.format.digits
+    return x * (half << digits).as_bits() * ((bits - half) << digits).as_bits()
 
 
 def exp_of_sum(x: Number, low: Number) -> Number:

@@ -1,4 +1,4 @@
-"""The reduction of huge angles, for sin, cos and tan of any number: the method of Payne and Hanek in integers.
+"""The reduction of huge angles, for sin, cos and tan of any number: Payne and Hanek 1983, in integers.
 
 An angle x = M 2^e is a whole number M of 53 bits times a power of two. Of the bits of 2 / pi those that make multiples
 of four quarter turns are left out; M times the next 192 bits has the quarter turn in its first two bits, and the angle

@@ -1,18 +1,22 @@
 """Counting the instructions of a function on any processor: a count that no other load of the machine changes.
 
-The code of a function has no loops over its operations, so the instructions in its text are those that run for one
-block of W states (with the calls for huge angles, which hardly ever run).
+The code of a function has no loops over its operations, except for the one that computes sines and cosines, so the
+instructions that run for one block of W states are those in its text, and those of that loop times the number of
+angles.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import casadi as ca
 
+from torsor.compiler.llvm.angles import write_angles
 from torsor.compiler.llvm.code import write_llvm
+from torsor.compiler.llvm.rules import Scalar
+from torsor.compiler.llvm.stages import TRIGONOMETRIC
 from torsor.compiler.llvm.target import Target
-from torsor.compiler.program import read_program
+from torsor.compiler.program import Program, read_program
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,31 @@ def count_instructions(function: ca.Function, target: Target, dtype: str = "floa
     """
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
-    _, *pieces = write_llvm(program, axes, dtype, width)  # without the loop over states
-    return _counted(target.assembly(pieces), target, width)
+    _, *pieces = write_llvm(program, axes, dtype, width, target=target)  # without the loop over states
+    angles = write_angles(Scalar(dtype), width, target.constants)
+    loop = _loop(target.assembly([angles])) * _angle_count(program)
+    return _counted([*_instructions(target.assembly(pieces)), *loop], target, width)
+
+
+def _angle_count(program: Program) -> int:
+    """Return how many angles the loop of sines and cosines computes for a block of states."""
+    return len({op.arguments[0] for op in program.operations if op.code in TRIGONOMETRIC})
+
+
+def _loop(assembly: str) -> list[tuple[str, str]]:
+    """Return the instructions of the loop over angles: from the label to which it jumps back, to that jump."""
+    lines = iter(assembly.partition("angles:")[2].splitlines())
+    found: list[str] = []
+    starts: dict[str, int] = {}
+    for line in lines:
+        label = re.match(r"([.\w]+):", line)
+        if label:
+            starts[label[1]] = len(found)
+        target = re.match(r"\t[a-z.]+\s+([.\w]+)$", line)
+        found.append(line)
+        if target and target[1] in starts:
+            return list(_instructions("\n".join(found[starts[target[1]] :])))
+    raise AssertionError("the loop over angles has no jump back")
 
 
 _ARITHMETIC_X86 = re.compile(r"v?(add|sub|mul|div|sqrt)[ps][sd]|(?P<fused>vfn?m(add|sub)\d{3}[ps][sd])")
@@ -68,10 +95,10 @@ _MEMORY_ARM = re.compile(r"(ld|st)[rpu\d]")
 _CONSTANT_ARM = re.compile(r"movi|mvni|movk|movz|movn|dup|adrp|ld1r")
 
 
-def _counted(assembly: str, target: Target, width: int) -> InstructionCount:
+def _counted(instructions: Iterable[tuple[str, str]], target: Target, width: int) -> InstructionCount:
     kinds = {"arithmetic": 0, "memory": 0, "constants": 0, "other": 0}
     fused, bits, pattern = 0, 512, _ARITHMETIC_ARM if target.is_arm else _ARITHMETIC_X86
-    for mnemonic, operands in _instructions(assembly):
+    for mnemonic, operands in instructions:
         name = mnemonic.split(".")[0]  # Apple writes the kind of vector there: fmla.2d
         found = pattern.fullmatch(name)
         if found:

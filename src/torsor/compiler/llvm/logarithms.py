@@ -6,7 +6,17 @@ near 1 the second one holds the digits that the result is made of.
 """
 
 from torsor.compiler.llvm.coefficients import LN2_SHORT, LOG, TWO_THIRDS
-from torsor.compiler.llvm.vectors import Number, fma, polynomial, quick_two_sum, quotient, two_product, two_sum, where
+from torsor.compiler.llvm.vectors import (
+    Mask,
+    Number,
+    fma,
+    polynomial,
+    quick_two_sum,
+    quotient,
+    two_product,
+    two_sum,
+    where,
+)
 
 # Beyond this x^2 + 1 is x^2, and its square root x.
 _HUGE = {"float64": 2.0**60, "float32": 2.0**30}
@@ -14,55 +24,67 @@ _HUGE = {"float64": 2.0**60, "float32": 2.0**30}
 _TINY = {"float64": 2.0**-28, "float32": 2.0**-13}
 
 
-def split(x: Number) -> tuple[Number, Number]:
-    """Return (k, m) with x = 2^k m for positive normal numbers."""
+def split(x: Number, scaled: Mask | None = None) -> tuple[Number, Number]:
+    """Return (k, m) with x = 2^k m for positive normal numbers, and for those that ``normal`` has ``scaled``."""
     digits, bias = x.format.digits, x.format.bias
-    root = x.like(0.5**0.5).bits()
-    shifted = (x.bits() - root) + (bias << digits)
+    root = x.format.bits(0.5**0.5)
+    shifted = x.bits() + ((bias << digits) - root)
     m = ((shifted & ((1 << digits) - 1)) + root).as_bits()
     # The exponent, with its bias, as the last digits of a number near 2^digits: conversions of integers are slow.
     near = 2.0**digits
-    k = ((shifted >> digits) | x.like(near).bits()).as_bits() - (near + bias)
-    return k, m
+    surplus = near + bias
+    k = ((shifted >> digits) | x.format.bits(near)).as_bits()
+    return k - (surplus if scaled is None else where(scaled, surplus + _by(x), surplus)), m
 
 
-def normal(x: Number) -> tuple[Number, Number]:
-    """Return a number scaled to a normal one, and the exponent to subtract from its own: 0 if it was normal."""
+def _by(x: Number) -> float:
+    """Return the exponent by which subnormal numbers are scaled."""
+    return x.format.digits + 2.0
+
+
+def normal(x: Number) -> tuple[Number, Mask]:
+    """Return subnormal numbers scaled to normal ones, and which they were."""
     few = x < x.format.smallest
-    by = x.format.digits + 2.0
-    return where(few, x * 2.0**by, x), where(few, by, 0.0)
+    return where(few, x * 2.0 ** _by(x), x), few
 
 
 def log_of_sum(x: Number, low: Number | None = None, more: Number | None = None) -> Number:
     """Return log(x + low) + more log 2 for positive normal x and much smaller ``low``."""
     k, m = split(x)
+    return _log(k if more is None else k + more, m, None if low is None else low * _power_below(k))
+
+
+def _power_below(k: Number) -> Number:
+    return (-k.at_most(k.format.bias - 1.0)).power_of_two()
+
+
+def _log(k: Number, m: Number, low: Number | None = None) -> Number:
+    """Return k log 2 + log(m + low)."""
     f = m - 1.0
-    s = f / (f + 2.0)
+    s = f / (m + 1.0)
     z = s * s
     half_square = (f * 0.5) * f
-    series = z * fma(z, polynomial(z, LOG[x.dtype]), TWO_THIRDS[x.dtype][0])
+    series = z * fma(z, polynomial(z, LOG[m.dtype]), TWO_THIRDS[m.dtype][0])
     small = fma(s, half_square + series, -half_square)
     if low is not None:
         # log(m + c) - log m = c / m, and 1 / m is (1 - s)^2 to 3 percent: c is less than the last digit of m.
         rest = 1.0 - s
-        scale = (-k.at_most(x.format.bias - 1.0)).power_of_two()
-        small = fma(low * scale, rest * rest, small)
-    k = k if more is None else k + more
-    high, less = LN2_SHORT[x.dtype]
+        small = fma(low, rest * rest, small)
+    high, less = LN2_SHORT[m.dtype]
     total, error = quick_two_sum(k * high, f)
     return total + (error + fma(k, less, small))
 
 
 def _at_edges(x: Number, inside: Number, zero: float = 0.0) -> Number:
     """Return what is given for positive numbers, and the limits: -inf at ``zero``, inf at inf, NaN below ``zero``."""
-    value = where(x > zero, inside, where(x.equals(zero), -float("inf"), float("nan")))
-    return where(x.equals(float("inf")), x, value)
+    outside = where(x < zero, float("nan"), where(x.equals(zero), -float("inf"), x))
+    return where((x > zero) & (x < float("inf")), inside, outside)
 
 
 def log(x: Number) -> Number:
     """Return the natural logarithm."""
-    scaled, by = normal(x)
-    return _at_edges(x, log_of_sum(scaled, None, -by))
+    scaled, few = normal(x)
+    return _at_edges(x, _log(*split(scaled, few)))
 
 
 def log1p(x: Number) -> Number:

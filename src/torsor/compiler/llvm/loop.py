@@ -18,14 +18,16 @@ def write_loop(
     scalar: Scalar,
     width: int,
     pieces: int,
+    calls: list[str],
     scratch: int,
 ) -> str:
     """Return the module with the functions ``loop``, which NumPy calls, and ``run``, which ``loop`` calls.
 
-    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides.
+    ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides. ``calls``
+    computes a block of W states; ``scratch`` is the number of blocks of scratch memory that it needs. Threads that
+    share a batch call the parts of ``run``: each prepares ``memory`` bytes once, then computes its ``blocks`` in them.
     """
     block = width * scalar.size
-    calls = "\n".join(f"  call void @piece.{k}(ptr %in, ptr %out, ptr %scratch)" for k in range(pieces))
     declarations = "\n".join(f"declare void @piece.{k}(ptr, ptr, ptr)" for k in range(pieces))
     sizes = [*inputs, *outputs]
     count_in = sum(rows * columns for rows, columns in inputs)
@@ -67,14 +69,25 @@ define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
 define void @run(ptr %arrays, ptr %lengths, ptr %steps) {{
 entry:
 {take}
+  call void @prepare(ptr %in)
+  call void @blocks(ptr %in, ptr %arrays, ptr %lengths, ptr %steps)
+{give}  ret void
+}}
+@memory = constant i64 {sum(sizes_of)}
+define void @prepare(ptr %in) {{
+  %out = getelementptr i8, ptr %in, i64 {sizes_of[0]}
+  call void @constants(ptr %out)
+  ret void
+}}
+define void @blocks(ptr %in, ptr %arrays, ptr %lengths, ptr %steps) {{
+entry:
   %out = getelementptr i8, ptr %in, i64 {sizes_of[0]}
   %scratch = getelementptr i8, ptr %out, i64 {sizes_of[1]}
   %states = load i64, ptr %lengths
 {"".join(heads)}
-  call void @constants(ptr %out)
   br label %head
 head:
-  %i = phi i64 [ 0, %ready ], [ %next, %done ]
+  %i = phi i64 [ 0, %entry ], [ %next, %done ]
   %left = sub i64 %states, %i
   %more = icmp sgt i64 %left, 0
   br i1 %more, label %full, label %end
@@ -82,15 +95,16 @@ full:
   %whole = icmp sge i64 %left, {width}
   %lanes = select i1 %whole, i64 {width}, i64 %left
 {"".join(moves["pack"])}
-{calls}
+{chr(10).join(calls)}
 {"".join(moves["unpack"])}
   br label %done
 done:
   %next = add i64 %i, {width}
   br label %head
 end:
-{give}  ret void
+  ret void
 }}
+!0 = !{{!"branch_weights", i32 1, i32 100000}}
 """
 
 

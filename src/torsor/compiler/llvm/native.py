@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 from torsor.compiler.llvm import target
 from torsor.compiler.llvm.target import host
 
-_LINKING = threading.RLock()
+LINKING = threading.RLock()
 # Characters of LLVM text from which other processes are worth their start: about a second of work.
 LARGE = 400_000
 # From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
@@ -29,7 +29,6 @@ HUGE = 128
 QUICK = 8
 
 C_FUNCTIONS = (
-    *("sin", "cos"),  # of huge angles
     *("malloc", "free", "feclearexcept"),
     # Where the processor has no such instructions: x86-64 before AVX2.
     *("fma", "fmaf", "floor", "floorf", "ceil", "ceilf"),
@@ -128,7 +127,7 @@ class _Helpers:
 def link(objects: Sequence[bytes]) -> Any:
     """Return an engine with object code ready to run; it has the addresses, and must live as long as they are used."""
     machine = host().machine()
-    with _LINKING:
+    with LINKING:
         _provide_c_library()
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         for content in objects:
@@ -144,8 +143,8 @@ def _provide_c_library() -> None:
         llvm.add_symbol(name, address)
 
 
-def c_addresses() -> dict[str, int]:
-    """Return the address of each of ``C_FUNCTIONS``, as far as the C library of this platform has them.
+def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
+    """Return the addresses of functions of the C library, as far as that of this platform has them.
 
     Example:
         >>> "sin" in c_addresses()
@@ -154,12 +153,12 @@ def c_addresses() -> dict[str, int]:
     found: dict[str, int] = {}
     windows = sys.platform == "win32"
     # Windows checks the stack of functions that need much of it.
-    wanted = {*C_FUNCTIONS, *(("__chkstk",) if windows else ())}
+    wanted = {*names, *(("__chkstk",) if windows else ())}
     for library in _libraries(windows):
         for name in wanted - found.keys():
             # Some functions are older on Windows than their standard names.
-            names = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
-            function = next((getattr(library, each) for each in names if hasattr(library, each)), None)
+            known = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
+            function = next((getattr(library, each) for each in known if hasattr(library, each)), None)
             if function is not None:
                 found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
         if wanted <= found.keys():
@@ -178,7 +177,7 @@ def _libraries(windows: bool) -> Iterator[Any]:
 def _locks() -> list[Any]:
     """Return the locks of linking and of llvmlite, in the order in which they are taken."""
     own = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
-    return [_LINKING, *([] if own is None else [own])]
+    return [LINKING, *([] if own is None else [own])]
 
 
 def _before_fork() -> None:

@@ -14,9 +14,7 @@ _INF = float("inf")
 
 def _accurate_log(x: Number) -> tuple[Number, Number]:
     """Return the logarithm of a positive finite number as a sum of two numbers."""
-    scaled, by = normal(x)
-    k, m = split(scaled)
-    k = k - by
+    k, m = split(*normal(x))
     f = m - 1.0
     over, lost = quick_two_sum(2.0, f)
     s, s_low = quotient(f, x.like(0.0), over, lost)
@@ -51,8 +49,7 @@ def pow(x: Number, y: Number) -> Number:
     whole = y.floor().equals(y)
     half = y * 0.5
     odd = whole & ~half.floor().equals(half)
-    sign = x.like(1.0).with_sign_of(x)
-    value = where(odd, value * sign, value)
+    value = value.with_sign_of(where(odd, x, 1.0))
     value = where((x < 0.0) & ~whole & (size < _INF), float("nan"), value)
     value = where(x.unordered(y), float("nan"), value)
     return where(y.equals(0.0) | x.equals(1.0), 1.0, value)

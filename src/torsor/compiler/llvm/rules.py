@@ -4,8 +4,10 @@ A rule is a function of the ``Emitter`` and the names of the argument values; it
 CasADi virtual machine defines every operation. Elementary functions other than sin and cos are in ``elementary.py``.
 """
 
+import math
 import struct
 from collections.abc import Callable
+from typing import Literal
 
 import casadi as ca
 
@@ -20,13 +22,13 @@ class Scalar:
         self.integer = f"i{8 * self.size}"
         # Adding 1.5 * 2^(digits - 1) to a number rounds it to a whole one, whose low bits are those of the sum.
         self.rounder = 1.5 * 2.0**52 if double else 1.5 * 2.0**23
-        # pi/2 as a sum of three numbers, each rounded to the type: the range reduction of Cody and Waite. With fused
-        # products the first difference is exact, so the reduced angle is accurate to its last digits up to the largest
-        # angle.
+        # pi/2 as a sum of three numbers, each rounded down to the type: the range reduction of Cody and Waite. With
+        # fused products the first difference is exact, so the reduced angle is accurate to its last digits up to the
+        # largest angle. All three are positive, which keeps the sign of -0.0.
         self.half_pi = (
-            (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+            (1.5707963267948966, 6.123233995736765e-17, 1.0828566739219139e-32)
             if double
-            else (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+            else (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)
         )
         self.largest_angle = 2.0**30 if double else 2.0**17
         # Minimax coefficients of (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4 in r^2, |r| < pi/4, highest first.
@@ -55,6 +57,12 @@ class Scalar:
             else (2.4438379648e-5, -0.00138873669117, 0.0416666468546)
         )
 
+    def bits(self, number: float) -> int:
+        """Return the bits of a number in this type, as an integer."""
+        kinds = "dQ" if self.dtype == "float64" else "fI"
+        exact = number if self.dtype == "float64" else _to_float32(number)
+        return int(struct.unpack(kinds[1], struct.pack(kinds[0], exact))[0])
+
     def literal(self, number: float) -> str:
         """Return a number as an LLVM literal: the bits of a double that the type represents exactly."""
         if self.dtype == "float32":
@@ -67,20 +75,45 @@ def _to_float32(number: float) -> float:
     return float("inf") * (1 if number > 0 else -1) if abs(number) > 3.4028235677973366e38 else number
 
 
+Constants = Literal["operands", "vectors", "lanes"]
+"""How numbers reach instructions: as operands, as vectors in a table, or as lanes of vectors where that is possible."""
+
+_SMALL = 4096  # integers below it take one instruction
+NEAR = 40  # instructions between two uses of a constant that share one load from the table
+
+
+def _is_immediate(number: float) -> bool:
+    """Whether AArch64 has an instruction that writes the number to a vector: n / 16 * 2^e with small n and e, or 0.
+
+    Example:
+        >>> [_is_immediate(number) for number in (0.0, -0.5, 31.0, 33.0, 0.1)]
+        [True, True, True, False, False]
+    """
+    mantissa, exponent = math.frexp(abs(number)) if math.isfinite(number) else (0.1, 0)
+    return number == 0 or (-2 <= exponent <= 5 and (mantissa * 32).is_integer())
+
+
 class Emitter:
     """Writes the instructions of one function; values are vectors of W numbers of one type."""
 
-    def __init__(self, scalar: Scalar, width: int):
+    def __init__(self, scalar: Scalar, width: int, constants: Constants = "operands", table: str = "@numbers"):
         self.scalar, self.width = scalar, width
+        self.constants, self._table = constants, table
+        self.table: list[list[int]] = []  # the constants that are loaded, as bits of each lane
+        # The name of each constant that was loaded, and when it was used last; those of products share vectors.
+        self._recent: dict[tuple[str, int], tuple[str, int]] = {}
+        self._recent_factors: dict[int, tuple[str, int]] = {}
+        self._shared: list[int] = []
+        self._shared_since, self._shared_name = -NEAR, ""
         self.vector = f"<{width} x {scalar.name}>"
         self.integers = f"<{width} x {scalar.integer}>"
         self.bits = f"<{width} x i1>"
         self.suffix = f"v{width}f{8 * scalar.size}"
         self.lines: list[str] = []
-        self.block = "entry"
+        self.load_flags = ""
+        self.block = "entry"  # the one that is being written
         self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
         self.functions: dict[str, str] = {}  # elementary functions that are called, by name, with their code
-        self.called: set[tuple[str, int]] = set()  # C library functions, with the number of their arguments
         self._next = 0
 
     def put(self, instruction: str) -> str:
@@ -91,12 +124,67 @@ class Emitter:
         return name
 
     def constant(self, number: float) -> str:
-        """Return a vector with the same number in all lanes."""
-        return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
+        """Return a vector with the same number in all lanes.
+
+        It is an operand, or it is loaded from a table, once for neighbouring uses: a value that waits for a later use
+        would take a register, or be stored and loaded again.
+        """
+        if self.constants == "operands" or _is_immediate(number):
+            return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
+        return self._recalled(self.vector, self.scalar.bits(number))
 
     def integer(self, number: int) -> str:
         """Return a vector with the same integer in all lanes."""
-        return f"splat ({self.scalar.integer} {number})"
+        if self.constants == "operands" or abs(number) < _SMALL:
+            return f"splat ({self.scalar.integer} {number})"
+        return self._recalled(self.integers, number)
+
+    def factor(self, number: float) -> str:
+        """Return a constant for a product, which AArch64 takes from one lane of a vector of several constants."""
+        if self.constants != "lanes" or _is_immediate(number):
+            return self.constant(number)
+        bits = self.scalar.bits(number)
+        name, last = self._recent_factors.get(bits, ("", -NEAR))
+        if self._next - last >= NEAR:
+            if len(self._shared) == self.width or self._next - self._shared_since >= NEAR:
+                self._shared, self._shared_since = [], self._next
+                self._shared_name = self._entry(self.vector, self._shared)
+            mask = f"<{self.width} x i32> splat (i32 {len(self._shared)})"
+            self._shared.append(bits)
+            name = self.put(f"shufflevector {self.vector} {self._shared_name}, {self.vector} poison, {mask}")
+        self._recent_factors[bits] = name, self._next
+        return name
+
+    def _recalled(self, kind: str, bits: int) -> str:
+        """Return a vector with the same bits in all lanes: one that was loaded a short time ago, or loaded now."""
+        name, last = self._recent.get((kind, bits), ("", -NEAR))
+        if self._next - last >= NEAR:
+            name = self._entry(kind, [bits] * self.width)
+        self._recent[kind, bits] = name, self._next
+        return name
+
+    def _entry(self, kind: str, lanes: list[int]) -> str:
+        """Load a new entry of the table; lanes may be added to the list later."""
+        address = self.put(f"getelementptr {self.vector}, ptr {self._table}, i64 {len(self.table)}")
+        self.table.append(lanes)
+        return self.load(address, kind)
+
+    def numbers(self) -> str:
+        """Return the table of constants; it is not declared constant, since LLVM would not load from it then."""
+        rows = []
+        for lanes in self.table:
+            padded = lanes + [0] * (self.width - len(lanes))
+            rows.append(f"{self.integers} <{', '.join(f'{self.scalar.integer} {bits}' for bits in padded)}>")
+        return f"{self._table} = internal global [{len(rows)} x {self.integers}] [{', '.join(rows)}]" if rows else ""
+
+    def load(self, address: str, kind: str = "") -> str:
+        """Load a vector, of numbers or of another kind."""
+        align = self.width * self.scalar.size
+        return self.put(f"load {kind or self.vector}, ptr {address}, align {align}{self.load_flags}")
+
+    def store(self, value: str, address: str) -> None:
+        """Store a vector."""
+        self.lines.append(f"  store {self.vector} {value}, ptr {address}, align {self.width * self.scalar.size}")
 
     def call(self, intrinsic: str, *arguments: str) -> str:
         """Call an LLVM intrinsic on vectors."""
@@ -139,54 +227,40 @@ class Emitter:
         return value
 
     def sin_cos(self, x: str) -> tuple[str, str]:
-        """Return sin and cos: range reduction to |r| < pi/4, two polynomials, and the C library for huge angles."""
+        """Return sin and cos of angles that are not huge: range reduction to |r| < pi/4, and two polynomials."""
         s = self.scalar
         turned = self.call("fma", x, self.constant(0.6366197723675814), self.constant(s.rounder))
         quarter = self.put(f"bitcast {self.vector} {turned} to {self.integers}")
-        backwards = self.exact("fsub", self.constant(s.rounder), turned)
+        whole = self.exact("fsub", turned, self.constant(s.rounder))
         r = x
         for part in s.half_pi:
-            r = self.call("fma", backwards, self.constant(part), r)
+            r = self.call("fma", whole, self.constant(-part), r)
         z = self.exact("fmul", r, r)
         cubic = self.call("fma", self.exact("fmul", z, r), self.polynomial(z, s.sin_terms), r)
-        sin_r = self.select(self.compare("oeq", z, "zeroinitializer"), x, cubic)  # keeps -0.0 and tiny angles
-        cos_r = self.call("fma", z, self.constant(-0.5), self.constant(1.0))
-        cos_r = self.call("fma", self.exact("fmul", z, z), self.polynomial(z, s.cos_terms), cos_r)
-        odd = self.put(f"trunc {self.integers} {quarter} to {self.bits}")
-        sin = self._flip_sign(self.select(odd, cos_r, sin_r), quarter)
-        after = self.put(f"add {self.integers} {quarter}, {self.integer(1)}")
-        cos = self._flip_sign(self.select(odd, sin_r, cos_r), after)
-        return self._unless_huge(x, sin, cos)
+        sin_r = self.call("copysign", cubic, r)  # keeps -0.0
+        cos_r = self.polynomial(z, (*s.cos_terms, -0.5, 1.0))
+        # The last bit of the quarter exchanges sine and cosine, and changes the sign of the cosine; the bit before it
+        # changes both signs.
+        odd = self._sign(quarter, 0)
+        exchanged = self.put(f"icmp slt {self.integers} {odd}, zeroinitializer")
+        turn = self.put(f"and {self.integers} {self._sign(quarter, 1)}, {self.integer(-(1 << (8 * s.size - 1)))}")
+        sin = self._flip(self.select(exchanged, cos_r, sin_r), turn)
+        cos = self._flip(self.select(exchanged, sin_r, cos_r), self.put(f"xor {self.integers} {odd}, {turn}"))
+        return sin, cos
 
-    def _flip_sign(self, value: str, quarter: str) -> str:
-        """Return a value with its sign changed in the third and fourth quadrant."""
-        second = self.put(f"and {self.integers} {quarter}, {self.integer(2)}")
-        sign = self.put(f"shl {self.integers} {second}, {self.integer(8 * self.scalar.size - 2)}")
+    def _sign(self, integers: str, bit: int) -> str:
+        """Return integers in which the bit is the sign; the bits below it are moved along."""
+        return self.put(f"shl {self.integers} {integers}, {self.integer(8 * self.scalar.size - 1 - bit)}")
+
+    def _flip(self, value: str, sign: str) -> str:
+        """Return a value whose sign is changed where the highest bit of ``sign`` is set; its other bits are 0."""
         bits = self.put(f"bitcast {self.vector} {value} to {self.integers}")
         flipped = self.put(f"xor {self.integers} {bits}, {sign}")
         return self.put(f"bitcast {self.integers} {flipped} to {self.vector}")
 
-    def _unless_huge(self, x: str, sin: str, cos: str) -> tuple[str, str]:
-        huge = self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
-        any_huge = self.put(f"call i1 @llvm.vector.reduce.or.v{self.width}i1({self.bits} {huge})")
-        label, before = self._next, self.block
-        self.lines.append(f"  br i1 {any_huge}, label %slow.{label}, label %done.{label}, !prof !0")
-        self.lines.append(f"slow.{label}:")
-        # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
-        slow_sin = self.select(huge, self.library("sin", x), sin)
-        slow_cos = self.select(huge, self.library("cos", x), cos)
-        self.lines.append(f"  br label %done.{label}")
-        self.lines.append(f"done.{label}:")
-        self.block = f"done.{label}"
-        either_sin = self.put(f"phi {self.vector} [ {sin}, %{before} ], [ {slow_sin}, %slow.{label} ]")
-        either_cos = self.put(f"phi {self.vector} [ {cos}, %{before} ], [ {slow_cos}, %slow.{label} ]")
-        return either_sin, either_cos
-
-    def library(self, name: str, *arguments: str) -> str:
-        """Call a function of the C library for each lane."""
-        self.called.add((name, len(arguments)))
-        typed = ", ".join(f"{self.vector} {argument}" for argument in arguments)
-        return self.put(f"call {self.vector} @lanes.{name}({typed})")
+    def is_huge(self, x: str) -> str:
+        """Return as bits which angles are too large for ``sin_cos``."""
+        return self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
 
 
 Rule = Callable[..., str]
@@ -232,7 +306,7 @@ def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
 
-# Elementary functions are not in the table. sin and cos: ``code.py`` lets the emitter compute both of an angle at once.
+# Elementary functions are not in the table: ``elementary.py`` has them, and ``angles.py`` sin and cos.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,

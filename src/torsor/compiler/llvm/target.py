@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -37,6 +38,21 @@ class Target:
         """Everything that object code depends on besides its source, including the versions of LLVM and llvmlite."""
         version = ".".join(map(str, llvm.llvm_version_info))
         return "|".join([self.triple, self.cpu, self.features, version, llvmlite.__version__])
+
+    @property
+    def constants(self) -> Literal["operands", "vectors", "lanes"]:
+        """How numbers best reach instructions.
+
+        AArch64 takes up to five instructions to make a number, but multiplies by a lane of a vector. AVX-512 copies a
+        number in memory to all lanes within an arithmetic instruction; AVX2 takes an instruction for it, unless memory
+        has all lanes already.
+        """
+        return "lanes" if self.is_arm else "operands" if self.bits == 512 else "vectors"
+
+    @property
+    def registers(self) -> int:
+        """The number of vector registers."""
+        return 32 if self.is_arm or self.bits == 512 else 16
 
     def width(self, dtype: str) -> int:
         """Return how many float64 or float32 numbers a vector register holds."""

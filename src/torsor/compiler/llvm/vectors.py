@@ -5,6 +5,7 @@ algorithm has the same bits on every processor and for every width. Comparisons 
 no branches, so each lane is computed for itself.
 """
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,16 @@ class Format:
     def smallest(self) -> float:
         """The smallest number with all digits."""
         return 2.0 ** (1 - self.bias)
+
+    def bits(self, number: float) -> int:
+        """Return the bits of a number as an integer.
+
+        Example:
+            >>> hex(FORMATS["float32"].bits(1.0))
+            '0x3f800000'
+        """
+        kinds = ("<d", "<q") if self.digits == 52 else ("<f", "<i")
+        return int(struct.unpack(kinds[1], struct.pack(kinds[0], number))[0])
 
 
 FORMATS = {"float64": Format(52, 1023), "float32": Format(23, 127)}
@@ -205,11 +216,11 @@ class Number(_Value):
 
     def at_most(self, high: float) -> "Number":
         """Return the smaller of both numbers; NaN stays NaN."""
-        return where(self > high, high, self)
+        return Number(self.emitter, self.emitter.call("minimum", self.name, self.like(high).name))
 
     def at_least(self, low: float) -> "Number":
         """Return the larger of both numbers; NaN stays NaN."""
-        return where(self < low, low, self)
+        return Number(self.emitter, self.emitter.call("maximum", self.name, self.like(low).name))
 
     def flipped(self, mask: Mask) -> "Number":
         """Return the number with its sign changed where the mask is set."""
@@ -250,7 +261,7 @@ def two_sum(a: Number, b: Number) -> tuple[Number, Number]:
 
 
 def quick_two_sum(a: Number | float, b: Number) -> tuple[Number, Number]:
-    """Return a + b and its error where a is 0 or not smaller than b (Dekker)."""
+    """Return a + b and its error where a is 0 or not smaller than b (Dekker 1971)."""
     a = b.like(a)
     total = a + b
     return total, b - (total - a)

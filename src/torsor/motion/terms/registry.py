@@ -127,11 +127,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is a number, a string, or lists and tables of these."""
-    if type(value) is list:
-        return all(map(_is_plain, value))
-    if type(value) is dict:
-        return all(map(_is_plain, value.values()))
+    """Whether a value is a number, a string, or lists and tables of these, or one truth value."""
+    if type(value) in (list, dict):
+        parts = value.values() if type(value) is dict else value
+        return all(_is_plain(each) and type(each) is not bool for each in parts)
     return type(value) in (str, bool) or _is_number(value)
 
 

@@ -17,16 +17,15 @@ from torsor.checks import indices_of, vectors
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.errors import ModelError, describe, shortened, warn
+from torsor.errors import ModelError, describe, warn
 from torsor.mechanism import Loop, Mechanism
+from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
-from torsor.robot.closed_loops.rounding import rows_left_out
+from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
 from torsor.robot.kernels import RobotKernels
 
 OPEN = 1e-6  # largest error of closure that a caller's positions may have, relative to the size of the mechanism
-REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding
-CURVED = 1e-3  # largest error of closure, relative to that distance squared: forces have a relative error of this size
 FAIR = 0.2  # a configuration with this fraction of the best score is good enough
 TRIALS, ENOUGH = 40, 4  # random configurations tried at most, and tried at least before a closed one is accepted
 SMALL = 1e-4  # least scale of a closure equation, relative to the largest
@@ -102,14 +101,17 @@ class LoopClosure:
     def _left_out(self) -> tuple[int, ...]:
         """The equations that are redundant up to rounding, found once; a warning names their loops."""
         mechanism, count = self.mechanism, len(self._all_scales[0])
-        out, apart = rows_left_out(self._space, count, mechanism.neutral(), self._all_scales[2])
+        repeated = couplings_left_out(mechanism.loops, self.name)
+        out, apart = rows_left_out(
+            lambda rows: self._space([*repeated, *rows]), count, mechanism.neutral(), self._all_scales[2]
+        )
         if out:
             owners = [loop.name for loop in mechanism.loops for _ in range(loop.count)]
             loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))
             found = f"{len(out)} of {count} closure equations are redundant up to rounding and left out, of {loops}"
             found += f": they contradict the others by {apart:.2g} of the mechanism's size"
             warn(describe(found, where=self.name, fix="one joint in place of several, or more digits"))
-        return out
+        return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
         """Return the configuration space, for searches of one state at a time, without some of the equations."""
@@ -130,15 +132,25 @@ class LoopClosure:
         """Return the errors of closure (..., c), divided by their scales."""
         return self.space.error(np.asarray(q))
 
-    def scaled_jacobian(self, q: ArrayLike) -> Array:
+    def scaled_jacobian(self, q: ArrayLike, numbers: Numbers = OWN) -> Array:
         """Return the Jacobian of closure (..., c, nv), both sides divided by their scales."""
-        return self.space.jacobian(np.asarray(q))
+        if not numbers.move_loops:
+            return self.space.jacobian(np.asarray(q))
+        rows, _, columns = self.scales
+        return np.asarray(self.exact("closure_jacobian", q, numbers) / rows[:, None] * columns)
 
     @cached_property
     def closer(self) -> Closer:
         """Newton's method for batches, with the active coordinates given."""
         exact = self.kernels.exact
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
+
+    def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN) -> Array:
+        """Evaluate an algorithm of the loops at positions (..., nq) in float64, with other numbers of the mechanism."""
+        exact, of_loops = self.kernels.exact, numbers if numbers.move_loops else OWN
+        if not of_loops.free:
+            return exact.call(name, q)
+        return np.asarray(exact.compiled(exact.request(name, free=of_loops.free))(q, of_loops.p))
 
     # Active coordinates
 
@@ -249,7 +261,7 @@ class LoopClosure:
         """Return closure equations that are independent at q (nq,) where the active coordinates are given."""
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
-        M = self.kernels.call_cut("mass_matrix", q, loops="open")
+        M = self.kernels.call("mass_matrix", q, loops="open")
         sizes = *self._equation_scales_at(q)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
         choice = ClosureChoice(rows, active=tuple(self.active), scales=tuple(map(float, sizes)))
         return self._with_scales(choice)
@@ -286,7 +298,7 @@ class LoopClosure:
         return self._equation_scales_at(self.reference)
 
     def _equation_scales_at(self, q: Array) -> Array:
-        A, M = self.kernels.call("closure_jacobian", q), self.kernels.call_cut("mass_matrix", q, loops="open")
+        A, M = self.kernels.call("closure_jacobian", q), self.kernels.call("mass_matrix", q, loops="open")
         moments, directions = np.linalg.eigh(M)
         if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
             name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
@@ -340,48 +352,17 @@ class LoopClosure:
         self.check_closed(at)
         return at
 
-    def check_closed(self, q: ArrayLike) -> None:
+    def check_closed(self, q: ArrayLike, numbers: Numbers = OWN) -> None:
         """Raise ModelError where loops are open at positions (..., nq)."""
-        error = self.kernels.exact.call("closure_error", q)
+        error = self.exact("closure_error", q, numbers)
         size = float(np.linalg.norm(error / self._all_scales[0], axis=-1).max(initial=0.0))
         if not size <= OPEN:  # are there equations that are redundant up to rounding?
             size = float(np.linalg.norm(error / self.scales[0], axis=-1).max(initial=0.0))
-        self._check_error(size)
+        self.check_error(size)
 
-    def check_velocities(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Raise ModelError for velocities v (..., nv) that would open the loops: A v is not 0."""
-        exact = self.kernels.exact
-        _, rate = exact.compiled(exact.request("closure_error", form="jvp"))(q, v)
-        gap = np.linalg.norm(np.asarray(rate) / self.scales[0], axis=-1)
-        size = np.linalg.norm(np.asarray(v, dtype=float) / self.scales[2], axis=-1)
-        if (gap > OPEN * size).any():
-            worst = float((gap / np.where(size > 0, size, 1.0)).max())
-            found = f"the velocities open the loops: A v is {worst:.2g} of their size"
-            fix = "v = robot.closed_velocities(q, v)"
-            raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
-
-    def _check_error(self, size: float) -> None:
+    def check_error(self, size: float) -> None:
+        """Raise ModelError for an error of closure that is too large, relative to the size of the mechanism."""
         if not size <= OPEN:
             found = f"the loops are not closed: error of closure {size:.2g} of its size"
             fix = "q = robot.assemble(q_active, guess=q)"
             raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
-
-    def check_driven(self, q: ArrayLike) -> None:
-        """Raise ModelError where loops are open, or where the active coordinates do not determine the others."""
-        state = self.kernels.exact.call("closure_state", q)
-        self._check_error(float(state[..., 0].max(initial=0.0)))
-        regular = (state[..., 1] > REGULAR) & (state[..., 0] <= CURVED * state[..., 1] ** 2)
-        fine = regular & (state[..., 2] < RANK)
-        if fine.all():
-            return
-        nq, names = self.mechanism.nq, self.mechanism.coordinate_names
-        flat = np.broadcast_to(np.asarray(q, dtype=float), (*state.shape[:-1], nq)).reshape(-1, nq)
-        worst = flat[int(np.argmin(fine.ravel()))]
-        free = analyse(self.scaled_jacobian(worst), self.active, self.scales[2]).uncontrolled
-        moving = free[0] if len(free) else np.zeros(0)
-        listed = [f"{n} ({x:.3g})" for n, x in zip(names, moving, strict=False) if abs(x) > RANK]
-        why = f"with the active coordinates locked, {', '.join(listed)} can move"
-        if not listed:
-            why = "closure equations that are redundant elsewhere are independent there, see robot.mobility(q)"
-        found = f"singular at q = {shortened(worst.round(6) + 0.0)}: {why}"
-        raise ModelError(describe(found, where=self.name, fix="drive other coordinates there: robot.active_sets(q)"))

@@ -4,6 +4,8 @@ Which equations are independent may differ between states. Results are first com
 the whole batch; states at which that choice is close to losing rank are computed again with a better one.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,27 +13,36 @@ from torsor.arrays import Array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import WITH_MARGIN
 from torsor.errors import ModelError, describe
+from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.inputs import SINGULAR, check_margin, check_velocities
 
-# Below the first margin another choice of equations is tried; below the second the equations are singular.
-POOR, SINGULAR = 0.02, 1e-7
+# Below this margin another choice of equations is tried; below SINGULAR the equations are dependent.
+POOR = 0.02
 MOST = 8  # choices that are tried in one call
 
 
-def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: ArrayLike) -> Array:
-    """Return an algorithm's result (..., n), with closure equations that are independent at each of the positions."""
-    closure.check_closed(q)
-    at, loaded, nq = np.asarray(q, dtype=float), len(values) > 2, closure.mechanism.nq
+def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: ArrayLike, numbers: Numbers = OWN) -> Array:
+    """Return an algorithm's result (..., n), with closure equations that are independent at each of the positions.
+
+    ``values`` are velocities, then forces or accelerations and perhaps external wrenches.
+    """
+    closure.check_closed(q, numbers)
+    if name == "closed_inverse_dynamics":
+        return _driven(closure, np.asarray(q, dtype=float), *values, numbers=numbers)
+    at, nq = np.asarray(q, dtype=float), closure.mechanism.nq
 
     def evaluate(choice: ClosureChoice) -> tuple[Array, Array]:
-        return _with_margin(closure, name, choice, loaded, at, *values)
+        return _with_margin(closure, name, choice, numbers, at, *values)
 
     choice = closure.independent_near(at.reshape(-1, nq)[0]) if at.size else closure.independent_equations
     found, margin = evaluate(choice)
     if name != "closed_velocities":
-        closure.check_velocities(q, values[0])
+        check_velocities(closure, q, values[0], numbers)
     if at.ndim > 1 and closure.ranks_differ(at, choice):
-        return _one_by_one(closure, name, at, found.shape, values)
+        for index, each, there in _states(closure, name, found.shape[:-1], numbers, at, *values):
+            found[index] = by_multipliers(closure, name, *each, numbers=there)
+        return found
     for _ in range(MOST):
         poor = np.nan_to_num(margin) < POOR
         if not poor.any():
@@ -46,30 +57,23 @@ def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: Array
             break
         found = np.where(better[..., None], again, found)
         margin = np.where(better, new, margin)
-    if not (margin >= SINGULAR).all():
-        fix = "another configuration; robot.mobility(q) lists the motions that are possible there"
-        raise ModelError(describe("the closure equations lose rank", where=closure.name, fix=fix))
+    check_margin(closure, margin)
     return found
 
 
-def driven_by_multipliers(closure: LoopClosure, q: ArrayLike, *values: ArrayLike) -> Array:
-    """Return the forces (..., N) of the active coordinates, with all others free of force.
-
-    ``values`` are v, a_active and perhaps external wrenches.
-    """
-    closure.check_closed(q)
-    name, at, loaded = "closed_inverse_dynamics", np.asarray(q, dtype=float), len(values) > 2
-    choice = closure.driven_equations
-    found, margin = _with_margin(closure, name, choice, loaded, at, *values)
-    closure.check_velocities(q, values[0])
-    cores = closure.kernels.request(name, external=loaded).arguments(closure.mechanism).values()
-    for index in np.argwhere(np.nan_to_num(margin) < POOR):
-        each = tuple(
-            np.broadcast_to(np.asarray(value, dtype=float), (*margin.shape, *core))[tuple(index)]
-            for value, core in zip((at, *values), cores, strict=True)
-        )
+def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Numbers) -> Array:
+    """Return the forces (..., N) of the active coordinates, with all others free of force."""
+    name, choice = "closed_inverse_dynamics", closure.driven_equations
+    found, margin = _with_margin(closure, name, choice, numbers, at, *values)
+    check_velocities(closure, at, values[0], numbers)
+    poor = np.nan_to_num(margin) < POOR
+    if not poor.any():
+        return found
+    for index, each, there in _states(closure, name, margin.shape, numbers, at, *values):
+        if not poor[index]:
+            continue
         other = closure.driven_equations_at(each[0])
-        found[tuple(index)], left = _with_margin(closure, name, other, loaded, *each)
+        found[index], left = _with_margin(closure, name, other, there, *each)
         if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
             fix = "other active coordinates: robot.active_sets(q); robot.mobility(q).uncontrolled is the motion"
             text = "the active coordinates do not determine the others that the loops connect them with"
@@ -78,23 +82,22 @@ def driven_by_multipliers(closure: LoopClosure, q: ArrayLike, *values: ArrayLike
 
 
 def _with_margin(
-    closure: LoopClosure, name: str, choice: ClosureChoice, external: bool, *values: ArrayLike
+    closure: LoopClosure, name: str, choice: ClosureChoice, numbers: Numbers, *values: ArrayLike
 ) -> tuple[Array, Array]:
     """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, from one function."""
-    request = closure.kernels.request(name + WITH_MARGIN, external=external, choice=choice)
-    both = np.asarray(closure.kernels.compiled(request)(*values))
+    loaded = len(values) > 3
+    request = closure.kernels.request(name + WITH_MARGIN, external=loaded, choice=choice, free=numbers.free)
+    both = np.asarray(closure.kernels.compiled(request)(*values, *numbers.inputs))
     return both[..., :-1].copy(), both[..., -1]
 
 
-def _one_by_one(
-    closure: LoopClosure, name: str, q: Array, shape: tuple[int, ...], values: tuple[ArrayLike, ...]
-) -> Array:
-    """Return an algorithm's result where each state has its own choice of equations."""
-    request = closure.kernels.request(name, external=len(values) > 2)
-    cores = request.arguments(closure.mechanism).values()
-    batch, found = shape[:-1], np.empty(shape)
-    given = zip((q, *values), cores, strict=True)
+def _states(
+    closure: LoopClosure, name: str, batch: tuple[int, ...], numbers: Numbers, *values: ArrayLike
+) -> Iterator[tuple[tuple[int, ...], list[Array], Numbers]]:
+    """Yield each state of a batch: its index, its arrays without leading axes, and its numbers."""
+    request = closure.kernels.request(name, external=len(values) > 3, free=numbers.free)
+    given = zip((*values, *numbers.inputs), request.arguments(closure.mechanism).values(), strict=True)
     spread = [np.broadcast_to(np.asarray(each, dtype=float), (*batch, *core)) for each, core in given]
     for index in np.ndindex(batch):
-        found[index] = by_multipliers(closure, name, *(each[index] for each in spread))
-    return found
+        one = [each[index] for each in spread]
+        yield index, one[: len(values)], Numbers(numbers.free, one[-1]) if numbers.free else OWN

@@ -1,19 +1,24 @@
 """Closure equations that are redundant up to rounding: they contradict the others by the last digits of a file.
 
+Couplings are compared by their coefficients, cut joints by closing them.
+
 A hinge that is made of two points on its axis has six equations, of which five are independent. If the distances
 between the points, as written in the file, differ in their last digit, no configuration satisfies all six. The
 redundant equations are found with numbers, and left out with a warning.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.errors import ModelError, describe, warn
+from torsor.mechanism.loops import Closure, Coupling
 from torsor.robot.closed_loops.mobility import choose, null_space
 from torsor.robot.closed_loops.search import CLOSED, Space
 
 ROUNDED = 1e-4  # largest contradiction, relative to the size of the mechanism: files have 5 digits or more
+SAME = 1e-12  # coefficients that differ by less, relative to the largest, are equal
 STARTS = 3  # configurations from which loops are closed
 ASIDE = 0.3  # rad or sizes: motion after which an equation that is redundant is still as open as before
 
@@ -50,3 +55,49 @@ def rows_left_out(
     if left > CLOSED or apart.max() > ROUNDED:
         return (), 0.0
     return tuple(k for k in out if apart[k] > CLOSED), float(apart.max())
+
+
+def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
+    """Return the equations of couplings that others already contain but for rounding, with a warning for each.
+
+    Two belts with the ratios 2 and 2.00001 lock each other in theory; in practice both are meant to be 2. A coupling
+    whose offset alone differs from that of others is an error: no position satisfies both.
+    """
+    couplings = [loop for loop in loops if isinstance(loop, Coupling)]
+    if len(couplings) < 2:
+        return []
+    keys = list(
+        dict.fromkeys((name, k) for each in couplings for name, c in each.polynomials.items() for k in range(len(c)))
+    )
+    terms = np.array([[_factor(each, *key) for key in keys] for each in couplings])
+    terms /= np.abs(terms).max(axis=0)  # metres and radians alike
+    starts = np.cumsum([0, *(loop.count for loop in loops)])
+    rows = [int(starts[k]) for k, loop in enumerate(loops) if isinstance(loop, Coupling)]
+    kept, out = [0], list[int]()
+    for k in range(1, len(couplings)):
+        shares = np.linalg.lstsq(terms[kept].T, terms[k], rcond=None)[0]
+        apart = float(np.abs(terms[k] - shares @ terms[kept]).sum() / np.abs(terms[k]).max())
+        shift = couplings[k].offset - float(shares @ [couplings[j].offset for j in kept])
+        if apart > ROUNDED or (apart > SAME and abs(shift) > ROUNDED):
+            kept.append(k)
+            continue
+        others = ", ".join(
+            repr(couplings[j].name) for j, share in zip(kept, shares, strict=True) if abs(share) > ROUNDED
+        )
+        name = couplings[k].name
+        if abs(shift) > ROUNDED:
+            found = (
+                f"the couplings {name!r} and {others} contradict each other: their offsets differ by {abs(shift):.3g}"
+            )
+            raise ModelError(describe(found, where=where, fix=f"remove one: robot.without_loop({name!r})"))
+        if max(apart, abs(shift)) > SAME:
+            found = f"the coupling {name!r} repeats {others} but for {max(apart, abs(shift)):.2g} of its coefficients"
+            found += ", and together they would lock the joints: it is left out"
+            warn(describe(found, where=where, fix=f"equal ratios and offsets, or robot.without_loop({name!r})"))
+            out.append(rows[k])
+    return out
+
+
+def _factor(coupling: Coupling, name: str, power: int) -> float:
+    factors = coupling.polynomials.get(name, ())
+    return factors[power] if power < len(factors) else 0.0

@@ -1,0 +1,37 @@
+"""A web page that computes the torques and bearing forces of a UR5 while sliders move it, without a server.
+
+The functions are exported as JavaScript and placed into the page, so that one file is all there is:
+
+    python examples/live_page.py docs/live.html
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torsor
+
+START = [0.3, -1.2, 1.5, -0.9, -1.4, 0.0]
+FUNCTIONS = ["inverse_dynamics", "joint_wrenches", "poses", "pose:ee_link"]
+TEMPLATE = Path(__file__).with_suffix(".html")
+
+
+def page() -> str:
+    """Return the page."""
+    robot = torsor.library.ur5()
+    with tempfile.TemporaryDirectory() as folder:
+        module = robot.export_js(folder, FUNCTIONS)[0].read_text()
+    count = robot.operation_count("inverse_dynamics")
+    operations = f"{count.arithmetic} additions and multiplications, {count.trigonometric} sines and cosines"
+    places = {"MODULE": module, "START": json.dumps(START), "OPERATIONS": json.dumps(operations)}
+    text = TEMPLATE.read_text()
+    for place, content in places.items():
+        text = text.replace(f"/* {place} */", content)
+    return text
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "live.html")
+    path.write_text(page())
+    print(path)

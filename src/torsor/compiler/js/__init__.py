@@ -1,0 +1,1 @@
+"""CasADi functions as an ES module of JavaScript."""

@@ -1,0 +1,1 @@
+"""What targets that write source text share: names, statements, comments, files."""

@@ -1,0 +1,31 @@
+"""Writing exported files: all of them or none, and never over a file that Torsor did not write."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from torsor.compiler.source.about import MARK
+
+
+def write_all(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write files under temporary names and then rename them, so that no file is ever incomplete."""
+    parts: dict[Path, Path] = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in texts:
+            file = folder / each
+            if file.exists() and MARK not in file.read_text(errors="replace")[:200]:
+                found = "is there and was not written by Torsor; allowed: files that were"
+                raise ValueError(f"{file}: {found}; fix: choose another folder")
+        for each, text in texts.items():
+            parts[folder / each] = folder / f".{each}.{secrets.token_hex(4)}.part"
+            parts[folder / each].write_bytes(text.encode("ascii"))
+        for file, part in parts.items():
+            part.replace(file)
+    except OSError as error:
+        raise ValueError(f"cannot write to {folder}: {error}; allowed: a folder; fix: choose another") from error
+    finally:
+        for part in parts.values():
+            if part.exists():
+                part.unlink()
+    return list(parts)

@@ -1,0 +1,197 @@
+"""Batches that several threads share: how many threads, how large their parts, and the pool that computes them.
+
+The threads run generated code alone (``llvm/pool.py``) and never wait for the interpreter. On Windows, which has other
+functions for threads, a pool of Python threads takes their place (``python_threads.py``).
+"""
+
+import ctypes
+import hashlib
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.arrays import Shape
+from torsor.compiler.cache import load, store
+from torsor.compiler.llvm import chunks, native, pool
+from torsor.compiler.llvm.target import host
+
+AUTO = "auto"
+
+# Nanoseconds of one operation on a vector: inverse dynamics of UR5 and Talos takes 0.23 with AVX-512, 0.33 with NEON.
+OPERATION = 0.3
+# Nanoseconds: work for which a sleeping thread is worth waking, the share of each thread, the shortest and the
+# longest chunk. Waking takes some ten microseconds, taking a chunk a tenth of one.
+LEAST, SHARE, SMALLEST, LARGEST = 120_000, 15_000, 5_000, 50_000
+MOST = 1024  # threads: more than the cores of any machine, and few enough to be created
+# Seconds that an idle thread spins before it sleeps: longer than the Python code between two calls.
+SPIN = 40e-6
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use: its affinity, and the quota of its container.
+
+    Example:
+        >>> 1 <= available_cores() <= os.cpu_count()
+        True
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, _quota()))
+
+
+def _quota(folder: str = "/sys/fs/cgroup") -> int:
+    """Return the number of cores whose time the control group of this process may use, rounded up."""
+    root = Path(folder)
+    try:
+        if (root / "cpu.max").is_file():
+            quota, period = (root / "cpu.max").read_text().split()
+        else:
+            quota, period = ((root / "cpu" / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        return math.ceil(int(quota) / int(period)) if int(quota) > 0 else sys.maxsize
+    except (OSError, ValueError, ZeroDivisionError):  # no control groups, or "max": no quota
+        return sys.maxsize
+
+
+def has_native_threads() -> bool:
+    """Return whether this system has the functions of threads that the pool calls."""
+    return _native_pool() is not None
+
+
+class _Pool:
+    """The native pool of this process."""
+
+    def __init__(self, addresses: dict[str, int]):
+        target = host()
+        family = "arm" if target.is_arm else target.triple.split("-")[0]
+        text = pool.write_pool(family, int(signal.SIG_SETMASK))
+        for name, address in addresses.items():
+            llvm.add_symbol(name, address)
+        key = hashlib.sha256(f"{target.description} {text}".encode()).hexdigest()
+        objects = load(key)
+        if objects is None:
+            objects = target.objects([text])
+            store(key, objects)
+        engine = native.link(objects)
+        # Idle threads run this code until the process ends, also while the interpreter is torn down.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+        self.loop: int = engine.get_function_address("loop")
+        self.share = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("share"))
+        reset = ctypes.PYFUNCTYPE(None)(engine.get_function_address("reset"))
+        pause = ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address("pause"))
+        reset()
+        count = 1000
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            pause(count)
+            times.append(time.perf_counter() - start)
+        spins = ctypes.c_int64.from_address(engine.get_global_value_address("spins"))
+        spins.value = max(1, int(count * SPIN / min(times)))
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=reset)  # a forked process has no copies of the threads
+
+
+def _native_pool() -> _Pool | None:
+    with native.LINKING:  # one for each process, also if two threads ask for it at once
+        return _make_pool()
+
+
+@cache
+def _make_pool() -> _Pool | None:
+    if os.name != "posix" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return None
+    addresses = native.c_addresses(pool.FUNCTIONS)
+    return _Pool(addresses) if addresses.keys() == set(pool.FUNCTIONS) else None
+
+
+class SharedKernel:
+    """The machine code of a function, and how threads share its batches.
+
+    ``engine`` has its addresses. ``loop`` and ``data`` are what NumPy calls as the inner loop of the gufunc.
+    """
+
+    def __init__(self, engine: Any, arrays: int, threads: int):
+        native_pool = _native_pool()
+        assert native_pool is not None
+        self._pool, self._engine = native_pool, engine
+        table = engine.get_global_value_address("work")
+        work, width = (ctypes.c_int64.from_address(table + 8 * k).value for k in range(2))
+        memory = ctypes.c_int64.from_address(engine.get_global_value_address("memory")).value
+        state = OPERATION * work / width
+
+        def states(nanoseconds: float) -> int:
+            return width * max(1, round(nanoseconds / state / width))
+
+        run, prepare, blocks = (engine.get_function_address(name) for name in ("run", "prepare", "blocks"))
+        least, share, smallest, largest = map(states, (LEAST, SHARE, SMALLEST, LARGEST))
+        functions, sizes = (run, prepare, blocks, memory), (least, share, smallest, largest, width)
+        self.compiled = chunks.Compiled(*functions, arrays, min(threads, MOST), *sizes)
+        self._words = (ctypes.c_int64 * len(self.compiled))(*self.compiled)
+        self.loop, self.data = native_pool.loop, ctypes.addressof(self._words)
+
+    def compute(self, arrays: Sequence[NDArray[Any]], cores: Sequence[Shape], batch: Shape) -> None:
+        """Compute a batch with several axes: ``arrays`` are inputs and results, ``cores`` their shapes for a state."""
+        wide = [np.broadcast_to(a, (*batch, *core)) for a, core in zip(arrays, cores, strict=True)]
+        outer, this = len(batch), self.compiled
+        lengths, strides = _merged(list(batch), [list(each.strides[:outer]) for each in wide])
+        # Rows of states fill vectors: they are the last axis, unless it is short and another is longer.
+        axis = len(lengths) - 1 if lengths[-1] >= this.smallest else int(np.argmax(lengths))
+        length, steps = lengths.pop(axis), [each.pop(axis) for each in strides]
+        states = math.prod(batch)
+        threads = min(this.threads, states // this.share) if states >= this.least else 1
+        even = -(-states // (chunks.ROUNDS * threads * this.width)) * this.width
+        chunk = max(this.smallest, min(this.largest, even))
+        pieces = -(-length // chunk)
+        tables = [
+            np.array([each.ctypes.data for each in wide], np.int64),
+            np.array([*steps, *(step for each in wide for step in each.strides[outer:])], np.int64),
+            np.array(lengths, np.int64),
+            np.array(strides, np.int64).T.copy(),
+        ]
+        of_arrays, of_steps, of_lengths, of_strides = (each.ctypes.data for each in tables)
+        job = chunks.Job(
+            kernel=self.data,
+            arrays=of_arrays,
+            steps=of_steps,
+            length=length,
+            axes=len(lengths),
+            lengths=of_lengths,
+            strides=of_strides,
+            chunk=chunk,
+            pieces=pieces,
+            total=math.prod(lengths) * pieces,
+            several=max(1, chunk // length),
+            helpers=threads - 1,
+        )
+        room = np.zeros(chunks.JOB_WORDS + chunks.ALIGN // 8, np.int64)
+        place = room[(-room.ctypes.data % chunks.ALIGN) // 8 :]
+        place[: len(job)] = job
+        self._pool.share(place.ctypes.data)
+
+
+def _merged(lengths: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
+    """Return the axes of a batch with neighbours merged where all arrays go through both with one stride.
+
+    Example:
+        >>> _merged([4, 3, 2], [[48, 16, 8], [16, 0, 8]])
+        ([4, 3, 2], [[48, 16, 8], [16, 0, 8]])
+        >>> _merged([4, 3, 2], [[48, 16, 8], [0, 0, 0]])
+        ([24], [[8], [0]])
+    """
+    several = [axis for axis, length in enumerate(lengths) if length > 1] or [0]
+    lengths, strides = [lengths[axis] for axis in several], [[each[axis] for axis in several] for each in strides]
+    for axis in reversed(range(len(lengths) - 1)):
+        if all(each[axis] == lengths[axis + 1] * each[axis + 1] for each in strides):
+            lengths[axis : axis + 2] = [lengths[axis] * lengths[axis + 1]]
+            for each in strides:
+                del each[axis]
+    return lengths, strides

@@ -1,0 +1,99 @@
+"""What exported source says of a robot: names and order of the coordinates, units, axes, limits."""
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+
+from torsor.compiler.source.about import About
+from torsor.mechanism import Mechanism
+from torsor.mechanism.units import FORCES, units
+
+AXES = (
+    "Spatial vectors have the angular part first. Twists, wrenches, accelerations and Jacobians of a link or frame are"
+    " at its origin, in its axes. Poses are 4 x 4, from the axes of the link to those of the base. Gravity is in base"
+    " axes. A floating base has positions x y z and a quaternion x y z w, its velocities are in its own axes."
+)
+UNITS = {"length": "m", "angle": "rad", "mass": "kg", "time": "s", "force": "N", "moment": "N m"}
+
+_ARGUMENTS = {
+    "q": "positions, rad and m",
+    "v": "velocities, rad/s and m/s",
+    "a": "accelerations, rad/s^2 and m/s^2",
+    "j": "jerks, rad/s^3 and m/s^3",
+    "tau": "forces, N m and N",
+    "q_end": "positions at the end, rad and m",
+    "dv": "velocities of a unit of time, rad/s and m/s",
+    "v_active": "velocities of the active coordinates, rad/s and m/s",
+    "a_active": "accelerations of the active coordinates, rad/s^2 and m/s^2",
+    "tau_active": "forces of the active coordinates, N m and N",
+    "share": "positive weights: of redundant drives, the sum of tau^2 / share is least",
+}
+
+
+def version() -> str:
+    """Return the version of Torsor. It is asked for when it is needed: the package itself is above all layers."""
+    return str(import_module("torsor").__version__)
+
+
+def origin(kind: str, name: str) -> str:
+    """Return the line that says what was exported, and by what."""
+    return f"{kind} {name}, by Torsor {version()} (licence Apache-2.0). SI units, radians."
+
+
+def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return what exported functions return, by name: the first line of the method's docstring, for one state.
+
+    ``titles`` are pairs of the name of the function and of the method.
+    """
+    found = {}
+    for title, method in titles:
+        text = (getattr(getattr(owner, method, None), "__doc__", None) or "").strip().split("\n")[0]
+        text = text.replace("(..., ", "(").replace(" (...)", "").removeprefix("Return ").removeprefix("the ")
+        if text:
+            found[title] = text[0].upper() + text[1:]
+    return found
+
+
+def listed(names: Sequence[str], own: Sequence[str]) -> str:
+    """Return names with their units.
+
+    Example:
+        >>> listed(["joint1", "slide"], ["rad", "m"])
+        'joint1 (rad), slide (m)'
+    """
+    return ", ".join(f"{name} ({unit})" for name, unit in zip(names, own, strict=True))
+
+
+def about_robot(robot: Mechanism, titles: Iterable[tuple[str, str]]) -> About:
+    """Return what the source of a robot's functions says; ``titles`` as in ``results_of``."""
+    positions, rates = units(robot)
+    speeds = [f"{unit}/s" for unit in rates]
+    lines = (
+        origin("Robot", robot.name),
+        f"Positions q: {listed(robot.position_names, positions)}.",
+        f"Velocities v: {listed(robot.coordinate_names, speeds)}. Accelerations and forces are in the same order.",
+        f"Moving links: {', '.join(robot.link_names)}.",
+        AXES,
+    )
+    facts = {
+        "name": robot.name,
+        "torsor": version(),
+        "positions": list(robot.position_names),
+        "positionUnits": positions,
+        "coordinates": list(robot.coordinate_names),
+        "coordinateUnits": rates,
+        "forceUnits": [FORCES[each] for each in rates],
+        "joints": list(robot.joint_names),
+        "links": list(robot.link_names),
+        "parents": list(robot.parents),
+        "frames": [frame.name for frame in robot.frames],
+        "active": list(robot.active),
+        "gravity": robot.gravity.tolist(),
+        "neutral": robot.neutral().tolist(),
+        "lower": robot.lower.tolist(),
+        "upper": robot.upper.tolist(),
+        "velocityLimit": robot.velocity_limit.tolist(),
+        "effortLimit": robot.effort_limit.tolist(),
+        "units": UNITS,
+        "axes": AXES,
+    }
+    return About(lines, facts, results_of(type(robot), titles), _ARGUMENTS)

@@ -1,0 +1,145 @@
+"""Checks of the inputs of algorithms of closed loops, the same whichever way an algorithm is called.
+
+Positions close the loops and are not singular, velocities keep the loops closed, rates of redundant drives agree.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import real_array
+from torsor.dynamics import ALGORITHMS, Request
+from torsor.errors import ModelError, describe, shortened
+from torsor.mechanism.free import OWN, Numbers
+from torsor.robot.closed_loops.closure import OPEN, LoopClosure
+from torsor.robot.closed_loops.mobility import RANK, analyse
+
+REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding
+CURVED = 1e-3  # largest error of closure, relative to that distance squared: forces have a relative error of this size
+SINGULAR = 1e-7  # margin of closure equations below which they are dependent
+CONTRADICTION = 1e-6  # largest contradiction of rates of too many active coordinates, relative to the largest rate
+SEARCHED = {"closure_trial", "closure_state", "closure_margin"}  # these measure how open or singular a position is
+
+
+def check_inputs(closure: LoopClosure, request: Request, values: Sequence[ArrayLike]) -> None:
+    """Raise ModelError where an algorithm of closed loops has no result; ``values`` are all inputs of the request."""
+    algorithm = ALGORITHMS[request.name]
+    if not algorithm.closed or request.name in SEARCHED:
+        return
+    given = dict(zip(closure.kernels.shapes(request).arguments, values, strict=True))
+    q, numbers = given["q"], Numbers(request.free, given.get("p", ()))
+    if not algorithm.multipliers:
+        check_driven(closure, q, numbers)
+        if "share" in given and not (request.choice and request.choice.coupled):
+            _check_positive(closure, real_array(given["share"], closure.name, "share"))
+        if len(closure.active) > len(closure.driven_choice.independent):
+            _check_rates(closure, given, numbers)
+        return
+    closure.check_closed(q, numbers)
+    if request.name != "closed_velocities":
+        check_velocities(closure, q, given["v"], numbers)
+    margin = closure.kernels.request("closure_margin", choice=request.choice, free=request.free)
+    check_margin(closure, np.asarray(closure.kernels.compiled(margin)(q, *numbers.inputs)))
+
+
+def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: Numbers = OWN) -> None:
+    """Raise ModelError for velocities v (..., nv) that would open the loops: A v is not 0."""
+    if np.shape(v)[-1:] != (closure.mechanism.nv,):
+        return  # the algorithm itself raises an error that names the input
+    exact, of_loops = closure.kernels.exact, numbers if numbers.move_loops else OWN
+    rest = [np.zeros(len(of_loops.free))] if of_loops.free else []  # numbers do not change with time
+    request = exact.request("closure_error", form="jvp", free=of_loops.free)
+    _, rate = exact.compiled(request)(q, *of_loops.inputs, v, *rest)
+    gap = np.linalg.norm(np.asarray(rate) / closure.scales[0], axis=-1)
+    size = np.linalg.norm(np.asarray(v, dtype=float) / closure.scales[2], axis=-1)
+    if (gap > OPEN * size).any():
+        worst = float((gap / np.where(size > 0, size, 1.0)).max())
+        found = f"the velocities open the loops: A v is {worst:.2g} of their size"
+        fix = "v = robot.closed_velocities(q, v)"
+        raise ModelError(describe(found, where=closure.name, allowed=f"{OPEN:g}", fix=fix))
+
+
+def check_margin(closure: LoopClosure, margin: Array) -> None:
+    """Raise ModelError where the chosen closure equations are dependent: ``margin`` (...) is their distance from it."""
+    if not (margin >= SINGULAR).all():
+        fix = "another configuration; robot.mobility(q) lists the motions that are possible there"
+        raise ModelError(describe("the closure equations lose rank", where=closure.name, fix=fix))
+
+
+def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> None:
+    """Raise ModelError where loops are open, or where the active coordinates do not determine the others."""
+    state = closure.exact("closure_state", q, numbers)
+    closure.check_error(float(state[..., 0].max(initial=0.0)))
+    regular = (state[..., 1] > REGULAR) & (state[..., 0] <= CURVED * state[..., 1] ** 2)
+    fine = regular & (state[..., 2] < RANK)
+    if fine.all():
+        return
+    batch, worst = state.shape[:-1], int(np.argmin(fine.ravel()))
+    at = _of_one_state(q, closure.mechanism.nq, batch, worst)
+    there = numbers._replace(p=_of_one_state(numbers.p, len(numbers.free), batch, worst))
+    free = analyse(closure.scaled_jacobian(at, there), closure.active, closure.scales[2]).uncontrolled
+    moving = free[0] if len(free) else np.zeros(0)
+    names = closure.mechanism.coordinate_names
+    listed = [f"{n} ({x:.3g})" for n, x in zip(names, moving, strict=False) if abs(x) > RANK]
+    why = f"with the active coordinates locked, {', '.join(listed)} can move"
+    if not listed:
+        why = "closure equations that are redundant elsewhere are independent there, see robot.mobility(q)"
+    found = f"singular at q = {shortened(at.round(6) + 0.0)}: {why}"
+    raise ModelError(describe(found, where=closure.name, fix="drive other coordinates there: robot.active_sets(q)"))
+
+
+def _of_one_state(values: ArrayLike, count: int, batch: tuple[int, ...], index: int) -> Array:
+    """Return the vector (count,) of one state of a batch, whose index counts all states."""
+    spread = np.broadcast_to(np.asarray(values, dtype=float), (*batch, count))
+    return np.asarray(spread[np.unravel_index(index, batch)] if batch else spread)
+
+
+def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike], numbers: Numbers) -> None:
+    """Raise ModelError for rates of redundant active coordinates that contradict each other."""
+    a = given.get("a_active", np.zeros(len(closure.active)))
+    request = closure.kernels.request("constrained_accelerations", free=numbers.free)
+    found = closure.kernels.compiled(request)(given["q"], given["v_active"], a, *numbers.inputs)
+    for name, rates in zip(("v_active", "a_active"), found, strict=True):
+        if name in given:
+            wanted = np.asarray(given[name], dtype=float)
+            wrong = np.abs(rates[..., closure.active] - wanted).max(initial=0.0)
+            size = max(1.0, float(np.abs(wanted).max(initial=0.0)))
+            if not wrong <= CONTRADICTION * size:
+                text = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
+                fix = "make only as many coordinates active as there are degrees of freedom, or give consistent rates"
+                raise ModelError(describe(text, where=closure.name, fix=fix))
+
+
+def is_matrix(share: Array, count: int) -> bool:
+    """Whether weights of ``count`` redundant drives are matrices (..., N, N)."""
+    return share.ndim > 1 and share.shape[-2:] == (count, count)
+
+
+def checked_share(closure: LoopClosure, share: ArrayLike, values: Sequence[ArrayLike]) -> Array:
+    """Return the weights: positive numbers (..., N), or symmetric positive definite matrices (..., N, N)."""
+    count, where = len(closure.active), closure.name
+    given = real_array(share, where, "share")
+    if given.ndim == 0 or given.shape[-1] != count:
+        allowed = f"(..., {count}) or (..., {count}, {count})"
+        raise ModelError(describe(f"share has shape {given.shape}", where=where, allowed=allowed))
+    if not is_matrix(given, count):
+        _check_positive(closure, given)
+        return given
+    batch = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values))
+    if given.ndim == 2 and batch and batch[-1] == count:
+        found = f"share {given.shape} of {count} states is ambiguous: one matrix, or a row for each state"
+        fix = "share[None] is one matrix, share[:, None] * np.eye(N) has a row for each"
+        raise ModelError(describe(found, where=where, fix=fix))
+    size = np.abs(given).max(initial=0.0)
+    if not np.isfinite(given).all() or np.abs(given - given.swapaxes(-1, -2)).max(initial=0.0) > 1e-12 * size:
+        raise ModelError(describe("share is not symmetric", where=where, allowed="symmetric matrices"))
+    if np.linalg.eigvalsh(given).min(initial=1.0) <= 0:
+        raise ModelError(describe("share is not positive definite", where=where, allowed="eigenvalues above 0"))
+    return given
+
+
+def _check_positive(closure: LoopClosure, share: Array) -> None:
+    if not (np.isfinite(share) & (share > 0)).all():
+        raise ModelError(describe("share is not positive", where=closure.name, allowed="numbers above 0"))

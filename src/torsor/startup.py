@@ -1,0 +1,43 @@
+"""Ctrl-C while the command ``torsor`` imports its packages: it ends in words and with status 130.
+
+This file is imported first, and imports nothing that takes time. In programs that import Torsor it does nothing.
+"""
+
+import os
+import sys
+from types import TracebackType
+
+STOPPED = 130  # the exit status of programs that Ctrl-C stopped
+WORDS = "stopped by Ctrl-C, before there was a result"
+
+
+def is_command() -> bool:
+    """Whether this process is the command ``torsor``, or ``python -m torsor``.
+
+    Example:
+        >>> is_command()
+        False
+    """
+    if sys.argv[:1] == ["-m"]:  # while Python looks for the module
+        return sys.orig_argv[1:3] == ["-m", "torsor"]
+    name = sys.argv[0] if sys.argv else ""
+    return name.replace("\\", "/").rpartition("/")[2] in ("torsor", "torsor.exe")
+
+
+def end_in_words() -> None:
+    """Make an interrupt that nothing catches end the process with one line."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            before(kind, error, trace)
+            return
+        sys.stderr.write(f"{WORDS}\n")
+        sys.stderr.flush()
+        os._exit(STOPPED)
+
+    sys.excepthook = hook
+
+
+if is_command():
+    end_in_words()

@@ -1,0 +1,83 @@
+"""A parametric robot with loops refuses what the robot itself refuses, in values and in derivatives."""
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor import library
+
+BAR = library.four_bar()
+OPEN = np.array([0.5, 0.0, 0.0])
+Q = BAR.assemble([0.5])
+V = BAR.constrained_velocities(Q, [1.0])
+ONE = [1.0]
+PARALLEL = library.four_bar(1.0, 0.4, 1.0, 0.4)  # its bars are in one line at 0: a dead point of the rocker
+LINE, STILL = np.zeros(3), np.zeros(3)
+CALLS = {
+    "constrained_velocities": lambda q, v: (q, ONE),
+    "constrained_inverse_dynamics": lambda q, v: (q, ONE, ONE, ONE),
+    "loop_forces": lambda q, v: (q, ONE, ONE, ONE),
+    "closed_inverse_dynamics": lambda q, v: (q, v, ONE),
+    "closed_forward_dynamics": lambda q, v: (q, v, [0.0, 0.0, 0.0]),
+    "closed_velocities": lambda q, v: (q, v),
+}
+
+
+def ways(model, name, *values):
+    """Each way to evaluate a method of a parametric robot."""
+    method = getattr(model, name)
+    result = model.robot.kernels.request(name).results(model.robot)[name]
+    nothing = [None] * (len(values) + 1)
+    return [
+        lambda: method(*values, model.values),
+        lambda: model.derivatives(name, *values, model.values),
+        lambda: model.jvp(name, (*values, model.values), nothing),
+        lambda: model.vjp(name, (*values, model.values), np.ones(result)),
+        lambda: model.robot.jvp(name, values, nothing[1:]),
+    ]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_open_loops_are_refused_by_every_way_to_call(name: str) -> None:
+    model = BAR.to(device="casadi").parametric(["links.0.mass"])
+    for way in ways(model, name, *CALLS[name](OPEN, STILL)):
+        with pytest.raises(torsor.ModelError, match="the loops are not closed"):
+            way()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_singular_positions_are_refused_by_every_way_to_call(name: str) -> None:
+    model = PARALLEL.to(device="casadi").parametric(["links.0.mass"])
+    for way in ways(model, name, *CALLS[name](LINE, STILL)):
+        with pytest.raises(torsor.ModelError, match=r"singular at q|lose rank|do not determine the others"):
+            way()
+
+
+@pytest.mark.parametrize("name", ["closed_inverse_dynamics", "closed_forward_dynamics"])
+def test_velocities_that_open_the_loops_are_refused_by_every_way_to_call(name: str) -> None:
+    model = BAR.to(device="casadi").parametric(["links.0.mass"])
+    for way in ways(model, name, *CALLS[name](Q, [1.0, 0.0, 0.0])):
+        with pytest.raises(torsor.ModelError, match="the velocities open the loops"):
+            way()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_are_those_of_the_robot_with_these_numbers(name: str) -> None:
+    """A longer crank closes the loop elsewhere: positions are checked with the numbers that are given."""
+    model = BAR.to(device="casadi").parametric({"crank": {"joints.1.origin.x": 1.0}, "mass": "links.1.mass"})
+    p = model.values + np.array([0.05, 0.3])
+    there = model.at(p)
+    q = there.assemble([0.5])
+    values = CALLS[name](q, there.constrained_velocities(q, ONE))
+    expected = getattr(there, name)(*values[:3])  # without the share of drives, of which none is redundant
+    np.testing.assert_allclose(getattr(model, name)(*values, p), expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+    with pytest.raises(torsor.ModelError, match="the loops are not closed"):
+        getattr(model, name)(*values, model.values)
+
+
+def test_each_state_of_a_batch_has_its_own_numbers() -> None:
+    model = BAR.to(device="casadi").parametric(["links.1.mass"])
+    masses = np.array([[1.0], [2.0]])
+    found = model.closed_inverse_dynamics(Q, V, ONE, masses)
+    expected = [model.at(each).closed_inverse_dynamics(Q, V, ONE) for each in masses]
+    np.testing.assert_allclose(found, expected, rtol=1e-10)

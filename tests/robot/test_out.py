@@ -1,0 +1,141 @@
+"""``out=``: methods of a robot write their results to given arrays, whatever the target."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.errors import ModelError
+
+ROBOT = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
+CLOSED = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0}).with_active(["joint1"])
+STATES = 5
+# Methods that choose equations state by state, and so cannot write to an array at once.
+WITHOUT = {"closed_forward_dynamics", "closed_inverse_dynamics", "closed_loop_forces", "closed_velocities"}
+OPTIONS = {"place": "tip", "link": "link2", "forced": ["joint1"]}
+
+
+def taking_out() -> list[str]:
+    methods = inspect.getmembers(torsor.Robot, inspect.isfunction)
+    return [name for name, method in methods if "out" in inspect.signature(method).parameters and name[0] != "_"]
+
+
+def given(robot: torsor.Robot, name: str) -> tuple[list[np.ndarray], dict[str, object]]:
+    """Return random arrays for the arguments of a method that have no default, and its options."""
+    rng = np.random.default_rng(0)
+    arrays, options = [], {}
+    for each in inspect.signature(getattr(torsor.Robot, name)).parameters.values():
+        if each.name in OPTIONS:
+            options[each.name] = OPTIONS[each.name]
+        elif each.name != "self" and each.default is each.empty:
+            length = {"v_active": 1, "a_active": 1, "tau_active": 1, "forces": 1}.get(each.name, robot.nv)
+            arrays.append(rng.normal(size=(STATES, length)))
+    if robot.loops:
+        arrays[0] = np.column_stack([arrays[0][:, 0], arrays[0][:, 0] / 2])
+    return arrays, options
+
+
+def results(found: object) -> tuple[np.ndarray, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("name", taking_out())
+def test_a_method_writes_its_results_to_out_and_returns_it(name):
+    closed = name.startswith(("constrained", "loop", "closure"))
+    robot = CLOSED if closed else ROBOT
+    arrays, options = given(robot, name)
+    wanted = results(getattr(robot, name)(*arrays, **options))
+    out = tuple(np.full_like(each, np.nan) for each in wanted)
+    found = results(getattr(robot, name)(*arrays, **options, out=out if len(out) > 1 else out[0]))
+    assert all(a is b for a, b in zip(found, out, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(out, wanted, strict=True))
+
+
+def test_every_algorithm_takes_out_but_those_that_choose_equations_state_by_state():
+    named = {name for name in torsor.dynamics.ALGORITHMS if hasattr(torsor.Robot, name)}
+    assert named - set(taking_out()) == WITHOUT
+
+
+@pytest.mark.parametrize("target", [{"dtype": "float32"}, {"device": "casadi"}, {"threads": 3}, {"threads": "auto"}])
+def test_out_is_filled_on_every_target(target):
+    robot, arrays = ROBOT.to(**target), given(ROBOT, "inverse_dynamics_derivatives")[0]
+    external = np.ones((2, 6))
+    for options in ({}, {"external": external}, {"external": external, "fixed_in": "world"}):
+        wanted = robot.inverse_dynamics_derivatives(*arrays, **options)
+        out = [np.full_like(each, np.nan) for each in wanted]
+        robot.inverse_dynamics_derivatives(*arrays, **options, out=(out[0], None, out[2]))
+        assert np.array_equal(out[0], wanted[0])
+        assert np.isnan(out[1]).all()
+        assert np.array_equal(out[2], wanted[2])
+
+
+def test_out_may_be_one_of_the_inputs():
+    for robot in (ROBOT, ROBOT.to(threads=2), ROBOT.to(dtype="float32")):
+        q, v, a = given(ROBOT, "inverse_dynamics")[0]
+        wanted = robot.inverse_dynamics(q, v, a)
+        memory = np.concatenate([a, a])
+        assert np.array_equal(robot.inverse_dynamics(q, v, memory[:STATES], out=memory[2 : STATES + 2]), wanted)
+
+
+def test_parametric_robots_and_cut_loops_take_out():
+    arm = ROBOT.parametric(["links.link2.mass"])
+    q = given(ROBOT, "gravity_force")[0][0]
+    out = np.empty((STATES, 2))
+    assert arm.gravity_force(q, [2.0], out=out) is out
+    assert np.array_equal(out, arm.gravity_force(q, [2.0]))
+    assert CLOSED.mass_matrix(q, loops="open", out=(found := np.empty((STATES, 2, 2)))) is found
+    assert np.array_equal(found, CLOSED.mass_matrix(q, loops="open"))
+
+
+def read_only() -> np.ndarray:
+    array = np.empty((STATES, 2))
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize("target", [{}, {"dtype": "float32"}, {"device": "casadi"}, {"threads": 2}])
+@pytest.mark.parametrize(
+    ("out", "error", "message"),
+    [
+        (np.empty((STATES, 3)), ValueError, r"out has shape \(5, 3\); allowed: \(5, 2\)"),
+        (np.empty((4, STATES, 2)), ValueError, r"out has shape \(4, 5, 2\); allowed: \(5, 2\)"),
+        (np.empty(2), ValueError, r"out has shape \(2,\); allowed: \(5, 2\)"),
+        (np.float64(3), ValueError, "out is of type float64; allowed: an array"),
+        (np.empty((STATES, 2), np.int64), TypeError, "out has the type int64, .*; allowed: float64, float32"),
+        (read_only(), ValueError, "out is read-only; fix: give an array that can be written"),
+        ((np.empty((STATES, 2)), np.empty(3)), ValueError, "2 arrays in out; allowed: 1"),
+    ],
+)
+def test_wrong_out_is_refused_in_words(target, out, error, message):
+    robot, arrays = ROBOT.to(**target), given(ROBOT, "bias_force")[0]
+    with pytest.raises(error, match=f"bias_force: {message}"):
+        robot.bias_force(*arrays, out=out)
+    with pytest.raises(ValueError, match=r"bias_force: q has shape \(5, 3\)"):
+        robot.bias_force(np.ones((STATES, 3)), arrays[1], out=np.empty((STATES, 2)))
+
+
+@pytest.mark.parametrize("target", [{}, {"dtype": "float32"}, {"threads": 2}])
+def test_results_in_one_place_are_refused(target):
+    robot, arrays = ROBOT.to(**target), given(ROBOT, "inverse_dynamics_derivatives")[0]
+    memory = np.empty((2 * STATES, 2, 2))
+    with pytest.raises(ValueError, match="two arrays in out overlap in memory; fix: one array for each result"):
+        robot.inverse_dynamics_derivatives(*arrays, out=(memory[:STATES], memory[1 : STATES + 1], None))
+    dq, dv, _ = robot.inverse_dynamics_derivatives(*arrays, out=(memory[:STATES], memory[STATES:], None))
+    assert np.array_equal(dq, robot.inverse_dynamics_derivatives(*arrays)[0])
+    assert np.array_equal(dv, robot.inverse_dynamics_derivatives(*arrays)[1])
+
+
+def test_the_method_of_multipliers_takes_no_out():
+    with pytest.raises(ModelError, match="out with method 'multipliers'; allowed: 'projection'"):
+        CLOSED.constrained_forward_dynamics([0.4, 0.2], [0.0], [1.0], method="multipliers", out=np.empty(1))
+
+
+def test_threads_of_a_robot_are_a_number_or_auto():
+    assert ROBOT.to(threads="auto").target.threads == "auto"
+    assert ROBOT.to(threads="auto").to(dtype="float32").target.threads == "auto"
+    for wrong in ("all", "", "2"):
+        with pytest.raises(ModelError, match=f"threads is {wrong!r}; allowed: a whole number from 1, or 'auto'"):
+            ROBOT.to(threads=wrong)
+    with pytest.raises(ModelError, match="threads"):
+        ROBOT.to(threads=0)
