@@ -20,9 +20,9 @@ class CudaEmitter(Emitter):
     ones, None for an angle that is no input.
     """
 
-    def __init__(self, scalar: Scalar, function: str, huge: bool):
+    def __init__(self, scalar: Scalar, huge: bool):
         super().__init__(scalar, 1)
-        self.function, self.huge = function, huge
+        self.huge = huge
         self.slot: int | None = None
         self.any_huge = "false"
 
@@ -82,7 +82,7 @@ def write_test(e: CudaEmitter, angles: Sequence[int], load: Callable[[int], str]
 
 def _function(e: CudaEmitter, pair: str) -> str:
     """Return the function of sine and cosine of any angle."""
-    body = CudaEmitter(e.scalar, e.function, huge=False)
+    body = CudaEmitter(e.scalar, huge=False)
     usual, slow = body.sin_cos("%x"), sin_cos_huge(body, "%x")
     bit = body.one_huge("%x")
     found = [body.put(f"select i1 {bit}, {e.vector} {b}, {e.vector} {a}") for a, b in zip(usual, slow, strict=True)]
