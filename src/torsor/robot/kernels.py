@@ -63,9 +63,16 @@ class Target:
     threads: int | str = 1
 
     def changed(
-        self, where: str, dtype: Any = None, device: str | None = None, threads: int | str | None = None
+        self,
+        where: str,
+        dtype: Any = None,
+        device: str | None = None,
+        threads: int | str | None = None,
+        loops: bool = False,
     ) -> "Target":
         """Return another target, checked; arguments that are None stay as they are.
+
+        ``loops`` says whether the robot has closed loops, whose methods check numbers on the host.
 
         Example:
             >>> Target().changed("arm", dtype=np.float32)
@@ -78,6 +85,9 @@ class Target:
         place = self.device if device is None else device
         if place not in DEVICES:
             raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
+        if place == "cuda" and loops:
+            found, fix = "closed loops are computed on the host", "robot.open_tree() for the tree, or device='cpu'"
+            raise ModelError(describe(found, where=where, allowed="device cpu or casadi", fix=fix))
         count = self.threads if threads is None else threads
         if isinstance(count, str) and count != AUTO:
             raise ModelError(

@@ -134,11 +134,7 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
             dtype('float32')
         """
-        target = self.target.changed(self.name, dtype, device, threads)
-        if target.device == "cuda" and self.loops:
-            found, fix = "closed loops are computed on the host", "robot.open_tree() for the tree, or device='cpu'"
-            raise ModelError(describe(found, where=self.name, allowed="device cpu or casadi", fix=fix))
-        return replace(self, target=target)
+        return replace(self, target=self.target.changed(self.name, dtype, device, threads, bool(self.loops)))
 
     def save(self, path: str | Path) -> None:
         """Write the robot as TOML (.toml), which ``torsor.load`` reads back equal, or as URDF (.urdf) or MJCF (.xml).

@@ -20,13 +20,13 @@ class CudaEmitter(Emitter):
     ones, None for an angle that is no input.
     """
 
-    def __init__(self, scalar: Scalar, function: str, huge: bool):
+    def __init__(self, scalar: Scalar, huge: bool):
         super().__init__(scalar, 1)
-        self.function, self.huge = function, huge
+        self.huge = huge
         self.slot: int | None = None
         self.any_huge = "false"
 
-    def huge_bit(self, x: str) -> str:
+    def one_huge(self, x: str) -> str:
         """Return the bit that an angle is too large for the usual reduction."""
         return self.put(f"extractelement {self.bits} {self.is_huge(x)}, i64 0")
 
@@ -41,7 +41,7 @@ class CudaEmitter(Emitter):
 
     def _or_slow(self, x: str, sin: str, cos: str) -> tuple[str, str]:
         """Return sin and cos, or those of the table or of the slow function if the angle is huge."""
-        bit = self.huge_bit(x) if self.slot is None else self.any_huge
+        bit = self.one_huge(x) if self.slot is None else self.any_huge
         label, before = self._next, self.block
         self.lines += [f"  br i1 {bit}, label %slow.{label}, label %done.{label}, !prof !1", f"slow.{label}:"]
         if self.slot is None:
@@ -66,7 +66,7 @@ def write_test(e: CudaEmitter, angles: Sequence[int], load: Callable[[int], str]
     e.lines += ["  %zero = lshr i64 %states, 63", "  %table = getelementptr i64, ptr %angles, i64 %zero"]
     some = "false"
     for angle in angles:
-        some = e.put(f"or i1 {some}, {e.huge_bit(load(angle))}")
+        some = e.put(f"or i1 {some}, {e.one_huge(load(angle))}")
     e.any_huge = some
     e.lines += [f"  br i1 {some}, label %huge.some, label %huge.none, !prof !1", "huge.some:"]
     pair = f"{{ {e.vector}, {e.vector} }}"
@@ -82,9 +82,9 @@ def write_test(e: CudaEmitter, angles: Sequence[int], load: Callable[[int], str]
 
 def _function(e: CudaEmitter, pair: str) -> str:
     """Return the function of sine and cosine of any angle."""
-    body = CudaEmitter(e.scalar, e.function, huge=False)
+    body = CudaEmitter(e.scalar, huge=False)
     usual, slow = body.sin_cos("%x"), sin_cos_huge(body, "%x")
-    bit = body.huge_bit("%x")
+    bit = body.one_huge("%x")
     found = [body.put(f"select i1 {bit}, {e.vector} {b}, {e.vector} {a}") for a, b in zip(usual, slow, strict=True)]
     first = body.put(f"insertvalue {pair} poison, {e.vector} {found[0]}, 0")
     both = body.put(f"insertvalue {pair} {first}, {e.vector} {found[1]}, 1")

@@ -54,7 +54,7 @@ class _Kernel:
 
     def begin(self) -> None:
         """Begin a function."""
-        self.emitter = CudaEmitter(self.scalar, self.program.name, self.plan.huge)
+        self.emitter = CudaEmitter(self.scalar, self.plan.huge)
         self.names: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.loaded: dict[tuple[int, int], str] = {}

@@ -7,6 +7,10 @@ large for the reduction of the range, and then has such angles computed again.
 from torsor.compiler.llvm.huge_angles import sin_cos_huge
 from torsor.compiler.llvm.rules import Constants, Emitter, Scalar
 
+import os
+
+TOGETHER = int(os.environ.get("TOG", "3"))  # angles: the many steps of one would wait for each other
+
 
 def write_angles(scalar: Scalar, width: int, constants: Constants) -> str:
     """Return a module with ``angles``, which computes a list of angles, and ``angles.huge``; it serves all programs.
@@ -15,48 +19,58 @@ def write_angles(scalar: Scalar, width: int, constants: Constants) -> str:
     bytes. The results are written one after the other, the sine before the cosine. ``angles`` returns whether one of
     the angles may be huge; then ``angles.huge`` has to be called with the same arguments.
     """
-    block = width * scalar.size
-    fast, slow = Emitter(scalar, width, constants), Emitter(scalar, width)
-    x = fast.load("%angle")
-    sin, cos = fast.sin_cos(x)
-    fast.store(sin, "%sin")
-    fast.store(cos, "%cos")
-    squares = fast.call("fma", x, x, "%before")
+    fast, squares = _together(scalar, width, constants)
+    slow = Emitter(scalar, width)
     x = slow.load("%angle")
     # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
     huge = slow.is_huge(x)
     for name, value in zip(("%sin", "%cos"), sin_cos_huge(slow, x), strict=True):
         slow.store(slow.select(huge, value, slow.load(name)), name)
-    vector = fast.vector
-    functions = "\n".join(slow.functions.values())
+    vector = slow.vector
+    definitions = "\n".join([*(each.numbers() for each in fast), *slow.functions.values()])
+    lines = [line for each in zip(*(each.lines for each in fast), strict=True) for line in each]
     return f"""
-{fast.numbers()}
-declare i1 @llvm.vector.reduce.or.v{width}i1({fast.bits})
-declare {vector} @llvm.fma.{fast.suffix}({vector}, {vector}, {vector})
-declare {vector} @llvm.copysign.{fast.suffix}({vector}, {vector})
-declare {vector} @llvm.fabs.{fast.suffix}({vector})
-{functions}
+{definitions}
+declare i1 @llvm.vector.reduce.or.v{width}i1({slow.bits})
+declare {vector} @llvm.fma.{slow.suffix}({vector}, {vector}, {vector})
+declare {vector} @llvm.copysign.{slow.suffix}({vector}, {vector})
+declare {vector} @llvm.fabs.{slow.suffix}({vector})
 define i1 @angles(ptr %from, ptr %to, ptr %start, ptr %last) {{
 entry:
   br label %body
 body:
   %before = phi {vector} [ zeroinitializer, %entry ], [ {squares}, %body ]
-{_each(fast, block)}
+{_loop(lines, TOGETHER, width * scalar.size)}
 after:
   ; one of the angles may be huge, or is no number
   %some = fcmp ugt {vector} {squares}, splat ({scalar.name} {scalar.literal(scalar.largest_angle**2)})
-  %any = call i1 @llvm.vector.reduce.or.v{width}i1({fast.bits} %some)
+  %any = call i1 @llvm.vector.reduce.or.v{width}i1({slow.bits} %some)
   ret i1 %any
 }}
 define void @angles.huge(ptr %from, ptr %to, ptr %start, ptr %last) {{
 entry:
   br label %body
 body:
-{_each(slow, block)}
+{_loop(slow.lines, 1, width * scalar.size)}
 after:
   ret void
 }}
 """
+
+
+def _together(scalar: Scalar, width: int, constants: Constants) -> tuple[list[Emitter], str]:
+    """Return the code of each of the angles that are computed together, and the name of the sum of squares after it."""
+    found, squares = [], "%before"
+    for k in range(TOGETHER):
+        e = Emitter(scalar, width, constants, f"@numbers.{k}")
+        e.prefix = f"a{k}."
+        x = e.load(f"%angle{k or ''}")
+        squares = e.call("fma", x, x, squares)
+        sin, cos = e.sin_cos(x)
+        e.store(sin, f"%sin{k or ''}")
+        e.store(cos, f"%cos{k or ''}")
+        found.append(e)
+    return found, squares
 
 
 def call_angles(memory: str, offset: int, first: int, end: int) -> str:
@@ -85,16 +99,22 @@ declare void @angles.huge(ptr, ptr, ptr, ptr)
 """
 
 
-def _each(emitter: Emitter, block: int) -> str:
-    """Return the body of a loop over angles: what the emitter has written, with the addresses before it."""
-    text = "\n".join(emitter.lines)
+def _loop(lines: list[str], count: int, block: int) -> str:
+    """Return the body of a loop over angles, ``count`` at a time: given lines, with the addresses before them."""
+    addresses = "".join(
+        f"""  %place{k} = getelementptr i64, ptr %place, i64 {k}
+  %offset{k} = load i64, ptr %place{k}
+  %angle{k or ""} = getelementptr i8, ptr %from, i64 %offset{k}
+  %sin{k or ""} = getelementptr i8, ptr %result, i64 {2 * k * block}
+  %cos{k or ""} = getelementptr i8, ptr %result, i64 {(2 * k + 1) * block}
+"""
+        for k in range(count)
+    )
+    text = "\n".join(lines)
     return f"""  %place = phi ptr [ %start, %entry ], [ %place.next, %body ]
-  %sin = phi ptr [ %to, %entry ], [ %sin.next, %body ]
-  %offset = load i64, ptr %place
-  %angle = getelementptr i8, ptr %from, i64 %offset
-  %cos = getelementptr i8, ptr %sin, i64 {block}
-{text}
-  %place.next = getelementptr i64, ptr %place, i64 1
-  %sin.next = getelementptr i8, ptr %sin, i64 {2 * block}
+  %result = phi ptr [ %to, %entry ], [ %result.next, %body ]
+{addresses}{text}
+  %place.next = getelementptr i64, ptr %place, i64 {count}
+  %result.next = getelementptr i8, ptr %result, i64 {2 * count * block}
   %more = icmp ne ptr %place.next, %last
   br i1 %more, label %body, label %after"""

@@ -14,7 +14,7 @@ from itertools import groupby, zip_longest
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import call_angles, write_places
+from torsor.compiler.llvm.angles import TOGETHER, call_angles, write_places
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
@@ -56,9 +56,14 @@ def write_llvm(
     scratch = count
     for part in parts:
         if part.trigonometric:
-            for source, place, found in _angles(program, part.indices, slots):
-                calls.append(call_angles(source, place * width * scalar.size, len(angles), len(angles) + len(found)))
-                angles += found
+            found = _pairs(program, part.indices)
+            _, sin, cos = next(iter(found.values()))[0]
+            first = slots[sin] if sin is not None else slots[cos or 0] - 1
+            for source, pairs in found.items():
+                end = len(angles) + len(pairs)
+                calls.append(call_angles(source, first * width * scalar.size, len(angles), end))
+                angles += [memory[angle][1] for angle, _, _ in pairs]
+                first += 2 * len(pairs)
             continue
         piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
         piece.write(part.indices, stores)
@@ -107,10 +112,11 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
     for number, part in enumerate(parts):
         for length, place in ending.pop(number, []):
             free.setdefault(length, []).append(place)
-        pairs = _pairs(program, part.indices) if part.trigonometric else []
-        ranges = (
-            [[index for pair in pairs for index in pair[1:]]] if pairs else [[k] for k in part.indices if k in last]
-        )
+        if part.trigonometric:
+            pairs = [pair for each in _pairs(program, part.indices).values() for pair in each]
+            ranges: list[list[int | None]] = [[index for _, *both in pairs for index in both]]
+        else:
+            ranges = [[index] for index in part.indices if index in last]
         for indices in ranges:
             if free.get(len(indices)):
                 first = free[len(indices)].pop()
@@ -126,31 +132,22 @@ Pair = tuple[int, int | None, int | None]
 """An angle with its sine and its cosine, as indices of values; None where the program does not use it."""
 
 
-def _pairs(program: Program, indices: list[int]) -> list[Pair]:
-    """Return the angles of sines and cosines, those that are inputs first."""
+def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
+    """Return the angles of sines and cosines by the memory that they are in.
+
+    The loop over angles computes some together: the last angle is repeated to fill the list.
+    """
     by_angle: dict[int, tuple[list[int], list[int]]] = {}
     for index in indices:
         operation = program.operations[index]
         by_angle.setdefault(operation.arguments[0], ([], []))[operation.code == ca.OP_COS].append(index)
-    pairs = [(angle, sin, cos) for angle, both in by_angle.items() for sin, cos in zip_longest(*both)]
-    return sorted(pairs, key=lambda pair: program.operations[pair[0]].code != ca.OP_INPUT)
-
-
-def _angles(program: Program, indices: list[int], slots: dict[int, int]) -> list[tuple[str, int, list[int]]]:
-    """Return where the angles of sines and cosines are: a memory, the place of the first result, and their places."""
-    starts = _offsets(program.inputs)
-    found: dict[str, list[int]] = {"%in": [], "%scratch": []}
-    pairs = _pairs(program, indices)
-    for angle, _, _ in pairs:
-        operation = program.operations[angle]
-        if operation.code == ca.OP_INPUT:
-            found["%in"].append(starts[operation.arguments[0]] + operation.arguments[1])
-        else:
-            found["%scratch"].append(slots[angle])
-    _, sin, cos = pairs[0]
-    first = slots[sin] if sin is not None else slots[cos] - 1 if cos is not None else 0
-    places = [first, first + 2 * len(found["%in"])]
-    return [(memory, place, found[memory]) for memory, place in zip(found, places, strict=True) if found[memory]]
+    found: dict[str, list[Pair]] = {}
+    for angle, both in by_angle.items():
+        memory = "%in" if program.operations[angle].code == ca.OP_INPUT else "%scratch"
+        found.setdefault(memory, []).extend((angle, sin, cos) for sin, cos in zip_longest(*both))
+    for pairs in found.values():
+        pairs += [(pairs[-1][0], None, None)] * (-len(pairs) % TOGETHER)
+    return found
 
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:

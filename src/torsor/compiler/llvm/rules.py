@@ -110,7 +110,7 @@ class Emitter:
         self.bits = f"<{width} x i1>"
         self.suffix = f"v{width}f{8 * scalar.size}"
         self.lines: list[str] = []
-        self.load_flags = ""
+        self.load_flags, self.prefix = "", ""
         self.block = "entry"  # the one that is being written
         self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
         self.functions: dict[str, str] = {}  # elementary functions that are called, by name, with their code
@@ -118,7 +118,7 @@ class Emitter:
 
     def put(self, instruction: str) -> str:
         """Write ``name = instruction`` and return the name: a number, which LLVM reads faster than a word."""
-        name = f"%{self._next}"
+        name = f"%{self.prefix}{self._next}"
         self._next += 1
         self.lines.append(f"  {name} = {instruction}")
         return name
