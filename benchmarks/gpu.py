@@ -128,8 +128,8 @@ def sweep(robot: torsor.Robot, name: str, dtype: str) -> Iterator[dict[str, Any]
         numbers[3 * k + 2] = 0
         assert each.ndim == 1
     large = sum(len(each.program.operations) for each in parts) > 2000
-    limits = (None, 128, 168) if large else (None, 64)
-    for registers, early, huge in itertools.product(limits, (False,) if large else (False, True), (True, False)):
+    limits = (None, 96, 128, 168) if large else (None, 48, 64)
+    for registers, early, huge in itertools.product(limits, (False, True), (True, False)):
         for threads in (128,) if large else (128, 256):
             plan = Plan((False,) * len(given), threads, registers, early, huge)
             start = time.perf_counter()
@@ -211,6 +211,7 @@ def jax_inverse_dynamics(robot: torsor.Robot, states: int) -> float:
                 wrenches[parent][1] += R @ force
         return jnp.stack(torques)
 
+    jax.config.update("jax_default_matmul_precision", "highest")  # products of matrices with all digits of float32
     mapped = jax.jit(jax.vmap(inverse_dynamics))
     given = jax.random.normal(jax.random.key(0), (3, states, robot.nv), dtype="float32")
     few = [np.asarray(each[:100], dtype=float) for each in given]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torsor.arrays import Shape
 from torsor.checks import common_shape
 from torsor.compiler import compile
+from torsor.compiler.cuda.device import foreign_stream
 from torsor.dynamics.requests.forms import Named, jacobians, pulled, pushed
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -57,7 +58,7 @@ class Node:
     def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
         """Evaluate on a card, on a stream that another framework has made; arrays of CuPy, always a tuple."""
         kernel: Any = self.kernel
-        with kernel.xp.cuda.ExternalStream(stream):
+        with foreign_stream(kernel.xp, stream):
             found = kernel(*values)
         return found if isinstance(found, tuple) else (found,)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.autodiff.node import Node, node_of
+from torsor.compiler.cuda.device import foreign_stream
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
@@ -53,7 +54,7 @@ def _wrap(jax: Any, node: Node) -> Callable[..., Any]:
         kernel: Any = node.kernel
         xp = kernel.xp
         found = node.call_on(context.stream, [xp.asarray(each) for each in values])
-        with xp.cuda.ExternalStream(context.stream):
+        with foreign_stream(xp, context.stream):
             for goal, each in zip(out, found, strict=True):
                 xp.asarray(goal)[...] = each
 

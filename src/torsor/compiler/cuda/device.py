@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,25 @@ class CupyDevice:
             function((blocks,), (threads,), tuple(map(np.int64, arguments)), shared_mem=shared)
 
         return launch
+
+
+class _Stream:
+    """A stream of another library, as the protocol of CUDA streams wants it."""
+
+    def __init__(self, address: int):
+        self._address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._address
+
+
+def foreign_stream(xp: Any, address: int) -> AbstractContextManager[Any]:
+    """Return a context in which a stream of PyTorch or JAX, given by its address, is the current one of CuPy."""
+    from_external = getattr(xp.cuda.Stream, "from_external", None)  # CuPy 14
+    if address == 0:
+        return cast(AbstractContextManager[Any], xp.cuda.Stream.null)
+    stream = xp.cuda.ExternalStream(address) if from_external is None else from_external(_Stream(address))
+    return cast(AbstractContextManager[Any], stream)
 
 
 def _is_on_card(value: Any) -> bool:

@@ -7,9 +7,7 @@ large for the reduction of the range, and then has such angles computed again.
 from torsor.compiler.llvm.huge_angles import sin_cos_huge
 from torsor.compiler.llvm.rules import Constants, Emitter, Scalar
 
-import os
-
-TOGETHER = int(os.environ.get("TOG", "3"))  # angles: the many steps of one would wait for each other
+TOGETHER = 3  # angles: the steps of one wait for each other
 
 
 def write_angles(scalar: Scalar, width: int, constants: Constants) -> str:
