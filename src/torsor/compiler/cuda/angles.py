@@ -1,55 +1,42 @@
 """sin and cos on a card: no branch in the usual case, and right for huge angles too.
 
-A call in the midst of a kernel, even one that hardly ever happens, needs registers for all that is alive there. So
-angles that are inputs, as nearly all are, are tested together at the start, where nothing is alive yet. If one is huge,
-the sines and cosines of all of them go to a table in local memory, which replaces what is computed later.
+A call in the midst of a kernel, even one that hardly ever happens, needs registers for all that is alive there, and
+branches keep the compiler from mixing independent operations. So angles that are inputs, as nearly all are, are tested
+together at the start, where nothing is alive yet. If one is huge, each huge one is replaced by the angle between -pi
+and pi with the same sine and cosine.
 """
 
 from collections.abc import Callable, Sequence
 
-from torsor.compiler.llvm.huge_angles import sin_cos_huge
+from torsor.compiler.llvm.huge_angles import reduce_huge, sin_cos_huge
 from torsor.compiler.llvm.rules import Emitter, Scalar
+from torsor.compiler.llvm.vectors import Number, where
 
-_NAME = "@angles.sin_cos"
+_NAME = "@angles.reduced"
 
 
 class CudaEmitter(Emitter):
     """Writes instructions for one state: vectors of length 1. There is no C library on the card.
 
-    ``huge``: sin and cos are right for huge angles too. ``slot`` is the place of the next angle in the table of huge
-    ones, None for an angle that is no input.
+    ``huge``: sin and cos are right for huge angles too.
     """
 
     def __init__(self, scalar: Scalar, huge: bool):
         super().__init__(scalar, 1)
         self.huge = huge
-        self.slot: int | None = None
-        self.any_huge = "false"
 
     def one_huge(self, x: str) -> str:
         """Return the bit that an angle is too large for the usual reduction."""
         return self.put(f"extractelement {self.bits} {self.is_huge(x)}, i64 0")
 
-    def place(self, slot: int, cosine: bool) -> str:
-        """Return the pointer to a sine or cosine in the table."""
-        return self.put(f"getelementptr i8, ptr %table, i64 {(2 * slot + cosine) * self.scalar.size}")
-
-    def sin_cos(self, x: str) -> tuple[str, str]:
-        """Return sin and cos of any angle."""
-        sin, cos = super().sin_cos(x)
-        return self._or_slow(x, sin, cos) if self.huge else (sin, cos)
-
-    def _or_slow(self, x: str, sin: str, cos: str) -> tuple[str, str]:
-        """Return sin and cos, or those of the table or of the slow function if the angle is huge."""
-        bit = self.one_huge(x) if self.slot is None else self.any_huge
-        label, before = self._next, self.block
+    def any_sin_cos(self, x: str) -> tuple[str, str]:
+        """Return sin and cos of an angle that may be huge."""
+        sin, cos = self.sin_cos(x)
+        if not self.huge:
+            return sin, cos
+        bit, label, before = self.one_huge(x), self._next, self.block
         self.lines += [f"  br i1 {bit}, label %slow.{label}, label %done.{label}, !prof !1", f"slow.{label}:"]
-        if self.slot is None:
-            slow = sin_cos_huge(self, x)
-        else:
-            places = [self.place(self.slot, cosine) for cosine in (False, True)]
-            first, second = (self.put(f"load {self.vector}, ptr {p}, align {self.scalar.size}") for p in places)
-            slow = first, second
+        slow = sin_cos_huge(self, x)
         self.lines += [f"  br label %done.{label}", f"done.{label}:"]
         self.block = f"done.{label}"
         pairs = zip((sin, cos), slow, strict=True)
@@ -57,37 +44,32 @@ class CudaEmitter(Emitter):
         return self.put(either[0]), self.put(either[1])
 
 
-def write_test(e: CudaEmitter, angles: Sequence[int], load: Callable[[int], str]) -> None:
-    """Write the test of angles that ``load`` gives, and the table of their sines and cosines, made if one is huge."""
+def write_test(e: CudaEmitter, angles: Sequence[int], load: Callable[[int], str]) -> dict[int, str]:
+    """Write the test of angles that ``load`` gives; return each as an angle with the same sine, which is not huge."""
     if not angles:
-        return
-    e.lines.insert(0, f"  %angles = alloca i8, i64 {2 * len(angles) * e.scalar.size + 8}, align 8")
-    # An index that is always 0, which the compiler cannot know: it would keep the whole table in registers.
-    e.lines += ["  %zero = lshr i64 %states, 63", "  %table = getelementptr i64, ptr %angles, i64 %zero"]
-    some = "false"
-    for angle in angles:
-        some = e.put(f"or i1 {some}, {e.one_huge(load(angle))}")
-    e.any_huge = some
+        return {}
+    values, some = [load(angle) for angle in angles], "false"
+    for value in values:
+        some = e.put(f"or i1 {some}, {e.one_huge(value)}")
+    before = e.block
     e.lines += [f"  br i1 {some}, label %huge.some, label %huge.none, !prof !1", "huge.some:"]
-    pair = f"{{ {e.vector}, {e.vector} }}"
-    e.functions.setdefault(_NAME, _function(e, pair))
-    for slot, angle in enumerate(angles):
-        both = e.put(f"call {pair} {_NAME}({e.vector} {load(angle)})")
-        for k in range(2):
-            value = e.put(f"extractvalue {pair} {both}, {k}")
-            e.lines.append(f"  store {e.vector} {value}, ptr {e.place(slot, bool(k))}, align {e.scalar.size}")
+    e.functions.setdefault(_NAME, _reduced(e))
+    reduced = [e.put(f"call {e.vector} {_NAME}({e.vector} {value})") for value in values]
     e.lines += ["  br label %huge.none", "huge.none:"]
     e.block = "huge.none"
+    either = zip(angles, values, reduced, strict=True)
+    return {k: e.put(f"phi {e.vector} [ {a}, %{before} ], [ {b}, %huge.some ]") for k, a, b in either}
 
 
-def _function(e: CudaEmitter, pair: str) -> str:
-    """Return the function of sine and cosine of any angle."""
-    body = CudaEmitter(e.scalar, huge=False)
-    usual, slow = body.sin_cos("%x"), sin_cos_huge(body, "%x")
-    bit = body.one_huge("%x")
-    found = [body.put(f"select i1 {bit}, {e.vector} {b}, {e.vector} {a}") for a, b in zip(usual, slow, strict=True)]
-    first = body.put(f"insertvalue {pair} poison, {e.vector} {found[0]}, 0")
-    both = body.put(f"insertvalue {pair} {first}, {e.vector} {found[1]}, 1")
+def _reduced(e: CudaEmitter) -> str:
+    """Return the function of the angle between -pi and pi with the sine and cosine of a huge one."""
+    body = Emitter(e.scalar, 1)
+    x = Number(body, "%x")
+    r, _, quarter = reduce_huge(x)
+    half_pi = e.scalar.half_pi[0]
+    for bit, turn in ((1, half_pi), (2, -2 * half_pi)):  # the quarters 0, 1, 2, 3 are 0, pi/2, -pi, -pi/2
+        r = where((quarter >> (bit - 1)).is_odd(), r + turn, r)
+    found = where(abs(x) > e.scalar.largest_angle, r, x)
     e.functions |= body.functions
-    head = f"define internal {pair} {_NAME}({e.vector} %x) noinline {{\nentry:"
-    return "\n".join([head, *body.lines, f"  ret {pair} {both}", "}"])
+    head = f"define internal {e.vector} {_NAME}({e.vector} %x) noinline {{\nentry:"
+    return "\n".join([head, *body.lines, f"  ret {e.vector} {found.name}", "}"])

@@ -28,15 +28,13 @@ _FREE = {ca.OP_INPUT, ca.OP_CONST}
 class Plan:
     """How a program becomes a kernel: which arrays are staged, threads of a block, and registers of a thread at most.
 
-    ``staged`` has inputs first. ``registers`` is None where the compiler of the driver chooses. ``early``: all inputs
-    are loaded first, so that their loads are under way together. ``huge``: sin and cos are right for huge angles too;
-    without, they are wrong there, which shows what the test for such angles costs.
+    ``staged`` has inputs first. ``registers`` is None where the compiler of the driver chooses. ``huge``: sin and cos
+    are right for huge angles too; without, they are wrong there, which shows what the test for such angles costs.
     """
 
     staged: tuple[bool, ...]
     threads: int = 128
     registers: int | None = None
-    early: bool = False
     huge: bool = True
 
 
@@ -58,7 +56,7 @@ class _Kernel:
         self.names: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.loaded: dict[tuple[int, int], str] = {}
-        self.slots: dict[int, int] = {}  # inputs that are angles, with their places in the table of huge ones
+        self.angles: dict[int, str] = {}  # inputs that are angles, none of them huge
 
     def staged(self, inputs: bool) -> list[Staged]:
         """Return the staged inputs, or the staged outputs."""
@@ -150,8 +148,10 @@ class _Kernel:
         if operation.code in (ca.OP_SIN, ca.OP_COS):
             argument = operation.arguments[0]
             if argument not in self.pairs:
-                self.emitter.slot = self.slots.get(argument)
-                self.pairs[argument] = self.emitter.sin_cos(self.value(argument))
+                if argument in self.angles:
+                    self.pairs[argument] = self.emitter.sin_cos(self.angles[argument])
+                else:
+                    self.pairs[argument] = self.emitter.any_sin_cos(self.value(argument))
             self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
         elif operation.code in EVERY_RULE:
             arguments = [self.value(argument) for argument in operation.arguments]
@@ -169,10 +169,10 @@ class _Kernel:
                 e.lines.append(f"  store {e.vector} {value}, {self.pointer(self.inputs + k, entry)}")
                 e.lines[-1] += f", align {self.scalar.size}"
 
-        if self.plan.early:
-            for index, operation in enumerate(self.program.operations):
-                if operation.code == ca.OP_INPUT:
-                    self.value(index)
+        # All inputs are loaded first, so that their loads are under way together.
+        for index, operation in enumerate(self.program.operations):
+            if operation.code == ca.OP_INPUT:
+                self.value(index)
         if self.plan.huge:
             self.test_angles()
         for index, operation in enumerate(self.program.operations):
@@ -186,16 +186,7 @@ class _Kernel:
         operations = self.program.operations
         taken = dict.fromkeys(each.arguments[0] for each in operations if each.code in (ca.OP_SIN, ca.OP_COS))
         angles = [index for index in taken if operations[index].code == ca.OP_INPUT]
-        self.slots = {index: slot for slot, index in enumerate(angles)}
-
-        def again(index: int) -> str:
-            if index in self.names:
-                return self.names[index]
-            # Volatile, so that the angle is not kept in a register until it is used.
-            place = self.pointer(*operations[index].arguments)
-            return self.emitter.put(f"load volatile {self.emitter.vector}, {place}, align {self.scalar.size}")
-
-        write_test(self.emitter, angles, again)
+        self.angles = write_test(self.emitter, angles, self.value)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:
         """Return the text of a function that does some phases."""

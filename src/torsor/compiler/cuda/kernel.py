@@ -23,7 +23,6 @@ from torsor.compiler.program import Program, read_program
 from torsor.compiler.virtual_machine import VirtualMachine
 
 _THREADS = 128  # of a block
-_FEW = 48  # inputs that are loaded before anything else: more of them would fill the registers
 _CHUNK = 65536  # states that the parts of a large function compute one after the other
 _BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
 
@@ -203,7 +202,7 @@ class CudaKernel:
         if known is None:
             tile = tiles(self._entries, self._size, staged)[1]
             threads = next(each for each in (_THREADS, 64, 32) if each == 32 or tile * each // 32 <= _BLOCK_SHARED)
-            plan = Plan(staged, threads, early=sum(self._entries[: len(self.inputs)]) <= _FEW)
+            plan = Plan(staged, threads)
             known = [device.load(code) for code in self._code(plan)], threads, tile * threads // 32
             self._loaded[device.number(), staged] = known
         return known
