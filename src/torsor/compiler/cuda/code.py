@@ -18,6 +18,7 @@ from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.program import Operation, Program
 
+FEW = 48  # inputs that are loaded before anything else: more of them would fill the registers
 NAME = "torsor"
 """The name of the kernel in PTX."""
 
@@ -169,9 +170,9 @@ class _Kernel:
                 e.lines.append(f"  store {e.vector} {value}, {self.pointer(self.inputs + k, entry)}")
                 e.lines[-1] += f", align {self.scalar.size}"
 
-        # All inputs are loaded first, so that their loads are under way together.
-        for index, operation in enumerate(self.program.operations):
-            if operation.code == ca.OP_INPUT:
+        taken = [index for index, operation in enumerate(self.program.operations) if operation.code == ca.OP_INPUT]
+        if len(taken) <= FEW:  # their loads are under way together
+            for index in taken:
                 self.value(index)
         if self.plan.huge:
             self.test_angles()

@@ -23,7 +23,6 @@ from torsor.compiler.program import Program, read_program
 from torsor.compiler.virtual_machine import VirtualMachine
 
 _THREADS = 128  # of a block
-_CHUNK = 65536  # states that the parts of a large function compute one after the other
 _BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
 
 
@@ -126,13 +125,9 @@ class CudaKernel:
         # An array of ``out`` that is not staged, and lies row by row, is written slowly but rightly.
         staged = choose_staged(self._entries, self._size, [self._is_row_major(each) for each in places])
         launches, threads, shared = self._kernel(staged)
-        # The parts of a large function read the same inputs: for so many states they stay in the card's cache.
-        chunk = states if len(launches) == 1 else _CHUNK
-        for first in range(0, states, chunk):
-            count = min(chunk, states - first)
-            arguments = [n for each in places for n in (each.pointer + first * each.state, each.state, each.entry)]
-            for launch in launches:
-                launch(-(-count // threads), threads, shared, [count, *arguments])
+        arguments = [states, *(n for each in places for n in (each.pointer, each.state, each.entry))]
+        for launch in launches:
+            launch(-(-states // threads), threads, shared, arguments)
         for k, array in enumerate(given):
             if array is not None and array is not results[k]:
                 array[...] = results[k]
