@@ -10,7 +10,7 @@ MOST = 20  # faults that an error shows
 _FOUND: ContextVar[list[str] | None] = ContextVar("faults", default=None)
 
 
-class _StopReadingError(ModelError):
+class StopReadingError(ModelError):
     """Reading cannot go on after the faults that were found."""
 
 
@@ -43,7 +43,7 @@ def stop_reading() -> None:
         Traceback (most recent call last):
         torsor.errors.ModelError: arm.urdf: no mass
     """
-    raise _StopReadingError("reading cannot go on")
+    raise StopReadingError("reading cannot go on")
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def all_faults() -> Iterator[None]:
     except ModelError as error:
         if not faults:
             raise
-        if not isinstance(error, _StopReadingError):
+        if not isinstance(error, StopReadingError):
             faults.append(str(error))
     finally:
         _FOUND.reset(before)

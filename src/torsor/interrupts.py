@@ -45,8 +45,8 @@ class Stoppable:
 
     Example:
         >>> with Stoppable():
-        ...     is_stoppable()
-        True
+        ...     sum(range(10))
+        45
     """
 
     def __init__(self, seconds: float = math.inf) -> None:

@@ -15,10 +15,9 @@ from torsor.compiler.order import alive
 
 @pytest.fixture
 def small_cards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cards with few registers, whose cache holds 40 states."""
+    """Cards with few registers."""
     monkeypatch.setattr(splitting, "_SMALL", 200)
     monkeypatch.setattr(splitting, "_KEPT", {4: 60, 8: 40})
-    monkeypatch.setattr(cuda_kernel, "_CHUNK", 40)
     monkeypatch.setenv("TORSOR_CACHE", "off")
     device = ProcessorDevice()
     monkeypatch.setattr(cuda_kernel, "current", lambda: device)

@@ -8,7 +8,7 @@ import pytest
 import torsor
 from robots import robot_file
 from torsor.compiler import count_operations, read_program
-from torsor.compiler.llvm.angles import write_angles
+from torsor.compiler.llvm.angles import TOGETHER, write_angles
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.instructions import InstructionCount, _counted, _instructions, count_instructions
 from torsor.compiler.llvm.native import C_FUNCTIONS
@@ -42,7 +42,7 @@ def modules(function: ca.Function, width: int, dtype: str) -> list[str]:
 def test_the_arithmetic_is_that_of_the_operations_on_whole_vectors(target: str, name: str) -> None:
     function = FUNCTIONS[name]()
     count, operations = count_instructions(function, TARGETS[target]), count_operations(function)
-    pairs = operations.trigonometric / 2
+    pairs = TOGETHER * -(-operations.trigonometric // (2 * TOGETHER))  # the last angle is repeated
     assert count.bits == TARGETS[target].bits == 64 * count.width
     assert min(count.memory, count.other) > 0
     # LLVM finds few operations that are not needed. Of the other operations some are divisions and square roots, which
@@ -65,12 +65,12 @@ def test_the_counts_of_a_real_robot(target: str) -> None:
     ur5 = torsor.load(robot_file("ur5_robot.urdf")).function("inverse_dynamics")
     count = count_instructions(ur5, TARGETS[target])
     if target == "SSE2":
-        assert count.operations == 277 + 5 * PLAIN
+        assert count.operations == 277 + 6 * PLAIN
     elif target == "Apple M1":
-        assert 280 < count.arithmetic <= 296
+        assert 280 < count.arithmetic <= 317
     else:
-        assert (count.arithmetic, count.fused) == (296, 176)
-        assert count.operations == 277 + 5 * (2 * FUSED + PLAIN)
+        assert (count.arithmetic, count.fused) == (317, 194)
+        assert count.operations == 277 + 6 * (2 * FUSED + PLAIN)
 
 
 @pytest.mark.parametrize("target", TARGETS)

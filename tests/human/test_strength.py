@@ -138,7 +138,7 @@ def test_other_coordinates_have_their_effort_limits_and_unknown_names_raise() ->
     body = torsor.library.human()
     least, most = joint_strength(body, "right_shoulder_flexion", np.zeros((2, 3)), 1.0)
     assert least.shape == (2, 3) and (most == 100.0).all() and (least == -100.0).all()
-    with pytest.raises(torsor.ModelError, match="no coordinate 'tail'; allowed: tx"):
+    with pytest.raises(torsor.ModelError, match=r"no coordinate 'tail'; allowed: .*\btx\b"):
         joint_strength(body, "tail", 0.0, 0.0)
     with pytest.raises(torsor.ModelError, match="no strength curve of 'elbow_flexion'; allowed: right_hip_flexion"):
         StrengthCurves().of(body, "elbow_flexion")

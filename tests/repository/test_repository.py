@@ -207,7 +207,7 @@ def test_a_first_call_passes_through_few_files(tmp_path: Path) -> None:
         environment = os.environ | {"TORSOR_CACHE": str(tmp_path)}
         done = subprocess.run([sys.executable, "-c", FIRST_CALL], capture_output=True, env=environment, check=True)
         counts.append(int(done.stdout))
-    assert counts[0] <= 29
+    assert counts[0] <= 36  # sines of huge angles, registers and stages have files of their own
     assert counts[1] <= 13
 
 

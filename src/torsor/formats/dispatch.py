@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from torsor.errors import ModelError, describe
-from torsor.faults import all_faults
+from torsor.faults import StopReadingError, all_faults
 from torsor.formats.closures_yaml import read_closures
 from torsor.formats.mjcf import read_mjcf
 from torsor.formats.mjcf_writing import write_mjcf
@@ -80,7 +80,7 @@ def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:
     try:
         return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
     except ModelError as error:
-        if path.name in str(error):
+        if isinstance(error, StopReadingError) or path.name in str(error):
             raise
         # Of a part that does not know its file, such as a frame or a posture.
         raise ModelError(f"{path.name}: {error}") from None

@@ -1,8 +1,7 @@
 """Counting the instructions of a function on any processor: a count that no other load of the machine changes.
 
 The code of a function has no loops over its operations, except for the one that computes sines and cosines, so the
-instructions that run for one block of W states are those in its text, and those of that loop times the number of
-angles.
+instructions that run for one block of W states are those in its text, and those of that loop as often as it runs.
 """
 
 import re
@@ -11,12 +10,11 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import write_angles
+from torsor.compiler.llvm.angles import TOGETHER, write_angles
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
-from torsor.compiler.llvm.stages import TRIGONOMETRIC
 from torsor.compiler.llvm.target import Target
-from torsor.compiler.program import Program, read_program
+from torsor.compiler.program import read_program
 
 
 @dataclass(frozen=True)
@@ -60,15 +58,16 @@ def count_instructions(function: ca.Function, target: Target, dtype: str = "floa
     """
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
-    _, *pieces = write_llvm(program, axes, dtype, width, target=target)  # without the loop over states
+    states, *pieces = write_llvm(program, axes, dtype, width, target=target)
     angles = write_angles(Scalar(dtype), width, target.constants)
-    loop = _loop(target.assembly([angles])) * _angle_count(program)
+    loop = _loop(target.assembly([angles])) * _passes(states)
     return _counted([*_instructions(target.assembly(pieces)), *loop], target, width)
 
 
-def _angle_count(program: Program) -> int:
-    """Return how many angles the loop of sines and cosines computes for a block of states."""
-    return len({op.arguments[0] for op in program.operations if op.code in TRIGONOMETRIC})
+def _passes(module: str) -> int:
+    """Return how many times the loop over angles runs for a block of states, from the table of their places."""
+    table = re.search(r"@places = internal constant \[(\d+) x", module)
+    return int(table[1]) // TOGETHER if table else 0
 
 
 def _loop(assembly: str) -> list[tuple[str, str]]:

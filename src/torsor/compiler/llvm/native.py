@@ -147,7 +147,7 @@ def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
     """Return the addresses of functions of the C library, as far as that of this platform has them.
 
     Example:
-        >>> "sin" in c_addresses()
+        >>> "malloc" in c_addresses()
         True
     """
     found: dict[str, int] = {}
