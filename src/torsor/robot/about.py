@@ -12,6 +12,10 @@ AXES = (
     " at its origin, in its axes. Poses are 4 x 4, from the axes of the link to those of the base. Gravity is in base"
     " axes. A floating base has positions x y z and a quaternion x y z w, its velocities are in its own axes."
 )
+LOOPS = (
+    "The robot has closed loops: q must close them, and the velocities keep them closed. This code does not check it;"
+    " other positions give meaningless numbers. Find q with robot.assemble in Python."
+)
 UNITS = {"length": "m", "angle": "rad", "mass": "kg", "time": "s", "force": "N", "moment": "N m"}
 
 _ARGUMENTS = {
@@ -25,7 +29,7 @@ _ARGUMENTS = {
     "v_active": "velocities of the active coordinates, rad/s and m/s",
     "a_active": "accelerations of the active coordinates, rad/s^2 and m/s^2",
     "tau_active": "forces of the active coordinates, N m and N",
-    "share": "positive weights: of redundant drives, the sum of tau^2 / share is least",
+    "share": "positive weights, mostly 1: of redundant drives, the sum of tau^2 / share is least",
 }
 
 
@@ -73,6 +77,7 @@ def about_robot(robot: Mechanism, titles: Iterable[tuple[str, str]]) -> About:
         f"Velocities v: {listed(robot.coordinate_names, speeds)}. Accelerations and forces are in the same order.",
         f"Moving links: {', '.join(robot.link_names)}.",
         AXES,
+        *((LOOPS,) if robot.loops else ()),
     )
     facts = {
         "name": robot.name,

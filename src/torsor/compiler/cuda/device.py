@@ -163,7 +163,7 @@ def current() -> Device:
     try:
         import cupy
     except ImportError:
-        raise ImportError('device "cuda" needs CuPy; fix: pip install torsor[gpu]') from None
+        raise ImportError('device "cuda" needs CuPy; fix: pip install "torsor[gpu]"') from None
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
     except cupy.cuda.runtime.CUDARuntimeError as error:

@@ -25,14 +25,14 @@ class About(NamedTuple):
 def plain(text: str) -> str:
     """Return a text in which nothing can end a comment, or is not ASCII: such characters become underscores.
 
-    A slash stays between letters or digits only (m/s), so that neither ``*/`` nor ``</script>`` is left.
+    A slash stays between letters, digits and blanks only (m/s), so that neither ``*/`` nor ``</script>`` is left.
 
     Example:
         >>> plain("rad/s */ </script> größe")
         'rad/s __ <_script> gr__e'
     """
     text = re.sub(r"[^A-Za-z0-9_ .,:;()<>^=+/-]", "_", text)
-    return re.sub(r"(?<![A-Za-z0-9])/|/(?![A-Za-z0-9])", "_", text)
+    return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
 
 
 def comment(*lines: str, begin: str = "/*") -> str:
