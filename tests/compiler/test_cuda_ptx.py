@@ -67,6 +67,6 @@ def test_without_cupy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "cupy", None)
     current.cache_clear()
     x = ca.SX.sym("x")
-    with pytest.raises(ImportError, match=r'device "cuda" needs CuPy; fix: pip install torsor\[gpu\]'):
+    with pytest.raises(ImportError, match=r'device "cuda" needs CuPy; fix: pip install "torsor\[gpu\]"'):
         torsor.compile(ca.Function("f", [x], [x]), device="cuda")
     current.cache_clear()

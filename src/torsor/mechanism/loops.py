@@ -17,6 +17,7 @@ from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
 
 HIGHEST_POWER = 4  # of a coordinate in a coupling, as in MJCF
+LARGEST = 1e100  # factor of a coupling: squares of its equation must not overflow
 # Squared sine of the angle between opposite axes, below which their common perpendicular is rounding.
 _OPPOSITE = 1e-24
 
@@ -226,6 +227,9 @@ def _coefficient(value: object, where: str, what: str) -> float | tuple[float, .
     factors = [number(each, where, what) + 0.0 for each in given]  # type: ignore[attr-defined]
     if len(factors) > HIGHEST_POWER:
         raise ModelError(describe(f"{what} has {len(factors)} factors", where=where, allowed=f"1 to {HIGHEST_POWER}"))
+    if max(map(abs, factors), default=0.0) > LARGEST:
+        found = f"{what} is {max(factors, key=abs):.3g}"
+        raise ModelError(describe(found, where=where, allowed=f"numbers up to {LARGEST:.0e}"))
     while factors and factors[-1] == 0:
         factors.pop()
     if not factors:

@@ -20,8 +20,7 @@ from torsor.compiler.program import Operation, Program
 _KEPT = {4: 230, 8: 115}
 # Operations below which a function is never split: its kernel is limited by memory, and parts read the inputs again.
 _SMALL = 4000
-# How much longer an operation takes for each value alive beyond the registers, relative to their number: measured on
-# derivatives of a humanoid on an H200.
+# How much longer an operation takes for each value alive beyond the registers, relative to their number: an estimate.
 _BEYOND = 3.0
 _MOST = 24  # parts
 

@@ -19,6 +19,7 @@ from torsor.robot.closed_loops.search import CLOSED, Space
 
 ROUNDED = 1e-4  # largest contradiction, relative to the size of the mechanism: files have 5 digits or more
 SAME = 1e-12  # coefficients that differ by less, relative to the largest, are equal
+TINY = 1e-300  # no coefficient, without a division by 0
 STARTS = 3  # configurations from which loops are closed
 ASIDE = 0.3  # rad or sizes: motion after which an equation that is redundant is still as open as before
 
@@ -70,14 +71,17 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
         dict.fromkeys((name, k) for each in couplings for name, c in each.polynomials.items() for k in range(len(c)))
     )
     terms = np.array([[_factor(each, *key) for key in keys] for each in couplings])
-    terms /= np.abs(terms).max(axis=0)  # metres and radians alike
+    largest = np.abs(terms).max(axis=1)  # an equation may be multiplied by any number
+    terms, offsets = terms / largest[:, None], np.array([each.offset for each in couplings]) / largest
     starts = np.cumsum([0, *(loop.count for loop in loops)])
     rows = [int(starts[k]) for k, loop in enumerate(loops) if isinstance(loop, Coupling)]
     kept, out = [0], list[int]()
     for k in range(1, len(couplings)):
-        shares = np.linalg.lstsq(terms[kept].T, terms[k], rcond=None)[0]
-        apart = float(np.abs(terms[k] - shares @ terms[kept]).sum() / np.abs(terms[k]).max())
-        shift = couplings[k].offset - float(shares @ [couplings[j].offset for j in kept])
+        own = np.abs(terms[k])
+        scale = np.where(own > 0, own, np.maximum(np.abs(terms[kept]).max(axis=0), TINY))  # metres and radians alike
+        shares = np.linalg.lstsq((terms[kept] / scale).T, terms[k] / scale, rcond=None)[0]
+        apart = float(np.abs((terms[k] - shares @ terms[kept]) / scale).sum())
+        shift = float(offsets[k] - shares @ offsets[kept]) / float(own[own > 0].min())  # of the joint that moves most
         if apart > ROUNDED or (apart > SAME and abs(shift) > ROUNDED):
             kept.append(k)
             continue
