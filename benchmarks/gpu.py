@@ -236,24 +236,28 @@ def peaks() -> dict[str, float]:
     return {"float32": single, "float64": single / 2}
 
 
-def picture(rows: Sequence[dict[str, Any]], bandwidth: float, path: str) -> None:
-    """Draw the roofline: operations a second over operations a byte."""
+def picture(rows: Sequence[dict[str, Any]], bandwidth: float, limits: dict[str, float], path: str) -> None:
+    """Draw the roofline: operations a second over operations a byte, of coordinate-major arrays."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 5))
-    intensity = np.geomspace(0.5, 100, 200)
-    for dtype, peak in peaks().items():
-        axes.loglog(intensity, np.minimum(intensity * bandwidth, peak), label=f"limit, {dtype}")
+    figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
+    intensity = np.geomspace(1, 50, 200)
+    for (dtype, peak), style in zip(limits.items(), ("-", "--"), strict=True):
+        axes.loglog(intensity, np.minimum(intensity * bandwidth, peak), style, color="grey", label=f"limit, {dtype}")
+    methods = list(dict.fromkeys(row["method"] for row in rows if "flops" in row))
     for row in rows:
-        if "flops" in row:
-            x, marker = row["flops"] / row["bytes"], "o" if row["layout"] == "columns" else "s"
-            axes.plot(x, row["rate"] * row["flops"], marker, color="C0" if row["dtype"] == "float32" else "C1")
-            axes.annotate(f"{row['robot']} {row['method']}"[:28], (x, row["rate"] * row["flops"]), fontsize=6)
+        if row.get("layout") == "columns":
+            color, single = f"C{methods.index(row['method'])}", row["dtype"] == "float32"
+            face, label = color if single else "white", f"{row['robot']}, {row['method']}, {row['dtype']}"
+            marker = "o" if row["robot"].startswith("ur5") else "s"
+            point = row["flops"] / row["bytes"], row["rate"] * row["flops"]
+            axes.plot(*point, marker, color=color, markerfacecolor=face, markersize=8, label=label.replace("_", " "))
     axes.set(xlabel="operations a byte", ylabel="operations a second")
-    axes.legend()
+    axes.grid(which="both", alpha=0.2)
+    figure.legend(loc="outside right upper", fontsize=8)
     figure.savefig(path, dpi=120)
 
 
@@ -304,7 +308,7 @@ def main() -> None:
         Path(given.json).write_text(json.dumps({"bandwidth": bandwidth, "peaks": peaks(), "rows": rows}, indent=1))
     if given.picture:
         try:
-            picture(rows, bandwidth, given.picture)
+            picture(rows, bandwidth, peaks(), given.picture)
         except ImportError:
             print("matplotlib is not installed: no picture")
 
