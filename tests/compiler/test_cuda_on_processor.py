@@ -49,7 +49,12 @@ def test_every_layout_and_batch_gives_the_numbers_of_the_processor(count: int, l
     np.testing.assert_allclose(found, truth, rtol=0, atol=8 * np.finfo(dtype).eps * np.abs(truth).max())
 
 
-@pytest.mark.parametrize("name", TREE_METHODS)
+METHODS = [
+    name if k % 5 == 0 else pytest.param(name, marks=pytest.mark.slow) for k, name in enumerate(sorted(TREE_METHODS))
+]
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_every_method_gives_the_numbers_of_the_processor(name: str) -> None:
     robot = ROBOT
     request = request_of(robot, name)

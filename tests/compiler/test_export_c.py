@@ -282,6 +282,7 @@ ANSWER = "1.129562 0.643878\n"
 
 
 @needs_gcc
+@pytest.mark.slow
 def test_a_program_is_clean_under_the_sanitizers(program: Path) -> None:
     checks = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     sources = [program / "main.c", program / "torsor_kernels.c"]

@@ -600,6 +600,7 @@ def grows_by(kernel, calls: int) -> int:
 
 
 @LINUX
+@pytest.mark.slow
 def test_memory_does_not_grow_with_a_hundred_thousand_calls():
     assert grows_by(compile(mixed()), 100_000) < 3e6
 

@@ -61,6 +61,7 @@ def test_a_small_walk_is_solved() -> None:
         assert right[-1] == pytest.approx(left[0], abs=1e-9) and left[-1] == pytest.approx(right[0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_small_task_is_solved() -> None:
     problem = standing_up(frozen=_stiff("toe"), nodes=13)
     assert len(problem.model.names) == 9

@@ -203,7 +203,8 @@ def _elastic():
     return MotionProblem(robot, phase(), [Time(), Effort(weight=0.01)], [*ends, *rows])
 
 
-KINDS = [_five_bar, _four_bar, _along_a_path, _parametric, _several_phases, _frozen, _elastic]
+KINDS = [_five_bar, _four_bar, _along_a_path, _parametric]
+KINDS += [pytest.param(made, marks=pytest.mark.slow) for made in (_several_phases, _frozen, _elastic)]
 
 
 @pytest.mark.parametrize("made", KINDS)

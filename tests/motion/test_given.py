@@ -67,6 +67,7 @@ def test_squares_have_the_derivatives_of_a_sum_in_the_integrand(duration) -> Non
         assert max(disagreement(problem(robot(), Squared(column=column, weight=2.0), duration=duration))) < 1e-12
 
 
+@pytest.mark.slow
 def test_held_numbers_and_data_leave_derivatives_exact() -> None:
     model = robot().parametric(["links.link2.mass", "gravity.y", "links.link1.mass"])
     for numbers in (held(model), held(model, **{"gravity.y": motion.Number(-9.0, -10.0, -8.0)})):

@@ -131,7 +131,7 @@ def test_steep_friction_stops_a_link_where_it_should(coulomb: float, smooth: flo
     assert abs(motion.v[-1, 0]) < 1e-6
 
 
-@pytest.mark.parametrize("kind", ["stiff", "damped", "mixed"])
+@pytest.mark.parametrize("kind", ["stiff", "damped", pytest.param("mixed", marks=pytest.mark.slow)])
 def test_stiff_controllers_in_casadi_are_stable(kind: str) -> None:
     chain = torsor.library.planar_chain(1, gravity=(0, 0, 0))
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
