@@ -26,7 +26,12 @@ def parallelograms() -> tuple[torsor.Robot, np.ndarray]:
     return robot, robot.assemble(np.random.default_rng(1).uniform(-0.2, 0.4, size=(3, 4)), robot.neutral())
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+LARGE = {name for name in ALGORITHMS if name.endswith("_derivatives")} - {"inverse_dynamics_derivatives"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in ALGORITHMS]
+)
 def test_machine_code_agrees_with_the_virtual_machine(name: str) -> None:
     (robot, q), algorithm = parallelograms() if name in LOOPS else tree(), ALGORITHMS[name]
     place = robot.link_names[-1] if algorithm.at_place else None

@@ -6,7 +6,7 @@ import pytest
 
 import torsor
 
-TREES = [(7, 0), (7, 1), (8, 2), (1, 6)]
+TREES = [(7, 0), pytest.param((7, 1), marks=pytest.mark.slow), (8, 2), (1, 6)]
 
 
 @pytest.fixture(scope="module", params=TREES, ids=lambda p: f"{p[0]}-links-seed-{p[1]}")

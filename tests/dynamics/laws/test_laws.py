@@ -10,6 +10,7 @@ from torsor.mechanism.joints import KINDS
 
 TREES = [(7, 0), (7, 1), (9, 2), (9, 3), (12, 4), (12, 5), (1, 6), (15, 7)]
 LARGE = [(12, 5), (15, 7)]
+MORE = [(7, 1), (9, 3), (12, 4)]
 # A small tree with every type of joint, a single link and the large ones are machine code; that the laws hold for more
 # trees needs none, which each test would call once.
 COMPILED = [(7, 0), (1, 6), *LARGE]
@@ -17,7 +18,7 @@ COMPILED = [(7, 0), (1, 6), *LARGE]
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(tree, marks=pytest.mark.slow) if tree in LARGE else tree for tree in TREES],
+    params=[pytest.param(tree, marks=pytest.mark.slow) if tree in LARGE + MORE else tree for tree in TREES],
     ids=lambda p: f"{p[0]}-links-seed-{p[1]}",
 )
 def robot(request: pytest.FixtureRequest) -> torsor.Robot:
