@@ -78,9 +78,10 @@ def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[li
     found: list[Tile | None] = []
     total = 0
     for count, stage in zip(entries, staged, strict=True):
-        found.append(Tile.of(count, size, total) if stage else None)
-        if stage:
-            total += -(-found[-1].size // 16) * 16  # type: ignore[union-attr]
+        tile = Tile.of(count, size, total) if stage else None
+        found.append(tile)
+        if tile is not None:
+            total += -(-tile.size // 16) * 16
     return found, total
 
 
