@@ -7,12 +7,15 @@ from torsor.control.observer import MomentumObserver
 from torsor.control.pd import gravity_pd
 from torsor.control.references import Reference, reference
 from torsor.control.rigid import computed_torque
+from torsor.control.scaling import OnlineScaling, Timing
 from torsor.control.task import operational_space
 
 __all__ = [
     "Controller",
     "MomentumObserver",
+    "OnlineScaling",
     "Reference",
+    "Timing",
     "computed_torque",
     "feedback_linearization",
     "gravity_pd",

@@ -1,0 +1,91 @@
+"""The plan: x = s'^2 and u = s'' at the samples ahead, which ends at rest within the known path."""
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.control.scaling.intervals import FromRest, Interval, Spline, ToRest
+
+
+class Plan:
+    """A timing over samples ``first`` to ``reach``; between them s'' is a linear function of s."""
+
+    def __init__(self, spacing: float):
+        self.spacing = spacing
+        self.first, self.reach = 0, 0
+        self._x, self._u = [0.0], [0.0]
+
+    def state(self, k: int) -> tuple[float, float]:
+        """Return (x, u) at sample k."""
+        return self._x[k - self.first], self._u[k - self.first]
+
+    def interval(self, k: int, period: float) -> Interval:
+        """Return the motion between samples k and k + 1."""
+        (x, u), (x_end, u_end) = self.state(k), self.state(k + 1)
+        if x == 0:
+            return FromRest(self.spacing, x_end)
+        if x_end == 0:
+            return ToRest(self.spacing, x)
+        return Spline(self.spacing, x, u, (u_end - u) / self.spacing, period)
+
+    def ahead(self, k: int, time: float) -> int:
+        """Return the first sample after k that is passed later than in a time (s), or the last of the plan."""
+        k += 1
+        while k < self.reach and time > 0:
+            time -= 2 * self.spacing / (self.state(k)[0] ** 0.5 + self.state(k + 1)[0] ** 0.5)
+            k += 1
+        return min(k, self.reach)
+
+    def adopt(self, k: int, m: int, points: Array, end: str) -> None:
+        """Take control points of x from sample m on in place of what was planned; samples before k are forgotten."""
+        x, u = (points[1:] + points[:-1]) / 2, (points[1:] - points[:-1]) / (2 * self.spacing)
+        if x[0] <= 0:  # from rest
+            x[0] = u[0] = 0.0
+        if end == "rest":
+            x[-1] = u[-1] = 0.0
+        kept = slice(k - self.first, m - self.first)
+        self._x, self._u = self._x[kept] + x.tolist(), self._u[kept] + u.tolist()
+        self.first, self.reach = min(k, m), m + len(x) - 1
+
+    def stretched(self, m: int, n: int, fastest: Array) -> Array:
+        """Return control points (n + 2) from sample m on: the plan, longer at its largest speed, so that it ends later.
+
+        It is the first guess of a better plan.
+        """
+        x = np.array(self._x[m - self.first :])
+        top = int(np.argmax(x))
+        x = np.concatenate([x[:top], np.full(n + 1 - len(x), x[top]), x[top:]])
+        x = np.minimum(x, _INSIDE * fastest)
+        x[-1] = x[-2] / 3
+        x, u = np.concatenate([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]]), self.state(m)[1]
+        x[:2] = self.state(m)[0] - self.spacing * u, self.state(m)[0] + self.spacing * u
+        return x
+
+
+_INSIDE = 0.95  # of the largest x: the part that a first guess keeps to
+
+
+def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str, end: str) -> Array:
+    """Return control points (n + 2) of a timing with a jerk from rest and to rest, and half of the least largest x."""
+    s = (np.arange(n + 2) - 0.5) * spacing
+    way = np.full(n + 2, np.inf)
+    if start == "rest":
+        way = np.maximum(s, spacing / 2)
+    if end == "rest":
+        way = np.minimum(way, np.maximum(n * spacing - s, spacing / 2))
+    found: Array = np.minimum(jerk ** (2 / 3) * (6 * way) ** (4 / 3) / 4, fastest.min() / 2)
+    return found
+
+
+def snapped(points: Array, wished: float) -> Array:
+    """Return control points that are at the wished x where they are near it, gradually.
+
+    Example:
+        >>> snapped(np.array([0.5, 0.98, 0.995]), 1.0).round(3).tolist()
+        [0.5, 0.99, 1.0]
+    """
+    near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
+    found: Array = np.where(near == 1, wished, points + near * near * (3 - 2 * near) * (wished - points))
+    return found
+
+
+_NEAR, _AT = 0.97, 0.99  # parts of the wished x from which control points are raised to it, and are at it
