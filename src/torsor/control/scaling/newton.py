@@ -7,7 +7,7 @@ t = (P_k, P_k+1, P_k+2),
 
 so all bounds of an interval are functions of its triple. The program is to minimise the time, sum of h / sqrt(x_k),
 subject to rows g <= 0: (torque / bound)^2 - 1 at the end of each interval, (rate / bound)^2 - 1 at both ends,
-x / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a system with five diagonals.
+t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a system with five diagonals.
 
 At rest x is no spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
 interval from rest that is u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x, and
@@ -78,8 +78,9 @@ class _Interval:
             (ends[0][1], ends[0][3], maps[0]),
             (ends[1][1], ends[1][3], maps[1]),
         ]
-        self.plain = ca.vertcat(self.x[1] / self.fastest - 1, -t[1] / self.fastest)
-        self.by_plain = ca.vertcat(self.places[1, :], ca.horzcat(0, -1, 0)) / self.fastest
+        # x is between the control points, so that bounds of these hold everywhere.
+        self.plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
+        self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
         self.g = ca.vertcat(*(value**2 - 1 for value, _, _ in self.groups), self.plain)
 
     def system(self) -> ca.Function:
@@ -132,7 +133,7 @@ class _Interval:
         values = loads(parts, self.ratio, self.w, (self.u[0] + self.u[1]) / 2, x)[:2]
         spline = self.places[0, 0] * self.places[1, 2] > 0  # no interval from or to rest
         worst += [ca.if_else(spline, ca.fabs(value), 0) for value in values]
-        most = ca.fmax(ca.mmax(ca.vertcat(*worst)), ca.sqrt(ca.fmax(self.x[1] / self.fastest, 0)))
+        most = ca.fmax(ca.mmax(ca.vertcat(*worst)), ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0)))
         return self._function("use", [], ca.if_else(ca.fmin(*self.x) > 0, most, np.inf))
 
     def _function(self, name: str, more: list[ca.SX], result: ca.SX) -> ca.Function:

@@ -13,13 +13,15 @@ from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.intervals import Interval
 from torsor.control.scaling.newton import kernels
 from torsor.control.scaling.path_dynamics import coefficients, interpolation
-from torsor.control.scaling.plan import Plan, first_points, snapped
+from torsor.control.scaling.plan import Plan, first_points, near_wish
 from torsor.control.scaling.window import LEAST, Window
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 UNBOUNDED = 1e9  # N m, N: the torque bound of a joint that has none
-PIECE = 24  # intervals of the look-ahead that are computed in one step
+PIECE = 144  # joints times intervals of the look-ahead that are computed in one step
+FEWEST = 12  # iterations for which a search has time at least
+HURRY = 5  # samples before the one at which a search has to be ready: from there, two pieces are computed in one step
 MORE_PATIENT, LESS_PATIENT = 1.4, 0.9  # factors of the time for a search over that of the one before
 ROUNDING = 1 + 1e-9
 MOST_CAUTIOUS = 0.25  # the largest margin, after searches whose result broke a bound between samples
@@ -94,9 +96,14 @@ class OnlineScaling:
         self._ratio = self.torque / self.torque_rate
         traced = coefficients(robot)
         width = traced.size1_out(0)
-        self._coefficients, self._interpolation = compile(traced), compile(interpolation(self.joints))
+        joint = (self.joints,)
+        self._coefficients = compile(traced, inputs=6 * [joint], outputs=[(width,), (), ()])
+        self._interpolation = compile(
+            interpolation(self.joints), inputs=[*2 * [(4, *joint)], *4 * [()]], outputs=3 * [joint]
+        )
         functions = kernels(self.joints, width // self.joints, self.preview)
-        self._window = Window(functions, self.spacing, self._ratio, self.preview, width, PIECE)
+        self._window = Window(functions, self.spacing, self._ratio, self.preview, width, max(8, PIECE // self.joints))
+        self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)
         # Samples in a ring: sample k is in row k % capacity.
         self._capacity = self.preview + LEAST + 2
         self._samples = np.zeros((self._capacity, 4, self.joints))
@@ -108,6 +115,7 @@ class OnlineScaling:
         self._interval: Interval | None = None
         self._search: Iterator[None] | None = None
         self._caution, self._patience = self.margin, 0.0  # the margin and the steps of the next search
+        self._hurries, self._is_slow = False, True  # whether the plan is only a slow one
         self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
 
     def _bound(self, value: Any, what: str) -> Array:
@@ -182,9 +190,11 @@ class OnlineScaling:
     def _improve(self) -> Iterator[None]:
         """Search for a plan from a sample ahead to the last known one, and take it if it is found in time."""
         plan, window = self.plan, self._window
-        moving = self._interval is not None or self._k < plan.reach
-        # The first half of the plan stays at most, since the second half brakes.
-        m = min(plan.ahead(self._k, self._patience * self.period), (self._k + plan.reach) // 2) if moving else self._k
+        moving = self._began and self._k < plan.reach
+        m = self._k
+        if moving:  # after the search, and near enough for a window that is no shorter than the plan
+            m = min(plan.ahead(m, self._patience * self.period), plan.reach - 1)
+            m = max(m, plan.reach - self.preview)
         n = min(self._last_usable() - m, self.preview)
         rows = self._ring[m % self._capacity :][: n + 1]
         data, fastest = self._data[rows], self._fastest[rows]
@@ -198,30 +208,34 @@ class OnlineScaling:
             guess = first_points(n, self.spacing, self._jerk(data), fastest, start, end)
         window.fill(data, fastest, guess, start, end)
         for steps, _ in enumerate(window.improve(self._caution)):
-            if given and self._k >= m - 2 and window.is_feasible:
+            self._hurries = given and self._k >= m - HURRY
+            if given and self._k == m - 1 and window.is_feasible:
                 break  # little time is left, so a plan that is not the best one is taken
             if given and self._k >= m:
-                self._patience = MORE_PATIENT * max(steps, self._patience)
+                self._patience = MORE_PATIENT * steps
                 return
             yield
-        self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience)
+        self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience, self._least_patience)
         found = window.points.copy()
-        window.take(snapped(found, self.speed**2))
-        if not window.use() <= ROUNDING:
-            window.take(found)
+        for points in (*near_wish(found, self.speed**2, end), found):
+            window.take(points)
+            if window.use() <= ROUNDING:
+                break
             yield
-            if not window.use() <= ROUNDING:  # in the middle between samples
-                self._caution = min(2 * self._caution, MOST_CAUTIOUS)
-                if given:
-                    return
-                window.take(guess)
-                window.slow_down()
+        else:  # a bound is broken in the middle between samples
+            self._caution = min(2 * self._caution, MOST_CAUTIOUS)
+            if given:
+                return
+            points = guess
+            window.take(points)
+            window.slow_down()
         if not given or self._k < m:
             plan.adopt(self._k, m, window.points, end)
-            self._caution = self.margin
+            self._is_slow = points is guess
+            self._caution = self._caution if self._is_slow else self.margin
 
     def _jerk(self, data: Array) -> float:
-        """Return the d3s/dt3 of a first guess: a part of the one at which a torque rate of an inertia is at its bound."""
+        """Return the d3s/dt3 of a first guess: a part of that at which the inertia takes all of a rate bound."""
         inertia = float((np.abs(data[:, : self.joints]).max(axis=0) * self._ratio).max())
         return FIRST_JERK / max(inertia, 1e-9)
 
@@ -230,9 +244,10 @@ class OnlineScaling:
         if self.fed <= 2 * LEAST and not self.closed:
             found, fix = f"{self.fed} samples of an open path", f"feed {2 * LEAST + 1} or more, or close the path"
             raise ModelError(describe(found, where=self._where, fix=fix))
+        while self._is_slow and self._caution < MOST_CAUTIOUS:
+            for _ in self._improve():
+                pass
         self._began = True
-        for _ in self._improve():
-            pass
 
     # The motion
 
@@ -255,9 +270,9 @@ class OnlineScaling:
         if not self._began:
             self.prepare()
         if self._search is not None:
-            if next(self._search, self) is self:
-                self._search = None
-        elif self._last_usable() > self.plan.reach:
+            if next(self._search, self) is self or (self._hurries and next(self._search, self) is self):
+                self._search, self._hurries = None, False
+        elif self._last_usable() > self.plan.reach or self._is_slow:
             self._search = self._improve()
         self._timing = self._advance()
         return self._timing

@@ -37,7 +37,9 @@ def coefficients(robot: Robot) -> ca.Function:
     slopes = [ca.jtimes(each, ca.vertcat(q, d1, d2), ca.vertcat(d1, d2, d3)) for each in parts]
     scaled = ca.vertcat(*(each / torque for each in (*parts, *slopes)))
     fastest = ca.mmin(1 / ca.fmax(ca.fabs(d1) / velocity, SLOWEST) ** 2)
-    results = [ca.densify(ca.cse(scaled)), fastest, ca.mmax(ca.fabs(c / torque))]
+    # The last term is nothing for numbers, but NaN or infinite where one of them is.
+    hold = ca.mmax(ca.fabs(c / torque)) + 1e-300 * ca.sum1(ca.fabs(ca.vertcat(q, d1, d2, d3)))
+    results = [ca.densify(ca.cse(scaled)), fastest, hold]
     inputs, names = [q, d1, d2, d3, torque, velocity], ["q", "d1", "d2", "d3", "torque", "velocity"]
     return ca.Function("path_dynamics", inputs, results, names, ["coefficients", "x", "hold"])
 

@@ -1,5 +1,7 @@
 """The plan: x = s'^2 and u = s'' at the samples ahead, which ends at rest within the known path."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from torsor.arrays import Array
@@ -76,16 +78,30 @@ def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str
     return found
 
 
-def snapped(points: Array, wished: float) -> Array:
-    """Return control points that are at the wished x where they are near it, gradually.
+def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
+    """Yield guesses of control points at the wished x: all before the last braking, fewer of them, and those near it.
+
+    A search ends a little below the wish, and points at the wish may be within the bounds too.
 
     Example:
-        >>> snapped(np.array([0.5, 0.98, 0.995]), 1.0).round(3).tolist()
-        [0.5, 0.99, 1.0]
+        >>> [each.round(3).tolist() for each in near_wish(np.array([0.98, 0.5, 0.995, 0.3]), 1.0, "rest")][-1]
+        [0.99, 0.5, 1.0, 0.3]
     """
     near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
-    found: Array = np.where(near == 1, wished, points + near * near * (3 - 2 * near) * (wished - points))
+    if end == "free":
+        yield np.full(len(points), wished)
+    last = int((near > 0).nonzero()[0].max(initial=0))
+    for part in (1.0, 0.75, 0.5):
+        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND * last + 1), 0.0, 1.0)
+        yield _raised(points, wished, ahead)
+    yield _raised(points, wished, near)
+
+
+def _raised(points: Array, wished: float, part: Array) -> Array:
+    """Return control points between those given (part 0) and the wished x (part 1), smoothly."""
+    found: Array = np.where(part == 1, wished, points + part * part * (3 - 2 * part) * (wished - points))
     return found
 
 
 _NEAR, _AT = 0.97, 0.99  # parts of the wished x from which control points are raised to it, and are at it
+_BLEND = 0.25  # the part of the way to the last braking on which points between the wish and those of a search are used

@@ -54,7 +54,11 @@ class Window:
         n, width = len(samples) - 1, self._width
         self.n, self.start, self.end = n, start, end
         rows = self._rows[:n]
-        rows[:, :width], rows[:, width : 2 * width], rows[:, 2 * width] = samples[:-1], samples[1:], fastest[1:]
+        rows[:, :width], rows[:, width : 2 * width], rows[:, 2 * width] = (
+            samples[:-1],
+            samples[1:],
+            np.minimum(fastest[:-1], fastest[1:]),
+        )
         maps = self._maps[start, end]
         rows[:-2, 2 * width + 1 :], rows[-2:, 2 * width + 1 :] = maps[: n - 2], maps[-2:]
         if start == "rest":  # at rest, only the inertia matters
