@@ -132,7 +132,7 @@ def test_one_joint_takes_the_time_of_the_closed_form():
     robot = torsor.library.planar_chain(1).with_gravity([0.0, 0.0, 0.0])
     inertia = float(robot.mass_matrix([0.0])[0, 0])
     scaling = OnlineScaling(
-        robot, 0.01, 1e-3, torque=10 * inertia, torque_rate=100 * inertia, velocity=np.inf, speed=50.0, margin=1e-3
+        robot, 0.01, 1e-3, torque=10 * inertia, torque_rate=100 * inertia, speed=50.0, preview=150, margin=1e-3
     )
     timing, _ = follow(scaling, lambda s: [np.array([s]), np.ones(1), np.zeros(1), np.zeros(1)], 1.5)
     # Acceleration 10 and jerk 100: ramps of 0.1 s up and down again, twice, and constant acceleration between them.

@@ -56,9 +56,10 @@ class _Interval:
     def __init__(self, n: int, parts: int):
         self.n, self.m = n, 3 * n + 2
         # Few arrays, since each costs time in every call: numbers of the window, of the interval, and of the search.
-        self.common, self.own = ca.SX.sym("common", 3 + n), ca.SX.sym("own", row_size(n, parts))
+        # The loads are multiplied by ``tight``, so that they keep a margin.
+        self.common, self.own = ca.SX.sym("common", 4 + n), ca.SX.sym("own", row_size(n, parts))
         self.t, self.slacks = ca.SX.sym("t", 3), ca.SX.sym("slacks", 2 * self.m)
-        self.h, self.aim, self.scale, self.ratio = ca.vertsplit(self.common, [0, 1, 2, 3, 3 + n])
+        self.h, self.aim, self.scale, tight, self.ratio = ca.vertsplit(self.common, [0, 1, 2, 3, 4, 4 + n])
         size = parts * n
         split = ca.vertsplit(self.own, [0, size, 2 * size, 2 * size + 1, 2 * size + 7, 2 * size + 16])
         self.before, self.after, self.fastest, places, S = split
@@ -70,11 +71,11 @@ class _Interval:
         self.by_u = ca.horzcat(-1, 1, 0) / (2 * h), ca.horzcat(0, -1, 1) / (2 * h)
         self.w, self.u = self.by_w @ t, [each @ t for each in self.by_u]
         self.x = [self.places[k, :] @ t for k in (0, 1)]
-        ends = [loads(self.parts[k], self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
+        ends = [loads(self.parts[k], tight * self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
         # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
         self.groups = [
-            (ends[1][0], ends[1][2], maps[1]),
+            (tight * ends[1][0], [tight * slope for slope in ends[1][2]], maps[1]),
             (ends[0][1], ends[0][3], maps[0]),
             (ends[1][1], ends[1][3], maps[1]),
         ]

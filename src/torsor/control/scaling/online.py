@@ -21,11 +21,14 @@ from torsor.robot.robot import Robot
 UNBOUNDED = 1e9  # N m, N: the torque bound of a joint that has none
 PIECE = 144  # joints times intervals of the look-ahead that are computed in one step
 FEWEST = 12  # iterations for which a search has time at least
-HURRY = 5  # samples before the one at which a search has to be ready: from there, two pieces are computed in one step
+HURRY = 0.75, 0.9  # parts of the time of a search, after which two and three pieces are computed in one step
 MORE_PATIENT, LESS_PATIENT = 1.4, 0.9  # factors of the time for a search over that of the one before
+MOST_PATIENT = 4.0  # the largest time for a search over the least one
 ROUNDING = 1 + 1e-9
 MOST_CAUTIOUS = 0.25  # the largest margin, after searches whose result broke a bound between samples
 FIRST_JERK = 0.3
+FIRST_USE = 3.0  # of the bounds, by the first guess of a search from rest
+ITERATIONS = 25  # of a search; from rest, when nothing moves, six times as many
 
 
 class Timing(NamedTuple):
@@ -64,8 +67,8 @@ class OnlineScaling:
         >>> steps = 0
         >>> while not scaling.finished:
         ...     timing, steps = scaling.step(), steps + 1
-        >>> timing.s, 0.5 < 1e-3 * steps < 0.52
-        (1.0, True)
+        >>> timing.s, round(1e-3 * steps, 2)
+        (1.0, 0.55)
     """
 
     def __init__(
@@ -115,7 +118,7 @@ class OnlineScaling:
         self._interval: Interval | None = None
         self._search: Iterator[None] | None = None
         self._caution, self._patience = self.margin, 0.0  # the margin and the steps of the next search
-        self._hurries, self._is_slow = False, True  # whether the plan is only a slow one
+        self._pace, self._is_slow = 1, True  # pieces in one step, and whether the plan is only a slow one
         self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
 
     def _bound(self, value: Any, what: str) -> Array:
@@ -195,9 +198,14 @@ class OnlineScaling:
         if moving:  # after the search, and near enough for a window that is no shorter than the plan
             m = min(plan.ahead(m, self._patience * self.period), plan.reach - 1)
             m = max(m, plan.reach - self.preview)
+            if m <= self._k + 1:  # too late: the robot stops
+                return
         n = min(self._last_usable() - m, self.preview)
         rows = self._ring[m % self._capacity :][: n + 1]
         data, fastest = self._data[rows], self._fastest[rows]
+        if m + n <= plan.reach and not self._is_slow:  # nothing new
+            return
+        yield
         given = plan.state(m)[0] > 0
         start = "given" if given else "free" if m == 0 and self._stands(0) else "rest"
         end = "free" if self.closed and m + n == self.fed - 1 and self._stands(m + n) else "rest"
@@ -206,24 +214,29 @@ class OnlineScaling:
             guess = plan.stretched(m, n, fastest)
         else:
             guess = first_points(n, self.spacing, self._jerk(data), fastest, start, end)
+        yield
         window.fill(data, fastest, guess, start, end)
-        for steps, _ in enumerate(window.improve(self._caution)):
-            self._hurries = given and self._k >= m - HURRY
+        if not given:
+            window.slow_down(FIRST_USE)
+        yield
+        for steps, _ in enumerate(window.improve(self._caution, ITERATIONS if given else 6 * ITERATIONS)):
             if given and self._k == m - 1 and window.is_feasible:
                 break  # little time is left, so a plan that is not the best one is taken
             if given and self._k >= m:
-                self._patience = MORE_PATIENT * steps
+                self._patience = min(MORE_PATIENT * self._patience, MOST_PATIENT * self._least_patience)
                 return
+            self._pace = 1 + sum(steps > part * self._patience for part in HURRY) if given else 1
             yield
         self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience, self._least_patience)
         found = window.points.copy()
         for points in (*near_wish(found, self.speed**2, end), found):
             window.take(points)
-            if window.use() <= ROUNDING:
+            use = window.use()
+            if use <= ROUNDING:
                 break
             yield
         else:  # a bound is broken in the middle between samples
-            self._caution = min(2 * self._caution, MOST_CAUTIOUS)
+            self._caution = min(self._caution + 1.5 * (use - 1) + self.margin, MOST_CAUTIOUS)
             if given:
                 return
             points = guess
@@ -232,7 +245,7 @@ class OnlineScaling:
         if not given or self._k < m:
             plan.adopt(self._k, m, window.points, end)
             self._is_slow = points is guess
-            self._caution = self._caution if self._is_slow else self.margin
+            self._caution = self._caution if self._is_slow else max(self.margin, 0.5 * self._caution)
 
     def _jerk(self, data: Array) -> float:
         """Return the d3s/dt3 of a first guess: a part of that at which the inertia takes all of a rate bound."""
@@ -270,8 +283,10 @@ class OnlineScaling:
         if not self._began:
             self.prepare()
         if self._search is not None:
-            if next(self._search, self) is self or (self._hurries and next(self._search, self) is self):
-                self._search, self._hurries = None, False
+            for _ in range(self._pace):
+                if next(self._search, self) is self:
+                    self._search, self._pace = None, 1
+                    break
         elif self._last_usable() > self.plan.reach or self._is_slow:
             self._search = self._improve()
         self._timing = self._advance()

@@ -1,5 +1,6 @@
 """The plan: x = s'^2 and u = s'' at the samples ahead, which ends at rest within the known path."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,6 +16,7 @@ class Plan:
         self.spacing = spacing
         self.first, self.reach = 0, 0
         self._x, self._u = [0.0], [0.0]
+        self._passed = [0.0]  # roughly the times at which samples are passed
 
     def state(self, k: int) -> tuple[float, float]:
         """Return (x, u) at sample k."""
@@ -31,11 +33,8 @@ class Plan:
 
     def ahead(self, k: int, time: float) -> int:
         """Return the first sample after k that is passed later than in a time (s), or the last of the plan."""
-        k += 1
-        while k < self.reach and time > 0:
-            time -= 2 * self.spacing / (self.state(k)[0] ** 0.5 + self.state(k + 1)[0] ** 0.5)
-            k += 1
-        return min(k, self.reach)
+        now = self._passed[k + 1 - self.first]
+        return min(self.first + bisect_left(self._passed, now + time), self.reach)
 
     def adopt(self, k: int, m: int, points: Array, end: str) -> None:
         """Take control points of x from sample m on in place of what was planned; samples before k are forgotten."""
@@ -47,6 +46,9 @@ class Plan:
         kept = slice(k - self.first, m - self.first)
         self._x, self._u = self._x[kept] + x.tolist(), self._u[kept] + u.tolist()
         self.first, self.reach = min(k, m), m + len(x) - 1
+        rates = np.sqrt(np.array(self._x))
+        ways = 2 * self.spacing / np.maximum(rates[1:] + rates[:-1], 1e-12)
+        self._passed = np.concatenate([[0.0], np.cumsum(ways)]).tolist()
 
     def stretched(self, m: int, n: int, fastest: Array) -> Array:
         """Return control points (n + 2) from sample m on: the plan, longer at its largest speed, so that it ends later.

@@ -1,6 +1,7 @@
 """The look-ahead: the fastest timing over a window of path samples, found in small pieces of work."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -10,14 +11,25 @@ from torsor.control.scaling.newton import FROM_REST, Kernels, free_points, row_s
 
 LEAST = 4  # intervals of a window
 GAP = 3e-3  # of the time of a window
+STATIONARY = 1e-2  # of the first residual of the gradient that may be left
 FEASIBLE = 3e-3  # of squared loads beyond the bounds less the margin: the loads themselves are checked afterwards
 CENTERING = 0.1, 0.3, 0.6  # of the products of slacks and multipliers: after long, short and very short steps
 LONG, SHORT = 0.5, 0.2  # the parts of a Newton step that separate these
 BOUNDARY = 0.97  # the part of the way to the nearest bound that a step takes
 FIRST_SLACK = 0.2  # of rows that are violated, or nearly, by the first guess
 FIRST_DISTANCE = 1e-3  # the same for the bounds of x itself
-ITERATIONS = 40
 SLOWER = 60  # times that x is halved at most
+
+
+class _Piece(NamedTuple):
+    """The arrays of some intervals of a window."""
+
+    systems: Array
+    changes: Array
+    rows: Array
+    triples: Array
+    slacks: Array
+    steps: Array
 
 
 class Window:
@@ -30,7 +42,7 @@ class Window:
     def __init__(self, kernels: Kernels, spacing: float, ratio: Array, count: int, width: int, piece: int):
         self.kernels, self.count, self.piece, self._width = kernels, count, piece, width
         n, m = len(ratio), kernels.rows_count
-        self._common = np.array([spacing, 0.0, 0.0, *ratio])
+        self._common = np.array([spacing, 0.0, 0.0, 1.0, *ratio])
         self._rows = np.zeros((count, row_size(n, width // n)))
         self._joints, self._m = n, m
         self._all, self._steps = np.zeros(count + 2), np.zeros(count + 2)
@@ -42,7 +54,8 @@ class Window:
         ends = [(start, end) for start in ("rest", "given", "free") for end in ("rest", "free")]
         self._maps = {each: free_points(count, *each) for each in ends}
         self.n, self.start, self.end = 0, "rest", "rest"
-        self.iterations, self.is_feasible, self._margin = 0, False, 0.0
+        self.iterations, self.is_feasible = 0, False
+        self._views: dict[int, list[_Piece]] = {}
 
     @property
     def points(self) -> Array:
@@ -65,7 +78,7 @@ class Window:
             rows[0, self._joints : width] = 0.0
         if end == "rest":
             rows[-1, width + self._joints : 2 * width] = 0.0
-        self.is_feasible, self._systems[n:], self._margin = False, 0.0, 0.0
+        self.is_feasible, self._systems[n:] = False, 0.0
         self._all[: n + 2] = guess
         self._constrain(self._all)
 
@@ -87,54 +100,59 @@ class Window:
         else:
             points[n + 1] = points[n]
 
-    def slow_down(self) -> None:
-        """Halve x until the points are within the bounds, as they are at last wherever standing still is."""
+    def slow_down(self, use: float = 1.0) -> None:
+        """Halve x until the use of bounds is at most this one, as it is at last wherever the robot can stand still."""
         for _ in range(SLOWER):
-            if self.use() <= 1:
+            if self.use() <= use:
                 return
             self.take(self.points / 2)
 
     def use(self) -> float:
         """Return the largest use of a bound: 1 at the bound, infinite for points that are no motion."""
-        rows = self._rows[: self.n]
-        rows[:, : 2 * self._width] *= 1 - self._margin  # the bounds themselves
-        self._margin = 0.0
-        return float(self.kernels.use(self._common, rows, self._triples[: self.n]).max())
+        self._common[3] = 1.0
+        return float(self.kernels.use(self._common, self._rows[: self.n], self._triples[: self.n]).max())
 
-    def improve(self, margin: float) -> Iterator[None]:
-        """Search for the least time within bounds that are smaller by a margin, in pieces.
+    def _pieces(self) -> list[_Piece]:
+        """Return the pieces of a window: views of the arrays, which stay the same for windows of this length."""
+        if self.n not in self._views:
+            n = self.n
+            slices = [slice(k, min(k + self.piece, n)) for k in range(0, n, self.piece)]
+            arrays = self._systems, self._changes, self._rows, self._triples, self._slacks, self._step_triples
+            self._views[n] = [_Piece(*(array[part] for array in arrays)) for part in slices]
+        return self._views[self.n]
+
+    def improve(self, margin: float, iterations: int) -> Iterator[None]:
+        """Search for the least time within bounds that are smaller by a margin, in pieces and so many iterations.
 
         It may be ended early where ``is_feasible`` says that the points keep these bounds, at the samples.
         """
-        n, m, kernels = self.n, self._m, self.kernels
-        self._margin = margin
-        loads = self._rows[:n, : 2 * self._width]
-        loads /= 1 - margin
-        parts = [slice(k, min(k + self.piece, n)) for k in range(0, n, self.piece)]
-        data = [(self._common, self._rows[part], self._triples[part]) for part in parts]
-        slacks, steps = [self._slacks[part] for part in parts], [self._step_triples[part] for part in parts]
+        n, m, kernels, common = self.n, self._m, self.kernels, self._common
+        self._common[3] = 1 / (1 - margin)
+        pieces = self._pieces()
+        yield
+        rows = kernels.rows(self._common, self._rows[:n], self._triples[:n])
         yield
         y, multipliers = self._slacks[:n, :m], self._slacks[:n, m:]
-        np.negative(kernels.rows(self._common, self._rows[:n], self._triples[:n]), out=y)
+        np.negative(rows, out=y)
         np.maximum(y[:, :-2], FIRST_SLACK, out=y[:, :-2])
         np.maximum(y[:, -2:], FIRST_DISTANCE, out=y[:, -2:])
         np.divide(1 / y.size, y, out=multipliers)
         self._common[2] = 1 / (self._common[0] * (self._all[1 : n + 1] ** -0.5).sum())
-        taken = 1.0
+        taken, residual = 1.0, 1.0
         yield
-        for self.iterations in range(ITERATIONS):
+        for self.iterations in range(iterations):
             gap = float(np.vdot(y, multipliers))
             self._common[1] = CENTERING[(taken < LONG) + (taken < SHORT)] * gap / y.size
-            for part, each, own in zip(parts, data, slacks, strict=True):
-                self._systems[part] = kernels.system(*each, own)
+            for each in pieces:
+                each.systems[:] = kernels.system(common, each.rows, each.triples, each.slacks)
                 yield
             self.is_feasible = bool(self._systems[:n, -1].max() < FEASIBLE)
-            if gap < GAP and self.is_feasible:
+            if gap < GAP and residual < STATIONARY and self.is_feasible:
                 break
             self._steps[:] = kernels.solve(self._systems)
             yield
-            for part, each, own, step in zip(parts, data, slacks, steps, strict=True):
-                self._changes[part] = kernels.step(*each, own, step)
+            for each in pieces:
+                each.changes[:] = kernels.step(common, each.rows, each.triples, each.slacks, each.steps)
                 yield
             largest = self._changes[:n, -2:].max(axis=0).tolist()
             primal, dual = (BOUNDARY / max(each, BOUNDARY) for each in largest)
@@ -146,3 +164,4 @@ class Window:
             y += primal * self._changes[:n, :m]
             multipliers += dual * self._changes[:n, m:-2]
             taken = min(primal, dual)
+            residual *= 1 - taken
