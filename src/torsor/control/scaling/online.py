@@ -1,6 +1,7 @@
 """Online trajectory scaling: a path goes in sample by sample, a timing within torque and rate bounds comes out."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,12 +230,13 @@ class OnlineScaling:
             yield
         self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience, self._least_patience)
         found = window.points.copy()
-        for points in (*near_wish(found, self.speed**2, end), found):
+        yield
+        for points in chain(near_wish(found, self.speed**2, end), [found]):
             window.take(points)
             use = window.use()
+            yield
             if use <= ROUNDING:
                 break
-            yield
         else:  # a bound is broken in the middle between samples
             self._caution = min(self._caution + 1.5 * (use - 1) + self.margin, MOST_CAUTIOUS)
             if given:

@@ -90,6 +90,8 @@ def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
         [0.99, 0.5, 1.0, 0.3]
     """
     near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
+    if not near.any():
+        return
     if end == "free":
         yield np.full(len(points), wished)
     last = int((near > 0).nonzero()[0].max(initial=0))
