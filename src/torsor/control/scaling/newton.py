@@ -6,8 +6,9 @@ t = (P_k, P_k+1, P_k+2),
     x_k = (t0 + t1) / 2      u_k = (t1 - t0) / (2 h)      w = (t2 - 2 t1 + t0) / (2 h^2), constant in the interval
 
 so all bounds of an interval are functions of its triple. The program is to minimise the time, sum of h / sqrt(x_k),
-subject to rows g <= 0: (torque / bound)^2 - 1 at the end of each interval, (rate / bound)^2 - 1 at both ends,
-t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a system with five diagonals.
+subject to rows g <= 0: (torque / bound)^2 - 1 at the end of each interval, (rate / bound)^2 - 1 at both ends and in
+the middle, t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a system with five
+diagonals.
 
 At rest x is no spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
 interval from rest that is u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x, and
@@ -46,23 +47,23 @@ class Kernels:
 
 
 def row_size(n: int, parts: int) -> int:
-    """Return the numbers of an interval: coefficients at both ends, the largest x, the places of x, and S."""
-    return 2 * parts * n + 1 + 6 + 9
+    """Return the numbers of an interval: coefficients at both ends, the largest x, a factor, the places of x, and S."""
+    return 2 * parts * n + 1 + 1 + 6 + 9
 
 
 class _Interval:
     """The symbols of one interval, its rows, and their derivatives."""
 
     def __init__(self, n: int, parts: int):
-        self.n, self.m = n, 3 * n + 2
+        self.n, self.m = n, 4 * n + 2
         # Few arrays, since each costs time in every call: numbers of the window, of the interval, and of the search.
         # The loads are multiplied by ``tight``, so that they keep a margin.
-        self.common, self.own = ca.SX.sym("common", 4 + n), ca.SX.sym("own", row_size(n, parts))
+        self.common, self.own = ca.SX.sym("common", 3 + n), ca.SX.sym("own", row_size(n, parts))
         self.t, self.slacks = ca.SX.sym("t", 3), ca.SX.sym("slacks", 2 * self.m)
-        self.h, self.aim, self.scale, tight, self.ratio = ca.vertsplit(self.common, [0, 1, 2, 3, 4, 4 + n])
+        self.h, self.aim, self.scale, self.ratio = ca.vertsplit(self.common, [0, 1, 2, 3, 3 + n])
         size = parts * n
-        split = ca.vertsplit(self.own, [0, size, 2 * size, 2 * size + 1, 2 * size + 7, 2 * size + 16])
-        self.before, self.after, self.fastest, places, S = split
+        split = ca.vertsplit(self.own, [0, size, 2 * size, 2 * size + 1, 2 * size + 2, 2 * size + 8, 2 * size + 17])
+        self.before, self.after, self.fastest, tight, places, S = split
         self.places, self.S = ca.reshape(places, 3, 2).T, ca.reshape(S, 3, 3).T
         self.y, self.l = ca.vertsplit(self.slacks, self.m)
         h, t = self.h, self.t
@@ -74,10 +75,15 @@ class _Interval:
         ends = [loads(self.parts[k], tight * self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
         # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
+        by_x = ca.horzcat(1, 6, 1) / 8
+        between = ca.vertcat(self.by_w, (self.by_u[0] + self.by_u[1]) / 2, by_x)
+        self.middle = loads(middle(*self.parts, self.h), tight * self.ratio, *ca.vertsplit(between @ t))
+        self.is_spline = 4 * self.places[0, 0] * self.places[1, 2]  # 0 in an interval from or to rest
         self.groups = [
             (tight * ends[1][0], [tight * slope for slope in ends[1][2]], maps[1]),
             (ends[0][1], ends[0][3], maps[0]),
             (ends[1][1], ends[1][3], maps[1]),
+            (self.is_spline * self.middle[1], [self.is_spline * slope for slope in self.middle[3]], between),
         ]
         # x is between the control points, so that bounds of these hold everywhere.
         self.plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
@@ -102,7 +108,7 @@ class _Interval:
             if k == 0:
                 pull[2] -= 0.5 * self.scale * self.h * self.x[1] ** -1.5
             r -= map_.T @ pull
-        last = slice(3 * self.n, self.m)
+        last = slice(4 * self.n, self.m)
         H += self.by_plain.T @ ca.diag(stiff[last]) @ self.by_plain
         r -= self.by_plain.T @ push[last]
         H, r = self.S.T @ H @ self.S, self.S.T @ r
@@ -128,12 +134,7 @@ class _Interval:
 
     def use(self) -> ca.Function:
         """Return the largest relative torque, rate and speed at both ends and in the middle; infinite where x < 0."""
-        worst = [ca.fabs(value) for value, _, _ in self.groups]
-        x = (self.t[0] + 6 * self.t[1] + self.t[2]) / 8
-        parts = middle(*self.parts, self.h)
-        values = loads(parts, self.ratio, self.w, (self.u[0] + self.u[1]) / 2, x)[:2]
-        spline = self.places[0, 0] * self.places[1, 2] > 0  # no interval from or to rest
-        worst += [ca.if_else(spline, ca.fabs(value), 0) for value in values]
+        worst = [ca.fabs(value) for value, _, _ in self.groups] + [ca.fabs(self.is_spline * self.middle[0])]
         most = ca.fmax(ca.mmax(ca.vertcat(*worst)), ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0)))
         return self._function("use", [], ca.if_else(ca.fmin(*self.x) > 0, most, np.inf))
 

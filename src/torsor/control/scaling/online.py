@@ -1,6 +1,6 @@
 """Online trajectory scaling: a path goes in sample by sample, a timing within torque and rate bounds comes out."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,13 +20,15 @@ from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 UNBOUNDED = 1e9  # N m, N: the torque bound of a joint that has none
-PIECE = 144  # joints times intervals of the look-ahead that are computed in one step
+PIECE = 120  # joints times intervals of the look-ahead that are computed in one step
 FEWEST = 12  # iterations for which a search has time at least
-HURRY = 0.75, 0.9  # parts of the time of a search, after which two and three pieces are computed in one step
+HURRY = 0.5, 0.75  # parts of the time of a search, after which two and three pieces are computed in one step
+AT_REST = 3  # pieces that are computed in one step while the robot stands
+MOST_KEPT = 0.6  # of a plan, since its end brakes: the rest is planned anew
 MORE_PATIENT, LESS_PATIENT = 1.4, 0.9  # factors of the time for a search over that of the one before
 MOST_PATIENT = 4.0  # the largest time for a search over the least one
 ROUNDING = 1 + 1e-9
-MOST_CAUTIOUS = 0.25  # the largest margin, after searches whose result broke a bound between samples
+ATTEMPTS = 4  # searches in one window, each with tighter bounds where the one before broke them between samples
 FIRST_JERK = 0.3
 FIRST_USE = 3.0  # of the bounds, by the first guess of a search from rest
 ITERATIONS = 25  # of a search; from rest, when nothing moves, six times as many
@@ -82,7 +84,7 @@ class OnlineScaling:
         torque_rate: Any = None,
         velocity: Any = None,
         speed: float = 1.0,
-        preview: int = 96,
+        preview: int = 128,
         margin: float = 0.01,
     ):
         check_vector_space(robot, "OnlineScaling")
@@ -112,13 +114,14 @@ class OnlineScaling:
         self._capacity = self.preview + LEAST + 2
         self._samples = np.zeros((self._capacity, 4, self.joints))
         self._data, self._fastest = np.zeros((self._capacity, width)), np.zeros(self._capacity)
+        self._tight = np.ones(self._capacity)  # factors of the loads after each sample, for a margin
         self._ring = np.arange(2 * self._capacity) % self._capacity
         self.fed, self.closed, self.finished = 0, False, False
         self.plan = Plan(self.spacing)
         self._k = 0  # the sample that was passed last
         self._interval: Interval | None = None
         self._search: Iterator[None] | None = None
-        self._caution, self._patience = self.margin, 0.0  # the margin and the steps of the next search
+        self._patience, self._limit = float(self._least_patience), 0.0  # steps of the next search, and those it has
         self._pace, self._is_slow = 1, True  # pieces in one step, and whether the plan is only a slow one
         self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
 
@@ -151,7 +154,7 @@ class OnlineScaling:
             raise
         if not hold < 1 - self.margin or data.ndim > 1:  # NaN too
             self._explain((q, d1, d2, d3))
-        self._data[row] = data
+        self._data[row], self._tight[row] = data, 1 / (1 - self.margin)
         self._fastest[row] = min(float(fastest) * (1 - self.margin) ** 2, self.speed**2)
         self.fed += 1
 
@@ -194,60 +197,69 @@ class OnlineScaling:
     def _improve(self) -> Iterator[None]:
         """Search for a plan from a sample ahead to the last known one, and take it if it is found in time."""
         plan, window = self.plan, self._window
-        moving = self._began and self._k < plan.reach
         m = self._k
-        if moving:  # after the search, and near enough for a window that is no shorter than the plan
-            m = min(plan.ahead(m, self._patience * self.period), plan.reach - 1)
+        if self._began and m < plan.reach:  # after the search, and such that the window is no shorter than the plan
+            first = m
+            m = min(plan.ahead(first, self._patience * self.period), first + int(MOST_KEPT * (plan.reach - first)))
             m = max(m, plan.reach - self.preview)
+            self._limit = plan.time_between(first + 1, m) / self.period
             if m <= self._k + 1:  # too late: the robot stops
                 return
         n = min(self._last_usable() - m, self.preview)
-        rows = self._ring[m % self._capacity :][: n + 1]
-        data, fastest = self._data[rows], self._fastest[rows]
         if m + n <= plan.reach and not self._is_slow:  # nothing new
             return
+        rows = self._ring[m % self._capacity :][: n + 1]
+        data, fastest = self._data[rows], self._fastest[rows]
         yield
         given = plan.state(m)[0] > 0
         start = "given" if given else "free" if m == 0 and self._stands(0) else "rest"
         end = "free" if self.closed and m + n == self.fed - 1 and self._stands(m + n) else "rest"
-        yield
         if given:
             guess = plan.stretched(m, n, fastest)
         else:
             guess = first_points(n, self.spacing, self._jerk(data), fastest, start, end)
         yield
-        window.fill(data, fastest, guess, start, end)
+        window.fill(data, fastest, self._tight[rows[:-1]], guess, start, end)
         if not given:
             window.slow_down(FIRST_USE)
         yield
-        for steps, _ in enumerate(window.improve(self._caution, ITERATIONS if given else 6 * ITERATIONS)):
+        is_found = False
+        for _ in range(ATTEMPTS):
+            is_found = yield from self._searched(m, given)
+            self._tight[rows[:-1]] = window.tight
+            if is_found or (given and self._k >= m):
+                break
+        if not is_found and not given:
+            window.take(guess)
+            window.slow_down()
+        if not given or (is_found and self._k < m):
+            plan.adopt(self._k, m, window.points, end)
+            self._is_slow = not is_found
+
+    def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
+        """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""
+        window, steps = self._window, 0
+        for _ in window.improve(ITERATIONS if given else 6 * ITERATIONS):
+            steps += 1
             if given and self._k == m - 1 and window.is_feasible:
                 break  # little time is left, so a plan that is not the best one is taken
             if given and self._k >= m:
                 self._patience = min(MORE_PATIENT * self._patience, MOST_PATIENT * self._least_patience)
-                return
-            self._pace = 1 + sum(steps > part * self._patience for part in HURRY) if given else 1
+                return False
+            self._pace = 1 + sum(steps > part * self._limit for part in HURRY) if given else AT_REST
             yield
-        self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience, self._least_patience)
+        if given:
+            self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience, self._least_patience)
         found = window.points.copy()
         yield
-        for points in chain(near_wish(found, self.speed**2, end), [found]):
+        for points in chain(near_wish(found, self.speed**2, window.end), [found]):
             window.take(points)
-            use = window.use()
+            uses = window.uses()
             yield
-            if use <= ROUNDING:
-                break
-        else:  # a bound is broken in the middle between samples
-            self._caution = min(self._caution + 1.5 * (use - 1) + self.margin, MOST_CAUTIOUS)
-            if given:
-                return
-            points = guess
-            window.take(points)
-            window.slow_down()
-        if not given or self._k < m:
-            plan.adopt(self._k, m, window.points, end)
-            self._is_slow = points is guess
-            self._caution = self._caution if self._is_slow else max(self.margin, 0.5 * self._caution)
+            if uses.max() <= ROUNDING:
+                return True
+        window.tighten(uses)  # in the middle between samples a bound is broken
+        return False
 
     def _jerk(self, data: Array) -> float:
         """Return the d3s/dt3 of a first guess: a part of that at which the inertia takes all of a rate bound."""
@@ -259,9 +271,8 @@ class OnlineScaling:
         if self.fed <= 2 * LEAST and not self.closed:
             found, fix = f"{self.fed} samples of an open path", f"feed {2 * LEAST + 1} or more, or close the path"
             raise ModelError(describe(found, where=self._where, fix=fix))
-        while self._is_slow and self._caution < MOST_CAUTIOUS:
-            for _ in self._improve():
-                pass
+        for _ in self._improve():
+            pass
         self._began = True
 
     # The motion

@@ -36,6 +36,10 @@ class Plan:
         now = self._passed[k + 1 - self.first]
         return min(self.first + bisect_left(self._passed, now + time), self.reach)
 
+    def time_between(self, first: int, last: int) -> float:
+        """Return about how long (s) it takes from one sample to another."""
+        return self._passed[last - self.first] - self._passed[first - self.first]
+
     def adopt(self, k: int, m: int, points: Array, end: str) -> None:
         """Take control points of x from sample m on in place of what was planned; samples before k are forgotten."""
         x, u = (points[1:] + points[:-1]) / 2, (points[1:] - points[:-1]) / (2 * self.spacing)

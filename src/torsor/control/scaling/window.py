@@ -18,6 +18,7 @@ LONG, SHORT = 0.5, 0.2  # the parts of a Newton step that separate these
 BOUNDARY = 0.97  # the part of the way to the nearest bound that a step takes
 FIRST_SLACK = 0.2  # of rows that are violated, or nearly, by the first guess
 FIRST_DISTANCE = 1e-3  # the same for the bounds of x itself
+TIGHTER, TIGHTEST = 1.02, 2.0  # the factor of tighter bounds over the use that broke them, and the largest one
 SLOWER = 60  # times that x is halved at most
 
 
@@ -42,7 +43,7 @@ class Window:
     def __init__(self, kernels: Kernels, spacing: float, ratio: Array, count: int, width: int, piece: int):
         self.kernels, self.count, self.piece, self._width = kernels, count, piece, width
         n, m = len(ratio), kernels.rows_count
-        self._common = np.array([spacing, 0.0, 0.0, 1.0, *ratio])
+        self._common = np.array([spacing, 0.0, 0.0, *ratio])
         self._rows = np.zeros((count, row_size(n, width // n)))
         self._joints, self._m = n, m
         self._all, self._steps = np.zeros(count + 2), np.zeros(count + 2)
@@ -53,7 +54,7 @@ class Window:
         self._changes = np.zeros((count, 2 * m + 2))
         ends = [(start, end) for start in ("rest", "given", "free") for end in ("rest", "free")]
         self._maps = {each: free_points(count, *each) for each in ends}
-        self.n, self.start, self.end = 0, "rest", "rest"
+        self.n, self.start, self.end, self.tight = 0, "rest", "rest", np.zeros(0)
         self.iterations, self.is_feasible = 0, False
         self._views: dict[int, list[_Piece]] = {}
 
@@ -62,10 +63,14 @@ class Window:
         """The control points (n + 2) of x."""
         return self._all[: self.n + 2]
 
-    def fill(self, samples: Array, fastest: Array, guess: Array, start: str, end: str) -> None:
-        """Take coefficients (n + 1, width), the largest x (n + 1) and a first guess of the control points (n + 2)."""
+    def fill(self, samples: Array, fastest: Array, tight: Array, guess: Array, start: str, end: str) -> None:
+        """Take the samples of a window, and a first guess.
+
+        Samples are coefficients (n + 1, width) and the largest x (n + 1); ``tight`` are the factors of the loads of the
+        intervals (n), so that a margin is kept; ``guess`` are control points (n + 2).
+        """
         n, width = len(samples) - 1, self._width
-        self.n, self.start, self.end = n, start, end
+        self.n, self.start, self.end, self.tight = n, start, end, tight
         rows = self._rows[:n]
         rows[:, :width], rows[:, width : 2 * width], rows[:, 2 * width] = (
             samples[:-1],
@@ -73,7 +78,7 @@ class Window:
             np.minimum(fastest[:-1], fastest[1:]),
         )
         maps = self._maps[start, end]
-        rows[:-2, 2 * width + 1 :], rows[-2:, 2 * width + 1 :] = maps[: n - 2], maps[-2:]
+        rows[:-2, 2 * width + 2 :], rows[-2:, 2 * width + 2 :] = maps[: n - 2], maps[-2:]
         if start == "rest":  # at rest, only the inertia matters
             rows[0, self._joints : width] = 0.0
         if end == "rest":
@@ -109,8 +114,17 @@ class Window:
 
     def use(self) -> float:
         """Return the largest use of a bound: 1 at the bound, infinite for points that are no motion."""
-        self._common[3] = 1.0
-        return float(self.kernels.use(self._common, self._rows[: self.n], self._triples[: self.n]).max())
+        return float(self.uses().max())
+
+    def uses(self) -> Array:
+        """Return the largest use of a bound in each interval (n)."""
+        self._rows[: self.n, 2 * self._width + 1] = 1.0
+        found: Array = self.kernels.use(self._common, self._rows[: self.n], self._triples[: self.n])
+        return found
+
+    def tighten(self, uses: Array) -> None:
+        """Make the bounds tighter in intervals where they were broken, for the next search."""
+        self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTER * uses, TIGHTEST), 1.0)
 
     def _pieces(self) -> list[_Piece]:
         """Return the pieces of a window: views of the arrays, which stay the same for windows of this length."""
@@ -121,13 +135,13 @@ class Window:
             self._views[n] = [_Piece(*(array[part] for array in arrays)) for part in slices]
         return self._views[self.n]
 
-    def improve(self, margin: float, iterations: int) -> Iterator[None]:
-        """Search for the least time within bounds that are smaller by a margin, in pieces and so many iterations.
+    def improve(self, iterations: int) -> Iterator[None]:
+        """Search for the least time within the tightened bounds, in pieces and so many iterations.
 
         It may be ended early where ``is_feasible`` says that the points keep these bounds, at the samples.
         """
         n, m, kernels, common = self.n, self._m, self.kernels, self._common
-        self._common[3] = 1 / (1 - margin)
+        self._rows[:n, 2 * self._width + 1] = self.tight
         pieces = self._pieces()
         yield
         rows = kernels.rows(self._common, self._rows[:n], self._triples[:n])
