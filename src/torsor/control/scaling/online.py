@@ -101,12 +101,11 @@ class OnlineScaling:
         self.velocity = self._bound(robot.velocity_limit if velocity is None else velocity, "velocity")
         self._ratio = self.torque / self.torque_rate
         traced = coefficients(robot)
-        width = traced.size1_out(0)
+        width = traced.size1_out(0) - 2
         joint = (self.joints,)
-        self._coefficients = compile(traced, inputs=6 * [joint], outputs=[(width,), (), ()])
-        self._interpolation = compile(
-            interpolation(self.joints), inputs=[*2 * [(4, *joint)], *4 * [()]], outputs=3 * [joint]
-        )
+        self._coefficients = compile(traced, inputs=6 * [joint], outputs=[(width + 2,)])
+        shapes = [*2 * [(4, *joint)], *4 * [()]]
+        self._interpolation = compile(interpolation(self.joints), inputs=shapes, outputs=[(3 * self.joints,)])
         functions = kernels(self.joints, width // self.joints, self.preview)
         self._window = Window(functions, self.spacing, self._ratio, self.preview, width, max(8, PIECE // self.joints))
         self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)
@@ -146,16 +145,16 @@ class OnlineScaling:
             raise ModelError(describe(found, where=self._where, fix=fix))
         row = self.fed % self._capacity
         try:
-            data, fastest, hold = self._coefficients(q, d1, d2, d3, self.torque, self.velocity)
+            data = self._coefficients(q, d1, d2, d3, self.torque, self.velocity)
             for order, value in enumerate((q, d1, d2, d3)):
                 self._samples[row, order] = np.asarray(value, dtype=float)
         except (ValueError, TypeError):
             self._explain((q, d1, d2, d3))
             raise
-        if not hold < 1 - self.margin or data.ndim > 1:  # NaN too
+        if data.ndim > 1 or not data[-1] < 1 - self.margin:  # NaN too
             self._explain((q, d1, d2, d3))
-        self._data[row], self._tight[row] = data, 1 / (1 - self.margin)
-        self._fastest[row] = min(float(fastest) * (1 - self.margin) ** 2, self.speed**2)
+        self._data[row], self._tight[row] = data[:-2], 1 / (1 - self.margin)
+        self._fastest[row] = min(float(data[-2]) * (1 - self.margin) ** 2, self.speed**2)
         self.fed += 1
 
     def _explain(self, sample: tuple[ArrayLike, ...]) -> None:
@@ -336,7 +335,6 @@ class OnlineScaling:
         s, rate, acceleration = self._timing
         k = min(self._k, self.fed - 2)
         ends = (self._samples[each % self._capacity] for each in (k, k + 1))
-        found: tuple[Array, Array, Array] = self._interpolation(
-            *ends, s / self.spacing - k, self.spacing, rate, acceleration
-        )
-        return found
+        found = self._interpolation(*ends, s / self.spacing - k, self.spacing, rate, acceleration)
+        q, v, a = found.reshape(3, self.joints)
+        return q, v, a

@@ -19,15 +19,15 @@ SLOWEST = 1e-9  # of |q'| relative to a velocity bound: slower joints are at res
 
 
 def coefficients(robot: Robot) -> ca.Function:
-    """Return (q, q', q'', q''', torque bounds, velocity bounds) -> (coefficients / torque bounds, largest x, hold).
+    """Return (q, q', q'', q''', torque bounds, velocity bounds) -> (coefficients / torque bounds, x, hold).
 
     The coefficients (6 nv) are a, b, c, a_s, b_s, c_s; with viscous friction (8 nv) they are a, b, c, d, a_s, b_s, c_s,
-    d_s. At the largest x a velocity reaches its bound; ``hold`` is the largest part of a bound that it takes to stand
+    d_s. At x a velocity reaches its bound; ``hold`` is the largest part of a bound that it takes to stand
     still.
 
     Example:
         >>> coefficients(torsor.library.two_link()).size_out(0)
-        (12, 1)
+        (14, 1)
     """
     n = robot.nv
     q, d1, d2, d3, torque, velocity = (ca.SX.sym(name, n) for name in ("q", "d1", "d2", "d3", "torque", "velocity"))
@@ -39,9 +39,9 @@ def coefficients(robot: Robot) -> ca.Function:
     fastest = ca.mmin(1 / ca.fmax(ca.fabs(d1) / velocity, SLOWEST) ** 2)
     # The last term is nothing for numbers, but NaN or infinite where one of them is.
     hold = ca.mmax(ca.fabs(c / torque)) + 1e-300 * ca.sum1(ca.fabs(ca.vertcat(q, d1, d2, d3)))
-    results = [ca.densify(ca.cse(scaled)), fastest, hold]
+    result = ca.densify(ca.cse(ca.vertcat(scaled, fastest, hold)))  # one array: a call with several takes longer
     inputs, names = [q, d1, d2, d3, torque, velocity], ["q", "d1", "d2", "d3", "torque", "velocity"]
-    return ca.Function("path_dynamics", inputs, results, names, ["coefficients", "x", "hold"])
+    return ca.Function("path_dynamics", inputs, [result], names, ["coefficients"])
 
 
 def is_damped(robot: Robot) -> bool:
@@ -95,15 +95,14 @@ def middle(before: list[ca.SX], after: list[ca.SX], h: ca.SX) -> list[ca.SX]:
 
 
 def interpolation(n: int) -> ca.Function:
-    """Return the function (samples before, after (4, n), part of the interval, spacing, s', s'') -> (q, v, a).
+    """Return the function (samples before, after (4, n), part of the interval, spacing, s', s'') -> (q, v, a), in one.
 
     Between two samples q is the polynomial of degree 7 through q and its first three derivatives at both.
 
     Example:
         >>> path = lambda s: [s**3, 3 * s**2, 6 * s, 6.0]
-        >>> q, v, a = interpolation(1)(path(1.0), path(2.0), 0.5, 1.0, 2.0, 0.0)
-        >>> float(q), float(v), float(a)  # 1.5^3, 3 * 1.5^2 * 2, 6 * 1.5 * 2^2
-        (3.375, 13.5, 36.0)
+        >>> interpolation(1)(path(1.0), path(2.0), 0.5, 1.0, 2.0, 0.0)  # 1.5^3, 3 * 1.5^2 * 2, 6 * 1.5 * 2^2
+        DM([3.375, 13.5, 36])
     """
     part, h, rate, acceleration = (ca.SX.sym(name) for name in ("part", "h", "rate", "acceleration"))
     before, after = ca.SX.sym("before", 4, n), ca.SX.sym("after", 4, n)
@@ -118,9 +117,7 @@ def interpolation(n: int) -> ca.Function:
     basis = ca.horzcat(*(part**k for k in range(8)))
     q, slope = basis @ curve, ca.jtimes(basis, part, 1) @ curve / h
     bend = ca.jtimes(ca.jtimes(basis, part, 1), part, 1) @ curve / h**2
-    results = [q.T, (slope * rate).T, (bend * rate**2 + slope * acceleration).T]
-    inputs, names = (
-        [before, after, part, h, rate, acceleration],
-        ["before", "after", "part", "h", "rate", "acceleration"],
-    )
-    return ca.Function("on_path", inputs, [ca.cse(each) for each in results], names, ["q", "v", "a"])
+    result = ca.vertcat(q.T, (slope * rate).T, (bend * rate**2 + slope * acceleration).T)
+    inputs = [before, after, part, h, rate, acceleration]
+    names = ["before", "after", "part", "h", "rate", "acceleration"]
+    return ca.Function("on_path", inputs, [ca.cse(result)], names, ["motion"])
