@@ -23,9 +23,10 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel, compile
-from torsor.control.scaling.path_dynamics import loads, middle
+from torsor.control.scaling.path_dynamics import inside, loads
 
 FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
+CHECKED = 0.25, 0.5, 0.75  # parts of an interval at which loads are checked
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -35,7 +36,7 @@ class Kernels:
 
     ``system`` makes the Newton system of each interval, ``solve`` solves that of the window, ``step`` returns the
     steps of slacks and multipliers, ``rows`` the rows, and ``use`` the largest use of a bound in each interval: at its
-    ends and in its middle, 1 at the bound.
+    ends and at three points between them, 1 at the bound.
     """
 
     rows_count: int
@@ -75,20 +76,24 @@ class _Interval:
         ends = [loads(self.parts[k], tight * self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
         # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
-        by_x = ca.horzcat(1, 6, 1) / 8
-        between = ca.vertcat(self.by_w, (self.by_u[0] + self.by_u[1]) / 2, by_x)
-        self.middle = loads(middle(*self.parts, self.h), tight * self.ratio, *ca.vertsplit(between @ t))
+        between = self._map(0.5)
+        middle = loads(inside(*self.parts, h, 0.5), tight * self.ratio, *ca.vertsplit(between @ t))
         self.is_spline = 4 * self.places[0, 0] * self.places[1, 2]  # 0 in an interval from or to rest
         self.groups = [
             (tight * ends[1][0], [tight * slope for slope in ends[1][2]], maps[1]),
             (ends[0][1], ends[0][3], maps[0]),
             (ends[1][1], ends[1][3], maps[1]),
-            (self.is_spline * self.middle[1], [self.is_spline * slope for slope in self.middle[3]], between),
+            (self.is_spline * middle[1], [self.is_spline * slope for slope in middle[3]], between),
         ]
         # x is between the control points, so that bounds of these hold everywhere.
         self.plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
         self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
         self.g = ca.vertcat(*(value**2 - 1 for value, _, _ in self.groups), self.plain)
+
+    def _map(self, part: float) -> ca.SX:
+        """Return the derivatives (3 x 3) of w, u and x at a part of the interval by its triple."""
+        by_x = ca.horzcat((1 - part) ** 2, 1 + 2 * part * (1 - part), part**2) / 2
+        return ca.vertcat(self.by_w, (1 - part) * self.by_u[0] + part * self.by_u[1], by_x)
 
     def system(self) -> ca.Function:
         """Return the upper triangle of the Newton matrix (6), the right-hand side (3) and the largest row, in one."""
@@ -133,8 +138,12 @@ class _Interval:
         return self._function("rows", [], self.g)
 
     def use(self) -> ca.Function:
-        """Return the largest relative torque, rate and speed at both ends and in the middle; infinite where x < 0."""
-        worst = [ca.fabs(value) for value, _, _ in self.groups] + [ca.fabs(self.is_spline * self.middle[0])]
+        """Return the largest relative torque, rate and speed at both ends and between; infinite where x < 0."""
+        worst = [ca.fabs(value) for value, _, _ in self.groups]
+        for part in CHECKED:
+            state = ca.vertsplit(self._map(part) @ self.t)
+            values = loads(inside(*self.parts, self.h, part), self.ratio, *state)[:2]
+            worst += [ca.if_else(self.is_spline > 0, ca.fabs(value), 0) for value in values]
         most = ca.fmax(ca.mmax(ca.vertcat(*worst)), ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0)))
         return self._function("use", [], ca.if_else(ca.fmin(*self.x) > 0, most, np.inf))
 

@@ -56,8 +56,8 @@ class OnlineScaling:
     them that is left for what happens between two samples.
 
     Up to ``preview`` samples ahead are used (``room`` tells how many may be fed now). At every moment there is a plan
-    that stops within the known samples. It was checked to be within the bounds at all samples of the path and in the
-    middle between them. A better plan replaces it when it is found and has passed the same check. So a preview that
+    that stops within the known samples. It was checked to be within the bounds at all samples of the path and at three
+    points between them. A better plan replaces it when it is found and has passed the same check. So a preview that
     is too short, or samples that come too late, make the motion slower, but break no bound. The search for the better
     plan is divided over the steps.
 
@@ -253,11 +253,13 @@ class OnlineScaling:
         yield
         for points in chain(near_wish(found, self.speed**2, window.end), [found]):
             window.take(points)
-            uses = window.uses()
-            yield
-            if uses.max() <= ROUNDING:
+            uses = []
+            for piece in window.uses_in_pieces():
+                uses.append(piece)
+                yield
+            if max(piece.max() for piece in uses) <= ROUNDING:
                 return True
-        window.tighten(uses)  # in the middle between samples a bound is broken
+        window.tighten(np.concatenate(uses))  # between two samples a bound is broken
         return False
 
     def _jerk(self, data: Array) -> float:

@@ -81,17 +81,20 @@ def loads(
     return torque, rate, by_torque, by_rate
 
 
-def middle(before: list[ca.SX], after: list[ca.SX], h: ca.SX) -> list[ca.SX]:
-    """Return the coefficients in the middle of an interval of length h: the cubic through both ends and their slopes.
+def inside(before: list[ca.SX], after: list[ca.SX], h: ca.SX, part: float) -> list[ca.SX]:
+    """Return the coefficients at a part of an interval of length h: the cubic through both ends and their slopes.
 
     Example:
-        >>> middle([ca.SX(0), ca.SX(1)], [ca.SX(2), ca.SX(3)], ca.SX(1))
+        >>> inside([ca.SX(0), ca.SX(1)], [ca.SX(2), ca.SX(3)], ca.SX(1), 0.5)
         [SX(0.75), SX(2)]
     """
     half = len(before) // 2
     ends = list(zip(before[:half], after[:half], before[half:], after[half:], strict=True))
-    values = [(p + q) / 2 + h / 8 * (p_s - q_s) for p, q, p_s, q_s in ends]
-    return values + [1.5 * (q - p) / h - (p_s + q_s) / 4 for p, q, p_s, q_s in ends]
+    rest = 1 - part
+    first, last = rest**2 * (1 + 2 * part), part**2 * (3 - 2 * part)
+    slope, first_slope, last_slope = 6 * part * rest, rest * (1 - 3 * part), part * (3 * part - 2)
+    values = [first * p + last * q + h * part * rest * (rest * p_s - part * q_s) for p, q, p_s, q_s in ends]
+    return values + [slope * (q - p) / h + first_slope * p_s + last_slope * q_s for p, q, p_s, q_s in ends]
 
 
 def interpolation(n: int) -> ca.Function:

@@ -118,9 +118,13 @@ class Window:
 
     def uses(self) -> Array:
         """Return the largest use of a bound in each interval (n)."""
+        return np.concatenate(list(self.uses_in_pieces()))
+
+    def uses_in_pieces(self) -> Iterator[Array]:
+        """Yield the largest use of a bound in each interval, piece by piece."""
         self._rows[: self.n, 2 * self._width + 1] = 1.0
-        found: Array = self.kernels.use(self._common, self._rows[: self.n], self._triples[: self.n])
-        return found
+        for piece in self._pieces():
+            yield self.kernels.use(self._common, piece.rows, piece.triples)
 
     def tighten(self, uses: Array) -> None:
         """Make the bounds tighter in intervals where they were broken, for the next search."""
