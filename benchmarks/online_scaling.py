@@ -51,7 +51,7 @@ def samples(problem: MotionProblem, count: int) -> np.ndarray:
 def follow(robot: torsor.Robot, table: np.ndarray) -> tuple[OnlineScaling, np.ndarray, np.ndarray]:
     """Return the timing (steps, 3) of a path, and the seconds of each step."""
     count = len(table) - 1
-    scaling = OnlineScaling(robot, 1 / count, PERIOD, torque_rate=10 * robot.effort_limit, speed=100.0, preview=96)
+    scaling = OnlineScaling(robot, 1 / count, PERIOD, torque_rate=10 * robot.effort_limit, speed=100.0)
     timing, seconds = [], []
     for sample in table[: scaling.room]:
         scaling.feed(*sample)
