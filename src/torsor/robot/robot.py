@@ -1592,10 +1592,10 @@ class Robot(Mechanism):
 
         ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
         to the link that carries it. ``carrier`` is that link (or a frame on it, or the base); by default the link that
-        the joint sits on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint (up to
-        version 0.1.0 it was the carrier's z axis). All gyroscopic terms are exact (Hua et al. 2022). A ``stiffness`` (a
-        number or a law as for ``with_spring``) makes the joint elastic: the motor gets a coordinate of its own,
-        "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x', where x = theta - q.
+        the joint sits on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint. All
+        gyroscopic terms are exact (Hua et al. 2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes
+        the joint elastic: the motor gets a coordinate of its own, "joint/motor", its angle theta after the gear, and
+        pulls the joint with K(x) x + D x', where x = theta - q. The motor replaces the joint's ``rotor_inertia``.
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)

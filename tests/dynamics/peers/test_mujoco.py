@@ -3,6 +3,7 @@
 MuJoCo's coordinates differ from ours (``MujocoCoordinates``): qvel = A(q) v. ``Twin`` keeps a file in both libraries.
 """
 
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -366,6 +367,8 @@ def test_features_that_mechanisms_do_not_have_are_named_in_one_warning(tmp_path,
     assert str(warning.message).startswith("arm.xml: omitted, because mechanisms do not have it: ")
     assert what.strip() in str(warning.message)
     assert warning.filename == __file__
+    with pytest.raises(ModelError, match=re.escape(what.strip())):
+        torsor.load(path, strict=True)
 
 
 @pytest.mark.parametrize(
