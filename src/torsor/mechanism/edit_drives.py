@@ -12,7 +12,7 @@ from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.laws import stiffness_at
-from torsor.mechanism.mechanism import Mechanism
+from torsor.mechanism.mechanism import Mechanism, lineage
 from torsor.mechanism.mechanism import carrier as carrier_of
 from torsor.mechanism.parts import Joint
 
@@ -107,7 +107,7 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
     """
     start = robot.joints.index(joint)
     direction = joint.axis  # in the child's axes, and the same before the joint's own rotation
-    rising, falling = _lineage(robot, start), _lineage(robot, carrier)
+    rising, falling = lineage(robot, start), lineage(robot, carrier)
     for k in [link for link in rising if link not in falling]:
         each = robot.joints[k]
         _check_still(robot, joint, each, direction, carrier, moves=k != start and carrier >= 0)
@@ -117,15 +117,6 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
         direction = each.placement[:3, :3].T @ direction
         _check_still(robot, joint, each, direction, carrier, moves=True)
     return direction
-
-
-def _lineage(robot: Mechanism, link: int) -> list[int]:
-    """Return a link and the links that carry it, up to but without the base."""
-    found = list[int]()
-    while link >= 0:
-        found.append(link)
-        link = robot.parents[link]
-    return found
 
 
 def _check_still(
