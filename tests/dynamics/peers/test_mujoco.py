@@ -231,7 +231,8 @@ def test_springs_of_joints_are_those_of_mujoco(tmp_path, kind):
 
 
 def test_disabled_forces_are_not_read(tmp_path):
-    flags = '<option><flag damper="disable" frictionloss="disable" gravity="disable" limit="disable"/></option>'
+    damper = "damper" if hasattr(mujoco.mjtDisableBit, "mjDSBL_DAMPER") else "passive"  # of older versions
+    flags = f'<option><flag {damper}="disable" frictionloss="disable" gravity="disable" limit="disable"/></option>'
     joint = '<joint name="pin" damping="1" frictionloss="1" range="-10 10" stiffness="0"/>'
     robot = torsor.load(written(tmp_path, joint, head=flags))
     pin = robot.joint("pin")
