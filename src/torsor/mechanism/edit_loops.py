@@ -47,7 +47,7 @@ def with_loop(
 
 
 def _check_hinges(robot: Mechanism, loop: Loop) -> None:
-    """Raise ModelError where all hinges around a revolute loop are parallel, and the z axes of its ends are not.
+    """Raise ModelError where two or more parallel hinges are around a revolute loop, and the z axes of its ends differ.
 
     Such a loop is not the hinge that was meant: it welds its ends to each other.
     """
@@ -57,7 +57,7 @@ def _check_hinges(robot: Mechanism, loop: Loop) -> None:
         turns.append(turns[parent + 1] @ joint.placement[:3, :3])
     sides = [set(lineage(robot, place.link)) for place in ends]
     around = sorted(k for k in sides[0] ^ sides[1] if any(robot.joints[k].kind.turns))
-    if loop.kind != "revolute" or not around or any(sum(robot.joints[k].kind.turns) > 1 for k in around):
+    if loop.kind != "revolute" or len(around) < 2 or any(sum(robot.joints[k].kind.turns) > 1 for k in around):
         return
     axes = [turns[k + 1] @ robot.joints[k].axis for k in around]
     if any(np.linalg.norm(np.cross(axes[0], axis)) > _PARALLEL for axis in axes):
