@@ -74,4 +74,6 @@ def test_without_cupy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
     x = ca.SX.sym("x")
     with pytest.raises(ImportError, match=r'device "cuda" needs CuPy; fix: pip install "torsor\[gpu\]"'):
         torsor.compile(ca.Function("f", [x], [x]), device="cuda")
+    with pytest.raises(ImportError, match=r'device "cuda" needs CuPy; fix: pip install "torsor\[gpu\]"'):
+        torsor.library.two_link().to(device="cuda")  # at once, not at the first call
     current.cache_clear()

@@ -26,6 +26,11 @@ _THREADS = 128  # of a block
 _BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
 
 
+def require_card() -> None:
+    """Raise ImportError without CuPy, and RuntimeError without an NVIDIA card."""
+    current()
+
+
 class CudaKernel:
     """A compiled function on a card: ``function`` is the CasADi function that defines it.
 
