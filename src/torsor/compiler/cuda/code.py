@@ -12,8 +12,11 @@ import casadi as ca
 from torsor.compiler.cuda.angles import CudaEmitter, write_test
 from torsor.compiler.cuda.form import CARD, PHASES, Form
 from torsor.compiler.cuda.layout import Tile, tiles
+from torsor.compiler.cuda.card import WARP
+from torsor.compiler.cuda.spills import Spills, plan_spills
 from torsor.compiler.cuda.split import Part
 from torsor.compiler.cuda.staging import Staged, write_copies
+from torsor.compiler.llvm.huge_angles import sin_cos_huge
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.program import Operation, Program
@@ -40,6 +43,10 @@ class Plan:
     threads: int = 128
     registers: int | None = None
     huge: bool = True
+    kept: int | None = None
+    volatile: str = ""
+    near: int = 20
+    far: int = 300
 
 
 class _Kernel:
@@ -51,6 +58,10 @@ class _Kernel:
         self.entries = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
         self.tiles, self.tile_bytes = tiles(self.entries, scalar.size, plan.staged)
         self.inputs = len(program.inputs)
+        self.waiting = _angles(program) if plan.kept else {}
+        self.spills = plan_spills(program, plan.kept, [v for entries in self.waiting.values() for pair in entries.values() for v in pair]) if plan.kept else Spills({}, {}, {}, {}, 0)
+        self.slots_at = self.tile_bytes
+        self.tile_bytes += self.spills.slots * WARP * scalar.size
         self.called: dict[str, str] = {}  # elementary functions, by name, with their code
         self.begin()
 
@@ -102,6 +113,13 @@ class _Kernel:
                     f"  %at.{k} = add i64 %low.{k}, {tile.offset}",
                     f"  %array.{k} = getelementptr i8, {form.shared} %tile, i64 %at.{k}",
                 ]
+
+    def slots_place(self) -> None:
+        self.emitter.lines += [
+            f"  %slots.lane = mul i64 %lane, {self.scalar.size}",
+            f"  %slots.skip = add i64 %slots.lane, {self.slots_at}",
+            f"  %slots = getelementptr i8, {self.form.shared} %tile, i64 %slots.skip",
+        ]
 
     def pointer(self, k: int, entry: int) -> str:
         """Return a typed pointer to an entry of the thread's state."""
@@ -167,6 +185,8 @@ class _Kernel:
         """Write all operations; a result is stored as soon as it is known."""
         e, wanted = self.emitter, _wanted(self.program)
         self.places()
+        if self.spills.slots:
+            self.slots_place()
 
         def give(value: str, places: Sequence[tuple[int, int]]) -> None:
             for k, entry in places:
@@ -174,16 +194,87 @@ class _Kernel:
                 e.lines[-1] += f", align {self.scalar.size}"
 
         taken = [index for index, operation in enumerate(self.program.operations) if operation.code == ca.OP_INPUT]
-        if len(taken) <= FEW or len(self.program.operations) > MANY:  # their loads are under way together
+        if not self.plan.kept and (len(taken) <= FEW or len(self.program.operations) > MANY):  # their loads are under way together
             for index in taken:
                 self.value(index)
-        if self.plan.huge:
+        if self.plan.huge and not self.plan.kept:
             self.test_angles()
+        spills = self.spills
+        if spills.first:
+            self.write_angles()
+        ahead = self.ahead()
         for index, operation in enumerate(self.program.operations):
-            self.compute(index, operation)
+            for each, slot in ahead.get(index, ()):
+                if slot is None:
+                    self.names[each] = self.load(*self.program.operations[each].arguments)
+                else:
+                    self.names[each] = e.put(f"load {self.plan.volatile}{e.vector}, {self.slot(slot)}, align {self.scalar.size}")
+            if index not in spills.first:
+                self.compute(index, operation)
+            elif index in wanted:
+                self.names[index] = e.put(f"load {e.vector}, {self.slot(spills.first[index])}, align {self.scalar.size}")
             if index in wanted:
                 give(self.value(index), wanted[index])
+            for each, slot in spills.stores.get(index, ()):
+                e.lines.append(f"  store {self.plan.volatile}{e.vector} {self.value(each)}, {self.slot(slot)}, align {self.scalar.size}")
+            for each in spills.dropped.get(index, ()):
+                self.names.pop(each, None)
+                self.loaded.pop(self.program.operations[each].arguments, None)
         give(e.constant(0.0), self.zeros)
+
+    def ahead(self) -> dict[int, list[tuple[int, int | None]]]:
+        """Return the loads that are written before each operation."""
+        found: dict[int, list[tuple[int, int | None]]] = {}
+        free: dict[int, int] = {}  # after which operation a value left the registers
+        held = set[int]()
+        for index, operation in enumerate(self.program.operations):
+            if operation.code in _FREE or index in self.spills.first:
+                continue
+            wanted: list[tuple[int, int | None]] = list(self.spills.loads.get(index, ()))
+            for each in dict.fromkeys(operation.arguments):
+                if self.program.operations[each].code == ca.OP_INPUT and each not in held:
+                    held.add(each)
+                    wanted.append((each, None))
+            for each, slot in wanted:
+                early = index - (self.plan.far if slot is None else self.plan.near)
+                found.setdefault(max(free.get(each, 0), early), []).append((each, slot))
+            for each in self.spills.dropped.get(index, ()):
+                held.discard(each)
+                free[each] = index + 1
+        return found
+
+    def slot(self, number: int | str) -> str:
+        """Return a typed pointer to a slot of shared memory."""
+        e, bytes_ = self.emitter, WARP * self.scalar.size
+        skip = number * bytes_ if isinstance(number, int) else e.put(f"mul i64 {number}, {bytes_}")
+        return f"{self.form.shared} {e.put(f'getelementptr i8, {self.form.shared} %slots, i64 {skip}')}"
+
+    def write_angles(self) -> None:
+        """Write sine and cosine of all angles that are inputs: they go to slots of shared memory.
+
+        Nothing else is alive yet: the branch for huge angles needs no registers.
+        """
+        e, some, slot, values = self.emitter, "false", 0, []
+        for k, entries in self.waiting.items():
+            values += [(self.load(k, entry), slot + 2 * j) for j, entry in enumerate(entries)]
+            slot += 2 * len(entries)
+        for x, slot in values:
+            some = e.put(f"or i1 {some}, {e.one_huge(x)}")
+            self.store_pair(slot, e.sin_cos(x))
+        e.lines += [f"  br i1 {some}, label %huge.some, label %huge.none, !prof !1", "huge.some:"]
+        for x, slot in values:
+            bit = e.one_huge(x)
+            e.lines += [f"  br i1 {bit}, label %huge.{slot}, label %usual.{slot}, !prof !1", f"huge.{slot}:"]
+            self.store_pair(slot, sin_cos_huge(e, x))
+            e.lines += [f"  br label %usual.{slot}", f"usual.{slot}:"]
+        e.lines += ["  br label %huge.none", "huge.none:"]
+        e.block = "huge.none"
+        self.loaded.clear()
+
+    def store_pair(self, slot: int, pair: tuple[str, str]) -> None:
+        e = self.emitter
+        for j, value in enumerate(pair):
+            e.lines.append(f"  store {e.vector} {value}, {self.slot(slot + j)}, align {self.scalar.size}")
 
     def test_angles(self) -> None:
         """Write the test for huge angles among the inputs, before anything else is alive."""
@@ -209,6 +300,18 @@ class _Kernel:
         self.called |= e.functions
         head = self.form.head(name, len(self.entries), attributes)
         return "\n".join([head, "entry:", *e.lines, "  br label %end", "end:", "  ret void", "}"])
+
+
+def _angles(program: Program) -> dict[int, dict[int, list[int | None]]]:
+    """Return the angles that are inputs: of each input the entries, with the values that are their sine and cosine."""
+    found: dict[int, dict[int, list[int | None]]] = {}
+    for index, each in enumerate(program.operations):
+        if each.code in (ca.OP_SIN, ca.OP_COS):
+            angle = program.operations[each.arguments[0]]
+            if angle.code == ca.OP_INPUT:
+                k, entry = angle.arguments
+                found.setdefault(k, {}).setdefault(entry, [None, None])[each.code == ca.OP_COS] = index
+    return found
 
 
 def _wanted(program: Program) -> dict[int, list[tuple[int, int]]]:
