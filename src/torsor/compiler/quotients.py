@@ -1,8 +1,7 @@
-"""Divisions by the same number: it is inverted once, and each quotient takes four short operations instead.
+"""Divisions by the same number: it is inverted once, and each of them becomes a product.
 
-A division takes as long as ten multiplications or more. The quotient x / d is found from r = 1 / d by one step of
-Newton's method, q = x r, q + (x - q d) r, with fused products, and is the correctly rounded one (Markstein 1990), unless
-1 / d is beyond the largest number or below the smallest normal one.
+A division takes as long as ten products or more, and on a card it has a branch. The quotient of x and d is then within
+1.5 units of the last place, not 0.5; it is infinite where d is so small that 1 / d is beyond the largest number.
 """
 
 from collections import Counter
@@ -11,9 +10,6 @@ from dataclasses import replace
 import casadi as ca
 
 from torsor.compiler.program import Operation, Program
-
-QUOTIENT = -1
-"""The code of the operation with the arguments (x, d, r): x / d, where r is 1 / d. CasADi has no such operation."""
 
 _LEAST = 2  # divisions by a number for which it is inverted
 
@@ -25,10 +21,8 @@ def with_reciprocals(program: Program) -> Program:
         >>> from torsor.compiler.program import read_program
         >>> x = ca.SX.sym("x", 4)
         >>> program = with_reciprocals(read_program(ca.Function("f", [x], [x[:3] / x[3]])))
-        >>> sum(each.code == QUOTIENT for each in program.operations)
-        3
-        >>> sum(each.code == ca.OP_INV for each in program.operations)
-        1
+        >>> [sum(each.code == code for each in program.operations) for code in (ca.OP_DIV, ca.OP_INV, ca.OP_MUL)]
+        [0, 1, 3]
     """
     divisors = Counter(each.arguments[1] for each in program.operations if each.code == ca.OP_DIV)
     operations: list[Operation] = []
@@ -44,15 +38,10 @@ def with_reciprocals(program: Program) -> Program:
             if d not in inverse:
                 inverse[d] = len(operations)
                 operations.append(Operation(ca.OP_INV, (d,)))
-            operation = Operation(QUOTIENT, (x, d, inverse[d]))
+            operation = Operation(ca.OP_MUL, (x, inverse[d]))
         else:
-            operation = replace_arguments(operation, arguments)
+            operation = Operation(operation.code, arguments, operation.number)
         place.append(len(operations))
         operations.append(operation)
     results = tuple(tuple(None if each is None else place[each] for each in result) for result in program.results)
     return replace(program, operations=tuple(operations), results=results)
-
-
-def replace_arguments(operation: Operation, arguments: tuple[int, ...]) -> Operation:
-    """Return an operation with other arguments."""
-    return Operation(operation.code, arguments, operation.number)

@@ -11,7 +11,6 @@ from typing import Literal
 
 import casadi as ca
 
-from torsor.compiler.quotients import QUOTIENT
 
 class Scalar:
     """A floating-point type: its LLVM name, its size, and the constants of sin and cos in its precision."""
@@ -307,14 +306,6 @@ def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
     return e.select(e.mask(condition), a, "zeroinitializer")
 
 
-def _quotient(e: Emitter, x: str, d: str, r: str) -> str:
-    first = e.exact("fmul", x, r)
-    rest = e.call("fma", e.put(f"fneg {e.vector} {first}"), d, x)
-    better = e.call("fma", rest, r, first)
-    # With infinities and zeros the correction is NaN, and the first number is right.
-    return e.select(e.compare("uno", better, better), first, better)
-
-
 # Elementary functions are not in the table: ``elementary.py`` has them, and ``angles.py`` sin and cos.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
@@ -326,7 +317,6 @@ RULES: dict[int, Rule] = {
     ca.OP_NEG: lambda e, a: e.put(f"fneg {e.vector} {a}"),
     ca.OP_SQ: lambda e, a: e.arithmetic("fmul", a, a),
     ca.OP_TWICE: lambda e, a: e.arithmetic("fadd", a, a),
-    QUOTIENT: _quotient,
     ca.OP_INV: lambda e, a: e.arithmetic("fdiv", e.constant(1.0), a),
     ca.OP_SQRT: _intrinsic("sqrt"),
     ca.OP_FABS: _intrinsic("fabs"),
@@ -345,4 +335,4 @@ RULES: dict[int, Rule] = {
     ca.OP_FMIN: _extreme("ole"),
     ca.OP_FMAX: _extreme("oge"),
 }
-"""The rule of each CasADi operation, and of quotients."""
+"""The rule of each CasADi operation."""
