@@ -2,11 +2,11 @@
 
 A call in the midst of a kernel, even one that hardly ever happens, needs registers for all that is alive there, and
 branches keep the compiler from mixing independent operations. So sine and cosine of the angles that are inputs, as
-nearly all are, are computed at the start, where nothing is alive yet, and wait in shared memory until they are used.
-Where one of the angles is huge, its sine and cosine are replaced there.
+nearly all are, are computed at the start, where nothing is alive yet. If one of the angles is huge, they are computed
+once more. Those of large functions then wait in shared memory until they are used.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import casadi as ca
 
@@ -55,26 +55,32 @@ def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | 
 
 
 def write_angles(
-    e: CudaEmitter,
-    load: Callable[[int], str],
-    angles: dict[int, tuple[int | None, int | None]],
-    store: Callable[[int, str], None],
-) -> None:
-    """Write sine and cosine of angles: those of the angle number k go to the slots 2 k and 2 k + 1."""
+    e: CudaEmitter, values: Sequence[str], store: Callable[[int, str], None] | None = None
+) -> list[tuple[str, str]]:
+    """Write sine and cosine of angles, and return their names; ``store`` keeps them in slots 0, 1, ... instead."""
 
-    def put(pair: tuple[str, str], k: int) -> None:
-        for slot, (value, index) in enumerate(zip(pair, list(angles.values())[k], strict=True), start=2 * k):
-            if index is not None:
+    def put(k: int, pair: tuple[str, str]) -> tuple[str, str]:
+        if store is not None:
+            for slot, value in enumerate(pair, start=2 * k):
                 store(slot, value)
+        return pair
 
-    values, some = [load(angle) for angle in angles], "false"
+    usual, some = list[tuple[str, str]](), "false"
     for k, x in enumerate(values):
         some = e.put(f"or i1 {some}, {e.one_huge(x)}")
-        put(e.sin_cos(x), k)
+        usual.append(put(k, e.sin_cos(x)))
+    before = e.block
     e.lines += [f"  br i1 {some}, label %huge.some, label %huge.none, !prof !1", "huge.some:"]
-    for k, x in enumerate(values):
-        e.lines += [f"  br i1 {e.one_huge(x)}, label %huge.{k}, label %usual.{k}, !prof !1", f"huge.{k}:"]
-        put(sin_cos_huge(e, x), k)
-        e.lines += [f"  br label %usual.{k}", f"usual.{k}:"]
+    e.block = "huge.some"
+    right = [put(k, e.any_sin_cos(x)) for k, x in enumerate(values)]
+    last = e.block
     e.lines += ["  br label %huge.none", "huge.none:"]
     e.block = "huge.none"
+    if store is not None:
+        return []
+
+    def either(a: str, b: str) -> str:
+        return e.put(f"phi {e.vector} [ {a}, %{before} ], [ {b}, %{last} ]")
+
+    pairs = zip(usual, right, strict=True)
+    return [(either(sin, right_sin), either(cos, right_cos)) for (sin, cos), (right_sin, right_cos) in pairs]

@@ -26,6 +26,7 @@ NAME = "torsor"
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
 _THREADS = (128, 64, WARP)  # of a block
 _BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
+_FEW = 16  # angles
 _WARP_SHARED = 48 * 1024  # bytes of a warp at most, which every card has
 
 
@@ -71,7 +72,9 @@ class _Kernel:
         slots = (_WARP_SHARED - self.tile_bytes) // (WARP * scalar.size)
         self.angles = angles_of(program, slots // 4)
         near = [tile is not None for tile in self.tiles[: self.inputs]]
-        waiting = [value for pair in self.angles.values() for value in pair]
+        # The registers of a small function hold its sines and cosines.
+        self.small = self.budget.kept >= len(program.operations) and len(self.angles) <= _FEW
+        waiting = [] if self.small else [value for pair in self.angles.values() for value in pair]
         self.spills = plan_spills(program, self.budget, slots, waiting, near)
         self.shared = self.tile_bytes + self.spills.slots * WARP * scalar.size
         self.called: dict[str, str] = {}  # elementary functions, by name, with their code
@@ -182,6 +185,17 @@ class _Kernel:
             return self.load(*operation.arguments)
         return self.names[index]
 
+    def start_angles(self) -> None:
+        """Write sine and cosine of the angles that are inputs."""
+        if not self.angles:
+            return
+        values = [self.value(angle) for angle in self.angles]
+        if self.small:
+            self.pairs = dict(zip(self.angles, write_angles(self.emitter, values), strict=True))
+        else:
+            write_angles(self.emitter, values, lambda slot, value: self.store(value, self.slot(slot)))
+            self.loaded.clear()
+
     def fetch(self, index: int, slot: int | None) -> None:
         """Write the load of a value from its slot, or of an input."""
         if slot is None:
@@ -216,9 +230,7 @@ class _Kernel:
         """Write all operations; a result is stored as soon as it is known."""
         wanted, spills = _wanted(self.program), self.spills
         self.places()
-        if self.angles:
-            write_angles(self.emitter, self.value, self.angles, lambda slot, value: self.store(value, self.slot(slot)))
-            self.loaded.clear()
+        self.start_angles()
 
         def give(value: str, places: Sequence[tuple[int, int]]) -> None:
             for k, entry in places:

@@ -208,7 +208,7 @@ class CudaKernel:
         return known
 
     def _code(self, plan: Plan) -> list[tuple[int, bytes]]:
-        """Return of each part of a plan the shared memory of a warp and the code: from disk, else written and stored."""
+        """Return the shared memory of a warp and the code of each part: from disk, else written and stored."""
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)

@@ -1,8 +1,8 @@
 """Which values of a large function wait in shared memory, because the registers of a thread do not hold them all.
 
-Left alone, the compiler of the driver puts them into local memory, which the threads of an SM need more of than its cache
-holds. Shared memory is as fast as the cache, and nothing else drives values out of it. The plan also says when a value
-is read: so long before its use that memory has answered by then.
+Left alone, the compiler of the driver puts them into local memory, and the threads of an SM need more of it than its
+cache holds. Shared memory is as fast as the cache, and nothing else drives values out of it. The plan also says when a
+value is read: so long before its use that memory has answered by then.
 """
 
 from collections import defaultdict
