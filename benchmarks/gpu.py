@@ -133,7 +133,7 @@ def sweep(robot: torsor.Robot, name: str, dtype: str) -> Iterator[dict[str, Any]
         budget = Budget(registers, kept, ahead)
         start = time.perf_counter()
         kernels = [write_kernel(part, dtype, Plan((False,) * len(given), budget)) for part in parts]
-        launches = device.load([device.translated(each.module) for each in kernels])
+        launches = [device.load(device.translated(each.module)) for each in kernels]
         compiled = time.perf_counter() - start
         blocks = [threads_of_block(each.shared) for each in kernels]
 

@@ -186,7 +186,10 @@ class _Kernel:
         return self.names[index]
 
     def start_angles(self) -> None:
-        """Write sine and cosine of the angles that are inputs."""
+        """Write the first loads, and sine and cosine of the angles that are inputs."""
+        early = [each for each, slot in self.spills.loads.get(0, ()) if slot is None]
+        for each in early:  # their loads are under way together
+            self.value(each)
         if not self.angles:
             return
         values = [self.value(angle) for angle in self.angles]
@@ -194,7 +197,8 @@ class _Kernel:
             self.pairs = dict(zip(self.angles, write_angles(self.emitter, values), strict=True))
         else:
             write_angles(self.emitter, values, lambda slot, value: self.store(value, self.slot(slot)))
-            self.loaded.clear()
+            for angle in set(self.angles) - set(early):
+                self.drop(angle)
 
     def fetch(self, index: int, slot: int | None) -> None:
         """Write the load of a value from its slot, or of an input."""

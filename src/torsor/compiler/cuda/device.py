@@ -6,7 +6,6 @@ pools, the current stream and DLPack, and loading PTX takes three lines.
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from typing import Any, Protocol, cast
@@ -48,8 +47,8 @@ class Device(Protocol):
     def translated(self, module: str) -> bytes:
         """Return an LLVM module as code that the device loads."""
 
-    def load(self, codes: Sequence[bytes]) -> list[Launch]:
-        """Return the kernel in each code."""
+    def load(self, code: bytes) -> Launch:
+        """Return the kernel in some code."""
 
     def number(self) -> int:
         """Return the number of the current card: each card loads its own kernels."""
@@ -113,18 +112,8 @@ class CupyDevice:
         """Return the PTX of a module."""
         return self.card.ptx(module).encode()
 
-    def load(self, codes: Sequence[bytes]) -> list[Launch]:
-        """Return the kernel of each PTX, compiled by the driver for the current card, on CuPy's current stream."""
-        number = self.number()
-
-        def load(code: bytes) -> Launch:
-            with self.xp.cuda.Device(number):  # it is chosen in each thread
-                return self._load(code)
-
-        with ThreadPoolExecutor() as pool:  # the driver compiles without Python's lock
-            return list(pool.map(load, codes))
-
-    def _load(self, code: bytes) -> Launch:
+    def load(self, code: bytes) -> Launch:
+        """Return the kernel of some PTX, compiled by the driver for the current card, on CuPy's current stream."""
         cupy = self.xp
         module = cupy.cuda.Module()
         module.load(code)

@@ -200,10 +200,10 @@ class CudaKernel:
         device = self._device
         known = self._loaded.get((device.number(), staged))
         if known is None:
-            shared, codes = zip(*self._code(Plan(staged)), strict=True)
-            threads = [threads_of_block(each) for each in shared]
-            sizes = [one * each // WARP for one, each in zip(shared, threads, strict=True)]
-            known = [Loaded(*each) for each in zip(device.load(codes), threads, sizes, strict=True)]
+            known = []
+            for shared, code in self._code(Plan(staged)):
+                threads = threads_of_block(shared)
+                known.append(Loaded(device.load(code), threads, shared * threads // WARP))
             self._loaded[device.number(), staged] = known
         return known
 

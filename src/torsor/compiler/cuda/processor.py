@@ -46,11 +46,8 @@ class ProcessorDevice:
         """Return the object code of a module."""
         return host().objects([module], level=1)[0]
 
-    def load(self, codes: Sequence[bytes]) -> list[Launch]:
-        """Return the kernel of each object code."""
-        return [self._load(code) for code in codes]
-
-    def _load(self, code: bytes) -> Launch:
+    def load(self, code: bytes) -> Launch:
+        """Return the kernel of some object code."""
         engine = native.link([code])
         addresses = [engine.get_function_address(phase) for phase in PHASES]
 
