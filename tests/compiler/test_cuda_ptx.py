@@ -23,7 +23,9 @@ ROBOT = torsor.library.random_tree(4, seed=1)
 def ptx_of(function: ca.Function, dtype: str, staged: bool) -> str:
     program = read_program(function)
     counts = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
-    return H200.ptx(write_kernel(whole(program), dtype, Plan(tuple(staged and 1 < count < 40 for count in counts))))
+    return H200.ptx(
+        write_kernel(whole(program), dtype, Plan(tuple(staged and 1 < count < 40 for count in counts))).module
+    )
 
 
 def check(ptx: str) -> None:
