@@ -15,6 +15,7 @@ from itertools import groupby, zip_longest
 import casadi as ca
 
 from torsor.compiler.llvm.angles import TOGETHER, call_angles, write_places
+from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
@@ -37,7 +38,7 @@ def write_llvm(
     The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately. The
     module of ``write_angles`` belongs to them if the program has sines or cosines.
     """
-    scalar, target = Scalar(dtype), target or host()
+    scalar, target, program = Scalar(dtype), target or host(), fused(program)
     parts = _parts(program)
     slots, count = _slots(program, parts)
     starts = _offsets(program.inputs)
@@ -95,12 +96,16 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
 
     The places of sines and cosines follow each other as ``angles`` writes them, two for each angle.
     """
-    home = {index: number for number, part in enumerate(parts) for index in part.indices}
+    operations = program.operations
+    home = [len(parts)] * len(operations)  # the part that computes a value; inputs and most constants have none
+    for number, part in enumerate(parts):
+        for index in part.indices:
+            home[index] = number
     last: dict[int, int] = {}  # the last part that uses a value of an earlier one
     for number, part in enumerate(parts):
         for index in part.indices:
-            for argument in program.operations[index].arguments:
-                if home.get(argument, number) < number:
+            for argument in operations[index].arguments:
+                if home[argument] < number:
                     last[argument] = number
     for index in (index for indices in program.results for index in indices if index is not None):
         if program.operations[index].code in TRIGONOMETRIC:

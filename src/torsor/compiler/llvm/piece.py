@@ -6,14 +6,11 @@ the value goes whose next use is farthest away. It is stored, unless memory has 
 that use.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import casadi as ca
 
-from torsor.compiler.llvm.elementary import EVERY_RULE
+from torsor.compiler.llvm.fusion import FUSED_RULES, PRODUCTS
 from torsor.compiler.llvm.rules import Emitter, Rule
 from torsor.compiler.llvm.target import PLANNED
 from torsor.compiler.program import Program
@@ -21,41 +18,10 @@ from torsor.compiler.program import Program
 READABLE = f"dereferenceable({1 << 30})"  # lets LLVM move loads
 HELD = 7 / 8  # of the registers: the others are for constants and for results on their way
 
+_NEVER = 1 << 60
+
 Place = tuple[str, int]
 """A block in memory: the name of a pointer, and the number of the block."""
-
-
-class _Step(NamedTuple):
-    """What is written at a time: the index of the value, its rule and arguments, and whether the first is a factor."""
-
-    index: int
-    rule: Rule
-    arguments: tuple[int, ...]
-    is_product: bool
-
-
-def _constant(number: float, e: Emitter) -> str:
-    return e.constant(number)
-
-
-def _fused(e: Emitter, a: str, b: str, c: str) -> str:
-    """Return a b + c, in one instruction where the processor has one."""
-    return e.call("fmuladd", a, b, c)
-
-
-def _fused_minus(e: Emitter, a: str, b: str, c: str) -> str:
-    """Return a b - c."""
-    return e.call("fmuladd", a, b, e.put(f"fneg {e.vector} {c}"))
-
-
-def _minus_fused(e: Emitter, a: str, b: str, c: str) -> str:
-    """Return c - a b."""
-    return e.call("fmuladd", a, e.put(f"fneg {e.vector} {b}"), c)
-
-
-_PRODUCTS = {ca.OP_MUL, ca.OP_SQ}
-_SUMS: dict[int, tuple[Rule, Rule]] = {ca.OP_ADD: (_fused, _fused), ca.OP_SUB: (_fused_minus, _minus_fused)}
-"""The rules of sums whose first or second argument is a product."""
 
 
 class Piece:
@@ -67,7 +33,7 @@ class Piece:
         self._memory, self._registers = memory, int(HELD * registers)
         self._own: dict[int, Place] = {}  # the places of values that were stored here
         self._held: dict[int, str] = {}
-        self._uses: dict[int, list[int]] = {}
+        self._next_use: dict[int, int] = {}  # of the values that are held
         self._epoch = 0
         self._pointers: dict[str, str] = {}
         self._seen: dict[Place, int] = {}
@@ -75,63 +41,46 @@ class Piece:
 
     def write(self, indices: Sequence[int], stores: dict[int, list[Place]]) -> None:
         """Write operations in the given order, and store their values in the given places."""
-        emitter, held, uses = self.emitter, self._held, self._uses
-        steps = list(self._steps(indices, stores))
-        for position in range(len(steps) - 1, -1, -1):
-            for argument in steps[position].arguments:
-                uses.setdefault(argument, []).append(position)
-        for position, (index, rule, arguments, is_product) in enumerate(steps):
-            names = [held.get(argument) or self.value(argument, is_product) for argument in arguments]
-            value = rule(emitter, *names)
+        operations, emitter, held, next_use = self.program.operations, self.emitter, self._held, self._next_use
+        for index, uses in zip(indices, self._uses(indices), strict=True):
+            code, arguments, number = operations[index]
+            if code == ca.OP_CONST:
+                value = emitter.constant(number)
+            else:
+                rule, is_product = FUSED_RULES.get(code) or self._elementary(code), code in PRODUCTS
+                names = [held.get(argument) or self.value(argument, is_product) for argument in arguments]
+                value = rule(emitter, *names)
             if index in stores:
                 for place in stores[index]:
                     self.store(value, place)
-            for argument in arguments:
-                later = uses[argument]
-                if later and later[-1] == position:
-                    later.pop()
-                    if not later:
-                        held.pop(argument, None)
-            if index in uses:
-                held[index] = value
-                while len(held) > self._registers:
-                    self._evict()
+            for argument, use in zip(arguments, uses, strict=False):
+                if use == _NEVER:
+                    held.pop(argument, None)
+                else:
+                    next_use[argument] = use
+            if uses[-1] != _NEVER:
+                held[index], next_use[index] = value, uses[-1]
+            while len(held) > self._registers:
+                self._evict()
 
-    def _steps(self, indices: Sequence[int], stores: dict[int, list[Place]]) -> Iterator["_Step"]:
-        """Yield what is written: operations, where a product that only one sum takes is part of that sum."""
-        operations = self.program.operations
-        taken = Counter(argument for index in indices for argument in operations[index].arguments)
-        products = {
-            index
-            for index in indices
-            if operations[index].code in _PRODUCTS and taken[index] == 1 and index not in stores
-        }
-        fused: set[int] = set()
-        place = {index: position for position, index in enumerate(indices)}
-        for index in indices:
-            code, arguments, _ = operations[index]
-            if code in _SUMS:
-                found = [each for each in arguments if each in products]
-                if found:
-                    fused.add(max(found, key=place.__getitem__) if code == ca.OP_ADD else found[-1])
-        for index in indices:
-            code, arguments, number = operations[index]
-            if index in fused:
-                continue
-            if code == ca.OP_CONST:
-                yield _Step(index, partial(_constant, number), (), False)
-            elif code in _SUMS and not fused.isdisjoint(arguments):
-                k = int(arguments[1] in fused)
-                factors = operations[arguments[k]].arguments
-                if len(factors) == 1:
-                    factors *= 2
-                elif operations[factors[1]].code == ca.OP_CONST:
-                    factors = factors[::-1]
-                yield _Step(index, _SUMS[code][k], (*factors, arguments[1 - k]), True)
-            elif code in EVERY_RULE:
-                yield _Step(index, EVERY_RULE[code], arguments, code == ca.OP_MUL)
-            else:
-                raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {code}")
+    def _uses(self, indices: Sequence[int]) -> list[list[int]]:
+        """Return for each operation when its arguments are used next, and at the end when its value is used first."""
+        operations, following, found = self.program.operations, dict[int, int](), list[list[int]]()
+        for position in range(len(indices) - 1, -1, -1):
+            index = indices[position]
+            arguments = operations[index].arguments
+            found.append([following.get(value, _NEVER) for value in (*arguments, index)])
+            for argument in arguments:
+                following[argument] = position
+        return found[::-1]
+
+    def _elementary(self, code: int) -> Rule:
+        # Few functions need them, and they are ten files.
+        from torsor.compiler.llvm.elementary import ELEMENTARY
+
+        if code not in ELEMENTARY:
+            raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {code}")
+        return ELEMENTARY[code]
 
     def value(self, index: int, is_factor: bool = False) -> str:
         """Return the name of a value; a constant is written in place, and values in memory are loaded."""
@@ -172,7 +121,7 @@ class Piece:
 
     def _evict(self) -> None:
         """Free the register whose value is used last."""
-        index = max(self._held, key=lambda index: self._uses[index][-1])
+        index = max(self._held, key=self._next_use.__getitem__)
         value = self._held.pop(index)
         if index in self._own or index in self._memory:
             return
