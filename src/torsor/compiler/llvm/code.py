@@ -17,10 +17,11 @@ import casadi as ca
 from torsor.compiler.llvm.angles import TOGETHER, call_angles, write_places
 from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
+from torsor.compiler.llvm.neon import BLOCK, REACH, NeonPiece, can_encode, write_encoded
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
-from torsor.compiler.llvm.target import Target, host
+from torsor.compiler.llvm.target import ENCODED, Target, host
 from torsor.compiler.program import Program
 
 PIECE = 1200  # operations in the longest piece
@@ -29,19 +30,27 @@ _ZERO = -1  # the index of a structural zero
 
 
 def write_llvm(
-    program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", target: Target | None = None
+    program: Program,
+    axes: tuple[int, ...],
+    dtype: str,
+    width: int,
+    call: str = "",
+    target: Target | None = None,
+    encode: bool = True,
 ) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The code is right on every processor, and good on ``target``, by default this machine.
+    The code is right on every processor, and good on ``target``, by default this machine. ``encode`` allows machine
+    code in place of LLVM code, where it can be written: for AArch64, then for it alone.
 
-    The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately. The
-    module of ``write_angles`` belongs to them if the program has sines or cosines.
+    The first module has the loop and the text ``call``, the second all pieces in machine code, if there are any, each
+    of the others one piece; all are compiled separately. The module of ``write_angles`` belongs to them if the program
+    has sines or cosines.
     """
     scalar, target, program = Scalar(dtype), target or host(), fused(program)
     parts = _parts(program)
     slots, count = _slots(program, parts)
-    starts = _offsets(program.inputs)
+    starts, ends = _offsets(program.inputs), _offsets(program.outputs)
     memory = {index: ("%scratch", slot) for index, slot in slots.items()} | {
         index: ("%in", starts[operation.arguments[0]] + operation.arguments[1])
         for index, operation in enumerate(program.operations)
@@ -54,7 +63,9 @@ def write_llvm(
     angles: list[int] = []  # their places
     calls: list[str] = []
     pieces: list[str] = []
-    scratch = count
+    encoded: list[str] = []
+    encode = encode and target.is_arm and width * scalar.size == BLOCK and 2 * max(count, *starts, *ends) < REACH
+    scratch, number = count, 0
     for part in parts:
         if part.trigonometric:
             found = _pairs(program, part.indices)
@@ -66,18 +77,28 @@ def write_llvm(
                 angles += [memory[angle][1] for angle, _, _ in pairs]
                 first += 2 * len(pairs)
             continue
-        piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
+        number, name = number + 1, f"piece.{number}"
+        calls.append(f"  call void @{name}(ptr %in, ptr %out, ptr %scratch)")
+        piece: Piece | NeonPiece
+        if encode and can_encode(program, part):
+            piece = NeonPiece(program, scalar, memory, count)
+        else:
+            piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
         piece.write(part.indices, stores)
         if part is parts[-1]:  # outputs that no piece computes
             for index in wanted:
                 if index != _ZERO and program.operations[index].code in (ca.OP_INPUT, *TRIGONOMETRIC):
                     for entry in wanted[index]:
-                        piece.store(piece.value(index), ("%out", entry))
-        calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
-        pieces.append(write_piece(f"piece.{len(pieces)}", piece))
+                        piece.copy(index, ("%out", entry))
+        if isinstance(piece, NeonPiece):
+            encoded.append(write_encoded(name, piece.encode()))
+        else:
+            pieces.append(write_piece(name, piece))
         scratch = max(scratch, piece.spilled)
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, scratch)
+    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, number, calls, scratch)
     fixed = _write_constants(_constants(program, wanted), scalar, width)
+    if encoded:
+        pieces.insert(0, ENCODED + "".join(encoded))
     return [loop + call + fixed + write_places(angles, scalar, width), *pieces]
 
 

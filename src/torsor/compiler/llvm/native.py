@@ -61,7 +61,8 @@ def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
-    if sum(map(len, modules)) < LARGE or workers < 2 or python is None:
+    length = sum(len(text) for text in modules if not text.startswith(target.ENCODED))
+    if length < LARGE or workers < 2 or python is None:
         return emit_here(modules, quick)
     level = _level(len(modules), quick)
     parts = [list(range(len(modules)))[k::workers] for k in range(workers)]

@@ -16,6 +16,9 @@ import llvmlite.binding as llvm
 PLANNED = "; registers are planned\n"
 """The first line of a module without branches whose instructions and registers are chosen already (``piece.py``)."""
 
+ENCODED = "; machine code\n"
+"""The first line of a module whose functions are machine code already (``neon.py``)."""
+
 
 @dataclass(frozen=True)
 class Target:
