@@ -1,6 +1,9 @@
 """The operations of a CasADi function as a plain list, which every code generator reads."""
 
+import gc
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,12 +39,31 @@ class Program:
     results: tuple[tuple[int | None, ...], ...]
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Switch the search for cycles of objects off: lists of operations have none, and are searched again and again.
+
+    Example:
+        >>> with uncollected():
+        ...     gc.isenabled()
+        False
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _entries(sparsity: ca.Sparsity) -> list[int]:
     """Return where each nonzero of a matrix is, counted row by row."""
     rows, columns = sparsity.get_triplet()
     return [row * sparsity.size2() + column for row, column in zip(rows, columns, strict=True)]
 
 
+@uncollected()
 def read_program(function: ca.Function) -> Program:
     """Return the operations of a CasADi function of SX.
 
@@ -156,5 +178,5 @@ def _record(code: int, places: tuple[int, int, int], number: float) -> bytes:
 def _counts(function: ca.Function, code: NDArray[Any]) -> dict[int, int]:
     """Return the number of arguments of each operation that a function has."""
     codes, first = np.unique(code, return_index=True)
-    known = (ca.OP_INPUT, ca.OP_OUTPUT)
-    return {c: len(function.instruction_input(k)) for c, k in zip(codes.tolist(), first.tolist(), strict=True) if c not in known}
+    pairs = zip(codes.tolist(), first.tolist(), strict=True)
+    return {each: len(function.instruction_input(k)) for each, k in pairs if each not in (ca.OP_INPUT, ca.OP_OUTPUT)}

@@ -22,13 +22,14 @@ from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
 from torsor.compiler.llvm.target import ENCODED, Target, host
-from torsor.compiler.program import Program
+from torsor.compiler.program import Program, uncollected
 
 PIECE = 1200  # operations in the longest piece
 
 _ZERO = -1  # the index of a structural zero
 
 
+@uncollected()
 def write_llvm(
     program: Program,
     axes: tuple[int, ...],
