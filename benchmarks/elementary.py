@@ -21,10 +21,9 @@ from torsor.compiler.kernel import compile
 from torsor.compiler.llvm import code, native
 from torsor.compiler.llvm.elementary import FUNCTIONS
 from torsor.compiler.llvm.instructions import count_instructions
-from torsor.compiler.llvm.lanes import each_lane
 from torsor.compiler.llvm.rules import Emitter, Rule
 from torsor.compiler.llvm.target import TARGETS
-from torsor.compiler.llvm.vectors import Number
+from torsor.compiler.llvm.vectors import Number, each_lane
 
 BATCH, ENTRIES = 4096, 8
 ROUNDS = 40

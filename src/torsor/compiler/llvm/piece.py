@@ -23,6 +23,7 @@ class Piece(Plan[str]):
         emitter.load_flags = ", !invariant.load !0"
 
     def compute(self, code: int, number: float, names: list[str], ends: bool) -> str:
+        """Write an operation by its rule."""
         if code == ca.OP_CONST:
             return self.emitter.constant(number)
         return (FUSED_RULES.get(code) or self._elementary(code))(self.emitter, *names)
@@ -36,6 +37,7 @@ class Piece(Plan[str]):
         return ELEMENTARY[code]
 
     def value(self, index: int, is_factor: bool = False) -> str:
+        """Load a value from memory; a constant is written in place, and not held."""
         operation = self.program.operations[index]
         if operation.code == ca.OP_CONST:
             return (self.emitter.factor if is_factor else self.emitter.constant)(operation.number)
@@ -43,6 +45,7 @@ class Piece(Plan[str]):
         return self._held[index]
 
     def store(self, name: str, place: Place) -> None:
+        """Write a vector to a block."""
         self._seen[place] = self._epoch
         self.emitter.store(name, self._address(*place))
 

@@ -84,10 +84,12 @@ class Plan(ABC, Generic[Name]):
 
     def _uses(self, indices: Sequence[int]) -> list[list[int]]:
         """Return for each operation when its arguments are used next, and at the end when its value is used first."""
-        operations, following, found = self.program.operations, dict[int, int](), list[list[int]]()
+        operations = self.program.operations
+        following: dict[int, int] = {}
+        found: list[list[int]] = []
         for position in range(len(indices) - 1, -1, -1):
             index = indices[position]
-            arguments = operations[index].arguments
+            arguments: tuple[int, ...] = operations[index].arguments
             found.append([following.get(value, NEVER) for value in (*arguments, index)])
             for argument in arguments:
                 following[argument] = position
