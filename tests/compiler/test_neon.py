@@ -36,9 +36,10 @@ def graph(operations: int) -> ca.Function:
     values = [*ca.vertsplit(x), ca.SX(0.3), ca.SX(1.0)]
     for _ in range(operations):
         a, b, c = (values[k] for k in rng.integers(max(0, len(values) - 90), len(values), 3))
-        value = (
-            SEVERAL[rng.integers(len(SEVERAL))](a, b, c) if rng.random() < 0.8 else UNARY[rng.integers(len(UNARY))](a)
-        )
+        if rng.random() < 0.8:
+            value = SEVERAL[rng.integers(len(SEVERAL))](a, b, c)
+        else:
+            value = UNARY[rng.integers(len(UNARY))](a)
         values.append(0.25 * value if rng.random() < 0.6 else value)  # which keeps numbers small
     return ca.Function("graph", [x], [ca.vertcat(*values[::9]), ca.vertcat(x[3], 2.5, values[20])])
 

@@ -24,9 +24,9 @@ LINKING = threading.RLock()
 LARGE = 400_000
 # From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
 # code is slower by an eighth to a half.
-HUGE = 128
+HUGE = 72
 # The same limit for ``quick``: about 10,000 operations.
-QUICK = 8
+QUICK = 5
 
 C_FUNCTIONS = (
     *("malloc", "free", "feclearexcept"),
