@@ -63,6 +63,18 @@ def test_results_are_those_of_llvm_to_the_last_bit(dtype, monkeypatch):
         assert numbers[40:].mean() > 0.5
 
 
+@on_arm
+def test_results_that_nobody_uses_leave_no_register_behind(monkeypatch):
+    monkeypatch.setenv("TORSOR_CACHE", "off")
+    count = 40  # more than registers
+    x = ca.SX.sym("x", count)
+    pairs = [(i, j) for distance in range(1, count) for i, j in ((k, (k + distance) % count) for k in range(count))]
+    kernel = torsor.compile(ca.Function("pairs", [x], [ca.vertcat(*(x[i] - x[j] for i, j in pairs), x)]))
+    values = np.random.default_rng(5).normal(size=(3, count))
+    expected = [values[:, i] - values[:, j] for i, j in pairs]
+    assert np.array_equal(kernel(values), np.column_stack([*expected, values]))
+
+
 @pytest.mark.parametrize("target", [name for name, each in TARGETS.items() if each.is_arm])
 def test_arithmetic_is_encoded_and_the_rest_is_left_to_llvm(target):
     arm = TARGETS[target]

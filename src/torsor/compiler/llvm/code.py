@@ -81,16 +81,14 @@ def write_llvm(
         number, name = number + 1, f"piece.{number}"
         calls.append(f"  call void @{name}(ptr %in, ptr %out, ptr %scratch)")
         piece: Piece | NeonPiece
-        if encode and can_encode(program, part):
+        copies = _copies(program, wanted) if part is parts[-1] else []
+        if encode and can_encode(program, part, len(copies)):
             piece = NeonPiece(program, scalar, memory, count)
         else:
             piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
         piece.write(part.indices, stores)
-        if part is parts[-1]:  # outputs that no piece computes
-            for index in wanted:
-                if index != _ZERO and program.operations[index].code in (ca.OP_INPUT, *TRIGONOMETRIC):
-                    for entry in wanted[index]:
-                        piece.copy(index, ("%out", entry))
+        for index, entry in copies:
+            piece.copy(index, ("%out", entry))
         if isinstance(piece, NeonPiece):
             encoded.append(write_encoded(name, piece.encode()))
         else:
@@ -192,6 +190,13 @@ def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, floa
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
             found |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
     return found
+
+
+def _copies(program: Program, wanted: dict[int, list[int]]) -> list[tuple[int, int]]:
+    """Return the values and entries of outputs that no piece computes: inputs, sines and cosines."""
+    copied = (ca.OP_INPUT, *TRIGONOMETRIC)
+    found = [index for index in wanted if index != _ZERO and program.operations[index].code in copied]
+    return [(index, entry) for index in found for entry in wanted[index]]
 
 
 def _result_entries(program: Program) -> dict[int, list[int]]:

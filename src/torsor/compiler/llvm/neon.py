@@ -18,6 +18,7 @@ REGISTERS = 32
 BLOCK = 16  # bytes of a register, and of a block of memory
 _NEAR = 4096  # blocks that an instruction reaches from a pointer
 REACH = _NEAR * 256  # blocks that are reached at all, with another instruction
+MOST_COPIES = 1 << 15  # the table of constants lies behind the code, at most a megabyte away
 
 # Instructions on four float32; with _DOUBLE on two float64. The fields are rd, rn << 5, rm << 16.
 _DOUBLE = 1 << 22
@@ -48,9 +49,9 @@ _POINTERS = {"%in": 0, "%out": 1, "%scratch": 2, "%numbers": 8}  # the registers
 _FAR_POINTERS = range(9, 16)
 
 
-def can_encode(program: Program, part: Stage) -> bool:
-    """Return whether machine code of a piece can be written here."""
-    return all(program.operations[index].code in _KNOWN for index in part.indices)
+def can_encode(program: Program, part: Stage, copies: int) -> bool:
+    """Return whether machine code of a piece with a number of copies can be written here."""
+    return copies < MOST_COPIES and all(program.operations[index].code in _KNOWN for index in part.indices)
 
 
 class NeonPiece(Plan[int]):

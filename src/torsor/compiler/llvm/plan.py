@@ -55,10 +55,10 @@ class Plan(ABC, Generic[Name]):
                         self.release(name)
             if uses[-1] != NEVER:
                 held[index], next_use[index] = value, uses[-1]
-                if len(held) > self._registers:
-                    self._evict()
             else:
                 self.release(value)
+            if len(held) > self._registers:
+                self._evict()
 
     def copy(self, index: int, place: Place) -> None:
         """Store a value that is in memory in another place."""
