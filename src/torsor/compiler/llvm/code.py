@@ -15,9 +15,11 @@ from itertools import groupby, zip_longest
 import casadi as ca
 
 from torsor.compiler.llvm.angles import TOGETHER, call_angles, write_places
+from torsor.compiler.llvm.fusion import fused, with_products_at_sums
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
+from torsor.compiler.llvm.signs import with_signs_in_factors
 from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
 from torsor.compiler.llvm.target import Target, host
 from torsor.compiler.program import Program
@@ -38,6 +40,9 @@ def write_llvm(
     module of ``write_angles`` belongs to them if the program has sines or cosines.
     """
     scalar, target = Scalar(dtype), target or host()
+    if target.is_arm and width == target.width(dtype):
+        program = with_signs_in_factors(program)
+    program = with_products_at_sums(program)
     parts = _parts(program)
     slots, count = _slots(program, parts)
     starts = _offsets(program.inputs)
@@ -75,7 +80,8 @@ def write_llvm(
         calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
         pieces.append(write_piece(f"piece.{len(pieces)}", piece))
         scratch = max(scratch, piece.spilled)
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, scratch)
+    sizes = program.inputs, program.outputs
+    loop = write_loop(*sizes, axes, scalar, width, len(pieces), calls, scratch, target.is_arm)
     fixed = _write_constants(_constants(program, wanted), scalar, width)
     return [loop + call + fixed + write_places(angles, scalar, width), *pieces]
 
@@ -83,9 +89,15 @@ def write_llvm(
 def _parts(program: Program) -> list[Stage]:
     """Return the stages of a program, with those of arithmetic cut into pieces; the last one is a piece."""
     parts: list[Stage] = []
-    for stage in stages(program):
-        step = len(stage.indices) if stage.trigonometric else PIECE
-        parts += [Stage(stage.trigonometric, stage.indices[k : k + step]) for k in range(0, len(stage.indices), step)]
+    products = fused(program)
+    for trigonometric, indices in stages(program):
+        start = 0
+        while start < len(indices):
+            end = len(indices) if trigonometric else min(start + PIECE, len(indices))
+            # A product stays with the sum that it is fused with.
+            end -= end < len(indices) and products.get(indices[end]) == indices[end - 1]
+            parts.append(Stage(trigonometric, indices[start:end]))
+            start = end
     # The last piece also writes outputs that are inputs, sines or cosines.
     return parts if parts and not parts[-1].trigonometric else [*parts, Stage(False, [])]
 

@@ -12,6 +12,7 @@ import casadi as ca
 
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter
+from torsor.compiler.llvm.signs import OPPOSITE
 from torsor.compiler.program import Program
 
 READABLE = f"dereferenceable({1 << 30})"  # lets LLVM move loads
@@ -49,6 +50,8 @@ class Piece:
             elif operation.code in EVERY_RULE:
                 arguments = [self.value(argument, operation.code == ca.OP_MUL) for argument in operation.arguments]
                 value = EVERY_RULE[operation.code](self.emitter, *arguments)
+            elif operation.code == OPPOSITE:
+                value = self._opposite(self.value(operation.arguments[0]))
             else:
                 raise NotImplementedError(f"{self.program.name}: no rule for CasADi's operation {operation.code}")
             for place in stores.get(index, ()):
@@ -96,6 +99,11 @@ class Piece:
         # A copy of the pointer that LLVM cannot see through; what was stored before is in memory now.
         copy = f'call {READABLE} ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr {base})'
         return self.emitter.put(copy)
+
+    def _opposite(self, value: str) -> str:
+        # A copy that LLVM cannot see through: it would change the sign of each product instead.
+        vector, put = self.emitter.vector, self.emitter.put
+        return put(f'call {vector} asm "", "=w,0"({vector} {put(f"fneg {vector} {value}")})')
 
     def _used(self, index: int, position: int) -> None:
         """Note that a value has been used, and forget it after the last time."""
