@@ -13,7 +13,7 @@ from torsor.arrays import Shape
 from torsor.compiler.cache import keep, recall, source_hash
 from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native
-from torsor.compiler.llvm.angles import write_angles
+from torsor.compiler.llvm.angles import loops_called, write_angles
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
@@ -75,17 +75,18 @@ def make_code(
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
     call += _write_work(program, width)
-    objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
+    modules = write_llvm(program, axes, dtype, width, call)
+    objects = native.emit(modules, quick)
     if has_angles(program):
-        objects += _angles(dtype, width)
+        objects += _angles(dtype, width, loops_called(modules[0]))
     keep(key, function, objects, whole=not quick)
     return objects
 
 
 @memo
-def _angles(dtype: str, width: int) -> list[bytes]:
-    """Return the object code of sines and cosines, which is the same for all functions."""
-    return native.emit([write_angles(Scalar(dtype), width, host().constants)])
+def _angles(dtype: str, width: int, loops: tuple[int, ...]) -> list[bytes]:
+    """Return the object code of sines and cosines, which is the same for all functions with the same loops."""
+    return native.emit([write_angles(Scalar(dtype), width, host().constants, loops)])
 
 
 def load_code(

@@ -14,7 +14,7 @@ from itertools import groupby, zip_longest
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import TOGETHER, call_angles, write_places
+from torsor.compiler.llvm.angles import call_angles, loops_called, passes, write_places
 from torsor.compiler.llvm.fusion import fused, with_products_at_sums
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.piece import Piece, write_piece
@@ -37,7 +37,7 @@ def write_llvm(
     The code is right on every processor, and good on ``target``, by default this machine.
 
     The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately. The
-    module of ``write_angles`` belongs to them if the program has sines or cosines.
+    module of ``write_angles`` with ``loops_called`` of the first belongs to them if the program has sines or cosines.
     """
     scalar, target = Scalar(dtype), target or host()
     if target.is_arm and width == target.width(dtype):
@@ -65,10 +65,12 @@ def write_llvm(
             _, sin, cos = next(iter(found.values()))[0]
             first = slots[sin] if sin is not None else slots[cos or 0] - 1
             for source, pairs in found.items():
-                end = len(angles) + len(pairs)
-                calls.append(call_angles(source, first * width * scalar.size, len(angles), end))
-                angles += [memory[angle][1] for angle, _, _ in pairs]
-                first += 2 * len(pairs)
+                for loop in passes(len(pairs), target.registers):
+                    calls.append(call_angles(source, first * width * scalar.size, len(angles), loop))
+                    some = pairs[: loop.together * loop.times]
+                    angles += [memory[angle][1] for angle, _, _ in some]
+                    first += 2 * len(some)
+                    del pairs[: len(some)]
             continue
         piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
         piece.write(part.indices, stores)
@@ -80,10 +82,10 @@ def write_llvm(
         calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
         pieces.append(write_piece(f"piece.{len(pieces)}", piece))
         scratch = max(scratch, piece.spilled)
-    sizes = program.inputs, program.outputs
-    loop = write_loop(*sizes, axes, scalar, width, len(pieces), calls, scratch, target.is_arm)
+    states = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, scratch)
     fixed = _write_constants(_constants(program, wanted), scalar, width)
-    return [loop + call + fixed + write_places(angles, scalar, width), *pieces]
+    places = write_places(angles, scalar, width, loops_called(states))
+    return [states + call + fixed + places, *pieces]
 
 
 def _parts(program: Program) -> list[Stage]:
@@ -145,10 +147,7 @@ Pair = tuple[int, int | None, int | None]
 
 
 def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
-    """Return the angles of sines and cosines by the memory that they are in.
-
-    The loop over angles computes some together: the last angle is repeated to fill the list.
-    """
+    """Return the angles of sines and cosines by the memory that they are in."""
     by_angle: dict[int, tuple[list[int], list[int]]] = {}
     for index in indices:
         operation = program.operations[index]
@@ -157,8 +156,6 @@ def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
     for angle, both in by_angle.items():
         memory = "%in" if program.operations[angle].code == ca.OP_INPUT else "%scratch"
         found.setdefault(memory, []).extend((angle, sin, cos) for sin, cos in zip_longest(*both))
-    for pairs in found.values():
-        pairs += [(pairs[-1][0], None, None)] * (-len(pairs) % TOGETHER)
     return found
 
 

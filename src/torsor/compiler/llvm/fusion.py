@@ -34,11 +34,13 @@ def fused(program: Program) -> dict[int, int]:
         True
     """
     operations, times = program.operations, uses(program)
-    found = {}
+    found: dict[int, int] = {}
     for index, operation in enumerate(operations):
         if operation.code in _SUMS:
-            products = [k for k in operation.arguments if operations[k].code in PRODUCTS and times[k] == 1]
-            found |= {index: product for product in products[:1]}
+            for argument in operation.arguments:
+                if operations[argument].code in PRODUCTS and times[argument] == 1:
+                    found[index] = argument
+                    break
     return found
 
 

@@ -1,15 +1,15 @@
 """LLVM code of the loop that NumPy calls: it packs W states into blocks, computes them, and unpacks the results.
 
 For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be any
-numbers. If the entries of a state are contiguous, several at a time are loaded for W states and transposed in registers:
-in place for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
+numbers. If the entries of a state are contiguous, several at a time are loaded for W states and transposed in
+registers: in place for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
 """
 
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.transpose import Transposer
 
 TILE = 4  # entries that are transposed at a time, at least
-INLINE = 64  # entries of the largest array that is moved without a loop
+INLINE = 32  # entries of the largest array that is moved without a loop
 STACK = 65536  # bytes: larger buffers are allocated with malloc, since the stacks of threads are small
 
 
@@ -22,14 +22,12 @@ def write_loop(
     pieces: int,
     calls: list[str],
     scratch: int,
-    by_pairs: bool,
 ) -> str:
     """Return the module with the functions ``loop``, which NumPy calls, and ``run``, which ``loop`` calls.
 
     ``axes`` is the number of axes of each array for one state, inputs first: NumPy passes as many strides. ``calls``
     computes a block of W states; ``scratch`` is the number of blocks of scratch memory that it needs. Threads that
     share a batch call the parts of ``run``: each prepares ``memory`` bytes once, then computes its ``blocks`` in them.
-    ``by_pairs`` is whether numbers are moved by general registers: see ``transpose.py``.
     """
     block = width * scalar.size
     declarations = "\n".join(f"declare void @piece.{k}(ptr, ptr, ptr)" for k in range(pieces))
@@ -45,9 +43,11 @@ def write_loop(
         heads.append(_array(k, rows, columns, axes[k], first_step, scalar))
         first_step += axes[k]
         buffer, move = ("%in", "pack") if k < len(inputs) else ("%out", "unpack")
-        dense = _move_dense(k, move, rows * columns, scalar, width, by_pairs)
+        dense = _move_dense(k, move, rows * columns, scalar, width)
         moves[move].append(_move(k, move, dense, buffer, first_entry * block, rows, columns))
         first_entry += rows * columns
+    everything = "".join(moves["pack"] + moves["unpack"])
+    tiles = [_pack_tiles(scalar, width), *(_unpack_tiles(scalar, width, tile) for tile in {TILE, max(width, TILE)})]
     align = max(64, block)
     sizes_of = [-(-count * block // align) * align for count in (count_in, count_out, scratch)]
     take, give = _memory(sum(sizes_of), align)
@@ -60,9 +60,7 @@ declare void @llvm.trap()
 declare i32 @feclearexcept(i32)
 {_pack_one_by_one(scalar, width)}
 {_unpack_one_by_one(scalar, width)}
-{_pack_tiles(scalar, width, by_pairs)}
-{_unpack_tiles(scalar, width, TILE, by_pairs)}
-{_unpack_tiles(scalar, width, width, by_pairs) if width > TILE else ""}
+{"".join(text for text in tiles if text.partition("(")[0].partition("@")[2] + "(" in everything)}
 define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
   call void @run(ptr %arrays, ptr %lengths, ptr %steps)
   ; NumPy would warn of floating-point exceptions in lanes whose results are not used
@@ -151,7 +149,7 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     return text + f"  %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}\n"
 
 
-def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int, by_pairs: bool) -> str:
+def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> str:
     """Return the code that packs or unpacks an array in which the entries of a state are contiguous."""
     # Results are written in runs as long as a vector, which is a whole cache line with AVX-512.
     tile = width if move == "unpack" and count >= width > TILE else TILE
@@ -159,7 +157,7 @@ def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int, by_pa
         name = "pack.tiles" if move == "pack" else f"unpack.tiles.{tile}"
         return f"  call void @{name}(ptr %from.{k}, i64 %state.{k}, i64 {count}, ptr %block.{k})"
     rows, addresses = _row_addresses(f"%from.{k}", f"%state.{k}", width, f"row.{k}")
-    t = Transposer(scalar, rows, f"%block.{k}", f"move.{k}.", by_pairs)
+    t = Transposer(scalar, rows, f"%block.{k}", f"move.{k}.")
     (t.pack if move == "pack" else t.unpack)(count)
     return "\n".join(addresses + t.lines)
 
@@ -301,21 +299,21 @@ end:
 """
 
 
-def _pack_tiles(scalar: Scalar, width: int, by_pairs: bool) -> str:
-    t, addresses = _tile(scalar, width, by_pairs)
+def _pack_tiles(scalar: Scalar, width: int) -> str:
+    t, addresses = _tile(scalar, width)
     t.pack(TILE)
     return _over_tiles("pack.tiles", scalar, width, TILE, addresses + t.lines)
 
 
-def _unpack_tiles(scalar: Scalar, width: int, tile: int, by_pairs: bool) -> str:
-    t, addresses = _tile(scalar, width, by_pairs)
+def _unpack_tiles(scalar: Scalar, width: int, tile: int) -> str:
+    t, addresses = _tile(scalar, width)
     t.unpack(tile)
     return _over_tiles(f"unpack.tiles.{tile}", scalar, width, tile, addresses + t.lines)
 
 
-def _tile(scalar: Scalar, width: int, by_pairs: bool) -> tuple[Transposer, list[str]]:
+def _tile(scalar: Scalar, width: int) -> tuple[Transposer, list[str]]:
     rows, addresses = _row_addresses("%p", "%state", width, "row")
-    return Transposer(scalar, rows, "%b", by_pairs=by_pairs), addresses
+    return Transposer(scalar, rows, "%b"), addresses
 
 
 def _over_tiles(name: str, scalar: Scalar, width: int, tile: int, lines: list[str]) -> str:

@@ -4,9 +4,6 @@ Rows are loaded in parts of a few entries, and parts of several rows are put sid
 does while it loads. Then pairs of vectors are interleaved, within 128 bits as far as possible: in parts of c entries,
 log2(c) shuffles for each entry. The way back does the same in the other order. Each vector knows which entry of which
 row its numbers are, so that a wrong shuffle cannot go unnoticed.
-
-AArch64 needs no shuffle for float64: the numbers pass through general registers, two at a time. Its vector units, which
-limit the kernels, shuffle and also store vectors; loads and stores of general registers are other units' work.
 """
 
 from collections.abc import Sequence
@@ -27,32 +24,27 @@ class _Vector(NamedTuple):
 class Transposer:
     """Writes the code for W ``rows`` and a ``block``, given by their addresses; names in it begin with ``prefix``."""
 
-    def __init__(self, scalar: Scalar, rows: Sequence[str], block: str, prefix: str = "", by_pairs: bool = False):
+    def __init__(self, scalar: Scalar, rows: Sequence[str], block: str, prefix: str = ""):
         self.lines: list[str] = []
         self._scalar, self._rows, self._block = scalar, rows, block
         self._width, self._prefix, self._next = len(rows), prefix, 0
         self._unit = min(UNIT // scalar.size, self._width)
         self._is_long = self._width == 4 * self._unit  # vectors of 512 bits
-        self._by_pairs = by_pairs and scalar.size == 8
 
     def pack(self, count: int) -> None:
         """Copy the first ``count`` entries of all rows to blocks."""
-        if self._by_pairs:
-            return self._copy(count, to_blocks=True)
         if count == 1:
-            return self._pack_one()
+            self._pack_one()
+            return
         for first, length in _parts(count, 2 * self._unit if self._is_long else self._unit):
             parts = [self._load(self._at(row, first), length) for row in self._rows]
             for vector in self._columns(parts, length):
                 row, entry = vector.labels[0]
                 assert vector.labels == tuple((k, entry) for k in range(self._width)) and row == 0
                 self._store(vector.name, self._width, self._at_block(first + entry), aligned=True)
-        return None
 
     def unpack(self, count: int) -> None:
         """Copy blocks to the first ``count`` entries of all rows."""
-        if self._by_pairs:
-            return self._copy(count, to_blocks=False)
         for first, length in _parts(count, min(self._width, 4 * self._unit)):
             blocks = [
                 _Vector(
@@ -67,7 +59,6 @@ class Transposer:
                     assert labels == tuple((labels[0][0], entry) for entry in range(length))
                     part = self._shuffle(vector.name, "poison", self._width, range(start, start + length))
                     self._store(part, length, self._at(self._rows[labels[0][0]], first))
-        return None
 
     def _columns(self, parts: list[str], length: int) -> list[_Vector]:
         """Return blocks for rows that were loaded in parts."""
@@ -94,7 +85,7 @@ class Transposer:
         """Return vectors of parts of rows."""
         vectors, step = blocks, 1
         while step < len(blocks):
-            gather = step >= self._unit and len(blocks) == 4 * self._unit
+            gather = self._is_long and step >= self._unit and len(blocks) == self._width
             vectors = self._stage(vectors, step, self._unit if gather else step, gather)
             step *= 2
         return vectors
@@ -138,25 +129,6 @@ class Transposer:
                 f"insertelement {self._vector(self._width)} {value}, {self._scalar.name} {number}, i64 {lane}"
             )
         self._store(value, self._width, self._at_block(0), aligned=True)
-
-    def _copy(self, count: int, to_blocks: bool) -> None:
-        """Copy number by number, in an order in which LLVM loads and stores two at a time."""
-        for first in range(0, count, 2):
-            entries = range(first, min(first + 2, count))
-            cells = [(row, entry) for row in range(self._width) for entry in entries]
-            given, wanted = (self._cell_of_row, self._cell_of_block)[:: 1 if to_blocks else -1]
-            if not to_blocks:
-                cells.sort(key=lambda cell: cell[::-1])
-            numbers = {cell: self._put(f"load i64, ptr {given(*cell)}, align 8") for cell in cells}
-            cells.sort(key=(lambda cell: cell[::-1]) if to_blocks else None)
-            for cell in cells:
-                self.lines.append(f"  store i64 {numbers[cell]}, ptr {wanted(*cell)}, align 8")
-
-    def _cell_of_row(self, row: int, entry: int) -> str:
-        return self._at(self._rows[row], entry)
-
-    def _cell_of_block(self, row: int, entry: int) -> str:
-        return self._at(self._block, entry * self._width + row)
 
     def _at_block(self, entry: int) -> str:
         return self._at(self._block, entry * self._width)
