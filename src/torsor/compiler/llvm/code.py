@@ -15,7 +15,7 @@ from itertools import groupby, zip_longest
 import casadi as ca
 
 from torsor.compiler.llvm.angles import call_angles, loops_called, passes, write_places
-from torsor.compiler.llvm.fusion import fused, with_products_at_sums
+from torsor.compiler.llvm.fusion import with_products_at_sums
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
@@ -43,6 +43,7 @@ def write_llvm(
     if target.is_arm and width == target.width(dtype):
         program = with_signs_in_factors(program)
     program = with_products_at_sums(program)
+    registers = target.registers * target.width(dtype) // max(width, target.width(dtype))  # of a whole block each
     parts = _parts(program)
     slots, count = _slots(program, parts)
     starts = _offsets(program.inputs)
@@ -72,7 +73,7 @@ def write_llvm(
                     first += 2 * len(some)
                     del pairs[: len(some)]
             continue
-        piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
+        piece = Piece(program, Emitter(scalar, width, target.constants), memory, registers, count)
         piece.write(part.indices, stores)
         if part is parts[-1]:  # outputs that no piece computes
             for index in wanted:
@@ -91,13 +92,12 @@ def write_llvm(
 def _parts(program: Program) -> list[Stage]:
     """Return the stages of a program, with those of arithmetic cut into pieces; the last one is a piece."""
     parts: list[Stage] = []
-    products = fused(program)
     for trigonometric, indices in stages(program):
         start = 0
         while start < len(indices):
             end = len(indices) if trigonometric else min(start + PIECE, len(indices))
-            # A product stays with the sum that it is fused with.
-            end -= end < len(indices) and products.get(indices[end]) == indices[end - 1]
+            # A product stays with the sum that it is fused with, which comes next.
+            end -= end < len(indices) and indices[end - 1] in program.operations[indices[end]].arguments
             parts.append(Stage(trigonometric, indices[start:end]))
             start = end
     # The last piece also writes outputs that are inputs, sines or cosines.

@@ -46,7 +46,8 @@ def with_signs_in_factors(program: Program) -> Program:
     # The factor that takes the sign of each product: a constant, or the one that most products share.
     signed: dict[int, int] = {}
     for product in subtracted:
-        factor = max(operations[product].arguments, key=lambda each: (constant[each], shared[each]))
+        factors = operations[product].arguments
+        factor = max(factors, key=lambda each: len(operations) if constant[each] else shared[each])
         if constant[factor] or shared[factor] > 1:
             signed[product] = factor
     return _rewritten(program, signed, {subtracted[product] for product in signed}) if signed else program
@@ -58,9 +59,7 @@ def _rewritten(program: Program, signed: dict[int, int], sums: set[int]) -> Prog
     place: list[int] = []
     opposites: dict[int, int] = {}
     for index, operation in enumerate(program.operations):
-        arguments = operation.arguments
-        if operation.code != ca.OP_INPUT:
-            arguments = tuple(place[each] for each in arguments)
+        code, arguments, number = operation
         if index in signed:
             factor = signed[index]
             if factor not in opposites:
@@ -71,11 +70,12 @@ def _rewritten(program: Program, signed: dict[int, int], sums: set[int]) -> Prog
                     if given.code == ca.OP_CONST
                     else Operation(OPPOSITE, (place[factor],))
                 )
-            before = operation.arguments
-            other = before[-1] if before[0] == factor else before[0]
-            operation, arguments = Operation(ca.OP_MUL, ()), (place[other], opposites[factor])
-        code = ca.OP_ADD if index in sums else operation.code
+            other = arguments[-1] if arguments[0] == factor else arguments[0]
+            operation = Operation(ca.OP_MUL, (place[other], opposites[factor]))
+        elif code not in (ca.OP_INPUT, ca.OP_CONST):
+            code = ca.OP_ADD if index in sums else code
+            operation = Operation(code, tuple([place[each] for each in arguments]), number)
         place.append(len(found))
-        found.append(Operation(code, arguments, operation.number))
+        found.append(operation)
     results = tuple(tuple(None if each is None else place[each] for each in result) for result in program.results)
     return replace(program, operations=tuple(found), results=results)
