@@ -9,7 +9,7 @@ from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.transpose import Transposer
 
 TILE = 4  # entries that are transposed at a time, at least
-INLINE = 32  # entries of the largest array that is moved without a loop
+INLINE = 16  # entries of the largest array that is moved without a loop
 STACK = 65536  # bytes: larger buffers are allocated with malloc, since the stacks of threads are small
 
 
