@@ -9,7 +9,7 @@ from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.transpose import Transposer
 
 TILE = 4  # entries that are transposed at a time, at least
-INLINE = 16  # entries of the largest array that is moved without a loop
+INLINE = 16  # entries of the largest array that is moved without a loop; no tile has more
 STACK = 65536  # bytes: larger buffers are allocated with malloc, since the stacks of threads are small
 
 
@@ -46,8 +46,8 @@ def write_loop(
         dense = _move_dense(k, move, rows * columns, scalar, width)
         moves[move].append(_move(k, move, dense, buffer, first_entry * block, rows, columns))
         first_entry += rows * columns
-    everything = "".join(moves["pack"] + moves["unpack"])
-    tiles = [_pack_tiles(scalar, width), *(_unpack_tiles(scalar, width, tile) for tile in {TILE, max(width, TILE)})]
+    tiles = {"pack.tiles": _pack_tiles(scalar, width), "unpack.tiles": _unpack_tiles(scalar, width)}
+    moved = "".join(moves["pack"] + moves["unpack"])
     align = max(64, block)
     sizes_of = [-(-count * block // align) * align for count in (count_in, count_out, scratch)]
     take, give = _memory(sum(sizes_of), align)
@@ -60,7 +60,7 @@ declare void @llvm.trap()
 declare i32 @feclearexcept(i32)
 {_pack_one_by_one(scalar, width)}
 {_unpack_one_by_one(scalar, width)}
-{"".join(text for text in tiles if text.partition("(")[0].partition("@")[2] + "(" in everything)}
+{"".join(text for name, text in tiles.items() if f"@{name}(" in moved)}
 define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
   call void @run(ptr %arrays, ptr %lengths, ptr %steps)
   ; NumPy would warn of floating-point exceptions in lanes whose results are not used
@@ -151,11 +151,8 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
 
 def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> str:
     """Return the code that packs or unpacks an array in which the entries of a state are contiguous."""
-    # Results are written in runs as long as a vector, which is a whole cache line with AVX-512.
-    tile = width if move == "unpack" and count >= width > TILE else TILE
-    if count > INLINE or (tile == width and count >= 2 * tile):
-        name = "pack.tiles" if move == "pack" else f"unpack.tiles.{tile}"
-        return f"  call void @{name}(ptr %from.{k}, i64 %state.{k}, i64 {count}, ptr %block.{k})"
+    if count > INLINE:
+        return f"  call void @{move}.tiles(ptr %from.{k}, i64 %state.{k}, i64 {count}, ptr %block.{k})"
     rows, addresses = _row_addresses(f"%from.{k}", f"%state.{k}", width, f"row.{k}")
     t = Transposer(scalar, rows, f"%block.{k}", f"move.{k}.")
     (t.pack if move == "pack" else t.unpack)(count)
@@ -305,10 +302,11 @@ def _pack_tiles(scalar: Scalar, width: int) -> str:
     return _over_tiles("pack.tiles", scalar, width, TILE, addresses + t.lines)
 
 
-def _unpack_tiles(scalar: Scalar, width: int, tile: int) -> str:
+def _unpack_tiles(scalar: Scalar, width: int) -> str:
+    tile = max(width, TILE)  # runs as long as a vector, which is a whole cache line with AVX-512
     t, addresses = _tile(scalar, width)
     t.unpack(tile)
-    return _over_tiles(f"unpack.tiles.{tile}", scalar, width, tile, addresses + t.lines)
+    return _over_tiles("unpack.tiles", scalar, width, tile, addresses + t.lines)
 
 
 def _tile(scalar: Scalar, width: int) -> tuple[Transposer, list[str]]:
