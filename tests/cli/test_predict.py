@@ -11,6 +11,7 @@ import torsor
 from torsor import motion
 from torsor.cli import main
 from torsor.cli.predictions import NAMED
+from torsor.cli.predictions.prediction import Prediction
 
 REACH = """
 torsor = 1
@@ -28,8 +29,8 @@ constraints = [
 @pytest.fixture(autouse=True)
 def built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "reach.toml").write_text(REACH)
-    made = {"swing": lambda: motion.load_problem(tmp_path / "reach.toml")}
-    monkeypatch.setattr("torsor.cli.predict.PROBLEMS", made)
+    swing = Prediction("swing", lambda given: motion.load_problem(tmp_path / "reach.toml"))
+    monkeypatch.setattr("torsor.cli.predict.NAMED", {"swing": swing} | NAMED)
     monkeypatch.chdir(tmp_path)
 
 
