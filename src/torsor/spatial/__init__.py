@@ -12,6 +12,7 @@ from torsor.spatial.inertia import (
     pseudo_inertia,
     rotational_inertia,
     second_moment,
+    spatial_inertia,
 )
 from torsor.spatial.poses import adjoint, inverse_pose, make_pose, move_pseudo_inertia
 from torsor.spatial.rotations import (
@@ -57,6 +58,7 @@ __all__ = [
     "rotational_inertia",
     "second_moment",
     "skew",
+    "spatial_inertia",
     "stack",
     "to_quaternion",
     "to_rpy",
