@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.spatial.vectors import Matrix, Vector, choose, cross, matrix, skew, stack
+from torsor.spatial.vectors import Matrix, Vector, choose, components, cross, is_symbolic, matrix, stack, times
 
 # An angle this close to a multiple of a quarter turn is rounded to it, because files print pi/2 with about 11 digits.
 # The error is below 1e-10 rad; the zeros of the rotation matrix become exact, and the tracing removes them.
@@ -163,35 +163,6 @@ def quaternion_exp(rotation_vector: Vector) -> Vector:
     return stack(vector * rotation_vector, scalar)
 
 
-def left_jacobian(rotation_vector: Vector) -> Matrix:
-    """Return V with exp(omega, v) = (exp(omega), V v): the displacement after one unit of time at a constant twist.
-
-    Example:
-        >>> left_jacobian(np.zeros(3)).tolist()
-        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    t, small, angle = _angle(rotation_vector)
-    a = choose(small, 1 / 2 - t / 24 + t**2 / 720 - t**3 / 40320, (1 - ca.cos(angle)) / angle**2)
-    b = choose(small, 1 / 6 - t / 120 + t**2 / 5040 - t**3 / 362880, (angle - ca.sin(angle)) / angle**3)
-    K = skew(rotation_vector)
-    return np.eye(3) + a * K + b * (K @ K)
-
-
-def inverse_left_jacobian(rotation_vector: Vector) -> Matrix:
-    """Return the inverse of ``left_jacobian``, for angles below a full turn.
-
-    Example:
-        >>> r = np.array([0.3, -0.2, 0.5])
-        >>> (inverse_left_jacobian(r) @ left_jacobian(r)).round(12).diagonal().tolist()
-        [1.0, 1.0, 1.0]
-    """
-    t, small, angle = _angle(rotation_vector)
-    closed = (1 - angle * ca.sin(angle) / (2 * (1 - ca.cos(angle)))) / angle**2
-    c = choose(small, 1 / 12 + t / 720 + t**2 / 30240 + t**3 / 1209600, closed)
-    K = skew(rotation_vector)
-    return np.eye(3) - K / 2 + c * (K @ K)
-
-
 def log_rotation(quaternion: Vector) -> Vector:
     """Return the rotation vector (angle of at most pi) of a quaternion (x, y, z, w), which need not have length 1.
 
@@ -199,13 +170,15 @@ def log_rotation(quaternion: Vector) -> Vector:
         >>> log_rotation(np.array([0, 0, 1.0, 1.0])).round(12).tolist()
         [0.0, 0.0, 1.570796326795]
     """
-    x, y, z, w = (quaternion[k] for k in range(4))
+    symbolic = is_symbolic(quaternion)
+    library: Any = ca if symbolic else np
+    x, y, z, w = components(quaternion)
     squared = x * x + y * y + z * z
     small = squared < 1e-6 * w * w
-    length = ca.sqrt(choose(small, 1.0, squared))
+    length = library.sqrt(choose(small, 1.0, squared))
     nearest = choose(w < 0, -1.0, 1.0)  # q and -q are the same rotation: take the one with the smaller angle
     w_safe = choose(small, w, 1.0)
     t = squared / (w_safe * w_safe)
     series = 2 / w_safe * (1 - t / 3 + t**2 / 5 - t**3 / 7)
-    closed = nearest * 2 * ca.atan2(length, nearest * w) / length
-    return choose(small, series, closed) * quaternion[:3]
+    closed = nearest * 2 * library.arctan2(length, nearest * w) / length
+    return times(choose(small, series, closed), quaternion[:3] if symbolic else quaternion[..., :3], 1)
