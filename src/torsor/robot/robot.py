@@ -17,7 +17,7 @@ from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.formats import write
-from torsor.mechanism import Mechanism, edit, edit_drives, edit_joints, edit_loops, edit_postures
+from torsor.mechanism import Mechanism, edit, edit_bodies, edit_drives, edit_joints, edit_loops, edit_postures
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -1459,7 +1459,7 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
             2.0
         """
-        return edit.with_payload(self, link, mass, com, inertia)
+        return edit_bodies.with_payload(self, link, mass, com, inertia)
 
     def with_posture(self, name: str, q: ArrayLike) -> Self:
         """Return the robot with a named configuration q (nq,), kept in ``robot.postures`` and in TOML and MJCF files.
@@ -1587,11 +1587,18 @@ class Robot(Mechanism):
         axis: ArrayLike | None = None,
         stiffness: Any = None,
         damping: float = 0.0,
+        mass: float = 0.0,
+        place: ArrayLike | None = None,
+        moments: ArrayLike | None = None,
     ) -> Self:
         """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
 
         ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
-        to the link that carries it. ``carrier`` is that link (or a frame on it, or the base); by default the link that
+        to the link that carries it: they are part of that link already, or ``mass`` (kg, stator and rotor) is added to
+        it, at ``place``, the motor's centre of mass in the carrier's axes (3,) or the pose (4 x 4) of a frame there
+        whose z is the spin axis. ``moments`` is the inertia of the motor at rest about its centre of mass, 3 principal
+        moments or 3 x 3 in the axes of ``place`` (by default that of a disc with the rotor's inertia).
+        ``carrier`` is the link (or a frame on it, or the base) with the motor; by default the link that
         the joint sits on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint (up to
         version 0.1.0 it was the carrier's z axis). All gyroscopic terms are exact (Hua et al. 2022). A ``stiffness`` (a
         number or a law as for ``with_spring``) makes the joint elastic: the motor gets a coordinate of its own,
@@ -1604,7 +1611,8 @@ class Robot(Mechanism):
             >>> robot.forward_dynamics(np.zeros(3), np.zeros(3), [0, 0, 1.0]).round(4).tolist()
             [-0.1072, 0.1429, 4.0021]
         """
-        return edit_drives.with_motor(self, joint, inertia, ratio, carrier, axis, stiffness, damping)
+        motor = (inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
+        return edit_drives.with_motor(self, joint, *motor)
 
     def without_motor(self, joint: str) -> Self:
         """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.

@@ -135,7 +135,8 @@ def energy_of(mass: float, inertia: np.ndarray, R: ca.SX, p: ca.SX, x: ca.SX, ra
     return 0.5 * mass * ca.dot(v, v) + 0.5 * ca.dot(w, ca.SX(inertia) @ w)
 
 
-def test_the_arm_of_hua_et_al_obeys_its_lagrangian_with_rotors_as_bodies() -> None:
+@pytest.mark.parametrize("name", ["elastic_arm", "bevel_elastic_arm"])
+def test_the_arm_of_hua_et_al_obeys_its_lagrangian_with_rotors_as_bodies(name: str) -> None:
     x, rate, acceleration = (ca.SX.sym(name, 4) for name in ("x", "rate", "acceleration"))
     q, theta, g, eta = x[:3], x[3], 9.81, 10.0
     upright = ca.SX([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
@@ -155,21 +156,131 @@ def test_the_arm_of_hua_et_al_obeys_its_lagrangian_with_rotors_as_bodies() -> No
         ),
     ]
     rotor = np.diag([0.006, 0.006, 0.004])
-    bodies += [
-        (1.0, rotor, spun(eta * q[0]), ca.SX.zeros(3, 1)),
-        (1.0, rotor, R1 @ spun(eta * q[1]), o2),
-        (1.0, rotor, R1 @ spun(eta * theta), o2),
-    ]
+    bodies += [(1.0, rotor, spun(eta * q[0]), ca.SX.zeros(3, 1)), (1.0, rotor, R1 @ spun(eta * q[1]), o2)]
+    if name == "elastic_arm":
+        bodies += [(1.0, rotor, R1 @ spun(eta * theta), o2)]
+    else:  # half way along link 2, its z along the link
+        along = ca.SX([[0, 0, 1], [1, 0, 0], [0, 1, 0]])
+        bodies += [(1.0, rotor, R2 @ along @ spun(eta * theta), o2 + R2 @ ca.vertcat(0.15, 0, 0))]
     kinetic = sum(energy_of(m, J, R, p, x, rate) for m, J, R, p in bodies)
     potential = sum(m * g * p[2] for m, _, _, p in bodies) + 50.0 * (theta - q[2]) ** 2
     L = kinetic - potential
     momentum = ca.gradient(L, rate)
     tau = ca.jtimes(momentum, x, rate) + ca.jtimes(momentum, rate, acceleration) - ca.gradient(L, x)
     lagrange = ca.Function("lagrange", [x, rate, acceleration], [tau])
-    robot = torsor.library.elastic_arm()
+    robot = getattr(torsor.library, name)()
     for seed in range(5):
         state = random_state(robot, seed)
         assert_close(robot.inverse_dynamics(*state), np.asarray(lagrange(*state).full()).ravel(), 1e-12)
+
+
+def test_the_couplings_of_rotor_and_links_are_not_zero_where_the_rotor_is_turned_across_its_axis() -> None:
+    """S, C1 and C2 of Hua et al. 2022, eq. 30, in closed form."""
+    arm, H = torsor.library.bevel_elastic_arm().with_gravity((0, 0, 0)).to(device="casadi"), 0.004 * 10
+    q, v, _ = random_state(arm, 3)
+    s, c = np.sin(q[1]), np.cos(q[1])
+    assert_close(arm.mass_matrix(q)[3], np.array([H * s, 0, 0, H * 10]))
+    still = arm.bias_force(q, v * [1, 1, 1, 0])
+    assert_close((arm.bias_force(q, v) - still)[:3], H * c * v[3] * np.array([v[1], -v[0], 0]))
+    assert_close(still[3] - arm.spring_force(q)[3], H * c * v[0] * v[1])
+    plain = torsor.library.elastic_arm().with_gravity((0, 0, 0)).to(device="casadi")
+    assert not plain.mass_matrix(q)[3, :3].any()
+    assert_close(plain.bias_force(q, v), plain.bias_force(q, v * [1, 1, 1, 0]))
+
+
+# Motors with mass: stator and rotor on their carrier
+
+
+def with_separate_motor(
+    robot: torsor.Robot, at: np.ndarray, stator: tuple, rotor: tuple, **drive: float
+) -> torsor.Robot:
+    """Return the robot with the stator welded to link 2, and the rotor as a link that a gear turns with joint 4."""
+    place = make_pose(p=rotor[1])
+    joints = [
+        torsor.Joint("mount", "fixed", "link2", "stator", at),
+        torsor.Joint("bearing", "revolute", "stator", "rotor", place, coordinate="joint4", ratio=drive["ratio"]),
+    ]
+    links = [torsor.Link("stator", *stator), torsor.Link("rotor", rotor[0], np.zeros(3), rotor[2])]
+    parts = [robot.base, *robot.links, *links], [*robot.joints, *joints]
+    return torsor.build("separate", *parts, gravity=robot.gravity).to(device="casadi")
+
+
+def motor_parts(seed: int) -> tuple[np.ndarray, tuple, tuple]:
+    """Return the pose of a motor's frame, at its centre of mass, and its stator and rotor in that frame."""
+    rng = np.random.default_rng(seed)
+    A = 0.1 * rng.normal(size=(3, 3))  # three points
+    along = rng.uniform(-0.05, 0.05)
+    rotor = 0.4, np.array([0.0, 0.0, along]), np.diag([3e-3, 3e-3, 2e-3])
+    stator = 1.1, np.array([0.0, 0.0, -0.4 * along / 1.1]), np.trace(A @ A.T) * np.eye(3) - A @ A.T
+    return make_pose(from_rpy(rng.uniform(-1, 1, 3)), rng.normal(size=3) * 0.2), stator, rotor
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_motor_with_mass_is_a_stator_on_its_carrier_and_a_rotor_that_a_gear_turns(seed: int) -> None:
+    arm = torsor.library.stanford()
+    at, stator, rotor = motor_parts(seed)
+    mass, com, moments = torsor.spatial.composite(stator, rotor)
+    np.testing.assert_allclose(com, 0, atol=1e-16)
+    geared = arm.with_motor("joint4", 2e-3, 20.0, "link2", mass=mass, place=at, moments=moments).to(device="casadi")
+    separate = with_separate_motor(arm, at, stator, rotor, ratio=20.0)
+    assert geared.mass == pytest.approx(separate.mass)
+    q, v, a = random_state(arm, seed)
+    assert_close(geared.inverse_dynamics(q, v, a), separate.inverse_dynamics(q, v, a))
+    assert_close(geared.mass_matrix(q), separate.mass_matrix(q))
+    assert_close(geared.forward_dynamics(q, v, geared.inverse_dynamics(q, v, a)), a, 1e-10)
+    assert_close(geared.momentum(q, v), separate.momentum(q, v))
+    # The same motor with its centre of mass as a point, its inertia in the axes of the carrier and its axis.
+    R = at[:3, :3]
+    turned = arm.with_motor(
+        "joint4", 2e-3, 20.0, "link2", R[:, 2], mass=mass, place=at[:3, 3], moments=R @ moments @ R.T
+    )
+    assert_close(turned.to(device="casadi").inverse_dynamics(q, v, a), separate.inverse_dynamics(q, v, a))
+    # And on a frame of the carrier.
+    framed = arm.with_frame("mount", "link2", at).with_motor(
+        "joint4", 2e-3, 20.0, "mount", (0, 0, 1), mass=mass, moments=moments
+    )
+    assert_close(framed.to(device="casadi").inverse_dynamics(q, v, a), separate.inverse_dynamics(q, v, a))
+
+
+def test_an_elastic_motor_with_mass_is_a_rotor_with_a_coordinate_of_its_own_in_mujoco() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    text = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body name="link1">
+      <joint name="joint1" axis="0 0 1"/><inertial pos="0.1 0 0.2" mass="3" fullinertia="0.2 0.3 0.25 0.01 0.02 0.03"/>
+      <body name="{motor}" pos="0.1 0.2 0.3" euler="30 40 50"><joint name="spin" axis="0 0 1"/>
+        <inertial pos="0 0 0" mass="0.8" diaginertia="0.004 0.004 0.003"/></body>
+      <body name="link2" pos="0.3 0.1 0.4"><joint name="joint2" axis="0 1 0"/>
+        <inertial pos="0.2 0 0.1" mass="2" fullinertia="0.1 0.15 0.12 0.01 0.0 0.02"/></body>
+    </body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text.format(motor="rotor"))
+    data, eta = mujoco.MjData(model), 15.0
+    rng = np.random.default_rng(8)
+    q, v, a = rng.normal(size=(3, 3))  # joint1, joint2, theta
+    data.qpos[:], data.qvel[:], data.qacc[:] = ([x[0], eta * x[2], x[1]] for x in (q, v, a))
+    mujoco.mj_inverse(model, data)
+    expected = data.qfrc_inverse[[0, 2, 1]] * [1, 1, eta]
+    R = np.empty(9)
+    mujoco.mju_quat2Mat(R, model.body("rotor").quat)
+    at = make_pose(R.reshape(3, 3), model.body("rotor").pos)
+    inertias = [
+        np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        for xx, yy, zz, xy, xz, yz in ((0.2, 0.3, 0.25, 0.01, 0.02, 0.03), (0.1, 0.15, 0.12, 0.01, 0.0, 0.02))
+    ]
+    links = [torsor.Link("world"), torsor.Link("link1", 3.0, (0.1, 0, 0.2), inertias[0])]
+    links.append(torsor.Link("link2", 2.0, (0.2, 0, 0.1), inertias[1]))
+    second = torsor.Joint("joint2", "revolute", "link1", "link2", make_pose(p=[0.3, 0.1, 0.4]), (0, 1, 0))
+    robot = torsor.build("pair", links, [torsor.Joint("joint1", "revolute", "world", "link1"), second])
+    drive = {"ratio": eta, "stiffness": 40.0, "mass": 0.8, "place": at, "moments": (0.004, 0.004, 0.003)}
+    robot = robot.with_motor("joint2", 0.003, carrier="link1", **drive).to(device="casadi")
+    assert_close(robot.inverse_dynamics(q, v, a) - robot.spring_force(q), expected, 1e-10)
+
+
+def test_a_motor_without_moments_is_a_point_with_a_disc() -> None:
+    arm = torsor.library.planar_chain(2, length=1.0, mass=3.0)
+    heavy = arm.with_motor("joint2", 2e-3, 5.0, mass=0.7, place=(1.0, 0, 0))
+    same = arm.with_payload("link1", 0.7, (1.0, 0, 0), np.diag([1e-3, 1e-3, 2e-3])).with_motor("joint2", 2e-3, 5.0)
+    assert heavy == same and heavy.without_motor("joint2").links[0].mass == 3.7
+    on_base = arm.with_motor("joint1", 2e-3, 5.0, mass=0.7)
+    assert on_base.base.mass == 0.7 and on_base.links == arm.links
 
 
 # Limit cases
