@@ -14,6 +14,7 @@ from torsor.spatial import (
     adjoint,
     exp_se3,
     exp_so3,
+    from_quaternion,
     inverse_left_jacobian,
     inverse_pose,
     inverse_right_jacobian,
@@ -21,8 +22,11 @@ from torsor.spatial import (
     log_se3,
     log_so3,
     make_pose,
+    quaternion_exp,
+    quaternion_product,
     right_jacobian,
     skew,
+    to_quaternion,
 )
 
 # Angles: zero, denormal, tiny, about the change from series to closed forms, about pi, and above
@@ -158,6 +162,19 @@ def test_logarithms_and_poses_of_batches_and_symbols() -> None:
     assert_close(inverse_pose(T) @ T, np.broadcast_to(np.eye(4), T.shape), 8)
     assert make_pose(np.eye(3), np.zeros((2, 5, 3))).shape == (2, 5, 4, 4)
     assert log_se3(np.zeros((0, 4, 4))).shape == (0, 6)
+
+
+def test_quaternions_of_batches_and_symbols() -> None:
+    V = twists(ANGLES)
+    R = exp_so3(V[:, :3])
+    q, one = to_quaternion(R), ca.SX.sym("R", 3, 3)
+    np.testing.assert_allclose(from_quaternion(q), R, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(q * np.sign(q[:, 3:] + 1e-300), quaternion_exp(V[:, :3]), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(from_quaternion(quaternion_product(q, q[::-1])), R @ R[::-1], rtol=0, atol=2e-15)
+    traced = ca.Function("f", [one], [to_quaternion(one)])
+    for rotation, quaternion in zip(R, q, strict=True):
+        np.testing.assert_array_equal(to_quaternion(rotation), quaternion)
+        np.testing.assert_allclose(traced(rotation).full()[:, 0], quaternion, rtol=0, atol=3e-16)
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-8, 0.5, 1.0, 2.0, np.pi - 1e-6])

@@ -23,7 +23,7 @@ import numpy as np
 from torsor.checks import ROTATION_TOLERANCE, real_array
 from torsor.errors import ModelError, describe
 from torsor.spatial.poses import make_pose, parts
-from torsor.spatial.rotations import log_rotation
+from torsor.spatial.rotations import log_rotation, to_quaternion
 from torsor.spatial.vectors import Matrix, Vector, applied, blocks, choose, components, is_symbolic, skew, times
 
 # Below this squared angle the functions of t are summed as power series; above it, the closed forms lose no digits.
@@ -124,23 +124,7 @@ def log_so3(R: Matrix) -> Vector:
         >>> log_so3(exp_so3([0.1, 0.2, 3.0])).round(12).tolist()
         [0.1, 0.2, 3.0]
     """
-    R = _rotations(R, "R", 3)
-
-    def entry(i: int, j: int) -> Any:
-        return R[i, j] if is_symbolic(R) else R[..., i, j]
-
-    # The rows of 4 q q^T, q the quaternion (x, y, z, w): each is proportional to q, the one with the largest diagonal
-    # entry is not small.
-    x, y, z = (entry(j, i) - entry(i, j) for i, j in ((1, 2), (2, 0), (0, 1)))
-    xy, yz, zx = (entry(i, j) + entry(j, i) for i, j in ((0, 1), (1, 2), (2, 0)))
-    a, b, c = (entry(k, k) for k in range(3))
-    rows = [(1 + a - b - c, xy, zx, x), (xy, 1 - a + b - c, yz, y), (zx, yz, 1 - a - b + c, z)]
-    chosen, largest = (x, y, z, 1 + a + b + c), 1 + a + b + c
-    for k, row in enumerate(rows):
-        larger = row[k] > largest
-        chosen = tuple(choose(larger, new, old) for new, old in zip(row, chosen, strict=True))
-        largest = choose(larger, row[k], largest)
-    return log_rotation(ca.vertcat(*chosen) if is_symbolic(R) else np.stack(chosen, axis=-1))
+    return log_rotation(to_quaternion(_rotations(R, "R", 3)))
 
 
 def exp_se3(V: Vector) -> Matrix:

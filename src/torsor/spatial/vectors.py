@@ -36,7 +36,9 @@ def components(a: Vector) -> list[Any]:
         >>> [part.tolist() for part in components(np.array([[1.0, 2.0], [3.0, 4.0]]))]
         [[1.0, 3.0], [2.0, 4.0]]
     """
-    return ca.vertsplit(a) if is_symbolic(a) else [a[..., k] for k in range(np.shape(a)[-1])]
+    if isinstance(a, np.ndarray):
+        return [a[..., k] for k in range(a.shape[-1])]
+    return ca.vertsplit(a) if is_symbolic(a) else list(a)
 
 
 def matrix(rows: list[list[Any]]) -> Matrix:
