@@ -1,16 +1,16 @@
 """Derivatives of the velocity, acceleration and jerk of a link or frame by q, v, a and j.
 
-In the axes of the place at its origin, joint k above it has the columns J_k = Ad S_k of the Jacobian. With the twist V
-of the body before the joint and its rate A, transformed to the place as well,
+With the twist V and its rate A of the body before joint k, in the frame of the body that it moves, and the twist (w, v)
+of the place, the joint contributes the columns
 
-    of the twist (w, v) of the place    dq: P1 = V x J_k                            dv: J_k
-    of its rate                         dq: A x J_k + V x P1 - (w, v) x P1          dv: (2 V + J_k v_k - (w, v)) x J_k
+    of the twist of the place    dq: P1 = V x S                              dv: S
+    of its rate                  dq: A x S + V x P1 - (w, v) x P1            dv: (2 V + S v_k - (w, v)) x S
 
-since a displacement of the joint moves the body before it the other way, seen from the place. Where S depends on q, the
-derivatives of S v and of S a + S' v are added. The acceleration of the origin is the linear part of the rate plus
-w x v: with its change, what (w, v) x (dw, dv) takes away becomes (w x dw, 2 v x dw). Components are in the axes of the
-place, which move with q, as those of ``velocity`` and ``acceleration`` do. Barman 2020, chapter III; Singh, Russell and
-Wensing 2022.
+transformed to the place as twists: a displacement of the joint moves the body before it the other way, seen from the
+place. Where S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the origin is the
+linear part of the rate plus w x v: with its change, what (w, v) x (dw, dv) takes away becomes (w x dw, 2 v x dw).
+Components are in the axes of the place, which move with q, as those of ``velocity`` and ``acceleration`` do. Barman
+2020, chapter III; Singh, Russell and Wensing 2022.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from torsor.dynamics.recursions import rates
-from torsor.dynamics.recursions.composite import coordinates, onto_coordinates
+from torsor.dynamics.recursions.composite import Coordinates, coordinates, onto_coordinates
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import Move, moves
 from torsor.dynamics.recursions.places import place_in_body
@@ -54,25 +54,25 @@ def _joints_above(tree: Tree, q: ca.SX, place: Place) -> list[_Joint]:
 def _changes(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place) -> tuple[ca.SX, ...]:
     """Return by coordinates (6 x nv): J, P1, and the derivatives of (omega', acceleration of the origin) by q and v."""
     V = A = ca.SX.zeros(6, 1)
-    kinds = [[ca.SX(6, 0)] for _ in range(4)]
-    columns = []
-    for joint in _joints_above(tree, q, place):
-        rate, acceleration = joint.body.rate(v), joint.body.rate(a)
-        J = joint.seen(joint.move.S)
-        own = J @ rate
-        across = ad(V) @ J
-        P1, by_q, by_v = across, ad(A) @ J + ad(V) @ across, ad(2 * V + own) @ J
-        A = A + J @ acceleration + ad(V) @ own
-        if joint.move.varies:
-            S_v, S_av, S_vv = (joint.seen(each) for each in joint.move.variations(rate, acceleration))
-            P1, by_q, by_v = P1 + S_v, by_q + S_av + ad(2 * V + own) @ S_v, by_v + S_vv
-            A = A + joint.seen(joint.move.S_rate(rate) @ rate)
-        V = V + own
-        for kind, each in zip(kinds, (J, P1, by_q, by_v), strict=True):
-            kind.append(each)
+    kinds, columns = [[ca.SX(6, 0)] for _ in range(4)], Coordinates()
+    above = _joints_above(tree, q, place)
+    for joint in above:
+        move, S, rate, acceleration = joint.move, joint.move.S, joint.body.rate(v), joint.body.rate(a)
+        V, A = move.down_twist(V), move.down_twist(A)
+        both, across = 2 * V + S @ rate, ad(V) @ S
+        P1, by_q, by_v = across, ad(A) @ S + ad(V) @ across, ad(both) @ S
+        A = A + S @ acceleration + across @ rate
+        if move.varies:
+            S_v, S_av, S_vv = move.variations(rate, acceleration)
+            P1, by_q, by_v = P1 + S_v, by_q + S_av + ad(both) @ S_v, by_v + S_vv
+            A = A + move.S_rate(rate) @ rate
+        V = V + S @ rate
+        for kind, each in zip(kinds, (S, P1, by_q, by_v), strict=True):
+            kind.append(joint.seen(each))
         columns += coordinates(joint.body)
     gather = onto_coordinates(columns, tree.nv)
     J, P1, by_q, by_v = (ca.horzcat(*kind) @ gather for kind in kinds)
+    V = above[-1].seen(V) if above else V
     turning = ca.vertcat(skew(V[:3]), 2 * skew(V[3:]))
     return J, P1, by_q - turning @ P1[:3, :], by_v - turning @ J[:3, :]
 
