@@ -20,7 +20,7 @@ from torsor.mechanism.loops import Closure
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.closed_loops.multipliers import by_multipliers
-from torsor.robot.derivatives import Loads, check_count, jvp, vjp
+from torsor.robot.derivatives import Loads, Sparse, check_count, jvp, sparse, vjp
 from torsor.robot.export import export_c, export_js
 from torsor.robot.kernels import Out
 
@@ -156,6 +156,16 @@ class Parametric(Generic[R]):
         """
         components = options.pop("components", False)
         return vjp(self._closure, name, inputs, cotangents, components, options | {"free": self._free})
+
+    def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
+        """Return the result of a method without its structural zeros, as ``Robot.sparse``, with p as the last input.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
+            >>> arm.sparse("mass_matrix", [0.0], [6.0]).values.round(9).tolist()  # m l^2 / 12 stays as it was: 1
+            [7.0]
+        """
+        return sparse(self._closure, name, inputs, options | {"free": self._free})
 
     def function(self, name: str, place: str | int | None = None, **options: Any) -> ca.Function:
         """Return the CasADi function behind a method, p being its last input; arguments as in ``Robot.function``.
