@@ -160,6 +160,11 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
             lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 1)),
             r"motor of 'joint1': moments has shape \(2,\)",
         ),
+        (
+            lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 2, 2)),
+            r"motor of 'joint1': the moments .* across the spin axis differ; allowed: equal ones .*fix: give place as",
+        ),
+        (lambda r: r.with_motor("joint1", 1e-3, mass=1, axis=(1, 0, 0), place=np.eye(4)), r"axis, and a pose as place"),
         (lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 1, 3)), r"motor of 'joint1': .*no body has"),
         (
             lambda r: r.with_motor("joint1", 2e-3, mass=1, moments=(1e-3, 1e-3, 1e-3)),

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array, real_numbers
 from torsor.checks import frozen_array, frozen_pose, number
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism.drives import Motor
 from torsor.mechanism.mechanism import Mechanism, Place, carrier
 from torsor.mechanism.parts import Link
-from torsor.spatial import composite, make_pose, move_inertia
+from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
 M = TypeVar("M", bound=Mechanism)
 ROUNDING = 1e-9  # relative: inertias of a motor and of its rotor that are equal but for it are equal
@@ -39,7 +39,7 @@ class MotorBody:
 
     ``mass`` is that of stator and rotor, ``place`` the centre of mass (3,) or the pose (4 x 4) of the motor's frame,
     whose z is the spin axis, in the axes of the carrier; ``moments`` the inertia about the centre of mass, 3 principal
-    moments or 3 x 3, in the axes of that frame (of the carrier where ``place`` is a point).
+    moments in the motor's frame, or 3 x 3 in that frame (in the axes of the carrier where ``place`` is a point).
     """
 
     def __init__(self, where: str, mass: float, place: ArrayLike | None, moments: ArrayLike | None):
@@ -64,15 +64,27 @@ class MotorBody:
         """Return the robot with the body on the carrier of its motor, whose axes are those of ``place``."""
         if not self.mass:
             return robot
-        at = place.pose @ self.pose
-        axis = at[:3, :3].T @ motor.axis  # which is in the axes of the link
-        # By default the rotor is a disc, and the rest of the motor a point.
-        inertia = 0.5 * motor.inertia * (np.eye(3) + np.outer(axis, axis)) if self.moments is None else self.moments
-        inertia = np.diag(inertia) if inertia.ndim == 1 else inertia
+        at, inertia = place.pose @ self.pose, self._inertia(motor)
+        if self.moments is None or (self.moments.ndim == 1 and not self.has_axis):  # in axes whose z is the spin axis
+            at = make_pose(axis_frame(motor.axis), at[:3, 3])
         body = Link("motor", self.mass, np.zeros(3), inertia, source=self.where)
+        axis = at[:3, :3].T @ motor.axis  # which is in the axes of the link
         whole = float(axis @ inertia @ axis)
         if motor.inertia > whole * (1 + ROUNDING):
             found = f"the motor has {whole:.6g} kg m^2 about its spin axis, its rotor alone {motor.inertia:.6g}"
             fix = "give the moments of stator and rotor together"
             raise ModelError(describe(found, where=self.where, allowed="moments of at least the rotor", fix=fix))
         return _with_body(robot, place.link, move_inertia(at, *body.body))
+
+    def _inertia(self, motor: Motor) -> Array:
+        """Return the inertia (3 x 3) about the centre of mass; by default the rotor is a disc, the rest a point."""
+        if self.moments is None:
+            return motor.inertia * np.diag([0.5, 0.5, 1.0])
+        if self.moments.ndim == 2:
+            return self.moments
+        x, y, _ = self.moments
+        if not self.has_axis and abs(x - y) > ROUNDING * max(x, y):
+            found = f"the moments {shortened(self.moments)} about two axes across the spin axis differ"
+            fix = "give place as a pose (4 x 4) with these axes, its z the spin axis; or moments as 3 x 3"
+            raise ModelError(describe(found, where=self.where, allowed="equal ones where place is a point", fix=fix))
+        return np.diag(self.moments)

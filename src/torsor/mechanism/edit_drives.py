@@ -75,11 +75,12 @@ def with_motor(
     moments: ArrayLike | None = None,
 ) -> M:
     """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint."""
-    at, where = (
-        robot.place(robot.joint(joint).parent if carrier is None else carrier),
-        f"{robot.name}: motor of {joint!r}",
-    )
+    at = robot.place(robot.joint(joint).parent if carrier is None else carrier)
+    where = f"{robot.name}: motor of {joint!r}"
     body = MotorBody(where, mass, place, moments)
+    if axis is not None and body.has_axis:
+        found = "axis, and a pose as place, whose z is the spin axis"
+        raise ModelError(describe(found, where=where, allowed="one of them", fix="leave axis out"))
     if axis is not None or body.has_axis:
         own = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
         direction = at.pose[:3, :3] @ own

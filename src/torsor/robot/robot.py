@@ -1580,8 +1580,8 @@ class Robot(Mechanism):
         ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
         to the link that carries it: they are part of that link already, or ``mass`` (kg, stator and rotor) is added to
         it, at ``place``, the motor's centre of mass in the carrier's axes (3,) or the pose (4 x 4) of a frame there
-        whose z is the spin axis. ``moments`` is the inertia of the motor at rest about its centre of mass, 3 principal
-        moments or 3 x 3 in the axes of ``place`` (by default that of a disc with the rotor's inertia).
+        whose z is the spin axis. ``moments`` is the inertia of the motor at rest about its centre of mass: across,
+        across and about the spin axis, or 3 x 3 in the axes of ``place`` (by default a disc with the rotor's inertia).
         ``carrier`` is the link (or a frame on it, or the base) with the motor; by default the link that
         the joint sits on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint (up to
         version 0.1.0 it was the carrier's z axis). All gyroscopic terms are exact (Hua et al. 2022). A ``stiffness`` (a

@@ -242,6 +242,20 @@ def test_a_motor_with_mass_is_a_stator_on_its_carrier_and_a_rotor_that_a_gear_tu
     assert_close(framed.to(device="casadi").inverse_dynamics(q, v, a), separate.inverse_dynamics(q, v, a))
 
 
+def test_three_moments_are_about_the_motors_own_axes() -> None:
+    """About an oblique spin axis: those of the same motor with its frame as a pose."""
+    arm, axis = torsor.library.stanford(), np.array([0.6, 0.0, 0.8])
+    drive = {"mass": 0.9, "moments": (3e-3, 3e-3, 2e-3)}
+    point = arm.with_motor("joint4", 1e-3, 20.0, "link2", axis, place=(0.1, 0.2, 0.3), **drive)
+    frame = make_pose(axis_frame(axis) @ from_rpy([0, 0, 0.7]), [0.1, 0.2, 0.3])
+    posed = arm.with_motor("joint4", 1e-3, 20.0, "link2", place=frame, **drive)
+    assert_close(point.links[1].inertia, posed.links[1].inertia, 1e-15)
+    disc = arm.with_motor("joint4", 2e-3, 20.0, "link2", axis, mass=0.9, place=(0.1, 0.2, 0.3))
+    shape = make_pose(axis_frame(axis), [0.1, 0.2, 0.3])
+    loaded = arm.with_frame("m", "link2", shape).with_payload("m", 0.9, inertia=np.diag([1e-3, 1e-3, 2e-3]))
+    assert_close(disc.links[1].inertia, loaded.links[1].inertia, 1e-15)
+
+
 def test_a_motor_without_moments_is_a_point_with_a_disc() -> None:
     arm = torsor.library.planar_chain(2, length=1.0, mass=3.0)
     heavy = arm.with_motor("joint2", 2e-3, 5.0, mass=0.7, place=(1.0, 0, 0))
