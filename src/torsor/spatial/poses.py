@@ -30,8 +30,10 @@ def make_pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
         turned, origin = np.eye(3) if R is None else R, np.zeros(3) if p is None else p
         symbolic: Array = blocks([[turned, origin], [np.zeros((1, 3)), np.ones((1, 1))]])  # an SX, in truth
         return symbolic
-    lead = np.broadcast_shapes(np.shape(R)[:-2] if R is not None else (), np.shape(p)[:-1] if p is not None else ())
-    T = np.broadcast_to(np.eye(4), (*lead, 4, 4)).copy()
+    T = np.eye(4)
+    if np.ndim(R) > 2 or np.ndim(p) > 1:  # type: ignore[arg-type]  # None has no axes
+        lead = np.broadcast_shapes(np.shape(R)[:-2], np.shape(p)[:-1])  # type: ignore[arg-type]
+        T = np.broadcast_to(T, (*lead, 4, 4)).copy()
     if R is not None:
         T[..., :3, :3] = R
     if p is not None:

@@ -52,9 +52,9 @@ def matrix(rows: list[list[Any]]) -> Matrix:
     entries = [entry for row in rows for entry in row]
     if is_symbolic(*entries):
         return ca.blockcat(rows)
-    shape = np.broadcast_shapes(*map(np.shape, entries))
-    if not shape:
+    if not any(getattr(entry, "ndim", 0) for entry in entries):
         return np.array(rows)
+    shape = np.broadcast_shapes(*map(np.shape, entries))
     return np.stack([np.stack([np.broadcast_to(entry, shape) for entry in row], -1) for row in rows], -2)
 
 
@@ -68,9 +68,10 @@ def blocks(rows: list[list[Matrix]]) -> Matrix:
     parts = [part for row in rows for part in row]
     if is_symbolic(*parts):
         return ca.blockcat([list(map(ca.SX, row)) for row in rows])
-    lead = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
-    whole = [[np.broadcast_to(part, lead + part.shape[-2:]) for part in row] for row in rows]
-    return np.concatenate([np.concatenate(row, axis=-1) for row in whole], axis=-2)
+    if any(part.ndim > 2 for part in parts):
+        lead = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
+        rows = [[np.broadcast_to(part, lead + part.shape[-2:]) for part in row] for row in rows]
+    return np.concatenate([np.concatenate(row, axis=-1) for row in rows], axis=-2)
 
 
 def applied(A: Matrix, x: Vector) -> Vector:
@@ -124,7 +125,7 @@ def skew(a: Vector) -> Matrix:
     """
     if is_symbolic(a):
         return ca.skew(a)
-    x, y, z = components(np.asarray(a))
+    x, y, z = components(a)
     return matrix([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 
 
