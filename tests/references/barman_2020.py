@@ -117,20 +117,26 @@ def levered(D, D_q, F):
     return Sensitive(cross(D, F.x), cross(D, F.q) + cross(D_q, F.x), cross(D, F.qd), cross(D, F.qdd))
 
 
+def outward(robot, q, qd, qdd):
+    """Yield link, angular velocity and acceleration, and accelerations of O_j and G_j in frame j, root to tip."""
+    w = wd = xdd = Sensitive.zero(len(robot.m))
+    for j in range(len(robot.m)):
+        link = Link(robot, j, q)
+        w, wd = angular(link, w, wd, qd[j], qdd[j])
+        xddp = link.down(xdd)  # 3.47 to 3.49
+        xdd = xddp + linear(link, w, wd, qd[j], qdd[j], link.Dx)  # 3.53 to 3.55
+        xddG = xddp + linear(link, w, wd, qd[j], qdd[j], link.DxG)  # 3.59 to 3.61
+        yield link, w, wd, xdd, xddG
+
+
 def sensitivities(robot, q, qd, qdd, load=None):
     """Return tau, Fp and Tp, each as (value, by q, by qd, by qdd) with the variable last.
 
     Fp_j, Tp_j is the wrench of link j-1 on link j at O_{j-1}, in frame j. ``load`` keeps its direction in frame 0.
     """
     n = len(robot.m)
-    w = wd = xdd = Sensitive.zero(n)
     R0, R0_q, links, wrenches, rotations = np.eye(3), np.zeros((n, 3, 3)), [], [], []
-    for j in range(n):  # root to tip
-        link = Link(robot, j, q)
-        w, wd = angular(link, w, wd, qd[j], qdd[j])
-        xddp = link.down(xdd)  # 3.47 to 3.49
-        xdd = xddp + linear(link, w, wd, qd[j], qdd[j], link.Dx)  # 3.53 to 3.55
-        xddG = xddp + linear(link, w, wd, qd[j], qdd[j], link.DxG)  # 3.59 to 3.61
+    for j, (link, w, wd, _, xddG) in enumerate(outward(robot, q, qd, qdd)):
         R0_q = np.array([(R0 @ link.R_own) if i == j else R0_q[i] @ link.R for i in range(n)])  # 3.63
         R0 = R0 @ link.R  # 3.62
         links.append(link)
