@@ -122,6 +122,19 @@ def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e
     return Row(what, _with(vector(expected), unit), _with(vector(found), unit), f"{error:.1e}", state)
 
 
+def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") -> Row:
+    """Return a row that compares some printed numbers with ours; all must be the same.
+
+    Example:
+        >>> numbers("link 1", ["9.29", "0"], [9.29, 0.0]).verdict
+        <Verdict.AGREES: 'agrees'>
+    """
+    found = np.asarray(ours, dtype=float) + 0.0
+    held = np.allclose(found, [float(each) for each in printed], rtol=0, atol=1e-12)
+    shown = ", ".join(f"{x:.6g}" for x in found)
+    return claim(what, _with(", ".join(printed), unit), _with(shown, unit), bool(held))
+
+
 def claim(what: str, printed: str, ours: str, holds: bool, is_explained: bool = False) -> Row:
     """Return a row about a statement of the document; one that does not hold may have a reason.
 
@@ -152,7 +165,7 @@ def verdict(item: Item, outcome: Outcome) -> Verdict:
         'definition'
     """
     found = {row.verdict for row in outcome.rows}
-    if Verdict.FAILS in found or (Verdict.DIFFERS in found and not item.reason):
+    if Verdict.FAILS in found or (Verdict.DIFFERS in found and not (item.reason or item.missing)):
         return Verdict.FAILS
     if item.missing:
         return Verdict.MISSING

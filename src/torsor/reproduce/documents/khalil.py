@@ -1,0 +1,302 @@
+"""Khalil 2010: trees, closed loops, parallel robots, elastic joints, and a base that moves.
+
+The paper prints equations and no numbers: they are evaluated as printed (corrected) and compared with the library.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from torsor import MDHLink, from_mdh, library
+from torsor.arrays import Array
+from torsor.reproduce.documents.drawing import curves, tidy
+from torsor.reproduce.equations import khalil
+from torsor.reproduce.equations import khalil_recursive as recursive
+from torsor.reproduce.errata.khalil import five_bar as five_bar_at_a_state
+from torsor.reproduce.errata.khalil_models import BENT, ELASTIC, elastic_case, free_base
+from torsor.reproduce.item import Item, Kind, Outcome, claim, only, same
+from torsor.reproduce.samples import tree
+from torsor.robot.robot import Robot
+
+ROTORS = (0.01, 0.0, 0.02, 0.0)  # of the five-bar of the library
+
+
+# Trees
+
+
+def _frames() -> Outcome:
+    data, robot, (q, _, _), *_ = tree()
+    found: list[Array] = []
+    for j, (R, P) in enumerate(khalil.placements(data, q)):
+        step = np.eye(4)
+        step[:3, :3], step[:3, 3] = R, P
+        i = data.antecedent[j]
+        found.append(step if i < 0 else found[i] @ step)
+    return Outcome([same("⁰T_j of all links, eq. 1", found, robot.poses(q))])
+
+
+def _inverse() -> Outcome:
+    data, robot, state, fe, me, *_ = tree()
+    Gamma, f, m = khalil.inverse_dynamics(data, *state, fe, me)
+    wrenches = robot.joint_wrenches(*state, external=tree().external)
+    return Outcome(
+        [
+            same("Γ, eq. 31", Gamma, robot.inverse_dynamics(*state, external=tree().external), unit="N m, N"),
+            same("f_j, eqs. 26 to 29", f, wrenches[:, 3:], unit="N"),
+            same("m_j, eqs. 27 to 30", m, wrenches[:, :3], unit="N m"),
+        ]
+    )
+
+
+def _matrices() -> Outcome:
+    data, robot, (q, v, a), fe, me, *_ = tree()
+    A, H = khalil.direct_model(data, q, v, fe, me)
+    Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
+    loads = robot.inverse_dynamics(q, v, 0 * a, external=tree().external)
+    return Outcome(
+        [
+            same("A, section 3.3.1", A, robot.mass_matrix(q)),
+            same("H, section 3.3.1", H, loads),
+            same("Γ = A q'' + H, eq. 7", A @ a + H, Gamma),
+            same("q'' = A⁻¹ (Γ - H), eq. 8", np.linalg.solve(A, Gamma - H), a),
+        ]
+    )
+
+
+def _direct() -> Outcome:
+    data, robot, (q, v, a), *_ = tree()
+    Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
+    found = recursive.direct_dynamics(data, q, v, Gamma, tree().wrenches)
+    moments, forces = np.hsplit(robot.joint_wrenches(q, v, a, external=tree().external), 2)
+    return Outcome(
+        [
+            same("q'', eq. 41", found.qdd, robot.forward_dynamics(q, v, Gamma, external=tree().external)),
+            same("reactions, eq. 42", found.f, np.hstack([forces, moments])),
+        ]
+    )
+
+
+# Closed loops
+
+
+def _cut_joint() -> Outcome:
+    """Describe the five-bar by the rows of a table, two for the cut joint, and compare it with that of the library."""
+    robot = library.five_bar()
+    q = robot.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    rows = [
+        MDHLink(
+            parent,
+            d=d,
+            mass=link.mass,
+            com=link.com,
+            inertia=link.inertia,
+            active=k % 2 == 0,
+            rotor_inertia=rotor,
+        )
+        for k, (parent, d, link, rotor) in enumerate(
+            zip((-1, 0, -1, 2), (0, 0.3, 0.35, 0.3), robot.links, ROTORS, strict=True)
+        )
+    ]
+    rows += [MDHLink(1, d=0.4, joint=0, closes=5), MDHLink(3, d=0.4, joint=2)]  # frames k and k + B
+    table = from_mdh(rows, gravity=robot.gravity).to(device="casadi")
+    frame = np.array([0.4, 0.0, 0.0, 1.0])
+    ends = [table.poses(q)[k] @ frame for k in (1, 3)]
+    rates = [_rates(table, q, k) for k in (1, 3)]
+    v = robot.constrained_velocities(q, [0.8, -0.5])
+    return Outcome(
+        [
+            same("O_k is O_{k+B}, eq. 3", ends[0], ends[1], 1e-10),
+            same("J_k q' = J_{k+B} q', eq. 4", rates[0] @ v, rates[1] @ v, 1e-10),
+            same(
+                "forces of table and library",
+                table.inverse_dynamics(q, v, 0 * v, loops="open"),
+                robot.inverse_dynamics(q, v, 0 * v, loops="open"),
+            ),
+        ]
+    )
+
+
+def _rates(robot: Robot, q: Array, link: int) -> Array:
+    """Return the Jacobian of the far end of a link (0.4 m along x), in base axes."""
+    J, R = robot.jacobian(q, link), robot.poses(q)[link, :3, :3]
+    lever = np.array([0.4, 0.0, 0.0])
+    return np.asarray(R @ (J[3:] + np.cross(J[:3].T, lever).T))
+
+
+@cache
+def _five_bar_motion() -> tuple[Array, Array, Array, Robot]:
+    robot = library.five_bar()
+    t = np.linspace(0.0, 2.0, 201)
+    angles = np.array([2.0, 1.1]) + 0.3 * np.stack([np.sin(np.pi * t), 1 - np.cos(np.pi * t)], axis=1)
+    v = 0.3 * np.pi * np.stack([np.cos(np.pi * t), np.sin(np.pi * t)], axis=1)
+    a = 0.3 * np.pi**2 * np.stack([-np.sin(np.pi * t), np.cos(np.pi * t)], axis=1)
+    q = robot.assemble(angles, guess=[2.0, -1.3, 1.1, 1.33])
+    return t, q, robot.constrained_inverse_dynamics(q, v, a), robot
+
+
+def _five_bar() -> Outcome:
+    truth, of_tree, G, drives, passive = five_bar_at_a_state()
+    robot = library.five_bar().to(device="casadi")
+    q = robot.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    v, a = np.array([0.8, -0.5]), np.array([1.5, 2.0])
+    ours, still = robot.constrained_inverse_dynamics(q, v, a), robot.constrained_inverse_dynamics(q, v, 0 * a)
+    columns = [robot.constrained_inverse_dynamics(q, v, unit) - still for unit in np.eye(2)]
+    A_c = np.array(columns).T
+    split = of_tree[drives] + G[passive].T @ of_tree[passive]
+    rows = [
+        same("Γ_c = Gᵀ Γ_tr, eq. 55", G.T @ of_tree, ours, 1e-10, "N m"),
+        same("Γ_c of eq. 57", split, ours, 1e-10, "N m"),
+        same("Γ_c by Lagrange multipliers", truth, ours, 1e-10, "N m"),
+        same("A_c q''_a + H_c, eq. 58", A_c @ a + still, ours, 1e-10, "N m"),
+        same(
+            "direct model, eq. 58",
+            np.linalg.solve(A_c, ours - still),
+            robot.constrained_forward_dynamics(q, v, ours),
+            1e-9,
+        ),
+    ]
+
+    def draw(figure: Any) -> None:
+        t, q, tau, robot = _five_bar_motion()
+        picture, torques = figure.subplots(1, 2)
+        poses = robot.poses(q[::20])
+        tips = poses @ np.array([0.4, 0.0, 0.0, 1.0])
+        for k in range(len(poses)):
+            corners = [poses[k, 0, :2, 3], poses[k, 1, :2, 3], tips[k, 1, :2], poses[k, 3, :2, 3], poses[k, 2, :2, 3]]
+            picture.plot(*np.array(corners).T, "o-", color=f"{0.75 - 0.07 * k:.2f}", markersize=3)
+        path = (robot.poses(q) @ np.array([0.4, 0.0, 0.0, 1.0]))[:, 1]
+        picture.plot(path[:, 0], path[:, 1], color="C3", label="path of the pin")
+        picture.set_aspect("equal")
+        tidy(picture, "a five-bar, two drives at its base", "m", "m")
+        curves(torques, t, tau, robot.active)
+        tidy(torques, "torques of the drives, eq. 55", "s", "N m")
+
+    return Outcome(rows, draw, (10.0, 4.2))
+
+
+# A base that moves, and springs
+
+
+def _elastic() -> Outcome:
+    data, _, (q, v, a), *_ = tree()
+    weak = data._replace(Ia=np.where(ELASTIC > 0, 0.0, data.Ia))
+    found = recursive.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT)
+    accelerations, forces = elastic_case()
+    A, H = khalil.direct_model(weak._replace(Fs=0 * data.Fs, Fv=0 * data.Fv), q, v, tree().fe, tree().me)
+    rigid, soft = np.flatnonzero(ELASTIC == 0), np.flatnonzero(ELASTIC)
+    pull = -ELASTIC[soft] * BENT[soft]
+    split = np.linalg.solve(A[np.ix_(soft, soft)], pull - A[np.ix_(soft, rigid)] @ a[rigid] - H[soft])
+    return Outcome(
+        [
+            same("elastic accelerations, eq. 80", found.qdd[soft], accelerations[soft]),
+            same("the same by eq. 71", split, accelerations[soft], 1e-10),
+            same("forces of rigid joints, eq. 82", found.Gamma[rigid], forces[rigid], unit="N m, N"),
+        ]
+    )
+
+
+def _base_inverse() -> Outcome:
+    data, _, (q, v, a), fe, me, base, _ = tree()
+    found = recursive.moving_base_inverse(data, q, v, a, tree().wrenches, base)
+    acceleration, forces = free_base()
+    left = khalil.base_wrench(data, base._replace(Vd=found.Vd_0), q, v, a, fe, me)[1]
+    return Outcome(
+        [
+            same("V'_0 - g, eq. 97", found.Vd_0, acceleration, unit="m/s², rad/s²"),
+            same("Γ, eq. 100", found.Gamma, forces, unit="N m, N"),
+            claim("wrench left on the base", "0", f"{np.abs(left).max():.1e}", bool(np.abs(left).max() < 1e-10)),
+        ]
+    )
+
+
+def _base_direct() -> Outcome:
+    data, _, (q, v, _), _, _, base, floating = tree()
+    acceleration, forces = free_base()
+    found = recursive.direct_dynamics(data, q, v, forces, tree().wrenches, base)
+    state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
+    loads = np.vstack([np.zeros((1, 6)), tree().external])
+    ours = floating.forward_dynamics(*state, np.r_[np.zeros(6), forces], external=loads)
+    return Outcome(
+        [
+            same("q'', eq. 110", found.qdd, ours[6:], 1e-10),
+            same("V'_0 - g, eq. 109", found.Vd_0, acceleration, 1e-10, "m/s², rad/s²"),
+        ]
+    )
+
+
+@cache
+def _swim() -> tuple[Robot, Array, Array]:
+    """Return an eel that bends in a travelling wave without water, times, and its coordinates: eqs. 89 to 97."""
+    eel = library.eel(links=8).to(device="casadi")
+    n, step, seconds = eel.nv - 6, 0.005, 1.0
+    phase = 2 * np.pi * np.arange(n) / n
+    frequency = 2 * np.pi
+
+    def wave(t: float) -> tuple[Array, Array, Array]:
+        angle, ramp, slope = frequency * t - phase, 0.4 * t * t, 0.8 * t  # grows from rest
+        s, c = np.sin(angle), np.cos(angle)
+        v = slope * s + ramp * frequency * c
+        return ramp * s, v, 0.8 * s + 2 * slope * frequency * c - ramp * frequency**2 * s
+
+    def rate(t: float, q: Array, v: Array) -> Array:
+        bend, turning, bending = wave(t)
+        full_q, full_v = np.r_[q[:7], bend], np.r_[v[:6], turning]
+        a, _ = eel.hybrid_dynamics(full_q, full_v, np.r_[np.zeros(6), bending], np.zeros(eel.nv), forced=["root"])
+        return np.asarray(a[:6])
+
+    q, v = np.r_[eel.neutral()[:7], wave(0.0)[0]], np.r_[np.zeros(6), wave(0.0)[1]]
+    times, path = [0.0], [q]
+    for k in range(round(seconds / step)):
+        t = k * step
+        half = v[:6] + step / 2 * rate(t, q, v)  # midpoint rule
+        middle = eel.integrate(q, np.r_[step / 2 * v[:6], np.zeros(n)])
+        a = rate(t + step / 2, middle, np.r_[half, v[6:]])
+        moved = eel.integrate(q, np.r_[step * half, np.zeros(n)])
+        bend, turning, _ = wave(t + step)
+        q, v = np.r_[moved[:7], bend], np.r_[v[:6] + step * a, turning]
+        times, path = [*times, t + step], [*path, q]
+    return eel, np.array(times), np.array(path)
+
+
+def _eel() -> Outcome:
+    eel, times, path = _swim()
+    centre = eel.center_of_mass(path)
+    drift = float(np.abs(centre - centre[0]).max())
+    turned = 2 * np.degrees(np.arcsin(np.clip(path[:, 5], -1, 1)))
+    rows = [
+        claim("centre of mass without water", "at rest (no external force)", f"moves by {drift:.1e} m", drift < 1e-4),
+        only("head turns by at most", f"{np.abs(turned).max():.2f} degrees"),
+    ]
+
+    def draw(figure: Any) -> None:
+        body, head = figure.subplots(1, 2)
+        for k in np.linspace(0, len(path) - 1, 6).round().astype(int):
+            poses = eel.poses(path[k])
+            points = np.vstack([poses[:, :3, 3], (poses[-1] @ [0.1, 0, 0, 1])[:3]])
+            body.plot(points[:, 0], points[:, 1], "o-", markersize=3, label=f"{times[k]:.1f} s")
+        tidy(body, "an eel bends, its base is free (eqs. 89 to 97)", "x (m)", "y (m)")
+        head.plot(times, 1e3 * path[:, 0], label="x (mm)")
+        head.plot(times, 1e3 * path[:, 1], label="y (mm)")
+        head.plot(times, turned, label="turn (degrees)")
+        tidy(head, "motion of the head", "s")
+
+    return Outcome(rows, draw, (10.0, 4.0))
+
+
+A, F = Kind.ALGORITHM, Kind.FIGURE
+ITEMS = [
+    Item("khalil/fig-1", "geometric parameters", F, "Figure 1", lambda: Outcome([])),
+    Item("khalil/fig-2", "frames of a cut joint", F, "Figure 2", lambda: Outcome([])),
+    Item("khalil/fig-3", "forces and moments on a link", F, "Figure 3", lambda: Outcome([])),
+    Item("khalil/frames", "frames of a tree in six parameters", A, "section 2.1, eq. 1", _frames),
+    Item("khalil/cut-joint", "closed loops by a cut joint", A, "section 2.2, eqs. 2 to 5", _cut_joint, seconds=1),
+    Item("khalil/inverse", "inverse dynamics of a tree", A, "section 3.2, eqs. 9 to 31", _inverse),
+    Item("khalil/matrices", "direct dynamics by A and H", A, "section 3.3.1, eqs. 6 to 8", _matrices),
+    Item("khalil/direct", "direct dynamics by recursion", A, "section 3.3.2, eqs. 32 to 54", _direct),
+    Item("khalil/five-bar", "closed loops: a five-bar", A, "section 4, eqs. 55 to 58", _five_bar, seconds=2, first=5),
+    Item("khalil/elastic", "elastic joints", A, "section 6, eqs. 67 to 82", _elastic),
+    Item("khalil/base-inverse", "moving base, inverse", A, "section 7.2, eqs. 83 to 100", _base_inverse),
+    Item("khalil/base-direct", "moving base, direct", A, "section 7.3, eqs. 101 to 112", _base_direct),
+    Item("khalil/eel", "an eel that bends", A, "section 7.2, last paragraph", _eel, seconds=3),
+]
