@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-import torsor
 from torsor.arrays import Array
+from torsor.formats import DHLink, MDHLink
 from torsor.mechanism import Frame, Joint, Link
 from torsor.reproduce.equations import denavit_hartenberg, hua, khalil, lie, luh_walker_paul
-from torsor.robot.load import build
+from torsor.robot.load import build, from_dh, from_mdh, from_screws
 from torsor.robot.robot import Robot
 from torsor.spatial import composite, from_rpy, make_pose
 
@@ -67,10 +67,10 @@ def standard() -> Standard:
     data = denavit_hartenberg.Robot(np.array(JOINTS), theta, d, a, alpha, r, m, inertia, _gravity(rng))
     rows = zip(data.revolute, theta, d, a, alpha, r, m, inertia, strict=True)
     links = [
-        torsor.DHLink(t, dj, aj, al, joint="revolute" if turns else "prismatic", mass=mj, com=c, inertia=J)
+        DHLink(t, dj, aj, al, joint="revolute" if turns else "prismatic", mass=mj, com=c, inertia=J)
         for turns, t, dj, aj, al, c, mj, J in rows
     ]
-    robot = torsor.from_dh(links, gravity=data.g).to(device="casadi")
+    robot = from_dh(links, gravity=data.g).to(device="casadi")
     q, v, a_ = rng.normal(size=(3, n))
     k, lever = 2, rng.uniform(-SIZE, SIZE, 3)
     force, moment = 10 * rng.normal(size=(2, 3))
@@ -102,7 +102,7 @@ def modified() -> Modified:
     d, a = rng.uniform(-SIZE, SIZE, (2, n))
     data = luh_walker_paul.Robot(np.array(JOINTS), a, alpha, theta, d, m, c, inertia, _gravity(rng))
     links = [
-        torsor.MDHLink(
+        MDHLink(
             j - 1,
             alpha=alpha[j],
             d=a[j],
@@ -116,7 +116,7 @@ def modified() -> Modified:
         for j in range(n)
     ]
     q, v, acceleration, jerk = rng.normal(size=(4, n))
-    return Modified(data, torsor.from_mdh(links, gravity=data.g).to(device="casadi"), (q, v, acceleration, jerk))
+    return Modified(data, from_mdh(links, gravity=data.g).to(device="casadi"), (q, v, acceleration, jerk))
 
 
 class Screws(NamedTuple):
@@ -147,7 +147,7 @@ def screws() -> Screws:
     none = np.zeros((3, 3))
     G = [np.block([[J, none], [none, mass * np.eye(3)]]) for mass, J in zip(m, inertia, strict=True)]
     q, v, a = rng.normal(size=(3, n))
-    return Screws(data, torsor.from_screws(list(M), list(data.S), G, gravity=data.g).to(device="casadi"), (q, v, a))
+    return Screws(data, from_screws(list(M), list(data.S), G, gravity=data.g).to(device="casadi"), (q, v, a))
 
 
 class Tree(NamedTuple):
@@ -189,7 +189,7 @@ def tree(n: int = 6) -> Tree:
     J = np.array([about_origin(*body) for body in zip(m, c, inertia, strict=True)])
     (gamma, alpha, theta), (b, d, r), g = angles, lengths, _gravity(rng)
     data = khalil.Robot(parents, sigma, gamma, b, alpha, d, theta, r, m, m[:, None] * c, J, Ia, Fs, Fv, g)
-    robot = torsor.from_mdh(_rows(data, c, inertia), gravity=g)
+    robot = from_mdh(_rows(data, c, inertia), gravity=g)
     q, v, a = rng.normal(size=(3, n))
     fe, me = 10 * rng.normal(size=(2, n, 3))
     base_mass, base_com, base_inertia = 5.0, rng.uniform(-SIZE, SIZE, 3), _inertia(rng)
@@ -205,9 +205,9 @@ def tree(n: int = 6) -> Tree:
     return Tree(data, robot.to(device="casadi"), (q, v, a), fe, me, base, floating.to(device="casadi"))
 
 
-def _rows(data: khalil.Robot, com: Array, inertia: Array) -> list[torsor.MDHLink]:
+def _rows(data: khalil.Robot, com: Array, inertia: Array) -> list[MDHLink]:
     return [
-        torsor.MDHLink(
+        MDHLink(
             int(data.antecedent[j]),
             gamma=data.gamma[j],
             b=data.b[j],

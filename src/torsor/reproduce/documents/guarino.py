@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from torsor import MDHLink, from_mdh, library
+from torsor import library
 from torsor.arrays import Array
+from torsor.formats import MDHLink
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.equations import guarino
 from torsor.reproduce.errata.guarino import PRINTED
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
 from torsor.reproduce.samples import modified
+from torsor.robot.load import from_mdh
 from torsor.robot.robot import Robot
 
 SECONDS = 2.0

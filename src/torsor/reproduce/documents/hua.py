@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor import library, simulate
+from torsor import library
 from torsor.arrays import Array
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.documents.hua_control import law, stability
@@ -14,6 +14,7 @@ from torsor.reproduce.equations import hua
 from torsor.reproduce.errata.hua import library_rows
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
 from torsor.reproduce.samples import mixed
+from torsor.simulation import simulate
 
 STEP, SECONDS = 1e-3, 10.0
 START = np.array([0.0, 0.0, -0.4363, -0.4363])  # joints 1 to 3, motor of joint 3

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from torsor import MDHLink, from_mdh, library
+from torsor import library
 from torsor.arrays import Array
+from torsor.formats import MDHLink
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations import khalil_recursive as recursive
@@ -17,6 +18,7 @@ from torsor.reproduce.errata.khalil import five_bar as five_bar_at_a_state
 from torsor.reproduce.errata.khalil_models import BENT, ELASTIC, elastic_case, free_base
 from torsor.reproduce.item import Item, Kind, Outcome, claim, only, same
 from torsor.reproduce.samples import tree
+from torsor.robot.load import from_mdh
 from torsor.robot.robot import Robot
 
 ROTORS = (0.01, 0.0, 0.02, 0.0)  # of the five-bar of the library

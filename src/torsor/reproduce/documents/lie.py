@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from torsor import from_screws
 from torsor.arrays import Array
 from torsor.reproduce.equations import lie
 from torsor.reproduce.errata.lie import STEP, lagrange, planar
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, same
 from torsor.reproduce.samples import screws
+from torsor.robot.load import from_screws
 
 
 def _operators() -> Outcome:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,8 +40,17 @@ class Erratum:
     place: str
     printed: str
     corrected: str
-    decide: Callable[[], Decision]
+    compare: Callable[[], Decision]
     truth: str
+
+    def decide(self) -> Decision:
+        """Return the errors of both forms; they are computed once."""
+        return _decided(self)
+
+
+@cache
+def _decided(erratum: Erratum) -> Decision:
+    return erratum.compare()
 
 
 def error(found: Any, expected: Any) -> float:

@@ -19,10 +19,10 @@ BENT = np.array([0.0, 0.1, 0.0, -0.2, 0.0, 0.0])  # and their deflections
 
 def _legs() -> Decision:
     """Compare the rates of the legs' drives with those that are given: (62)."""
-    robot = library.gough_stewart().to(device="casadi")
-    J_p, legs = robot.jacobian(robot.home), robot.leg_velocities(robot.home, np.eye(6)).T  # J_i^-1 J_vi
-    drives = legs[2::3]  # of each leg, its third joint stretches it
-    return decide(np.eye(6), drives @ J_p, drives @ np.linalg.inv(J_p))
+    robot = library.three_rrr().to(device="casadi")
+    J_p, legs = robot.jacobian(robot.home), robot.leg_velocities(robot.home, np.eye(3)).T  # J_i^-1 J_vi
+    drives = legs[[robot.coordinate_names.index(name) for name in robot.driven_names]]
+    return decide(np.eye(3), drives @ J_p, drives @ np.linalg.inv(J_p))
 
 
 def elastic_case() -> tuple[Array, Array]:
@@ -115,7 +115,7 @@ ERRATA = [
         "∂q'_i/∂q'_a = J_i⁻¹ J_vi J_r",
         "J_i⁻¹ J_vi J_p, with J_p of eq. 60; no J_r is defined (J_p⁻¹ is compared)",
         _legs,
-        "legs of a Gough-Stewart platform of the library",
+        "drives of a planar parallel robot of the library",
     ),
     Erratum(
         "khalil/eq-79",
