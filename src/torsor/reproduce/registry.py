@@ -3,7 +3,17 @@
 from typing import NamedTuple
 
 from torsor.errors import ModelError, describe
-from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, khalil_parallel, lie
+from torsor.reproduce.documents import (
+    barman,
+    barman_arms,
+    gait,
+    guarino,
+    hua,
+    khalil,
+    khalil_bases,
+    khalil_parallel,
+    lie,
+)
 from torsor.reproduce.item import Item, Kind
 from torsor.reproduce.misprints import MISPRINTS
 
@@ -63,10 +73,12 @@ ALIASES = {
 ITEMS: tuple[Item, ...] = (
     *lie.ITEMS,
     *barman.ITEMS,
+    *barman_arms.ITEMS,
     *gait.ITEMS,
     *guarino.ITEMS,
     *khalil.ITEMS,
     *khalil_parallel.ITEMS,
+    *khalil_bases.ITEMS,
     *hua.ITEMS,
     *MISPRINTS,
 )

@@ -41,7 +41,7 @@ def summary(results: Iterable[Result]) -> str:
     return ", ".join([*parts, *([f"skipped: {skipped}"] if skipped else [])])
 
 
-def write_report(path: Path, results: Sequence[Result], dpi: int = 70) -> list[Path]:
+def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[Path]:
     """Write a report, .html with its figures inside or .md with a folder of figures beside it; return the files."""
     if path.suffix.lower() == ".html":
         write_text(path, _html(results, dpi))

@@ -37,7 +37,7 @@ class Result:
     def png(self, dpi: int = 100) -> bytes:
         """Return the figure as the content of a PNG file."""
         file = io.BytesIO()
-        self.figure().savefig(file, dpi=dpi, format="png")
+        self.figure().savefig(file, dpi=dpi, format="png", pil_kwargs={"optimize": True})
         return file.getvalue()
 
     @property

@@ -12,6 +12,7 @@ from torsor import library
 from torsor.arrays import Array
 from torsor.formats import MDHLink
 from torsor.reproduce.documents.drawing import curves, tidy
+from torsor.reproduce.documents.sketches import modified_frames
 from torsor.reproduce.equations import guarino
 from torsor.reproduce.errata.guarino import PRINTED
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
@@ -274,7 +275,7 @@ COUNTED = "the library folds constants and shares terms that the paper computes 
 COMPUTER = "another computer and another language; the paper's ran in Matlab on a Pentium of 1.4 GHz in 2009"
 QUINTIC = "no quintic has zero velocity, acceleration and jerk at both ends; the numbers are those of zero acceleration"
 ITEMS = [
-    Item("guarino/fig-1", "modified Denavit-Hartenberg frames", Kind.FIGURE, "Fig. 1", lambda: Outcome([])),
+    Item("guarino/fig-1", "modified Denavit-Hartenberg frames", Kind.FIGURE, "Fig. 1", modified_frames),
     Item("guarino/force-rates", "forces and their rates", Kind.ALGORITHM, "section III, eqs. 3 to 21", _recursion),
     Item("guarino/table-1", "geometry of the Stanford arm", Kind.TABLE, "Table I", _geometry),
     Item("guarino/table-2", "masses of the Stanford arm", Kind.TABLE, "Table II", _masses),

@@ -108,6 +108,19 @@ def _table() -> Outcome:
     return Outcome(rows)
 
 
+def _unified() -> Outcome:
+    """Compare link 1 of the arm with its own body and two motors: the unified rigid body, rotors as if locked."""
+    link = library.elastic_arm().links[0]
+    masses, heights = np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3])  # Table I; motors at the end of link 1
+    total = float(masses.sum())
+    return Outcome(
+        [
+            same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
+            same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
+        ]
+    )
+
+
 def _errors(case: str) -> list[Row]:
     found = run().rms[list(LOADS).index(case)]
     return [
@@ -204,7 +217,7 @@ def _figure(k: int, title: str, make: Callable[[str, str], Outcome], case: str) 
 F = Kind.FIGURE
 ITEMS = [
     Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", lambda: Outcome([])),
-    Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", lambda: Outcome([])),
+    Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", _unified),
     Item("hua/algorithm-1", "inverse dynamics", Kind.ALGORITHM, "Algorithm 1, eqs. 2 to 29", _recursion),
     Item("hua/algorithm-2", "forward dynamics", Kind.ALGORITHM, "Algorithm 2, eqs. 30 to 36", _forward),
     Item(
