@@ -1,1 +1,1 @@
-"""Published forms of the Newton-Euler recursion, each a page in its own letters, independent of torsor."""
+"""Helpers of tests that compare with the literature; the documents' own equations are in torsor.reproduce.equations."""

@@ -27,6 +27,8 @@ LISTED = {
 def citations(text: str) -> list[tuple[str, str, str]]:
     """Return (document, what, number) of all citations in a text, whose lines may be broken anywhere."""
     flat = re.sub(r"\s+(?:#\s*)?", " ", text)
+    flat = re.sub(r"\]\([^)]*\)", "", flat)  # targets of links
+    flat = re.sub(r"(\d{4}) \((?=eqs?\.|section|Table)", r"\1, ", flat)  # Hua et al. 2022 (eqs. 37-49)
     found = []
     for document, rest in CITED.findall(flat):
         for what, (pattern, _) in LISTED.items():
@@ -46,7 +48,7 @@ def cited() -> dict[tuple[str, str, str], list[str]]:
 
 def test_what_is_cited_is_found_in_a_text() -> None:
     text = "(Khalil 2010, eqs. 22-31; more). Barman 2020,\n    Tables 4.1 and 4.2, eqs. 4.16 and 4.17."
-    text += " Khalil 2010, section 2.2."
+    text += " Khalil 2010, section 2.2. Hua et al. 2022 (eqs. 37-49)."
     assert citations(text) == [
         ("Khalil 2010", "equation", "22"),
         ("Khalil 2010", "equation", "31"),
@@ -55,6 +57,8 @@ def test_what_is_cited_is_found_in_a_text() -> None:
         ("Barman 2020", "table", "4.1"),
         ("Barman 2020", "table", "4.2"),
         ("Khalil 2010", "section", "2.2"),
+        ("Hua et al. 2022", "equation", "37"),
+        ("Hua et al. 2022", "equation", "49"),
     ]
 
 

@@ -107,7 +107,8 @@ def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
         if max(each.seconds, each.first) > LONG:
             first = f", {each.first:g} s the first time" if each.first else ""
             console.print(f"{each.name}: about {each.seconds:g} s{first}; Ctrl-C skips it", style="dim")
-        result = run(each)
+        with console.status(f"computing {escape(each.name)}"):  # in a terminal only
+            result = run(each)
         _print(result, console)
         yield result
 

@@ -1,6 +1,5 @@
 """An item of a document: what it prints, what the library computes, and the verdict."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -201,5 +200,6 @@ def vector(values: ArrayLike) -> str:
         '1, -2.5'
     """
     flat = np.ravel(values)
-    shown = ", ".join("nan" if math.isnan(x) else f"{x + 0.0:.6g}" for x in flat[:SHOWN])
+    least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding is shown as zero
+    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in flat[:SHOWN])
     return shown if len(flat) <= SHOWN else f"{shown}, ... ({len(flat)})"

@@ -20,13 +20,23 @@ def deciding_test(erratum: Erratum) -> str:
 
 def _compute(erratum: Erratum) -> Outcome:
     found = erratum.decide()
-    printed, ours = f"{erratum.printed} (off by {_percent(found.printed)})", f"{erratum.corrected}"
+    printed, ours = f"{erratum.printed} (off by {percent(found.printed)})", f"{erratum.corrected}"
     state = Verdict.DIFFERS if found.is_clear else Verdict.FAILS
     return Outcome([Row(f"compared with: {erratum.truth}", printed, ours, f"{found.corrected:.0e}", state)])
 
 
-def _percent(error: float) -> str:
-    return f"{100 * error:.2g} %" if error < 9.995 else f"{error:.2g} times"
+def percent(error: float) -> str:
+    """Return a relative error as text, with two digits.
+
+    Example:
+        >>> percent(0.4321), percent(1.012), percent(1900.0)
+        ('43 %', '100 %', '1900 times')
+    """
+    return f"{_rounded(100 * error)} %" if error < 10 else f"{_rounded(error)} times"
+
+
+def _rounded(value: float) -> str:
+    return f"{float(f'{value:.2g}'):g}"
 
 
 MISPRINTS = [

@@ -1,6 +1,7 @@
 """The report of many items as Markdown or as one HTML file, and the page of errata as Markdown."""
 
 import base64
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from torsor.files import replacing
 from torsor.reproduce.errata import ERRATA
 from torsor.reproduce.item import Kind, Row, Verdict
-from torsor.reproduce.misprints import deciding_test
+from torsor.reproduce.misprints import deciding_test, percent
 from torsor.reproduce.registry import DOCUMENTS
 from torsor.reproduce.running import Result
 
@@ -26,7 +27,7 @@ INTRODUCTION = (
 )
 LEGEND = {
     Verdict.AGREES: "ours rounds to the printed number, or equals the result of the printed equations to rounding",
-    Verdict.DIFFERS: "it does not, and the reason is given; misprints are among these",
+    Verdict.DIFFERS: "it does not, and the reason is given",
     Verdict.MISSING: "the document lacks data that its results depend on; what could be chosen is compared",
     Verdict.DEFINES: "a sketch that defines symbols: there is nothing to compute",
     Verdict.FAILS: "ours is wrong, or the reason does not explain the difference",
@@ -82,7 +83,8 @@ def _of(results: Sequence[Result], document: str, is_misprint: bool) -> list[Res
 
 
 def _bar(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """Return the text of a cell, without what Markdown would take for marks."""
+    return re.sub(r"([|*_\\])", r"\\\1", text.replace("\n", " "))
 
 
 def _markdown(results: Sequence[Result], folder: str) -> str:
@@ -91,18 +93,21 @@ def _markdown(results: Sequence[Result], folder: str) -> str:
         "`torsor reproduce --all --report docs/reproduce.md` writes this page; times are those of its computer.",
         "",
     ]
-    lines += ["| verdict | means | items |", "|---|---|---|"]
-    found = [each.verdict for each in results]
-    lines += [f"| {each.value} | {words} | {found.count(each)} |" for each, words in LEGEND.items()]
+    lines += ["| verdict | means | items | misprints |", "|---|---|---|---|"]
+    counts = [
+        [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
+    ]
+    for state, words in LEGEND.items():
+        lines.append(f"| {state.value} | {words} | {' | '.join(str(found.count(state)) for found in counts)} |")
     for document in DOCUMENTS:
         own = _of(results, document.name, False)
         if not own:
             continue
         lines += [
             "",
-            f"## {document.cited}",
+            f"## {_upper(document.cited)}",
             "",
-            f"{document.authors}: {document.title}. See [the bibliography](bibliography.md).",
+            f"{_upper(document.authors)}: {document.title}. See [the bibliography](bibliography.md).",
         ]
         for each in own:
             lines += ["", *_item(each, folder)]
@@ -116,7 +121,11 @@ def _markdown(results: Sequence[Result], folder: str) -> str:
 def _item(result: Result, folder: str) -> list[str]:
     item = result.item
     state = "skipped" if result.verdict is None else result.verdict.value
-    lines = [f"### {item.name}", "", f"{item.title} ({item.place}): **{state}**. {_sentence(result.because)}".rstrip()]
+    lines = [
+        f"### {item.name}",
+        "",
+        f"{_upper(item.title)} ({item.place}): **{state}**. {_sentence(result.because)}".rstrip(),
+    ]
     if result.outcome is not None and result.outcome.rows:
         lines += ["", f"| {' | '.join(HEAD)} |", "|---|---|---|---|---|"]
         lines += [f"| {' | '.join(map(_bar, _cells(row)))} |" for row in result.outcome.rows]
@@ -125,8 +134,12 @@ def _item(result: Result, folder: str) -> list[str]:
     return lines
 
 
+def _upper(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    return f"{_upper(text)}." if text else ""
 
 
 # HTML
@@ -200,16 +213,20 @@ def errata_page() -> str:
     ]
     for document in DOCUMENTS:
         own = [each for each in ERRATA if each.name.startswith(f"{document.name}/")]
-        lines += ["", f"## {document.cited}", "", f"{document.authors}: {document.title}. {len(own)} misprints.", ""]
+        lines += [
+            "",
+            f"## {_upper(document.cited)}",
+            "",
+            f"{_upper(document.authors)}: {document.title}. {len(own)} misprints.",
+            "",
+        ]
         lines += [
             "| where | as printed | corrected | error of the printed form | decided by | test |",
             "|---|---|---|---|---|---|",
         ]
         for each in own:
-            wrong = each.decide().printed
-            size = f"{100 * wrong:.2g} %" if wrong < 9.995 else f"{wrong:.2g} times"
-            cells = (each.place, each.printed, each.corrected, size, each.truth, f"`F[{each.name}]`")
-            lines.append(f"| {' | '.join(map(_bar, cells))} |")
+            cells = (each.place, each.printed, each.corrected, percent(each.decide().printed), each.truth)
+            lines.append(f"| {' | '.join(map(_bar, cells))} | `F[{each.name}]` |")
     lines += [
         "",
         "## Right as printed",

@@ -7,14 +7,15 @@ import numpy as np
 from torsor.arrays import Array
 
 
-def tidy(axes: Any, title: str, x: str = "", y: str = "", legend: bool = True) -> None:
-    """Give a panel its title and labels, a light grid, and a legend of its labelled curves."""
+def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) -> None:
+    """Give a panel its title and labels, a light grid, and a legend of its curves, which may be beside the panel."""
     axes.set_title(title, fontsize=10)
     axes.set(xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    if legend and axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small", frameon=False)
+    if axes.get_legend_handles_labels()[0]:
+        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {}
+        axes.legend(fontsize="small", frameon=False, **place)
 
 
 def curves(axes: Any, x: Array, y: Array, names: tuple[str, ...]) -> None:

@@ -141,8 +141,15 @@ def _ends() -> Outcome:
     def draw(figure: Any) -> None:
         axes = figure.subplots(1, 2)
         for axis, values, title in zip(axes, move(t)[:2], ("positions", "velocities"), strict=True):
-            curves(axis, t, values, arm().coordinate_names)
-            tidy(axis, f"{title} of the move of Table III", "s", "rad, m" if title == "positions" else "rad/s, m/s")
+            names = arm().coordinate_names if title == "velocities" else ("",) * 6
+            curves(axis, t, values, names)
+            tidy(
+                axis,
+                f"{title} of the move of Table III",
+                "s",
+                "rad, m" if title == "positions" else "rad/s, m/s",
+                title == "velocities",
+            )
 
     return Outcome(rows, draw, (9.0, 3.6))
 
