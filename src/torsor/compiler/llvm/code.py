@@ -15,32 +15,43 @@ from itertools import groupby, zip_longest
 import casadi as ca
 
 from torsor.compiler.llvm.angles import TOGETHER, call_angles, write_places
+from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
+from torsor.compiler.llvm.neon import BLOCK, REACH, NeonPiece, can_encode, write_encoded
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
-from torsor.compiler.llvm.target import Target, host
-from torsor.compiler.program import Program
+from torsor.compiler.llvm.target import ENCODED, Target, host
+from torsor.compiler.program import Program, uncollected
 
 PIECE = 1200  # operations in the longest piece
 
 _ZERO = -1  # the index of a structural zero
 
 
+@uncollected()
 def write_llvm(
-    program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", target: Target | None = None
+    program: Program,
+    axes: tuple[int, ...],
+    dtype: str,
+    width: int,
+    call: str = "",
+    target: Target | None = None,
+    encode: bool = True,
 ) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The code is right on every processor, and good on ``target``, by default this machine.
+    The code is right on every processor, and good on ``target``, by default this machine. ``encode`` allows machine
+    code in place of LLVM code, where it can be written: for AArch64, then for it alone.
 
-    The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately. The
-    module of ``write_angles`` belongs to them if the program has sines or cosines.
+    The first module has the loop and the text ``call``, the second all pieces in machine code, if there are any, each
+    of the others one piece; all are compiled separately. The module of ``write_angles`` belongs to them if the program
+    has sines or cosines.
     """
-    scalar, target = Scalar(dtype), target or host()
+    scalar, target, program = Scalar(dtype), target or host(), fused(program)
     parts = _parts(program)
     slots, count = _slots(program, parts)
-    starts = _offsets(program.inputs)
+    starts, ends = _offsets(program.inputs), _offsets(program.outputs)
     memory = {index: ("%scratch", slot) for index, slot in slots.items()} | {
         index: ("%in", starts[operation.arguments[0]] + operation.arguments[1])
         for index, operation in enumerate(program.operations)
@@ -53,7 +64,9 @@ def write_llvm(
     angles: list[int] = []  # their places
     calls: list[str] = []
     pieces: list[str] = []
-    scratch = count
+    encoded: list[str] = []
+    encode = encode and target.is_arm and width * scalar.size == BLOCK and 2 * max(count, *starts, *ends) < REACH
+    scratch, number = count, 0
     for part in parts:
         if part.trigonometric:
             found = _pairs(program, part.indices)
@@ -65,18 +78,26 @@ def write_llvm(
                 angles += [memory[angle][1] for angle, _, _ in pairs]
                 first += 2 * len(pairs)
             continue
-        piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
+        number, name = number + 1, f"piece.{number}"
+        calls.append(f"  call void @{name}(ptr %in, ptr %out, ptr %scratch)")
+        piece: Piece | NeonPiece
+        copies = _copies(program, wanted) if part is parts[-1] else []
+        if encode and can_encode(program, part, len(copies)):
+            piece = NeonPiece(program, scalar, memory, count)
+        else:
+            piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
         piece.write(part.indices, stores)
-        if part is parts[-1]:  # outputs that no piece computes
-            for index in wanted:
-                if index != _ZERO and program.operations[index].code in (ca.OP_INPUT, *TRIGONOMETRIC):
-                    for entry in wanted[index]:
-                        piece.store(piece.value(index), ("%out", entry))
-        calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
-        pieces.append(write_piece(f"piece.{len(pieces)}", piece))
+        for index, entry in copies:
+            piece.copy(index, ("%out", entry))
+        if isinstance(piece, NeonPiece):
+            encoded.append(write_encoded(name, piece.encode()))
+        else:
+            pieces.append(write_piece(name, piece))
         scratch = max(scratch, piece.spilled)
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, scratch)
+    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, number, calls, scratch)
     fixed = _write_constants(_constants(program, wanted), scalar, width)
+    if encoded:
+        pieces.insert(0, ENCODED + "".join(encoded))
     return [loop + call + fixed + write_places(angles, scalar, width), *pieces]
 
 
@@ -95,12 +116,16 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
 
     The places of sines and cosines follow each other as ``angles`` writes them, two for each angle.
     """
-    home = {index: number for number, part in enumerate(parts) for index in part.indices}
+    operations = program.operations
+    home = [len(parts)] * len(operations)  # the part that computes a value; inputs and most constants have none
+    for number, part in enumerate(parts):
+        for index in part.indices:
+            home[index] = number
     last: dict[int, int] = {}  # the last part that uses a value of an earlier one
     for number, part in enumerate(parts):
         for index in part.indices:
-            for argument in program.operations[index].arguments:
-                if home.get(argument, number) < number:
+            for argument in operations[index].arguments:
+                if home[argument] < number:
                     last[argument] = number
     for index in (index for indices in program.results for index in indices if index is not None):
         if program.operations[index].code in TRIGONOMETRIC:
@@ -165,6 +190,13 @@ def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, floa
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
             found |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
     return found
+
+
+def _copies(program: Program, wanted: dict[int, list[int]]) -> list[tuple[int, int]]:
+    """Return the values and entries of outputs that no piece computes: inputs, sines and cosines."""
+    copied = (ca.OP_INPUT, *TRIGONOMETRIC)
+    found = [index for index in wanted if index != _ZERO and program.operations[index].code in copied]
+    return [(index, entry) for index in found for entry in wanted[index]]
 
 
 def _result_entries(program: Program) -> dict[int, list[int]]:

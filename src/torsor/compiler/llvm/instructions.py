@@ -58,7 +58,7 @@ def count_instructions(function: ca.Function, target: Target, dtype: str = "floa
     """
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
-    states, *pieces = write_llvm(program, axes, dtype, width, target=target)
+    states, *pieces = write_llvm(program, axes, dtype, width, target=target, encode=False)
     angles = write_angles(Scalar(dtype), width, target.constants)
     loop = _loop(target.assembly([angles])) * _passes(states)
     return _counted([*_instructions(target.assembly(pieces)), *loop], target, width)
