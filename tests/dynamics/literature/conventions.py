@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 import torsor
-from torsor.reproduce.equations import denavit_hartenberg, khalil, lie, luh_walker_paul
+from references import denavit_hartenberg, khalil, lie, luh_walker_paul
 
 # Poses, wrenches and inertias
 

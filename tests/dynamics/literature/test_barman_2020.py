@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.reproduce.equations import barman, denavit_hartenberg
+from references import barman_2020, denavit_hartenberg
 
 from .conventions import Serial
 
@@ -51,9 +51,9 @@ def at_the_far_end(dh, q, F, T):
     """Wrenches (moment, force) at O_j, with their sensitivities, from the paper's at O_{j-1}; all are in frame j."""
     found = []
     for j in range(len(dh.m)):
-        link = barman.Link(dh, j, q)
-        force, moment = (barman.Sensitive(*(part[j] for part in each)) for each in (F, T))
-        moment = moment + barman.levered(-link.Dx, -link.Dx_q, force)
+        link = barman_2020.Link(dh, j, q)
+        force, moment = (barman_2020.Sensitive(*(part[j] for part in each)) for each in (F, T))
+        moment = moment + barman_2020.levered(-link.Dx, -link.Dx_q, force)
         found.append([np.concatenate([getattr(x, part) for x in (moment, force)]) for part in ("x", "q", "qd", "qdd")])
     return [np.array(part) for part in zip(*found, strict=True)]
 
@@ -72,7 +72,7 @@ def loaded(robot, dh, q):
 def test_forces_and_their_sensitivities_are_the_documents(pair, with_load):
     dh, robot, state = pair
     load, external = loaded(robot, dh, state[0]) if with_load else (None, None)
-    (tau, *by_state), _, _ = barman.sensitivities(dh, *state, load)
+    (tau, *by_state), _, _ = barman_2020.sensitivities(dh, *state, load)
     assert_same(robot.inverse_dynamics(*state, external=external), tau)
     found = robot.inverse_dynamics_derivatives(*state, external=external, fixed_in="world")
     for each, expected in zip(found, by_state, strict=True):
@@ -83,7 +83,7 @@ def test_forces_and_their_sensitivities_are_the_documents(pair, with_load):
 def test_reactions_and_their_sensitivities_are_the_documents(pair, with_load):
     dh, robot, state = pair
     load, external = loaded(robot, dh, state[0]) if with_load else (None, None)
-    _, F, T = barman.sensitivities(dh, *state, load)
+    _, F, T = barman_2020.sensitivities(dh, *state, load)
     wrenches, *by_state = at_the_far_end(dh, state[0], F, T)
     assert_same(robot.joint_wrenches(*state, external=external), wrenches)
     found = robot.joint_wrench_derivatives(*state, external=external, fixed_in="world")
@@ -95,7 +95,7 @@ def test_the_documents_sensitivities_are_the_derivatives_of_its_forces(pair):
     """By complex steps, under a load with a lever."""
     dh, robot, state = pair
     load = loaded(robot, dh, state[0])[0]._replace(r=np.array([0.1, -0.2, 0.3]))
-    found, n, h = barman.sensitivities(dh, *state, load), len(dh.m), 1e-30
+    found, n, h = barman_2020.sensitivities(dh, *state, load), len(dh.m), 1e-30
     values = denavit_hartenberg.inverse_dynamics(dh, *state, load)
     for each, expected in zip(found, values, strict=True):
         assert_same(each[0], expected, 1e-13)

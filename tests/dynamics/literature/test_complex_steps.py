@@ -6,7 +6,7 @@ A function of complex numbers that is analytic has f(x + ih) = f(x) + ih f'(x) b
 import numpy as np
 import pytest
 
-from torsor.reproduce.equations import denavit_hartenberg, khalil, lie, luh_walker_paul
+from references import denavit_hartenberg, khalil, lie, luh_walker_paul
 
 from .conventions import Serial, Tree
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torsor.reproduce.equations import denavit_hartenberg, khalil, lie, luh_walker_paul
+from references import denavit_hartenberg, khalil, lie, luh_walker_paul
 
 from .conventions import Serial, Tree, carry, pose
 

@@ -47,7 +47,7 @@ def _against_library(found: lie.Motion) -> list[Row]:
 
 def _compact() -> Outcome:
     data, _, state = screws()
-    return Outcome(_against_library(lie.inverse_dynamics(data, *state)))
+    return Outcome(_against_library(lie.compact(data, *state)))
 
 
 def _components() -> Outcome:
@@ -70,7 +70,7 @@ def _orders() -> Outcome:
     rest = np.zeros(2)
 
     def at(scale: float) -> dict[str, Array]:
-        found = lie.inverse_dynamics(data, theta[:2], scale * dtheta[:2], rest)
+        found = lie.compact(data, theta[:2], scale * dtheta[:2], rest)
         parts = (found.V[0, :3], found.V[0, 3:], found.V[1, :3], found.V[1, 3:], found.Vd[1, 3:])
         return dict(zip(("ω_1", "v_1", "ω_2", "v_2", "v'_2"), parts, strict=True))
 

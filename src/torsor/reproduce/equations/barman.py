@@ -8,7 +8,7 @@ columns i of x.q, x.qd and x.qdd, and those of joints after j are zero. Robot, l
 ``denavit_hartenberg``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -158,19 +158,35 @@ def levered(D: Vector, D_q: Matrix, F: Sensitive) -> Sensitive:
     return Sensitive(cross(D, F.x), cross(D, F.q) + cross(D_q, F.x), cross(D, F.qd), cross(D, F.qdd))
 
 
-def sensitivities(
-    robot: Robot, q: Vector, qd: Vector, qdd: Vector, load: Load | None = None, form: Form = CORRECTED
-) -> Sensitivities:
-    """Return tau, Fp and Tp with their sensitivities. ``load`` keeps its direction in frame 0."""
-    n = len(robot.m)
-    w = wd = xdd = Sensitive.zero(n)
-    R0, R0_q, links, wrenches, rotations = np.eye(3), np.zeros((n, 3, 3)), [], [], []
-    for j in range(n):  # root to tip
+class Step(NamedTuple):
+    """A link, its angular velocity and acceleration, and the accelerations of O_j and G_j, all in frame j."""
+
+    link: Link
+    w: Sensitive
+    wd: Sensitive
+    xdd: Sensitive
+    xdd_centre: Sensitive
+
+
+def outward(robot: Robot, q: Vector, qd: Vector, qdd: Vector, form: Form = CORRECTED) -> Iterator[Step]:
+    """Yield the motion of each link with its sensitivities, root to tip: steps 2 to 7."""
+    w = wd = xdd = Sensitive.zero(len(robot.m))
+    for j in range(len(robot.m)):
         link = Link(robot, j, q)
         w, wd = angular(link, w, wd, qd[j], qdd[j], form)
         xddp = link.down(xdd)  # 3.47 to 3.49
         xdd = xddp + linear(link, w, wd, qd[j], qdd[j], link.Dx, False, form)  # 3.53 to 3.55
         xddG = xddp + linear(link, w, wd, qd[j], qdd[j], link.DxG, True, form)  # 3.59 to 3.61
+        yield Step(link, w, wd, xdd, xddG)
+
+
+def sensitivities(
+    robot: Robot, q: Vector, qd: Vector, qdd: Vector, load: Load | None = None, form: Form = CORRECTED
+) -> Sensitivities:
+    """Return tau, Fp and Tp with their sensitivities. ``load`` keeps its direction in frame 0."""
+    n = len(robot.m)
+    R0, R0_q, links, wrenches, rotations = np.eye(3), np.zeros((n, 3, 3)), [], [], []
+    for j, (link, w, wd, _, xddG) in enumerate(outward(robot, q, qd, qdd, form)):
         R0_q = np.array([(R0 @ link.R_own) if i == j else R0_q[i] @ link.R for i in range(n)])  # 3.63
         R0 = R0 @ link.R  # 3.62
         links.append(link)

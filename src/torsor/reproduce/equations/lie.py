@@ -77,7 +77,7 @@ def transforms(robot: Robot, theta: Vector, form: Form = CORRECTED) -> tuple[lis
     return A, T
 
 
-def inverse_dynamics(
+def compact(
     robot: Robot,
     theta: Vector,
     dtheta: Vector,
@@ -101,6 +101,14 @@ def inverse_dynamics(
         tau[i] = F[i] @ A[i]  # 4, step 6
         F_next = Ad(T[i]).T @ F[i]
     return Motion(np.array(tau), np.array(F), np.array(V), np.array(Vd))
+
+
+def inverse_dynamics(
+    robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, F_tip: ArrayLike | None = None
+) -> tuple[Vector, Matrix, Matrix]:
+    """Return (tau, F, V) of the compact form."""
+    found = compact(robot, theta, dtheta, ddtheta, F_tip)
+    return found.tau, found.F, found.V
 
 
 def components(robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, form: Form = CORRECTED) -> Motion:

@@ -13,8 +13,8 @@ STEP = 1e-30  # of complex steps
 
 def _transform() -> Decision:
     data, robot, state = screws()
-    printed = lie.inverse_dynamics(data, *state, form=Form(["4"]))
-    return decide(robot.inverse_dynamics(*state), lie.inverse_dynamics(data, *state).tau, printed.tau)
+    printed = lie.compact(data, *state, form=Form(["4"]))
+    return decide(robot.inverse_dynamics(*state), lie.compact(data, *state).tau, printed.tau)
 
 
 def _adjoint() -> Decision:
@@ -74,7 +74,7 @@ def _orders() -> Decision:
     data, _, (theta, dtheta, _) = screws()
     data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2])
     theta, dtheta, rest = theta[:2], dtheta[:2], np.zeros(2)
-    found = lie.inverse_dynamics(data, theta, dtheta, rest)
+    found = lie.compact(data, theta, dtheta, rest)
 
     def spin(t: complex) -> Array:  # of link 2 in the space frame, along the motion without accelerations
         (A, T), q = lie.transforms(data, theta + dtheta * t), theta + dtheta * t
