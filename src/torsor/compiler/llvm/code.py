@@ -14,7 +14,7 @@ from itertools import groupby, zip_longest
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import TOGETHER, call_angles, write_places
+from torsor.compiler.llvm.angles import call_angles, loops_called, passes, write_places
 from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.neon import BLOCK, REACH, NeonPiece, can_encode, write_encoded
@@ -45,10 +45,11 @@ def write_llvm(
     code in place of LLVM code, where it can be written: for AArch64, then for it alone.
 
     The first module has the loop and the text ``call``, the second all pieces in machine code, if there are any, each
-    of the others one piece; all are compiled separately. The module of ``write_angles`` belongs to them if the program
-    has sines or cosines.
+    of the others one piece; all are compiled separately. The module of ``write_angles`` with ``loops_called`` of the
+    first belongs to them if the program has sines or cosines.
     """
     scalar, target, program = Scalar(dtype), target or host(), fused(program)
+    registers = target.registers * target.width(dtype) // max(width, target.width(dtype))  # of a whole block each
     parts = _parts(program)
     slots, count = _slots(program, parts)
     starts, ends = _offsets(program.inputs), _offsets(program.outputs)
@@ -73,10 +74,12 @@ def write_llvm(
             _, sin, cos = next(iter(found.values()))[0]
             first = slots[sin] if sin is not None else slots[cos or 0] - 1
             for source, pairs in found.items():
-                end = len(angles) + len(pairs)
-                calls.append(call_angles(source, first * width * scalar.size, len(angles), end))
-                angles += [memory[angle][1] for angle, _, _ in pairs]
-                first += 2 * len(pairs)
+                for loop in passes(len(pairs), target.registers):
+                    calls.append(call_angles(source, first * width * scalar.size, len(angles), loop))
+                    some = pairs[: loop.together * loop.times]
+                    angles += [memory[angle][1] for angle, _, _ in some]
+                    first += 2 * len(some)
+                    del pairs[: len(some)]
             continue
         number, name = number + 1, f"piece.{number}"
         calls.append(f"  call void @{name}(ptr %in, ptr %out, ptr %scratch)")
@@ -85,7 +88,7 @@ def write_llvm(
         if encode and can_encode(program, part, len(copies)):
             piece = NeonPiece(program, scalar, memory, count)
         else:
-            piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
+            piece = Piece(program, Emitter(scalar, width, target.constants), memory, registers, count)
         piece.write(part.indices, stores)
         for index, entry in copies:
             piece.copy(index, ("%out", entry))
@@ -94,11 +97,12 @@ def write_llvm(
         else:
             pieces.append(write_piece(name, piece))
         scratch = max(scratch, piece.spilled)
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, number, calls, scratch)
+    states = write_loop(program.inputs, program.outputs, axes, scalar, width, number, calls, scratch)
     fixed = _write_constants(_constants(program, wanted), scalar, width)
+    places = write_places(angles, scalar, width, loops_called(states))
     if encoded:
         pieces.insert(0, ENCODED + "".join(encoded))
-    return [loop + call + fixed + write_places(angles, scalar, width), *pieces]
+    return [states + call + fixed + places, *pieces]
 
 
 def _parts(program: Program) -> list[Stage]:
@@ -158,10 +162,7 @@ Pair = tuple[int, int | None, int | None]
 
 
 def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
-    """Return the angles of sines and cosines by the memory that they are in.
-
-    The loop over angles computes some together: the last angle is repeated to fill the list.
-    """
+    """Return the angles of sines and cosines by the memory that they are in."""
     by_angle: dict[int, tuple[list[int], list[int]]] = {}
     for index in indices:
         operation = program.operations[index]
@@ -170,8 +171,6 @@ def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
     for angle, both in by_angle.items():
         memory = "%in" if program.operations[angle].code == ca.OP_INPUT else "%scratch"
         found.setdefault(memory, []).extend((angle, sin, cos) for sin, cos in zip_longest(*both))
-    for pairs in found.values():
-        pairs += [(pairs[-1][0], None, None)] * (-len(pairs) % TOGETHER)
     return found
 
 
