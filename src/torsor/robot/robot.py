@@ -903,9 +903,9 @@ class Robot(Mechanism):
     def base_parameters(self, seed: int = 0, among: Sequence[str] = ("*",)) -> BaseParameters:
         """Return the base parameters: the smallest set that determines all forces, which identification can find.
 
-        Parameters that no motion can distinguish are regrouped with those of the parent links by Khalil's rules (Khalil
-        2010, section 3), and checked numerically: a QR decomposition of the regressor over many random motions finds
-        the dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
+        Parameters that no motion can distinguish are regrouped with those of the parent links by rules (Gautier and
+        Khalil 1990), and checked numerically: a QR decomposition of the regressor over many random motions finds the
+        dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
         are not regrouped.
 
         Example:
@@ -1165,7 +1165,7 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the accelerations (..., nv) of all coordinates that forces (..., nv) on them cause, loops closed.
 
-        M a + C v + g + friction - J^T external = tau + A^T lambda, with A a = -A' v (Khalil 2010, section 2.2). The
+        M a + C v + g + friction - J^T external = tau + A^T lambda, with A a = -A' v (closure: Khalil 2010, eq. 4). The
         velocities (..., nv) satisfy A v = 0, see ``constrained_velocities``. No coordinate need be active, and dead
         points of the active ones do not matter: only where the closure equations lose rank is there no solution.
         Without loops, it is ``forward_dynamics``.
