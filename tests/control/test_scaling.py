@@ -119,7 +119,7 @@ def test_a_wished_timing_beyond_the_bounds_is_followed_later_and_never_earlier()
 
 
 def test_the_commands_are_the_motion_along_the_path():
-    path, scaling = Waves(2, 3), two_link(spacing=0.01)
+    path, scaling = Waves(2, 3), two_link()
     timing, commands = follow(scaling, path, 1.0)
     s, rate, acceleration = timing.T
     q, d1, d2, _ = path(s)

@@ -115,12 +115,14 @@ def interpolation(n: int) -> ca.Function:
         factor = np.prod([powers - k for k in range(order)], axis=0) if order else np.ones(8)
         at_ends[order, order], at_ends[4 + order] = factor[order], factor
     scales = ca.vertcat(*(h**order for order in range(4)))
-    ends = ca.vertcat(before * ca.repmat(scales, 1, n), after * ca.repmat(scales, 1, n))
+    # Relative to the first position, since accelerations are small differences over h^2.
+    from_first = [each - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for each in (before, after)]
+    ends = ca.vertcat(*(each * ca.repmat(scales, 1, n) for each in from_first))
     curve = ca.DM((6 * np.linalg.inv(at_ends)).round() / 6) @ ends  # the inverse has multiples of 1 / 6
     basis = ca.horzcat(*(part**k for k in range(8)))
     q, slope = basis @ curve, ca.jtimes(basis, part, 1) @ curve / h
     bend = ca.jtimes(ca.jtimes(basis, part, 1), part, 1) @ curve / h**2
-    result = ca.vertcat(q.T, (slope * rate).T, (bend * rate**2 + slope * acceleration).T)
+    result = ca.vertcat((before[0, :] + q).T, (slope * rate).T, (bend * rate**2 + slope * acceleration).T)
     inputs = [before, after, part, h, rate, acceleration]
     names = ["before", "after", "part", "h", "rate", "acceleration"]
     return ca.Function("on_path", inputs, [ca.cse(result)], names, ["motion"])
