@@ -21,7 +21,8 @@ from torsor.spatial import composite, move_inertia
 M = TypeVar("M", bound=Mechanism)
 
 
-def _rebuild(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
+def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
+    """Return the robot with other links, joints and frames, sorted and merged by ``build``."""
     kept = {"loops": robot.loops, "active": robot.active, "posture_table": robot.posture_table}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     built = build(links=links, joints=joints, frames=frames, **settings)
@@ -71,7 +72,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     joints = [
         fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
     ]
-    return _rebuild(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
+    return rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
@@ -103,7 +104,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     for posture, q in other.posture_table.items():  # where both have it, one posture has the positions of both
         postures[own(posture)] = {**postures.get(own(posture), {}), **{own(key): x for key, x in q.items()}}
     kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures}
-    return _rebuild(robot, links, [*robot.joints, weld, *joints], frames, **kept)
+    return rebuilt(robot, links, [*robot.joints, weld, *joints], frames, **kept)
 
 
 def subtree(robot: M, link: str | int) -> M:
@@ -134,4 +135,4 @@ def subtree(robot: M, link: str | int) -> M:
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
     parts = loops_of(robot, {*carriers, *(frame.name for frame in frames)} - {root}, joints)
-    return _rebuild(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)
+    return rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

@@ -103,7 +103,7 @@ def inverse_dynamics_hessian(
                 vv.add_both(body, other, V_by_v @ each.S)
                 qv.add(body, other, V_by_q @ each.S + A_by_q @ each.P3)
                 qa.add(body, other, A_by_q @ each.S)
-    for k, rotor in rotors(tree):
+    for k, rotor in rotors(at.moved):
         for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.rotor_covectors(k, rotor)):
             each, W = at.change[j], virtual.change[j]
             qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)

@@ -118,13 +118,13 @@ class _Elimination:
 
     def __init__(self, tree: Tree, moved: list[Move], residual: dict[int, ca.SX], stiffness: Stiffness):
         self.tree, self.moved, self.u = tree, moved, dict(residual)
-        self.inertia = [_Articulated.of(body) for body in tree.bodies]
+        self.inertia = [_Articulated.of(move.body) for move in moved]
         self.force = [ca.SX.zeros(6, 1) for _ in tree.bodies]
         self.pending: list[dict[int, ca.SX]] = [{} for _ in tree.bodies]  # U of the coordinates pending at a body
         self.D: dict[int, dict[int, ca.SX]] = {k: {k: ca.SX(tree.armature[k])} for k in residual}
         for (i, j), value in stiffness.items():
             self._couple(i, j, value)
-        self.ends = _ends(tree, set(residual), stiffness)
+        self.ends = _ends([move.body for move in moved], set(residual), stiffness)
         self.done: list[list[_Pivot | _Step]] = [[] for _ in tree.bodies]
         self.last: list[_Pivot] = []  # coordinates that are eliminated at the ground
 
@@ -166,9 +166,9 @@ class _Elimination:
         for j in reversed(range(len(self.tree.bodies))):
             body, pending = self.tree.bodies[j], self.pending[j]
             own = range(body.v.start, body.v.stop)
-            for rotor in body.rotors:
+            for rotor in self.moved[j].body.rotors:
                 if rotor.v in self.ends:
-                    pending[rotor.v] = pending.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(sx(rotor.h), np.zeros(3))
+                    pending[rotor.v] = pending.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(*rotor.momentum)
             for k in [k for k in pending if self.ends[k] == j and k not in own]:
                 self._eliminate(j, k)
             for index, k in enumerate(own):
@@ -220,15 +220,16 @@ class _Elimination:
                     solve(act, A)
                 else:
                     A = A + act.S * found[act.index]
-            forces += [(rotor.v, ca.dot(sx(rotor.h), A[:3])) for rotor in body.rotors if rotor.v not in self.ends]
+            others = (rotor for rotor in move.body.rotors if rotor.v not in self.ends)
+            forces += [(rotor.v, ca.dot(ca.vertcat(*rotor.momentum), A)) for rotor in others]
             acceleration.append(A)
         return found, gather(self.tree.nv, forces)
 
 
-def _ends(tree: Tree, unknown: set[int], stiffness: Stiffness) -> dict[int, int]:
+def _ends(bodies: list[Body], unknown: set[int], stiffness: Stiffness) -> dict[int, int]:
     """Return for each unknown coordinate the lowest common ancestor of the bodies it acts on, -1 for the ground."""
     acts_on: dict[int, set[int]] = {k: set() for k in unknown}
-    for j, body in enumerate(tree.bodies):
+    for j, body in enumerate(bodies):
         for k in (*range(body.v.start, body.v.stop), *(rotor.v for rotor in body.rotors)):
             if k in unknown:
                 acts_on[k].add(j)
@@ -237,10 +238,10 @@ def _ends(tree: Tree, unknown: set[int], stiffness: Stiffness) -> dict[int, int]
 
     def common(j: int, i: int) -> int:
         while i != j:  # parents come before children
-            i, j = (i, tree.bodies[j].parent) if i < j else (tree.bodies[i].parent, j)
+            i, j = (i, bodies[j].parent) if i < j else (bodies[i].parent, j)
         return i
 
-    return {k: reduce(common, bodies) if bodies else -1 for k, bodies in acts_on.items()}
+    return {k: reduce(common, acted) if acted else -1 for k, acted in acts_on.items()}
 
 
 def solve_mass(

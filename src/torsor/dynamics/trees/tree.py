@@ -13,7 +13,9 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
+from torsor.dynamics.trees.modal import Modal, Shape
 from torsor.mechanism import Coordinate, Joint, Loop, Mechanism, Motor, Place
+from torsor.mechanism.flexible import Modes
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
 
 Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
@@ -24,10 +26,20 @@ ROUNDING = 4e-15
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A rotor on a body: ``h`` (3) is its angular momentum, in the body's axes, for a unit rate of coordinate ``v``."""
+    """A rotor on a body: ``h`` (3) is its angular momentum, in the body's axes, for a unit rate of coordinate ``v``.
+
+    A mode of a flexible link is a rotor that has the linear momentum ``b`` (3) too.
+    """
 
     v: int
-    h: Array
+    h: Numbers
+    b: Numbers = None
+
+    @property
+    def momentum(self) -> tuple[ca.SX, ca.SX]:
+        """(angular, linear) momentum (3 x 1 each) for a unit rate."""
+        h, b = (ca.densify(ca.SX(np.zeros(3) if each is None else each)) for each in (self.h, self.b))
+        return h, b
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +92,23 @@ class Body:
     link: Numbers  # pose of the user's link frame in the body's frame
     turn: float = 0.0  # angle of the joint that T does not include
     rotors: tuple[Rotor, ...] = ()
+    modal: tuple[Modal, ...] = ()  # of the flexible links that are clamped to it
+    shapes: tuple[Shape, ...] = ()  # the same at positions q, see ``at``
+
+    def at(self, q: ca.SX) -> "Body":
+        """Return the body with the inertia that it has at the positions q: that of flexible links changes."""
+        if not self.modal:
+            return self
+        shapes = tuple(each.at(q[each.q]) for each in self.modal)
+        P = ca.densify(ca.SX(self.P))
+        for shape in shapes:
+            P = P + ca.blockcat([[shape.Sigma, shape.ms], [shape.ms.T, ca.SX(0)]])
+        modes = (
+            Rotor(each.v.start + k, *momenta)
+            for each, shape in zip(self.modal, shapes, strict=True)
+            for k, momenta in enumerate(zip(shape.h, shape.b, strict=True))
+        )
+        return replace(self, P=P, rotors=(*self.rotors, *modes), shapes=shapes)
 
     @property
     def mass(self) -> float | ca.SX:
@@ -98,9 +127,15 @@ class Body:
 
     def spin(self, rates: ca.SX) -> ca.SX:
         """Return the spin momentum (3 x 1) of the rotors on this body at the rates (nv x 1) of the coordinates."""
-        spins = (ca.SX(rotor.h) * rates[rotor.v] for rotor in self.rotors)
-        total: ca.SX = sum(spins, start=ca.SX.zeros(3, 1))
-        return total
+        return self.momenta(rates)[0]
+
+    def momenta(self, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the (angular, linear) momentum (3 x 1 each) of the rotors and modes at the rates of coordinates."""
+        angular, linear = ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
+        for rotor in self.rotors:
+            h, b = rotor.momentum
+            angular, linear = angular + h * rates[rotor.v], linear + b * rates[rotor.v]
+        return angular, linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +158,7 @@ class Tree:
     def of(cls, mechanism: Mechanism) -> "Tree":
         """Return the tree of a mechanism."""
         frames = [joint.frame for joint in mechanism.joints]
-        rotors = _rotors(mechanism)
+        rotors, modal = _rotors(mechanism), _modal(mechanism)
         bodies = []
         for link, joint, parent, slices in zip(
             mechanism.links, mechanism.joints, mechanism.parents, mechanism.coordinates, strict=True
@@ -134,9 +169,15 @@ class Tree:
                 T = inverse_pose(frames[parent]) @ T
             P = move_pseudo_inertia(to_body, pseudo_inertia(*link.body))
             carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
-            bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried))
+            clamped = tuple(modal[link.name])
+            bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried, modal=clamped))
         drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(_closures(mechanism))
         return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives)
+
+    @property
+    def bends(self) -> bool:
+        """Whether a link has assumed modes: the inertia of its body then depends on q."""
+        return any(body.modal for body in self.bodies)
 
     @property
     def motors(self) -> tuple[tuple[int, int], ...]:
@@ -174,10 +215,25 @@ def _rotors(mechanism: Mechanism) -> dict[str, list[Rotor]]:
     return rotors
 
 
+def _modal(mechanism: Mechanism) -> dict[str, list[Modal]]:
+    """Return the flexible links by the link that they are clamped to, in its joint frame."""
+    modal: dict[str, list[Modal]] = defaultdict(list)
+    frames = {link.name: joint.frame for link, joint in zip(mechanism.links, mechanism.joints, strict=True)}
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        if isinstance(joint.flexible, Modes):
+            clamp = joint.placement @ make_pose(p=-joint.flexible.positions[-1])
+            modal[joint.parent].append(
+                Modal.of(joint.flexible, inverse_pose(frames[joint.parent]) @ clamp, slices.q, slices.v)
+            )
+    return modal
+
+
 def _armature(mechanism: Mechanism) -> Array:
     armature = np.zeros(mechanism.nv)
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
         armature[slices.v] += joint.ratio**2 * np.asarray(joint.rotor_inertia)
+        if isinstance(joint.flexible, Modes):
+            armature[slices.v] += joint.flexible.modal_masses
     for _, motor, v, rate in _motor_rates(mechanism):
         armature[v] += rate**2 * motor.inertia
     return armature
@@ -192,12 +248,33 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
             yield Passive((), one, (joint.ratio,), 0.0, 0.0, float(viscous[k]), float(coulomb[k]), joint.smooth)
         if joint.spring is not None:
             yield _spring(joint, slices)
+        if joint.flexible is not None and not joint.follows:
+            yield from _elasticity(joint, slices)
         if joint.is_elastic:
             yield _transmission(joint, slices, mechanism.motor_coordinates[joint.name])
     for joint, motor, v, _ in _motor_rates(mechanism):
         if motor.coulomb or motor.viscous:
             coefficient = 1.0 if joint.is_elastic else joint.ratio
             yield Passive((), (v,), (coefficient,), 0.0, 0.0, motor.viscous, motor.coulomb, motor.smooth)
+
+
+def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
+    """Yield springs and dampers with the stiffness and damping matrices of a flexible link: along their eigenvectors.
+
+    A diagonal matrix has one spring for each coordinate.
+    """
+    flexible: Any = joint.flexible
+    matrices = {"stiffness": flexible.stiffness_matrix, "damping": flexible.damping_matrix}
+    for name, matrix in matrices.items():
+        values, vectors = np.linalg.eigh(matrix)
+        if not (matrix - np.diag(matrix.diagonal())).any():
+            values, vectors = matrix.diagonal(), np.eye(len(matrix))
+        for value, vector in zip(values.tolist(), vectors.T, strict=True):
+            if value:
+                used = np.flatnonzero(vector).tolist()
+                q, v = (tuple(each.start + k for k in used) for each in (at.q, at.v))
+                strength: Any = {name: value}
+                yield Passive(q if name == "stiffness" else (), v, tuple(vector[used].tolist()), **strength)
 
 
 def _spring(joint: Joint, at: Coordinate) -> Passive:

@@ -1,0 +1,9 @@
+"""Flexible links: beams by assumed modes, and rods by strain modes (docs/flexible.md)."""
+
+from torsor.flexible.beams import beam
+from torsor.flexible.edit import with_beam, with_flexible_link
+from torsor.flexible.files import read_modes, write_modes
+from torsor.flexible.orthogonal import orthogonal_modes
+from torsor.mechanism.flexible import Modes
+
+__all__ = ["Modes", "beam", "orthogonal_modes", "read_modes", "with_beam", "with_flexible_link", "write_modes"]
