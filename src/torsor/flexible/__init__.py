@@ -3,7 +3,7 @@
 from torsor.flexible.beams import beam
 from torsor.flexible.edit import with_beam, with_flexible_link
 from torsor.flexible.files import read_modes, write_modes
-from torsor.flexible.orthogonal import orthogonal_modes
+from torsor.flexible.nodes import node_modes
 from torsor.mechanism.flexible import Modes
 
-__all__ = ["Modes", "beam", "orthogonal_modes", "read_modes", "with_beam", "with_flexible_link", "write_modes"]
+__all__ = ["Modes", "beam", "node_modes", "read_modes", "with_beam", "with_flexible_link", "write_modes"]

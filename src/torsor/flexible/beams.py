@@ -18,14 +18,13 @@ from numpy.polynomial import Legendre
 from numpy.polynomial.legendre import leggauss
 
 from torsor.arrays import Array
-from torsor.checks import number, positive, positive_vector, whole_number
+from torsor.checks import number, one_of, positive, positive_vector, whole_number
 from torsor.errors import ModelError, describe
 from torsor.mechanism.flexible import Modes
 
 # Trial functions beyond the number of modes: the eigenvalues that are used have then converged to rounding.
 _MORE = 8
 MOST_MODES = 12  # in one direction; beyond that the trial functions lose digits
-_ALONG = {"y": 1, "z": 2}
 
 
 def beam(
@@ -38,6 +37,8 @@ def beam(
     damping: float = 0.0,
     tip_mass: float = 0.0,
     tip_inertia: float = 0.0,
+    carries: tuple[float, float] = (0.0, 0.0),
+    coordinates: str = "modal",
 ) -> Modes:
     """Return the modes of a uniform beam along x that is clamped at its root (Euler-Bernoulli, Saint-Venant).
 
@@ -45,29 +46,50 @@ def beam(
     and one along z. ``modes`` counts the modes: one number for both directions, or (along y, along z), or (along y,
     along z, torsion). Torsion needs the stiffness ``torsion`` GJ (N m^2) and the ``axial_inertia`` (kg m^2) of the
     whole beam about its axis. ``damping`` is the damping ratio of every mode. ``tip_mass`` (kg) and ``tip_inertia``
-    (kg m^2) are what the beam will carry, roughly: fewer modes are then needed. They only choose the modes and are
-    not added to the mass. A coordinate is the largest deflection (m) of its mode, or the largest angle (rad).
+    (kg m^2, about y and z) are a load at the tip that is part of the beam. ``carries`` are mass and inertia, roughly,
+    of what will be attached to the tip: they only choose modes that suit it, so that fewer of them are needed.
+
+    With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) of its mode,
+    or the largest angle (rad). With "tip" the first two coordinates of a direction are the deflection (m) of the tip
+    and its slope (rad), and the tip does not move in the other modes (Craig and Bampton 1968): the same motions, and
+    fewer operations where the tip carries another link.
 
     Example:
         >>> modes = beam(length=2.0, mass=1.0, bending=(8.0, 50.0), modes=(2, 1))
-        >>> modes.frequencies.round(3).tolist()  # 3.516 and 22.034 sqrt(EI / (m L^3)), first along y, then along z
-        [3.516, 22.034, 8.79]
+        >>> modes.frequencies.round(3).tolist()  # 3.516 and 22.034 sqrt(EI / (m L^3)), both directions
+        [3.516, 8.79, 22.034]
     """
     where = "beam"
     length, mass = positive(length, where, "length"), positive(mass, where, "mass")
     counts = _counts(modes, where)
     EI = positive_vector(bending, 2, where, "bending")
-    load = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
+    own = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
+    later = positive_vector(carries, 2, where, "carries", or_zero=True)
+    at_tip = one_of(coordinates, ("modal", "tip"), where, "coordinates") == "tip"
     fields: list[_Field] = []
-    for direction, stiffness, count in zip(_ALONG.values(), EI.tolist(), counts, strict=False):
-        shapes, K = _ritz(2, count, length, mass / length, stiffness, load)
-        fields += [_Field(shape, direction, k) for shape, k in zip(shapes, K, strict=True)]
+    blocks: list[Array] = []
+    for axis, stiffness, count in zip((1, 2), EI.tolist(), counts, strict=False):
+        trial = _Trial(2, count, length, mass / length, stiffness, own)
+        shapes, K = trial.modes((float(later[0]), float(later[1])), at_tip)
+        fields += [_Field(shape, axis, at_tip and k == 1) for k, shape in enumerate(shapes)]
+        blocks.append(K)
     if counts[2]:
         GJ = positive(_given(torsion, "torsion", where), where, "torsion")
         J = positive(_given(axial_inertia, "axial_inertia", where), where, "axial_inertia")
-        shapes, K = _ritz(1, counts[2], length, J / length, GJ, (0.0, 0.0))
-        fields += [_Field(shape, 0, k) for shape, k in zip(shapes, K, strict=True)]
-    return _modes(fields, length, mass, 0.0 if axial_inertia is None else axial_inertia, damping)
+        shapes, K = _Trial(1, counts[2], length, J / length, GJ, (0.0, 0.0)).modes((0.0, 0.0), at_tip)
+        fields += [_Field(shape, 0, True) for shape in shapes]
+        blocks.append(K)
+    inertia = 0.0 if axial_inertia is None else number(axial_inertia, where, "axial_inertia", least=0)
+    return _modes(fields, _block_diagonal(blocks), length, (mass, inertia), own, damping)
+
+
+def _block_diagonal(blocks: list[Array]) -> Array:
+    n = sum(map(len, blocks))
+    found, start = np.zeros((n, n)), 0
+    for block in blocks:
+        end = start + len(block)
+        found[start:end, start:end], start = block, end
+    return found
 
 
 def _given(value: float | None, name: str, where: str) -> float:
@@ -88,31 +110,49 @@ def _counts(modes: Any, where: str) -> tuple[int, int, int]:
     return y, z, x
 
 
-def _ritz(
-    clamped: int, count: int, length: float, density: float, stiffness: float, load: tuple[float, float]
-) -> tuple[list[Legendre], list[float]]:
-    """Return polynomials of the lowest modes, with the largest value 1, and their stiffnesses.
+class _Trial:
+    """Trial functions of a beam: mass and stiffness matrices, values and slopes at the tip.
 
     ``clamped`` is 2 for bending, whose energy is in the second derivative, and 1 for torsion.
     """
-    x = Legendre.identity([0.0, length]) / length
-    trial = [x**clamped * Legendre.basis(j, [0.0, length]) for j in range(count + _MORE)]
-    nodes, weights = leggauss(count + _MORE + 3)
-    s, w = (nodes + 1) * length / 2, weights * length / 2
-    values, bent = (np.array([f(s) for f in each]) for each in (trial, [f.deriv(clamped) for f in trial]))
-    M, K = density * (values * w) @ values.T, stiffness * (bent * w) @ bent.T
-    tip, slope = (np.array([f(length) for f in each]) for each in (trial, [f.deriv() for f in trial]))
-    loaded = M + load[0] * np.outer(tip, tip) + load[1] * np.outer(slope, slope)
-    span = _eigenvectors(K, loaded)[:, :count]
-    span = span @ _eigenvectors(span.T @ K @ span, span.T @ M @ span)
-    shapes, stiffnesses = [], []
-    for column in span.T:
-        shape = sum((c * f for c, f in zip(column.tolist(), trial, strict=True)), start=0 * x)
-        at = np.append(shape(s), shape(length))
-        scale = 1 / at[np.argmax(np.abs(at))]
-        shapes.append(shape * scale)
-        stiffnesses.append(float(scale**2 * column @ K @ column))
-    return shapes, stiffnesses
+
+    def __init__(
+        self, clamped: int, count: int, length: float, density: float, stiffness: float, own: tuple[float, float]
+    ):
+        self.count, self.clamped = count, clamped
+        x = Legendre.identity([0.0, length]) / length
+        self.functions = [x**clamped * Legendre.basis(j, [0.0, length]) for j in range(count + _MORE)]
+        nodes, weights = leggauss(count + _MORE + 3)
+        s, w = (nodes + 1) * length / 2, weights * length / 2
+        bent = np.array([f.deriv(clamped)(s) for f in self.functions])
+        values = np.array([f(s) for f in self.functions])
+        self.tip = np.array([[f(length), f.deriv()(length)] for f in self.functions]).T
+        self.K = stiffness * (bent * w) @ bent.T
+        self.M = self.loaded(density * (values * w) @ values.T, own)
+        self.places = np.append(s, length)
+
+    def loaded(self, M: Array, load: tuple[float, float]) -> Array:
+        """Return the mass matrix with a mass and an inertia at the tip."""
+        total = M + sum(m * np.outer(row, row) for m, row in zip(load, self.tip, strict=True))
+        return np.asarray(total)
+
+    def modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
+        """Return polynomials of the modes, and their stiffness matrix."""
+        span = _eigenvectors(self.K, self.loaded(self.M, carries))[:, : self.count]
+        held = min(self.clamped, self.count) if at_tip else 0
+        K, M, C = span.T @ self.K @ span, span.T @ self.M @ span, self.tip[:held] @ span
+        bend = np.linalg.solve(K, C.T)  # static shapes for a unit deflection and a unit slope of the tip
+        static = span @ bend @ np.linalg.inv(C @ bend) if held else span[:, :0]
+        free = np.linalg.svd(C)[2][held:].T if held else np.eye(self.count)
+        normal = span @ free @ _eigenvectors(free.T @ K @ free, free.T @ M @ free)
+        largest = np.array([f(self.places) for f in self.functions]).T @ normal
+        normal = normal / largest[np.argmax(np.abs(largest), axis=0), np.arange(self.count - held)]
+        columns = np.hstack([static, normal])
+        found = columns.T @ self.K @ columns
+        scale = np.sqrt(np.outer(found.diagonal(), found.diagonal()))
+        zero = 0 * self.functions[0]
+        shapes = [sum((c * f for c, f in zip(x, self.functions, strict=True)), start=zero) for x in columns.T.tolist()]
+        return shapes, np.where(np.abs(found) <= 1e-12 * scale, 0.0, found)
 
 
 def _eigenvectors(K: Array, M: Array) -> Array:
@@ -125,8 +165,8 @@ def _eigenvectors(K: Array, M: Array) -> Array:
 class _Field:
     """A mode: deflection along axis 1 or 2, or torsion (axis 0), as a polynomial in s."""
 
-    def __init__(self, shape: Legendre, axis: int, stiffness: float):
-        self.shape, self.axis, self.stiffness = shape, axis, stiffness
+    def __init__(self, shape: Legendre, axis: int, turns: bool):
+        self.shape, self.axis, self.turns = shape, axis, turns
         none = 0 * shape
         # A deflection along y turns sections about z, one along z turns them about -y.
         slope = {0: [shape, none, none], 1: [none, none, shape.deriv()], 2: [none, -shape.deriv(), none]}[axis]
@@ -157,13 +197,23 @@ def _second(one: _Field, other: _Field) -> tuple[list[Legendre], list[Legendre]]
     return [(left + right).integ(lbnd=0.0) for left, right in zip(across, carried, strict=True)], turn
 
 
-def _modes(fields: list[_Field], length: float, mass: float, axial_inertia: float, damping: float) -> Modes:
-    """Return the modes at the nodes of a Gauss quadrature that integrates all products exactly, and at the tip."""
+def _modes(
+    fields: list[_Field],
+    K: Array,
+    length: float,
+    whole: tuple[float, float],
+    tip: tuple[float, float],
+    damping: float,
+) -> Modes:
+    """Return the modes at the nodes of a Gauss quadrature that integrates all products exactly, and at the tip.
+
+    ``whole`` are mass and axial inertia of the beam, ``tip`` mass and inertia at its tip.
+    """
     ratio = number(damping, "beam", "damping", least=0)
-    degree = max(each.shape.degree() for each in fields)
-    nodes, weights = leggauss(degree + 2)
+    nodes, weights = leggauss(max(each.shape.degree() for each in fields) + 2)
     s, w = np.append((nodes + 1) * length / 2, length), np.append(weights / 2, 0.0)
-    n, masses = len(fields), mass * w
+    n, masses = len(fields), whole[0] * w
+    masses[-1] = tip[0]
     shapes = np.stack([each.displacement(s) for each in fields], axis=-1)
     rotations = np.array([[theta(s) for theta in each.theta] for each in fields]).transpose(2, 1, 0)
     second, tip_second = np.zeros((len(s), 3, n, n)), np.zeros((3, n, n))
@@ -173,11 +223,15 @@ def _modes(fields: list[_Field], length: float, mass: float, axial_inertia: floa
             second[:, :, k, i] = second[:, :, i, k] = np.array([each(s) for each in moved]).T
             tip_second[:, k, i] = tip_second[:, i, k] = [each(length) for each in turned]
     inertias = np.zeros((len(s), 3, 3))
-    inertias[:, 0, 0] = axial_inertia * w
-    stiffness = np.array([each.stiffness for each in fields])
-    positions = np.column_stack([s, 0 * s, 0 * s])
-    turns = tuple(each.axis == 0 for each in fields)
-    made = Modes(positions, masses, shapes, rotations, stiffness, 0.0, second, tip_second, inertias, turns, "beam")
-    critical = 2 * np.sqrt(stiffness * made.modal_masses)
-    parts: tuple[Any, ...] = (positions, masses, shapes, rotations, stiffness, ratio * critical)
-    return Modes(*parts, second, tip_second, inertias, turns, "beam")
+    inertias[:, 0, 0] = whole[1] * w
+    inertias[-1] += np.diag([0.0, tip[1], tip[1]])
+    for each in (shapes[-1], rotations[-1], second[-1], tip_second):  # exact zeros at the tip save operations
+        each[np.abs(each) <= 1e-11 * np.abs(each).max(initial=0.0)] = 0.0
+    turns = tuple(each.turns for each in fields)
+    parts: tuple[Any, ...] = (np.column_stack([s, 0 * s, 0 * s]), masses, shapes, rotations, K)
+    made = Modes(*parts, 0.0, second, tip_second, inertias, turns, "beam")
+    # The damping matrix of one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
+    X = _eigenvectors(K, made.mass_matrix)
+    D = made.mass_matrix @ X @ np.diag(2 * ratio * made.frequencies) @ X.T @ made.mass_matrix
+    D = np.where(np.abs(D) <= 1e-12 * np.abs(D).max(initial=0.0), 0.0, D)
+    return Modes(*parts, D, second, tip_second, inertias, turns, "beam")

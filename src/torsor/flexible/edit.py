@@ -22,9 +22,10 @@ AT_TIP = 1e-6
 def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
     """Return the robot with a beam that is clamped at a link or frame, along its x axis.
 
-    The joint ``name`` has the modes as coordinates, and moves the new link ``name/tip``: other links, frames and loads
-    can be attached there. The mass of the beam is added to the link that it is clamped to. On the base, the beam gets a
-    link of its own, ``name``.
+    The joint ``name`` has the modes as coordinates. It moves the new link ``name/end``, the end of the beam in the axes
+    of its root, which carries ``name/tip``, the section there: other links, frames and loads can be attached to it.
+    The mass of the beam is added to the link that it is clamped to. On the base, the beam gets a link of its own,
+    ``name``.
 
     Example:
         >>> import torsor
@@ -35,8 +36,8 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
     """
     instance_of(modes, Modes, robot.name, "modes", allowed="Modes, such as torsor.flexible.beam(...) returns")
     name_of(name, "beam", robot.name)
-    place, tip = robot.place(at), f"{name}/tip"
-    taken = {*robot.places, *robot.joint_names} & {name, tip}
+    place, end, tip = robot.place(at), f"{name}/end", f"{name}/tip"
+    taken = {*robot.places, *robot.joint_names} & {name, end, tip, f"{name}/clamp", f"{name}/turn"}
     if taken:
         fix = "give another name="
         raise ModelError(describe(f"the robot has {sorted(taken)[0]!r} already", where=robot.name, fix=fix))
@@ -46,8 +47,10 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
         links.append(Link(name))
         joints.append(Joint(f"{name}/clamp", "fixed", owner, name, pose))
         owner, pose = name, np.eye(4)
-    links.append(Link(tip))
-    joints.append(Joint(name, "flexible", owner, tip, pose @ make_pose(p=modes.positions[-1]), flexible=modes))
+    links += [Link(end), Link(tip)]
+    turn, axis = modes.turn()
+    joints.append(Joint(name, "flexible", owner, end, pose @ make_pose(p=modes.positions[-1]), flexible=modes))
+    joints.append(Joint(f"{name}/turn", "flexible", end, tip, axis=axis, coordinate=name, flexible=turn))
     bent = rebuilt(robot, links, joints, list(robot.frames))
     mass, com, inertia = move_inertia(pose, *modes.body)
     return with_payload(bent, owner, mass, com, inertia)
@@ -65,7 +68,7 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
         >>> modes = torsor.flexible.beam(length=1.0, mass=1.0, bending=100.0, modes=(2, 0))
         >>> robot = torsor.flexible.with_flexible_link(torsor.library.planar_chain(2), "link1", modes)
         >>> robot.coordinate_names, [joint.parent for joint in robot.joints]
-        (('joint1', 'joint2', 'link1/modes/1', 'link1/modes/2'), ['base', 'link1/modes/tip', 'link1'])
+        (('joint1', 'link1/modes/1', 'link1/modes/2', 'joint2'), ['base', 'link1', 'link1/modes/end', 'link1/modes/tip'])
     """
     place = robot.place(link)
     if place.link < 0 or link not in robot.link_names:

@@ -3,7 +3,7 @@
 A TOML file has ``positions`` ([[x, y, z], ...] m at rest, from the clamped end; the last node is the tip), ``masses``
 (kg) and, for each mode, a table ``[[mode]]`` with ``frequency`` (rad/s) or ``stiffness``, ``shape`` ([[x, y, z], ...],
 displacement of each node for a unit coordinate) and optionally ``rotation`` (the same for rotation vectors, rad) and
-``damping`` (a ratio). An .npz file has the arrays of ``orthogonal_modes`` by name: shapes (N, 3, n) and so on.
+``damping`` (a ratio). An .npz file has the arrays of ``node_modes`` by name: shapes (N, 3, n) and so on.
 """
 
 import tomllib
@@ -15,7 +15,7 @@ import numpy as np
 from torsor.checks import rows, table, whole_number
 from torsor.errors import ModelError, describe
 from torsor.files import read_limited, reading_npz, write_npz
-from torsor.flexible.orthogonal import orthogonal_modes
+from torsor.flexible.nodes import node_modes
 from torsor.mechanism.flexible import Modes
 
 _ARRAYS = ("positions", "masses", "shapes", "rotations", "stiffness", "frequencies", "damping", "inertias")
@@ -51,7 +51,7 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
             arrays[name] = np.asarray(arrays[name])[..., :count]
     if np.ndim(arrays.get("stiffness", 0)) == 2:
         arrays["stiffness"] = arrays["stiffness"][:count]
-    return orthogonal_modes(**arrays, source=file.name)
+    return node_modes(**arrays, source=file.name)
 
 
 def _count(modes: int | None, held: int, where: str) -> int:
@@ -67,8 +67,8 @@ def _count(modes: int | None, held: int, where: str) -> int:
 def _selected_exact(found: dict[str, Any], modes: int | None, where: str) -> Modes:
     """Return the first modes of those that ``write_modes`` wrote."""
     n = _count(modes, found["shapes"].shape[-1], where)
-    ends = {"shapes": np.s_[..., :n], "rotations": np.s_[..., :n], "stiffness": np.s_[:n], "damping": np.s_[:n]}
-    ends |= {"second": np.s_[..., :n, :n], "tip_second": np.s_[..., :n, :n]}
+    ends: dict[str, Any] = {"shapes": np.s_[..., :n], "rotations": np.s_[..., :n]}
+    ends |= dict.fromkeys(("stiffness", "damping", "second", "tip_second"), np.s_[..., :n, :n])
     parts = {name: found[name][ends.get(name, ...)] for name in _EXACT}
     return Modes(**parts, turns=tuple(found["turns"][:n].tolist()), source=where)
 

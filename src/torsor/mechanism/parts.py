@@ -125,8 +125,8 @@ class Joint(Part):
     velocity. A single number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction
     by tanh(v / smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
 
-    A joint of type "flexible" is a link that bends: ``flexible`` are its modes, and the child is its tip. It uses
-    neither axis nor point; several may have one ``coordinate``, as the sections of a rod do.
+    A joint of type "flexible" is a link that bends: ``flexible`` says how the child moves with its coordinates. Several
+    of them may have one ``coordinate``: the end of a beam and the rotation of its tip, the sections of a rod.
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -249,8 +249,8 @@ class Joint(Part):
     @cached_property
     def frame(self) -> Array:
         """Pose (4 x 4) of the joint frame, whose z axis is the joint axis, in the child's frame."""
-        R = None if self.type in ("free", "spherical", "flexible") else axis_frame(self.axis)
-        T = make_pose(R, None if self.type in ("free", "flexible") else self.point)
+        R = None if self.type in ("free", "spherical") else axis_frame(self.axis)
+        T = make_pose(R, None if self.type == "free" else self.point)
         T.setflags(write=False)
         return T
 

@@ -63,7 +63,7 @@ class Composite:
 
 def composites(tree: Tree, moved: list[Move]) -> list[Composite]:
     """Return the composite of each joint, in its body's frame, tips to root."""
-    total = [Composite(sx(move.body.P[:3, :3]), sx(move.body.P[:3, 3]), move.body.mass) for move in moved]
+    total = [Composite(move.body.Sigma, move.body.ms, move.body.mass) for move in moved]
     for i in reversed(range(len(total))):
         parent = tree.bodies[i].parent
         if parent >= 0:
@@ -154,6 +154,9 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
     for k, rotor in rotors(moved):
         for j, F in climb(tree, moved, k, *rotor.momentum):
             entries.add_both(bodies[j], rotor, moved[j].S.T @ F)
+    for i, j, m in tree.coupled:
+        entries.add_at(i, j, ca.SX(m))
+        entries.add_at(j, i, ca.SX(m))
     return entries.matrix() + ca.diag(sx(tree.armature))
 
 

@@ -6,7 +6,7 @@ from torsor.arrays import Array
 from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.dynamics.recursions.passive import spring_energy
 from torsor.dynamics.trees.tree import Body, Tree
-from torsor.spatial import cross, rotational_inertia
+from torsor.spatial import cross
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -14,7 +14,7 @@ def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
 
     The spin of its rotors at the rates (nv x 1) of the coordinates is included.
     """
-    J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), body.mass
+    J, ms, m = body.J, body.ms, body.mass
     (w, v), (h, b) = (V[:3], V[3:]), body.momenta(rates)
     return J @ w + cross(ms, v) + h, m * v + cross(w, ms) + b
 
@@ -29,14 +29,14 @@ def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return v^T M v / 2 (J): the sum over the bodies, and the energy of the rotors' spin."""
     moved = moves(tree, q)
     bodies = zip(moved, twists(tree, moved, v), strict=True)
-    spin = ca.dot(v, sx(tree.armature) * v)
+    spin = ca.dot(v, tree.armature_times(v))
     return sum((twice_kinetic_energy(move.body, V, v) for move, V in bodies), start=spin) / 2
 
 
 def _body_first_moment(body: Body, pose: tuple[ca.SX, ca.SX]) -> ca.SX:
     """Return mass times position of a body at the pose (R, p), in base axes."""
     R, p = pose
-    return R @ sx(body.P[:3, 3]) + body.mass * p
+    return R @ body.ms + body.mass * p
 
 
 def body_gravity_energy(body: Body, pose: tuple[ca.SX, ca.SX], gravity: Array) -> ca.SX:

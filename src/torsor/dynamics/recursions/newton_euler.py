@@ -29,8 +29,10 @@ def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) ->
 
     A rotor adds the rate of its spin momentum h a + (w x h) v with v and a of its coordinate (Hua et al. 2022, eq. 25).
     """
-    Sigma, ms, m = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
+    Sigma, ms, m = sx(body.P[:3, :3]), body.ms, body.mass
     n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
+    for shape in body.shapes:
+        n = n + shape.J @ motion.wd + cross(motion.w, shape.J @ motion.w)
     if a is not None:
         h, b = body.momenta(a)
         n, f = n + h, f + b
@@ -88,7 +90,7 @@ def _project(
                 h, b = rotor.momentum
                 yield rotor.v, ca.dot(h, m.wd) + ca.dot(b, m.a)
             for shape in body.shapes if v is not None else ():
-                yield from enumerate(shape.forces(m.U, m.w, v[shape.modal.v]), shape.modal.v.start)
+                yield from enumerate(shape.forces(m.w, v[shape.modal.v]), shape.modal.v.start)
 
     return gather(tree.nv, forces())
 
@@ -102,7 +104,7 @@ def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: Lo
 
 def inertial_force(tree: Tree, q: ca.SX, a: ca.SX) -> ca.SX:
     """Return M(q) a (nv x 1); with a velocity instead of a, the generalised momentum."""
-    return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + sx(tree.armature) * a
+    return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + tree.armature_times(a)
 
 
 def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
@@ -112,7 +114,7 @@ def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
 
 def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:
     """Return tau = M(q) a + C(q, v) v + g(q) + springs and friction - J^T external (nv x 1)."""
-    return _forces(tree, q, v, a, external) + sx(tree.armature) * a + passive_force(tree, q, v)
+    return _forces(tree, q, v, a, external) + tree.armature_times(a) + passive_force(tree, q, v)
 
 
 def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:

@@ -12,8 +12,8 @@ the coordinates add to it:
 Lagrange's equations of this energy (Shabana 2013; in the form of quasi-coordinates, Meirovitch 1991) are those of a
 rigid body with rotors (h_k, b_k) and with the rates of inertia
 
-    n: (tr(Sigma') 1 - Sigma') w + sum of g_lk eta'_l eta'_k       f: w x ms' + eta'^T Gamma_m eta'
-    tau_k: tr(U Sigma_k) / 2 + w . sum of (g_lk - g_kl) eta'_l     (the first is centrifugal: it stiffens the link)
+    n: J' w + sum of g_lk eta'_l eta'_k              f: w x ms' + eta'^T Gamma_m eta'        (J = tr(Sigma) 1 - Sigma)
+    tau_k: -w^T J_k w / 2 + w . sum of (g_lk - g_kl) eta'_l       (the first is centrifugal: it stiffens the link)
 
 The modal masses m_k are the armature of the coordinates.
 """
@@ -33,7 +33,7 @@ class Modal:
     """The polynomials of a flexible link, in the frame of the body that it is clamped to.
 
     ``q`` and ``v`` are the coordinates; B (3, n), Gamma (3, n, n), Sigma1 (3, 3, n), Sigma2 (3, 3, n, n), h (3, n) and
-    g (3, n, n), with the pair (l, k) last.
+    g (3, n, n), with the pair (l, k) last. J1 and J2 are tr(Sigma) 1 - Sigma.
     """
 
     q: slice
@@ -44,6 +44,8 @@ class Modal:
     Sigma2: Array
     h: Array
     g: Array
+    J1: Array
+    J2: Array
 
     @classmethod
     def of(cls, modes: Modes, clamp: Array, q: slice, v: slice) -> "Modal":
@@ -54,15 +56,11 @@ class Modal:
         Psi, J = np.einsum("xy,iyk->ixk", R, modes.rotations), R @ np.asarray(modes.inertias) @ R.T
         r_Phi, r_Gamma = np.einsum("i,ix,iyk->xyk", m, r, Phi), np.einsum("i,ix,iykl->xykl", m, r, Gamma)
         Phi_Phi = np.einsum("i,ixk,iyl->xykl", m, Phi, Phi)
-        g = _axial(Phi_Phi) + _axial(r_Gamma)
-        parts = (
-            np.einsum("i,ixk->xk", m, Phi),
-            np.einsum("i,ixkl->xkl", m, Gamma),
-            r_Phi + r_Phi.swapaxes(0, 1),
-            Phi_Phi + Phi_Phi.swapaxes(0, 1) + r_Gamma + r_Gamma.swapaxes(0, 1),
-            _axial(r_Phi) + np.einsum("ixy,iyk->xk", J, Psi),
-            g,
-        )
+        Sigma1 = r_Phi + r_Phi.swapaxes(0, 1)
+        Sigma2 = Phi_Phi + Phi_Phi.swapaxes(0, 1) + r_Gamma + r_Gamma.swapaxes(0, 1)
+        h, g = _axial(r_Phi) + np.einsum("ixy,iyk->xk", J, Psi), _axial(Phi_Phi) + _axial(r_Gamma)
+        B, Gamma_m = np.einsum("i,ixk->xk", m, Phi), np.einsum("i,ixkl->xkl", m, Gamma)
+        parts = B, Gamma_m, Sigma1, Sigma2, h, g, _across(Sigma1), _across(Sigma2)
         return cls(q, v, *map(_without_rounding, parts))
 
     def at(self, eta: ca.SX) -> "Shape":
@@ -70,46 +68,50 @@ class Modal:
         n = self.B.shape[1]
         b = [_sx(self.B[:, k]) + _sx(self.Gamma[:, k, :]) @ eta for k in range(n)]
         h = [_sx(self.h[:, k]) + _sx(self.g[:, :, k]) @ eta for k in range(n)]
-        Sigma_k, Sigma = [], ca.SX.zeros(3, 3)
-        for k in range(n):
-            terms = (eta[i] * _sx(self.Sigma2[:, :, k, i]) for i in range(n))
-            Sigma_k.append(sum(terms, start=_sx(self.Sigma1[:, :, k])))
-            Sigma = Sigma + (Sigma_k[k] + _sx(self.Sigma1[:, :, k])) * (eta[k] / 2)
         ms = sum(((b[k] + _sx(self.B[:, k])) * (eta[k] / 2) for k in range(n)), start=ca.SX.zeros(3, 1))
-        return Shape(self, b, h, Sigma_k, ms, ca.triu2symm(ca.triu(Sigma)))
+        J_k, J = _quadratic(self.J1, self.J2, eta)
+        return Shape(self, b, h, J_k, ms, J, _quadratic(self.Sigma1, self.Sigma2, eta)[1])
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The inertia of a flexible link at a shape: momenta b_k and h_k, Sigma_k, and what the shape adds to ms, Sigma."""
+    """The inertia of a flexible link at a shape: momenta b_k and h_k, J_k, and what the shape adds to ms, J, Sigma."""
 
     modal: Modal
     b: list[ca.SX]
     h: list[ca.SX]
-    Sigma_k: list[ca.SX]
+    J_k: list[ca.SX]
     ms: ca.SX
+    J: ca.SX
     Sigma: ca.SX
 
     def wrench(self, w: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the moment and force of the rates of inertia, at the angular velocity w and the rates eta'."""
         each = range(len(self.b))
-        Sigma_rate = sum((self.Sigma_k[k] * rates[k] for k in each), start=ca.SX.zeros(3, 3))
+        J_rate = sum((self.J_k[k] * rates[k] for k in each), start=ca.SX.zeros(3, 3))
         ms_rate = sum((self.b[k] * rates[k] for k in each), start=ca.SX.zeros(3, 1))
         turned = (_sx(self.modal.g[:, :, k]) @ rates * rates[k] for k in each)
-        n = ca.trace(Sigma_rate) * w - Sigma_rate @ w + sum(turned, start=ca.SX.zeros(3, 1))
         bent = (_sx(self.modal.Gamma[:, :, k]) @ rates * rates[k] for k in each)
+        n = J_rate @ w + sum(turned, start=ca.SX.zeros(3, 1))
         return n, cross(w, ms_rate) + sum(bent, start=ca.SX.zeros(3, 1))
 
-    def forces(self, U: ca.SX, w: ca.SX, rates: ca.SX) -> list[ca.SX]:
+    def forces(self, w: ca.SX, rates: ca.SX) -> list[ca.SX]:
         """Return the force of each coordinate due to velocities: centrifugal and Coriolis."""
-        both = U + U.T
         found = []
-        for k, Sigma in enumerate(self.Sigma_k):
-            across = both[0, 1] * Sigma[0, 1] + both[0, 2] * Sigma[0, 2] + both[1, 2] * Sigma[1, 2]
-            centrifugal = (ca.dot(ca.diag(U), ca.diag(Sigma))) / 2 + across / 2
+        for k, J in enumerate(self.J_k):
             turning = _sx(self.modal.g[:, :, k] - self.modal.g[:, k, :]) @ rates
-            found.append(centrifugal + ca.dot(w, turning))
+            found.append(ca.dot(w, turning - J @ (w / 2)))
         return found
+
+
+def _quadratic(first: Array, second: Array, eta: ca.SX) -> tuple[list[ca.SX], ca.SX]:
+    """Return the derivatives by eta_k, and the value, of first_k eta_k + second_kl eta_k eta_l / 2 (3 x 3, symmetric)."""
+    slopes, value = [], ca.SX.zeros(3, 3)
+    for k in range(first.shape[-1]):
+        terms = (eta[i] * _sx(second[:, :, k, i]) for i in range(first.shape[-1]))
+        slopes.append(sum(terms, start=_sx(first[:, :, k])))
+        value = value + (slopes[k] + _sx(first[:, :, k])) * (eta[k] / 2)
+    return slopes, ca.triu2symm(ca.triu(value))
 
 
 def _sx(values: Array) -> ca.SX:
@@ -119,6 +121,11 @@ def _sx(values: Array) -> ca.SX:
 def _axial(A: Array) -> Array:
     """Return the sum of a x b from that of the products a b^T in the first two axes."""
     return np.stack([A[1, 2] - A[2, 1], A[2, 0] - A[0, 2], A[0, 1] - A[1, 0]])
+
+
+def _across(Sigma: Array) -> Array:
+    """Return tr(Sigma) 1 - Sigma, over the first two axes."""
+    return np.asarray(np.einsum("xx...,yz->yz...", Sigma, np.eye(3)) - Sigma)
 
 
 def _without_rounding(values: Array) -> Array:

@@ -16,7 +16,7 @@ from torsor.arrays import Array
 from torsor.dynamics.trees.modal import Modal, Shape
 from torsor.mechanism import Coordinate, Joint, Loop, Mechanism, Motor, Place
 from torsor.mechanism.flexible import Modes
-from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
+from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia, rotational_inertia
 
 Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
 
@@ -100,15 +100,28 @@ class Body:
         if not self.modal:
             return self
         shapes = tuple(each.at(q[each.q]) for each in self.modal)
-        P = ca.densify(ca.SX(self.P))
-        for shape in shapes:
-            P = P + ca.blockcat([[shape.Sigma, shape.ms], [shape.ms.T, ca.SX(0)]])
         modes = (
             Rotor(each.v.start + k, *momenta)
             for each, shape in zip(self.modal, shapes, strict=True)
             for k, momenta in enumerate(zip(shape.h, shape.b, strict=True))
         )
-        return replace(self, P=P, rotors=(*self.rotors, *modes), shapes=shapes)
+        return replace(self, rotors=(*self.rotors, *modes), shapes=shapes)
+
+    @property
+    def Sigma(self) -> ca.SX:
+        """Second moments (3 x 3), with those that the shape of flexible links adds."""
+        return sum((shape.Sigma for shape in self.shapes), start=ca.densify(ca.SX(self.P[:3, :3])))
+
+    @property
+    def ms(self) -> ca.SX:
+        """First moments (3 x 1), with those that the shape of flexible links adds."""
+        return sum((shape.ms for shape in self.shapes), start=ca.densify(ca.SX(self.P[:3, 3])))
+
+    @property
+    def J(self) -> ca.SX:
+        """Rotational inertia (3 x 3), with that which the shape of flexible links adds."""
+        J = ca.densify(ca.SX(rotational_inertia(self.P[:3, :3])))
+        return sum((shape.J for shape in self.shapes), start=J)
 
     @property
     def mass(self) -> float | ca.SX:
@@ -153,6 +166,14 @@ class Tree:
     armature: Numbers
     passives: tuple[Passive, ...]
     closures: tuple[Cut | Relation, ...] = ()
+    coupled: tuple[tuple[int, int, float], ...] = ()  # inertia (i, j, m), i < j, between coordinates: modal masses
+
+    def armature_times(self, a: ca.SX) -> ca.SX:
+        """Return the forces (nv x 1) that accelerate the armature, and the modal masses of flexible links."""
+        forces = ca.densify(ca.SX(self.armature)) * a
+        for i, j, m in self.coupled:
+            forces[i], forces[j] = forces[i] + m * a[j], forces[j] + m * a[i]
+        return forces
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Tree":
@@ -172,7 +193,8 @@ class Tree:
             clamped = tuple(modal[link.name])
             bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried, modal=clamped))
         drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(_closures(mechanism))
-        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives)
+        coupled = tuple(_coupled(mechanism))
+        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives, coupled)
 
     @property
     def bends(self) -> bool:
@@ -233,10 +255,18 @@ def _armature(mechanism: Mechanism) -> Array:
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
         armature[slices.v] += joint.ratio**2 * np.asarray(joint.rotor_inertia)
         if isinstance(joint.flexible, Modes):
-            armature[slices.v] += joint.flexible.modal_masses
+            armature[slices.v] += joint.flexible.mass_matrix.diagonal()
     for _, motor, v, rate in _motor_rates(mechanism):
         armature[v] += rate**2 * motor.inertia
     return armature
+
+
+def _coupled(mechanism: Mechanism) -> Iterator[tuple[int, int, float]]:
+    """Yield the modal masses between two coordinates."""
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        if isinstance(joint.flexible, Modes):
+            for i, j in np.argwhere(np.triu(joint.flexible.mass_matrix, 1)).tolist():
+                yield slices.v.start + i, slices.v.start + j, float(joint.flexible.mass_matrix[i, j])
 
 
 def _passives(mechanism: Mechanism) -> Iterator[Passive]:
@@ -259,22 +289,20 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
 
 
 def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
-    """Yield springs and dampers with the stiffness and damping matrices of a flexible link: along their eigenvectors.
+    """Yield the springs and dampers of a flexible link: together they have its stiffness and damping matrices.
 
-    A diagonal matrix has one spring for each coordinate.
+    The entry K of two coordinates is a spring along their sum; what it adds to the diagonal is subtracted there, so
+    that a spring of one coordinate may have a negative stiffness.
     """
     flexible: Any = joint.flexible
-    matrices = {"stiffness": flexible.stiffness_matrix, "damping": flexible.damping_matrix}
-    for name, matrix in matrices.items():
-        values, vectors = np.linalg.eigh(matrix)
-        if not (matrix - np.diag(matrix.diagonal())).any():
-            values, vectors = matrix.diagonal(), np.eye(len(matrix))
-        for value, vector in zip(values.tolist(), vectors.T, strict=True):
-            if value:
-                used = np.flatnonzero(vector).tolist()
-                q, v = (tuple(each.start + k for k in used) for each in (at.q, at.v))
-                strength: Any = {name: value}
-                yield Passive(q if name == "stiffness" else (), v, tuple(vector[used].tolist()), **strength)
+    for name, matrix in (("stiffness", flexible.stiffness_matrix), ("damping", flexible.damping_matrix)):
+        rest = matrix.diagonal() - (matrix.sum(axis=1) - matrix.diagonal())
+        strengths = {(k,): float(rest[k]) for k in np.flatnonzero(rest).tolist()}
+        strengths |= {(i, j): float(matrix[i, j]) for i, j in np.argwhere(np.triu(matrix, 1)).tolist()}
+        for used, strength in strengths.items():
+            q, v = (tuple(each.start + k for k in used) for each in (at.q, at.v))
+            force: Any = {name: strength}
+            yield Passive(q if name == "stiffness" else (), v, (1.0,) * len(used), **force)
 
 
 def _spring(joint: Joint, at: Coordinate) -> Passive:
