@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.checks import frozen_array, name_of
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism.build import build, fixed_at
 from torsor.mechanism.edit_drives import with_motor_held
 from torsor.mechanism.edit_loops import loops_of, without_coordinates
+from torsor.mechanism.flexible import Modes
 from torsor.mechanism.loops import renamed
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.names import unused_name
@@ -69,6 +70,9 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
         raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1"))
+    if np.any(q) and any(isinstance(each.flexible, Modes) for each in robot.joints if each.coordinate == joint):
+        found, allowed = f"a flexible link is fixed at {shortened(q)}", "0: its mass has the shape at rest"
+        raise ModelError(describe(found, where=where, allowed=allowed))
     joints = [
         fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
     ]
