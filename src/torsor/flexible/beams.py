@@ -23,7 +23,7 @@ from torsor.errors import ModelError, describe
 from torsor.mechanism.flexible import Modes
 
 # Trial functions beyond the number of modes: the eigenvalues that are used have then converged to rounding.
-_MORE = 8
+_MORE = 10
 MOST_MODES = 12  # in one direction; beyond that the trial functions lose digits
 
 
