@@ -80,7 +80,17 @@ __all__ = [
 ]
 
 # Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
-_PACKAGES = ("autodiff", "control", "flexible", "human", "identification", "library", "motion", "parallel", "simulation")
+_PACKAGES = (
+    "autodiff",
+    "control",
+    "flexible",
+    "human",
+    "identification",
+    "library",
+    "motion",
+    "parallel",
+    "simulation",
+)
 _HOMES = {
     "identify": "identification",
     "MotionError": "motion",

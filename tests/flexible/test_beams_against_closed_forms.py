@@ -1,5 +1,7 @@
 """Beams by assumed modes: natural frequencies, static deflections, stiffening by rotation."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -86,7 +88,7 @@ def test_the_stiffening_converges_with_the_number_of_modes() -> None:
         v = np.zeros(count + 1)
         v[0] = 12.0
         errors.append(Small(robot, ("hinge",)).frequencies(np.zeros(count + 1), v)[0] - FLAPPING[12])
-    assert all(later < earlier / 2 for earlier, later in zip(errors, errors[1:], strict=False))
+    assert all(later < earlier / 2 for earlier, later in pairwise(errors))
     assert 0 < errors[-1] < 3e-3  # Ritz' method approaches from above
 
 

@@ -84,7 +84,7 @@ def test_a_robot_with_flexible_links_is_saved_as_toml(tmp_path: Path, kind: str)
     robot.save(tmp_path / "robot.toml")
     assert torsor.load(tmp_path / "robot.toml") == robot
     for name in ("robot.urdf", "robot.xml"):
-        with pytest.raises(ModelError, match="flexible link, which the format does not have; fix: save as .toml"):
+        with pytest.raises(ModelError, match=r"flexible link, which the format does not have; fix: save as \.toml"):
             robot.save(tmp_path / name)
 
 
@@ -114,11 +114,11 @@ def test_files_that_hold_no_modes_are_refused(tmp_path: Path, text: str, message
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="arm.toml: 3 modes of a file that has 2; allowed: 1 to 2"):
+    with pytest.raises(ModelError, match=r"arm\.toml: 3 modes of a file that has 2; allowed: 1 to 2"):
         flexible.read_modes(_file(tmp_path), modes=3)
-    with pytest.raises(ModelError, match="unknown kind of file '.csv'; allowed: .toml, .npz"):
+    with pytest.raises(ModelError, match=r"unknown kind of file '\.csv'; allowed: \.toml, \.npz"):
         flexible.read_modes(tmp_path / "arm.csv")
-    with pytest.raises(ModelError, match="arm.npz: not modes"):
+    with pytest.raises(ModelError, match=r"arm\.npz: not modes"):
         flexible.read_modes(_file(tmp_path, "x", "arm.npz"))
     with pytest.raises(FileNotFoundError):
         flexible.read_modes(tmp_path / "missing.npz")
@@ -176,7 +176,10 @@ def test_what_rigid_links_alone_have_is_refused() -> None:
         (lambda: flexible.with_flexible_link(HUB, "ground", modes), "'ground' is not a moving link"),
         (lambda: flexible.with_flexible_link(HUB, "hub", modes, ["arm"]), "the tip carries 'arm'"),
         (lambda: torsor.Joint("x", "flexible", "a", "b"), "a flexible joint with flexible = None"),
-        (lambda: Modes(np.eye(3), np.ones(3), np.ones((3, 3, 1)), np.ones((3, 3, 1)), [0.0]), "stiffness is .*positive"),
+        (
+            lambda: Modes(np.eye(3), np.ones(3), np.ones((3, 3, 1)), np.ones((3, 3, 1)), [0.0]),
+            "stiffness is .*positive",
+        ),
         (
             lambda: Modes(np.eye(3), np.ones(3), np.eye(9)[:, :2].reshape(3, 3, 2), np.zeros((3, 3, 2)), -np.eye(2)),
             "stiffness .* has the least eigenvalue -1",

@@ -1,6 +1,7 @@
 """Flexible links against chains of many rigid links with springs, also those of MuJoCo."""
 
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def _reference(elbow: float = 0.7) -> np.ndarray:
 
 def test_chains_approach_the_flexible_arm_with_the_square_of_their_links() -> None:
     errors = [_frequencies(segments=n) - _reference() for n in (4, 7, 13)]
-    for coarse, fine in zip(errors, errors[1:], strict=False):
+    for coarse, fine in pairwise(errors):
         assert coarse / fine == pytest.approx(4.0, rel=0.15)
 
 

@@ -228,10 +228,12 @@ def _modes(
     for each in (shapes[-1], rotations[-1], second[-1], tip_second):  # exact zeros at the tip save operations
         each[np.abs(each) <= 1e-11 * np.abs(each).max(initial=0.0)] = 0.0
     turns = tuple(each.turns for each in fields)
-    parts: tuple[Any, ...] = (np.column_stack([s, 0 * s, 0 * s]), masses, shapes, rotations, K)
-    made = Modes(*parts, 0.0, second, tip_second, inertias, turns, "beam")
+    parts: dict[str, Any] = {"positions": np.column_stack([s, 0 * s, 0 * s]), "masses": masses, "shapes": shapes}
+    parts |= {"rotations": rotations, "stiffness": K, "second": second, "tip_second": tip_second}
+    parts |= {"inertias": inertias, "turns": turns, "source": "beam"}
+    made = Modes(**parts)
     # The damping matrix of one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
     X = _eigenvectors(K, made.mass_matrix)
     D = made.mass_matrix @ X @ np.diag(2 * ratio * made.frequencies) @ X.T @ made.mass_matrix
     D = np.where(np.abs(D) <= 1e-12 * np.abs(D).max(initial=0.0), 0.0, D)
-    return Modes(*parts, D, second, tip_second, inertias, turns, "beam")
+    return Modes(damping=D, **parts)

@@ -49,14 +49,13 @@ def node_modes(
     r = frozen_array(positions, (m.size, 3), source, "positions")
     ratios = positive_vector(damping, n, source, "damping", or_zero=True)
     turned = np.zeros_like(Phi) if rotations is None else rotations
-    parts: tuple[Any, ...] = (r, m, Phi, turned)
-    rest: tuple[Any, ...] = (_shortening(r, Phi), None, inertias, (), source)
-    M = Modes(*parts, 1.0, 0.0, *rest).mass_matrix.diagonal()
-    K = stiffness
+    parts: dict[str, Any] = {"positions": r, "masses": m, "shapes": Phi, "rotations": turned, "source": source}
+    parts |= {"second": _shortening(r, Phi), "inertias": inertias}
+    M = Modes(stiffness=1.0, **parts).mass_matrix.diagonal()
     if frequencies is not None:
-        K = positive_vector(frequencies, n, source, "frequencies") ** 2 * M
-    K = np.asarray(Modes(*parts, K, 0.0, *rest).stiffness)
-    return Modes(*parts, K, 2 * ratios * np.sqrt(K.diagonal() * M), *rest)
+        stiffness = positive_vector(frequencies, n, source, "frequencies") ** 2 * M
+    K = Modes(stiffness=stiffness, **parts).stiffness_matrix  # type: ignore[arg-type]  # one of them is given
+    return Modes(stiffness=K, damping=2 * ratios * np.sqrt(K.diagonal() * M), **parts)
 
 
 def _shortening(r: Array, Phi: Array) -> Array | None:
@@ -71,4 +70,4 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
     bent = np.diff(across, axis=0, prepend=0 * across[:1])
     held = np.where(steps > 0, steps, np.inf)  # a node at the clamped end
     pairs = np.cumsum(np.einsum("ixk,ixl->ikl", bent, bent) / held[:, None, None], axis=0)
-    return -np.einsum("x,ikl->ixkl", along, pairs)
+    return np.asarray(-np.einsum("x,ikl->ixkl", along, pairs))

@@ -75,8 +75,9 @@ def with_rod(
     if taken:
         raise ModelError(describe(f"the robot has {sorted(taken)[0]!r} already", where=where, fix="give another name="))
     kappa = frozen_array(curvature, (3,), where, "curvature")
-    strain: tuple[Any, ...] = (length, counts, np.array([*kappa, 1.0, 0.0, 0.0]), np.array([*EI, *rest]))
-    r, late = number(radius, where, "radius", least=0), number(damping, where, "damping", least=0)
+    strain: dict[str, Any] = {"length": length, "counts": counts, "rest": np.array([*kappa, 1.0, 0.0, 0.0])}
+    strain |= {"stiffness": np.array([*EI, *rest]), "damping": number(damping, where, "damping", least=0)}
+    r = number(radius, where, "radius", least=0)
     nodes, weights = leggauss(N)
     s: Array = np.concatenate([[0.0], (nodes + 1) / 2 * length, [length]])
     links, joints = [robot.base, *robot.links], list(robot.joints)
@@ -84,7 +85,7 @@ def with_rod(
     for k, link in enumerate(names):
         m = mass * float(weights[k]) / 2 if k < N else 0.0
         links.append(Link(link, m, inertia=m * r**2 * np.diag([0.5, 0.25, 0.25])))
-        part = RodSection(float(s[k]), float(s[k + 1]), *strain, late)
+        part = RodSection(float(s[k]), float(s[k + 1]), **strain)
         own = name if k == 0 else f"{name}/{k + 1}"
         joints.append(Joint(own, "flexible", parent, link, pose, coordinate=name, flexible=part))
         parent, pose = link, make_pose()

@@ -1,4 +1,4 @@
-"""Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes. See docs/flexible.md."""
+"""Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes (docs/flexible.md)."""
 
 from dataclasses import fields
 from typing import Any
@@ -29,8 +29,9 @@ def read_flexible(table: Table, where: str) -> Flexible:
     """Return the data of a flexible joint; what is wrong in it raises ModelError.
 
     Example:
-        >>> read_flexible({"kind": "turn", "first": [[0], [0], [1]], "second": [[[0]]] * 3, "turns": [False]}, "arm").turns
-        (False,)
+        >>> table = {"kind": "turn", "first": [[0], [0], [1]], "second": [[[0]]] * 3, "turns": [False]}
+        >>> read_flexible(table, "arm").kind.nv
+        1
     """
     kind = one_of(_KINDS, table.get("kind"), "kind", where)
     known = [each.name for each in _fields(_KINDS[kind])]

@@ -1,4 +1,4 @@
-"""Ready-made robots: of papers, commercial and generic arms, floating bases, flexible, closed loops, parallel, random."""
+"""Ready-made robots: of papers, commercial and generic arms, floating, flexible, closed loops, parallel, random."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
 from torsor.library.flexible import continuous_eel, flexible_arm, segmented_arm

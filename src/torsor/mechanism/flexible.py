@@ -10,7 +10,7 @@ points move back towards the clamped end. The mass of the link is integrated ove
 ``mechanism.rods`` has the other kind, rods by strain modes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,11 @@ INDEPENDENT = 1e-10
 
 class Flexible(Part):
     """What a joint of type "flexible" needs: the ``kind``, ``stiffness`` and ``damping`` (n, n) of its coordinates."""
+
+    def numbers(self) -> list[Any]:
+        """Return all numbers, in order: equal ones give equal functions."""
+        values = (getattr(self, each.name) for each in fields(self) if each.compare)  # type: ignore[arg-type]
+        return [np.asarray(value).tolist() for value in values]
 
     @property
     def kind(self) -> JointKind:
@@ -66,7 +71,7 @@ def _rows(angular: Matrix, linear: Matrix) -> Matrix:
 
 
 @dataclass(frozen=True, eq=False)
-class ModalSlide(JointKind):
+class _Slide(JointKind):
     """The displacement ``first`` q + q^T ``second`` q / 2 of the tip, in the axes of the clamped end; no rotation."""
 
     _invisible = (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)  # as for a prismatic joint
@@ -85,7 +90,7 @@ class ModalSlide(JointKind):
 
 
 @dataclass(frozen=True, eq=False)
-class ModalHinge(JointKind):
+class _Hinge(JointKind):
     """The rotation of the tip about the joint axis by 2 atan(x), x = ``slopes`` . q / 2: bending in one plane.
 
     To second order the angle is ``slopes`` . q; sine and cosine are rational in x, which takes a tenth of the time.
@@ -118,7 +123,7 @@ class ModalHinge(JointKind):
 
 
 @dataclass(frozen=True, eq=False)
-class ModalTurn(JointKind):
+class _Turn(JointKind):
     """The rotation of the tip by the Gibbs vector theta = ``first`` q + q^T ``second`` q / 2: no sine, no cosine.
 
     A Gibbs vector is 2 tan(angle / 2) times the axis: to second order, the rotation vector.
@@ -168,8 +173,8 @@ class TipTurn(Flexible):
         """A hinge where the tip turns about the z axis of the joint only, else a general rotation."""
         kind = "flexible", tuple(str(k + 1) for k in range(len(self.turns))), self.turns
         if self.first[:2].any() or self.second.any():
-            return ModalTurn(*kind, first=self.first, second=self.second)
-        return ModalHinge(*kind, slopes=self.first[2])
+            return _Turn(*kind, first=self.first, second=self.second)
+        return _Hinge(*kind, slopes=self.first[2])
 
     @property
     def stiffness_matrix(self) -> Array:
@@ -230,7 +235,9 @@ class Modes(Flexible):
         self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
         turns = tuple(bool(each) for each in self.turns) or (False,) * n
         if len(turns) != n:
-            raise ModelError(describe(f"turns has {len(turns)} entries", where=where, allowed=f"{n}, one for each mode"))
+            raise ModelError(
+                describe(f"turns has {len(turns)} entries", where=where, allowed=f"{n}, one for each mode")
+            )
         self._set(turns=turns)
         M = self.mass_matrix
         scale = np.sqrt(np.abs(M.diagonal()))
@@ -242,7 +249,7 @@ class Modes(Flexible):
     @property
     def count(self) -> int:
         """Number of modes."""
-        return self.shapes.shape[-1]
+        return int(self.shapes.shape[-1])
 
     @cached_property
     def mass_matrix(self) -> Array:
@@ -279,7 +286,7 @@ class Modes(Flexible):
     def kind(self) -> JointKind:
         """The displacement of the tip."""
         names = tuple(str(k + 1) for k in range(self.count))
-        return ModalSlide("flexible", names, self.turns, first=self.shapes[-1], second=np.asarray(self.second)[-1])
+        return _Slide("flexible", names, self.turns, first=self.shapes[-1], second=np.asarray(self.second)[-1])
 
     def turn(self) -> tuple[TipTurn, Array]:
         """Return the rotation of the tip, and its axis (3,) if there is only one, else the z axis."""

@@ -44,8 +44,8 @@ def strain_basis(counts: tuple[int, ...], length: float, s: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class StrainKind(JointKind):
-    """The motion from one section of a rod to the next: strains at three points (3, 6), and of coordinates (3, 6, n)."""
+class _Strain(JointKind):
+    """The motion from one section of a rod to the next: strains at three points, at rest (3, 6) and by q (3, 6, n)."""
 
     step: float = 0.0
     rest: Array = field(default_factory=lambda: np.zeros((3, 6)))
@@ -117,7 +117,7 @@ class RodSection(Flexible):
     """The part of a rod from ``start`` to ``end`` (m): the joint between two sections.
 
     ``counts`` are the numbers of coordinates: bending along y, along z, torsion, stretch. ``rest`` (6,) is the strain
-    at rest, ``stiffness`` (4,) that of the four strains (N m^2, stretch N), ``damping`` the time (s) that multiplies it.
+    at rest, ``stiffness`` (4,) that of the four strains (N m^2, stretch N), ``damping`` (s) multiplies it.
 
     Example:
         >>> part = RodSection(0.0, 0.5, 1.0, (1, 0, 0, 0), np.array([0, 0, 0, 1.0, 0, 0]), np.ones(4))
@@ -147,7 +147,7 @@ class RodSection(Flexible):
         s = self.start + (leggauss(3)[0] + 1) / 2 * step
         basis = np.array([strain_basis(self.counts, self.length, each) for each in s.tolist()])
         rest = np.broadcast_to(self.rest, (3, 6))
-        return StrainKind("flexible", tuple(names), turns, step=step, rest=rest, basis=basis)
+        return _Strain("flexible", tuple(names), turns, step=step, rest=rest, basis=basis)
 
     @property
     def stiffness_matrix(self) -> Array:

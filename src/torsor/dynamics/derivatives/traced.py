@@ -67,7 +67,7 @@ def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX |
 def traced_rates(
     tree: Tree, rule: Rule, q: ca.SX, given: Sequence[ca.SX], external: Sequence[ca.SX]
 ) -> tuple[ca.SX, ...]:
-    """Return a rule's result and its rates; ``given`` are v, a, j, ... and ``external`` the wrenches and their rates."""
+    """Return a rule's result and its rates; ``given`` are v, a, j, ..., ``external`` wrenches and their rates."""
     x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *each.shape) for each in external]
     y = [ca.SX.sym("rate", tree.nv) for _ in given]
     state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))

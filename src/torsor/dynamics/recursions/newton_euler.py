@@ -89,7 +89,9 @@ def _project(
             for rotor in body.rotors:
                 h, b = rotor.momentum
                 yield rotor.v, ca.dot(h, m.wd) + ca.dot(b, m.a)
-            for shape in body.shapes if v is not None else ():
+            if v is None:
+                continue
+            for shape in body.shapes:
                 yield from enumerate(shape.forces(m.w, v[shape.modal.v]), shape.modal.v.start)
 
     return gather(tree.nv, forces())

@@ -95,8 +95,8 @@ def regroupings(tree: Tree) -> Array:
     """Return changes of the parameters (r x p), ordered as in ``regressor.parameters``, that change no force."""
     bent = next((body.joint.name for body in tree.bodies if body.joint.flexible is not None), None)
     if bent is not None:
-        found = f"the rules of regrouping are those of rigid links, and joint {bent!r} is flexible"
-        raise ModelError(describe(found, fix=f"fix it first: robot.fix({bent!r}, 0)"))
+        text = f"the rules of regrouping are those of rigid links, and joint {bent!r} is flexible"
+        raise ModelError(describe(text, fix=f"fix it first: robot.fix({bent!r}, 0)"))
     row, motions = _Row(tree), _possible_motions(tree)
     found = [row.link(i, P) for i, motion in enumerate(motions) for P in _without_effect(motion, tree.gravity)]
     found += _moves_to_parents(tree, row, motions)

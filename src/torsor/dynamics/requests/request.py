@@ -1,7 +1,6 @@
 """A request names one function of a mechanism: the algorithm, its options, and the form of its results."""
 
 import hashlib
-import pickle
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -129,7 +128,7 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
             parts |= {"carrier": carrier, "axis": joint.motor.axis.tolist()}
             digest.update(repr(parts).encode())
         if joint.flexible is not None:
-            digest.update(pickle.dumps([getattr(joint.flexible, each.name) for each in fields(joint.flexible)]))
+            digest.update(repr(joint.flexible.numbers()).encode())
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())

@@ -66,7 +66,9 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX) -> 
     bodies = list(tree.bodies)
     for i in symbolic.frames:
         if bodies[i].modal:
-            found = f"the point of joint {bodies[i].joint.name!r} is an input, and a flexible link is clamped to its link"
+            found = (
+                f"the point of joint {bodies[i].joint.name!r} is an input, and a flexible link is clamped to its link"
+            )
             raise ModelError(describe(found, where=mechanism.name, fix="choose other numbers as inputs"))
         bodies[i] = replace(bodies[i], link=_link_frame(values, i))
     for i in range(len(bodies)):

@@ -105,7 +105,7 @@ class Shape:
 
 
 def _quadratic(first: Array, second: Array, eta: ca.SX) -> tuple[list[ca.SX], ca.SX]:
-    """Return the derivatives by eta_k, and the value, of first_k eta_k + second_kl eta_k eta_l / 2 (3 x 3, symmetric)."""
+    """Return the derivatives by eta_k, and the value, of first_k eta_k + second_kl eta_k eta_l / 2 (3 x 3)."""
     slopes, value = [], ca.SX.zeros(3, 3)
     for k in range(first.shape[-1]):
         terms = (eta[i] * _sx(second[:, :, k, i]) for i in range(first.shape[-1]))

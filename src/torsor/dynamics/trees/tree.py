@@ -297,7 +297,7 @@ def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
     flexible: Any = joint.flexible
     for name, matrix in (("stiffness", flexible.stiffness_matrix), ("damping", flexible.damping_matrix)):
         rest = matrix.diagonal() - (matrix.sum(axis=1) - matrix.diagonal())
-        strengths = {(k,): float(rest[k]) for k in np.flatnonzero(rest).tolist()}
+        strengths: dict[tuple[int, ...], float] = {(k,): float(rest[k]) for k in np.flatnonzero(rest).tolist()}
         strengths |= {(i, j): float(matrix[i, j]) for i, j in np.argwhere(np.triu(matrix, 1)).tolist()}
         for used, strength in strengths.items():
             q, v = (tuple(each.start + k for k in used) for each in (at.q, at.v))
