@@ -76,11 +76,11 @@ def test_a_chain_in_mujoco_has_the_frequencies_of_the_flexible_arm(tmp_path: Pat
 @pytest.mark.slow
 def test_the_flexible_arm_moves_as_a_fine_chain_does() -> None:
     modes = library.flexible_arm((4, 0)).with_gravity((0.0, 0.0, 0.0))
-    chain = library.segmented_arm(24).with_gravity((0.0, 0.0, 0.0))
+    chain = library.segmented_arm(12).with_gravity((0.0, 0.0, 0.0))
     tips = []
     for arm, tip in ((modes, "beam2/tip"), (chain, "tip")):
         tau = np.zeros(arm.nv)
         tau[[arm.coordinate_names.index(name) for name in HINGES]] = 2.0, -1.0
-        run = torsor.simulate(arm, np.zeros(arm.nq), np.zeros(arm.nv), tau=tau, duration=0.5, step=2e-4)
+        run = torsor.simulate(arm, duration=0.5, step=2e-4, controller=tau, method="implicit")
         tips.append(arm.pose(run.q[::250], tip)[:, :2, 3])
     assert np.abs(tips[0] - tips[1]).max() < 2e-3 * np.abs(tips[1][:, 1]).max()
