@@ -25,7 +25,7 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
     The joint ``name`` has the modes as coordinates. It moves the new link ``name/end``, the end of the beam in the axes
     of its root, which carries ``name/tip``, the section there: other links, frames and loads can be attached to it.
     The mass of the beam is added to the link that it is clamped to. On the base, the beam gets a link of its own,
-    ``name``.
+    ``name``. Nothing drives the modes: their effort limit is 0.
 
     Example:
         >>> import torsor
@@ -49,7 +49,8 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
         owner, pose = name, np.eye(4)
     links += [Link(end), Link(tip)]
     turn, axis = modes.turn()
-    joints.append(Joint(name, "flexible", owner, end, pose @ make_pose(p=modes.positions[-1]), flexible=modes))
+    place_of_end = pose @ make_pose(p=modes.positions[-1])
+    joints.append(Joint(name, "flexible", owner, end, place_of_end, effort_limit=0.0, flexible=modes))
     joints.append(Joint(f"{name}/turn", "flexible", end, tip, axis=axis, coordinate=name, flexible=turn))
     bent = rebuilt(robot, links, joints, list(robot.frames))
     mass, com, inertia = move_inertia(pose, *modes.body)

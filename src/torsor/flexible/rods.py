@@ -52,9 +52,9 @@ def with_rod(
         >>> import torsor
         >>> base = torsor.build("rod", [torsor.Link("ground")], [])
         >>> robot = with_rod(base, "ground", length=1.0, mass=0.1, bending=1.0, modes=(1, 0), sections=3)
-        >>> tip = robot.pose([np.pi], "rod/tip")[:3, 3]  # a half circle
+        >>> tip = robot.pose([np.pi / 2], "rod/tip")[:3, 3]  # a quarter of a circle
         >>> (np.pi * tip).round(9).tolist()
-        [0.0, 2.0, 0.0]
+        [2.0, 2.0, 0.0]
     """
     where = f"{robot.name}: rod {name_of(name, 'rod', robot.name)!r}"
     length, mass = positive(length, where, "length"), positive(mass, where, "mass")
