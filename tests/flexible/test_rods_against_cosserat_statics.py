@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 import torsor
-from flexible.tracing import GROUND, Traced, frequencies
+from flexible.tracing import GROUND, Traced
 from torsor import flexible
 from torsor.spatial import make_pose
 
@@ -119,7 +119,9 @@ def test_a_force_across_both_directions_bends_in_its_plane() -> None:
 
 def test_a_rod_has_the_frequencies_of_euler_and_bernoulli() -> None:
     robot = _rod(modes=(6, 0), sections=8)
-    assert frequencies(robot, np.zeros(6))[:3] == pytest.approx([3.516015, 22.034492, 61.697214], rel=1e-3)
+    K = np.asarray(robot.joints[0].flexible.stiffness_matrix)  # type: ignore[union-attr]
+    squares = np.linalg.eigvals(np.linalg.solve(Traced(robot).value("mass_matrix", np.zeros(6)), K)).real
+    assert np.sqrt(np.sort(squares))[:3] == pytest.approx([3.516015, 22.034492, 61.697214], rel=1e-3)
 
 
 def test_a_curved_rod_rests_in_its_curve() -> None:

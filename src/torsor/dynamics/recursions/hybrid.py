@@ -50,7 +50,7 @@ class _Articulated:
         return ca.vertcat(self.A @ S[:3] + self.B @ S[3:], self.B.T @ S[:3] + self.C @ S[3:])
 
     def without(self, U: ca.SX, inverse: ca.SX, axis: int | None) -> "_Articulated":
-        """Return I - U U^T / D from 1 / D. If D is an entry of I itself, its row and column vanish, and are made zero exactly."""
+        """Return I - U U^T / D, from 1 / D. If D is an entry of I, its row and column vanish, and are exact zeros."""
         w, v = U[:3], U[3:]
         scaled_w, scaled_v = w * inverse, v * inverse
         A, B, C = self.A - _mirror(w @ scaled_w.T), self.B - scaled_w @ v.T, self.C - _mirror(v @ scaled_v.T)
