@@ -292,7 +292,10 @@ class Modes(Flexible):
         """Return the rotation of the tip, and its axis (3,) if there is only one, else the z axis."""
         first, second, z = self.rotations[-1], np.asarray(self.tip_second), np.array([0.0, 0.0, 1.0])
         largest = first[:, np.argmax(np.linalg.norm(first, axis=0))]
-        axis = largest / np.linalg.norm(largest) if largest.any() else z
+        size = float(np.linalg.norm(largest)) * np.sign(
+            largest[np.argmax(np.abs(largest))]
+        )  # x, y, z rather than -x ...
+        axis = largest / size if size else z
         if second.any() or np.abs(np.cross(axis, first.T)).max() > 1e-12 * np.abs(first).max():
             axis = z
         R = axis_frame(axis)
