@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 import torsor
 from flexible.tracing import GROUND, HUB, Small, Traced, frequencies
 from torsor import flexible
+from torsor.spatial import from_quaternion, left_jacobian, make_pose, quaternion_exp, skew
 
 # cos x cosh x = -1: clamped and free ends (Euler-Bernoulli).
 CANTILEVER = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1, *ends) ** 2 for ends in ((1, 3), (4, 5.5), (7, 8.5))]
@@ -114,3 +115,27 @@ def test_a_beam_that_spins_up_bends_by_0_57_m_and_comes_back() -> None:
         tip.append(float(shape @ y[:2]))
     assert min(tip) == pytest.approx(-0.573, abs=2e-3)
     assert np.abs(tip[-50:]).max() < 0.01
+
+
+def test_the_tip_moves_as_curvatures_that_are_linear_in_the_coordinates_say() -> None:
+    """Sections integrated along the beam, g' = g xi^, with the curvatures of the modes: equal to second order."""
+    modes = flexible.beam(0.9, 1.0, (2.0, 3.0), modes=(2, 2, 1), torsion=1.0, axial_inertia=0.1)
+    s = modes.positions[:, 0]
+    slopes = [
+        [np.polynomial.Polynomial.fit(s, modes.rotations[:, x, k], 14).deriv() for k in range(5)] for x in range(3)
+    ]
+    robot, eta = flexible.with_beam(GROUND, "ground", modes), np.array([0.3, -0.2, 0.4, 0.1, 0.5])
+    errors, steps = [], 400
+    h = 0.9 / steps
+    kappa = np.array([[each((np.arange(steps) + 0.5) * h) for each in row] for row in slopes])  # (3, 5, steps)
+    for size in (0.1, 0.05):
+        section = np.eye(4)
+        for k in range(steps):
+            turn = kappa[:, :, k] @ (size * eta) * h
+            R = np.asarray(from_quaternion(quaternion_exp(turn)), dtype=float)
+            section = section @ make_pose(R, left_jacobian(turn) @ np.array([h, 0.0, 0.0]))
+        tip = Traced(robot).value("pose", size * eta, place="beam/tip")
+        errors.append(np.abs(tip - section).max())
+        linear = np.abs(np.eye(3) + size * skew(modes.rotations[-1] @ eta) - section[:3, :3]).max()
+        assert errors[-1] < linear / 5
+    assert errors[1] < errors[0] / 6  # third order

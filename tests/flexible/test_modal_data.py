@@ -9,6 +9,7 @@ import pytest
 import torsor
 from flexible.tracing import GROUND, HUB, Traced, frequencies
 from torsor import ModelError, flexible
+from torsor.dynamics.requests.request import fingerprint
 from torsor.mechanism.flexible import Modes
 
 BEAM = {"length": 1.0, "mass": 1.0, "bending": 1.0}
@@ -214,3 +215,16 @@ def test_a_flexible_arm_is_simulated_and_keeps_its_energy() -> None:
     run = torsor.simulate(arm, q, v, duration=0.05, step=2e-4)
     energy = arm.kinetic_energy(run.q, run.v) + arm.potential_energy(run.q)
     assert energy == pytest.approx(np.full(len(energy), energy[0]), rel=1e-7)
+
+
+def test_robots_with_other_modes_have_other_functions() -> None:
+    keys = {
+        fingerprint(robot)
+        for robot in (
+            flexible.with_beam(HUB, "hub", flexible.beam(**BEAM, modes=(1, 0))),
+            flexible.with_beam(HUB, "hub", flexible.beam(**(BEAM | {"bending": 2.0}), modes=(1, 0))),
+            flexible.with_rod(HUB, "hub", **BEAM, modes=(1, 0), sections=1),
+            flexible.with_rod(HUB, "hub", **BEAM, modes=(0, 1), sections=1),
+        )
+    }
+    assert len(keys) == 4

@@ -33,10 +33,10 @@ INDEPENDENT = 1e-10
 class Flexible(Part):
     """What a joint of type "flexible" needs: the ``kind``, ``stiffness`` and ``damping`` (n, n) of its coordinates."""
 
-    def numbers(self) -> list[Any]:
+    def numbers(self) -> list[Array]:
         """Return all numbers, in order: equal ones give equal functions."""
         values = (getattr(self, each.name) for each in fields(self) if each.compare)  # type: ignore[arg-type]
-        return [np.asarray(value).tolist() for value in values]
+        return [np.asarray(value, dtype=float) for value in values]
 
     @property
     def kind(self) -> JointKind:

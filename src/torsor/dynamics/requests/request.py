@@ -128,7 +128,9 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
             parts |= {"carrier": carrier, "axis": joint.motor.axis.tolist()}
             digest.update(repr(parts).encode())
         if joint.flexible is not None:
-            digest.update(repr(joint.flexible.numbers()).encode())
+            shape = joint.flexible.numbers()
+            digest.update(f"{type(joint.flexible).__name__} {[each.shape for each in shape]}".encode())
+            digest.update(b"".join(each.tobytes() for each in shape))
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())
