@@ -47,6 +47,7 @@ LAYERS = [
     "motion",
     "human",
     "view",
+    "reproduce",
     "bench",
     "cli",
 ]

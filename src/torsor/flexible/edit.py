@@ -8,7 +8,8 @@ import numpy as np
 
 from torsor.checks import instance_of, name_of
 from torsor.errors import ModelError, describe, listing
-from torsor.mechanism.edit import rebuilt, with_payload
+from torsor.mechanism.edit import rebuilt
+from torsor.mechanism.edit_bodies import with_payload
 from torsor.mechanism.flexible import Modes
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Frame, Joint, Link

@@ -6,7 +6,7 @@
 
 A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate. So
 does a mode of a flexible link, with a linear momentum, and with the rates of its inertia (``trees.modal``).
-f_j, n_j is the wrench of the parent on body j at its origin. Khalil 2010, eqs. 24-27; the pseudo-inertia (m, ms,
+f_j, n_j is the wrench of the parent on body j at its origin. Khalil 2010, eqs. 22-31; the pseudo-inertia (m, ms,
 Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
 """
 
