@@ -7,7 +7,6 @@ chain of small rigid bodies that share the coordinates q, for any curvature (Boy
 Boyer, Dias and Seneviratne 2018).
 """
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,10 +19,9 @@ from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.mechanism.flexible import Flexible, numbers_like
 from torsor.mechanism.joints import JointKind
-from torsor.spatial import Matrix, Vector, ad, skew
+from torsor.spatial import Matrix, Vector, ad, exp_se3, right_jacobian
 from torsor.spatial.vectors import is_symbolic
 
-_TERMS = 14  # of the Taylor series of the exponential
 STRAINS = {"y": 2, "z": 1, "x": 0, "s": 3}
 """The strains by the letters in names of coordinates: bending along y and z, torsion, stretch; and their components."""
 
@@ -61,17 +59,15 @@ class _Strain(JointKind):
         return a1 + a3 / 12 - ad(20 * a1 + a3 + c1) @ (c2 - a2) / 240
 
     def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
-        twist = self._twist(q)
-        T, (A, B, C, _, _) = skew(twist[:3]), _coefficients(twist[:3])
-        TT, one = T @ T, numbers_like(q, np.eye(3))
-        return one + A * T + B * TT, (one + B * T + C * TT) @ twist[3:]
+        T = exp_se3(self._twist(q))
+        return T[:3, :3], T[:3, 3]
 
     @cached_property
     def _functions(self) -> tuple[ca.Function, ca.Function]:
         """S (6 x n) as a function of q, and its rate as a function of q and v."""
         q, v = ca.SX.sym("q", self.nq), ca.SX.sym("v", self.nv)
         twist = self._twist(q)
-        S = ca.densify(_right_jacobian(twist) @ ca.jacobian(twist, q))
+        S = ca.densify(right_jacobian(twist) @ ca.jacobian(twist, q))
         rate = ca.densify(ca.reshape(ca.jtimes(ca.vec(S), q, v), S.shape))
         return ca.Function("S", [q], [ca.cse(S)]), ca.Function("S_rate", [q, v], [ca.cse(rate)])
 
@@ -80,31 +76,6 @@ class _Strain(JointKind):
 
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
         return _called(self._functions[1], q, v)
-
-
-def _coefficients(w: Vector) -> tuple[Any, Any, Any, Any, Any]:
-    """Return A to E, functions of t = w . w with A = sin / angle, B = (1 - cos) / t, C = (1 - A) / t.
-
-    D = (1/2 - B) / t and (1/6 - C) / t are Taylor series, exact to rounding for angles up to a half turn: no cases for
-    small angles, so that all derivatives are smooth. E = (3 C - B) / (2 t).
-    """
-    t = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    D, F = 0.0, 0.0
-    for k in reversed(range(_TERMS)):
-        D, F = (-1) ** k / math.factorial(2 * k + 4) + t * D, (-1) ** k / math.factorial(2 * k + 5) + t * F
-    B, C = 1 / 2 - t * D, 1 / 6 - t * F
-    return 1 - t * C, B, C, D, (D - 3 * F) / 2
-
-
-def _right_jacobian(twist: ca.SX) -> ca.SX:
-    """Return J (6 x 6) with exp(twist + d) = exp(twist) exp(J d) for small d (Barfoot 2017)."""
-    T, P = -skew(twist[:3]), -skew(twist[3:])
-    _, B, C, D, E = _coefficients(twist[:3])
-    TP, PT = T @ P, P @ T
-    TPT = TP @ T
-    Q = P / 2 + C * (TP + PT + TPT) + D * (T @ TP + PT @ T - 3 * TPT) + E * (TPT @ T + T @ TPT)
-    J = ca.SX.eye(3) + B * T + C * (T @ T)
-    return ca.blockcat([[J, ca.SX.zeros(3, 3)], [Q, J]])
 
 
 def _called(function: ca.Function, *values: Any) -> Matrix:
