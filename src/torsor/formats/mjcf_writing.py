@@ -70,8 +70,8 @@ class _Writer:
     """The state of writing one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
-        self.mechanism, self.path, self.source = mechanism, path, path.name
-        self.omissions = Omissions()
+        self.omissions, self.path, self.source = Omissions(), path, path.name
+        self.mechanism = self.omissions.without_wheels(mechanism)
         self.root = ET.Element("mujoco", {"model": mechanism.name})
         add_element(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
         add_element(self.root, "option", gravity=mechanism.gravity)
@@ -87,7 +87,7 @@ class _Writer:
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
         places = {frame.name: frame.link for frame in m.frames}
-        ends = {places.get(end, end) for loop in m.loops if not isinstance(loop, Coupling) for end in (loop.a, loop.b)}
+        ends = {places.get(end, end) for loop in m.loops if not isinstance(loop, Coupling) for end in m.ends(loop)}
         needed = {*places.values(), *ends}  # a site is fixed to them: they must be bodies, with or without mass
         below = {joint.parent: joint for _, joint in moving}
         chains: dict[str, _Chain] = {}

@@ -8,10 +8,13 @@ from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.products import panda, ur5
 from torsor.library.trees import planar_chain, random_tree
+from torsor.library.wheels import bicycle_car, differential_drive, rolling_disc
 
 __all__ = [
+    "bicycle_car",
     "closed_leg",
     "delta",
+    "differential_drive",
     "eel",
     "elastic_arm",
     "elastic_seven_axis_arm",
@@ -25,6 +28,7 @@ __all__ = [
     "planar_chain",
     "quadruped",
     "random_tree",
+    "rolling_disc",
     "scara",
     "seven_axis_arm",
     "six_axis_arm",

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array, is_whole, name_of
 from torsor.errors import ModelError, describe, listing
-from torsor.mechanism.loops import Closure, Coupling
+from torsor.mechanism.loops import Closure, Coupling, CutJoint
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.mechanism.postures import Postures, checked_postures
+from torsor.mechanism.wheels import Wheel
 
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
@@ -94,9 +95,10 @@ class Mechanism(Part):
                 for name in loop.coefficients:
                     self._check_coordinate(name, f"coupling {loop.name!r}")
             else:
-                for end in (loop.a, loop.b):
+                kind = "wheel" if isinstance(loop, Wheel) else "loop"
+                for end in self.ends(loop):
                     if end not in self.places:
-                        found = f"loop {loop.name!r} ends at {end!r}, which does not exist"
+                        found = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
                         raise ModelError(
                             describe(found, where=self.name, allowed=listing(map(repr, self.places), like=repr(end)))
                         )
@@ -273,6 +275,10 @@ class Mechanism(Part):
             allowed = listing(map(repr, self.places), like=repr(name))
             raise ModelError(describe(f"no link or frame {name!r}", where=self.name, allowed=allowed))
         return self.places[name]
+
+    def ends(self, loop: CutJoint) -> tuple[str, str]:
+        """Return the names of the two frames or links that a cut joint connects; of a wheel, ground and frame."""
+        return (loop.ground or self.base.name, loop.frame) if isinstance(loop, Wheel) else (loop.a, loop.b)
 
     def joint(self, name: str) -> Joint:
         """Return a joint by name."""

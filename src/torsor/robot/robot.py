@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Maybe
 from torsor.checks import one_of, vectors
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
@@ -30,7 +30,9 @@ from torsor.robot.inertial import BaseParameters, base_parameters, with_paramete
 from torsor.robot.kernels import Out, RobotKernels, Target
 from torsor.robot.parametric import Parametric
 
+Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
+Coefficients = Mapping[str, float | Sequence[float]] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -299,7 +301,7 @@ class Robot(Mechanism):
         forced: Sequence[str],
         external: ArrayLike | None = None,
         out: Out = None,
-    ) -> tuple[Array, Array]:
+    ) -> Two:
         """Return (a, tau) of all coordinates, each (..., nv), where some are driven by force, others by motion.
 
         ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
@@ -316,7 +318,7 @@ class Robot(Mechanism):
         """
         request = self.kernels.request("hybrid_dynamics", external=external is not None, forced=forced)
         loads = () if external is None else (external,)
-        found: tuple[Array, Array] = self.kernels.compiled(request)(q, v, a, tau, *loads, out=out)
+        found: Two = self.kernels.compiled(request)(q, v, a, tau, *loads, out=out)
         return found
 
     def joint_wrenches(
@@ -667,13 +669,7 @@ class Robot(Mechanism):
         )
 
     def inverse_dynamics_hessian(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        weight: ArrayLike,
-        external: ArrayLike | None = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: Maybe = None, out: Out = None
     ) -> Array:
         """Return the second derivatives (..., 3 nv, 3 nv) of weight . tau, with tau = ID(q, v, a), by (q, v, a).
 
@@ -1007,9 +1003,7 @@ class Robot(Mechanism):
         found: Array = constrained(self.closure, "constrained_velocities", q, v_active, out=out)
         return found
 
-    def constrained_accelerations(
-        self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None
-    ) -> tuple[Array, Array]:
+    def constrained_accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Two:
         """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
 
         Example:
@@ -1018,9 +1012,7 @@ class Robot(Mechanism):
             >>> a.tolist()
             [3.0, 1.5]
         """
-        found: tuple[Array, Array] = constrained(
-            self.closure, "constrained_accelerations", q, v_active, a_active, out=out
-        )
+        found: Two = constrained(self.closure, "constrained_accelerations", q, v_active, a_active, out=out)
         return found
 
     def constrained_inverse_dynamics(
@@ -1261,9 +1253,7 @@ class Robot(Mechanism):
 
     # Closed loops: derivatives by the active coordinates
 
-    def constrained_velocity_derivatives(
-        self, q: ArrayLike, v_active: ArrayLike, out: Out = None
-    ) -> tuple[Array, Array]:
+    def constrained_velocity_derivatives(self, q: ArrayLike, v_active: ArrayLike, out: Out = None) -> Two:
         """Return the derivatives (dq, dv) of ``constrained_velocities``, each (..., nv, N); dv is G.
 
         Example:
@@ -1272,7 +1262,7 @@ class Robot(Mechanism):
             >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
             ([[0.0], [0.0]], [[1.0], [0.5]])
         """
-        found: tuple[Array, Array] = constrained(self.closure, "constrained_velocity_derivatives", q, v_active, out=out)
+        found: Two = constrained(self.closure, "constrained_velocity_derivatives", q, v_active, out=out)
         return found
 
     def constrained_acceleration_derivatives(
@@ -1533,11 +1523,7 @@ class Robot(Mechanism):
         return edit.subtree(self, link)
 
     def with_friction(
-        self,
-        joint: str,
-        coulomb: ArrayLike | None = None,
-        viscous: ArrayLike | None = None,
-        smooth: float | None = None,
+        self, joint: str, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
@@ -1617,13 +1603,7 @@ class Robot(Mechanism):
         return edit_drives.without_motor(self, joint)
 
     def with_loop(
-        self,
-        name: str,
-        frame_a: str,
-        frame_b: str,
-        kind: str = "revolute",
-        length: float = 0.0,
-        axis: ArrayLike | None = None,
+        self, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0, axis: Maybe = None
     ) -> Self:
         """Return the robot with a loop: a cut joint between two links or frames.
 
@@ -1642,12 +1622,31 @@ class Robot(Mechanism):
         """
         return edit_loops.with_loop(self, name, frame_a, frame_b, kind, length, axis)
 
-    def with_coupling(
+    def with_wheel(
         self,
         name: str,
-        coefficients: Mapping[str, float | Sequence[float]] | None = None,
-        offset: float = 0.0,
-        shares: Mapping[str, float | Sequence[float]] | None = None,
+        link: str,
+        radius: float = 0.0,
+        kind: str = "wheel",
+        axis: Maybe = None,
+        point: ArrayLike = (0.0, 0.0, 0.0),
+        roller: float = 0.0,
+        ground: str = "",
+    ) -> Self:
+        """Return the robot with a wheel: a rolling contact of a link or frame with the ground, the base's plane z = 0.
+
+        ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), ``radius`` is in m. ``point`` (3), in m, is
+        the centre and ``axis`` (3) the axle in the axes of the link, by default its z: the frame "name/axle" is made
+        there. ``roller`` (rad) is the angle of the rollers of an omni wheel, ``ground`` another frame than the base.
+
+        Example:
+            >>> torsor.library.eel(3).with_wheel("keel", "link3", kind="edge", axis=(0, 1, 0)).mobility().dof
+            6
+        """
+        return edit_loops.with_wheel(self, name, link, radius, kind, axis, point, roller, ground)
+
+    def with_coupling(
+        self, name: str, coefficients: Coefficients = None, offset: float = 0.0, shares: Coefficients = None
     ) -> Self:
         """Return the robot with a gear, belt or lock: the sum of coefficients times coordinates equals ``offset``.
 

@@ -15,6 +15,7 @@ from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import OPEN
+from torsor.robot.closed_loops.ground import off_ground, sliding
 from torsor.robot.closed_loops.inputs import SINGULAR
 from torsor.robot.closed_loops.multipliers import POOR
 from torsor.robot.robot import Robot
@@ -31,10 +32,16 @@ def project_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
     if not gap.max(initial=0.0) <= OPEN:
         found, allowed = f"q0 does not close the loops: error of closure {gap.max():.2g}", f"{OPEN:g} of its size"
-        raise ModelError(describe(found, where=robot.name, allowed=allowed, fix="q0 = robot.assemble(q_active, guess)"))
+        fix = "q0 = robot.assemble(q_active, guess)"
+        lifted = off_ground(robot, robot.closure_error(q), OPEN * robot.closure.length)
+        if lifted:
+            found, fix = f"at q0, {lifted}", "q0 = robot.closed_positions(q0)"
+        raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
     if not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
-        fix = "v0 = robot.constrained_velocities(q0, v_active)"
+        fix = "v0 = robot.constrained_velocities(q0, v_active), or robot.closed_velocities(q0, v0)"
+        slip = sliding(robot, rate * robot.closure.scales[0], OPEN * robot.closure.length)
+        found = f"the velocities v0 {slip}" if slip else found
         raise ModelError(describe(found, where=robot.name, fix=fix))
     choice = robot.closure.independent_near(q.reshape(-1, robot.nq)[0])
     if q.ndim > 1 and robot.closure.ranks_differ(q, choice):
