@@ -38,8 +38,8 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     viscous friction plus the damping of the spring, ``friction`` the Coulomb friction (N m or N, with sign(v)),
     ``spring_stiffness`` and ``spring_reference`` are the spring. Motors are transmissions; the ``rotor_inertia`` of a
     joint becomes a motor with ratio 1 on the base. A ``ModelWarning`` names what is not written: gravity other than
-    (0, 0, -9.81), wheels, and forces and limits that URDF cannot express. A coupling of two joints is a <mimic>: one of them
-    has no coordinate of its own in the file. Other couplings, loops and spherical joints are errors.
+    (0, 0, -9.81), wheels, and forces and limits that URDF cannot express. A coupling of two joints is a <mimic>: one of
+    them has no coordinate of its own in the file. Other couplings, loops and spherical joints are errors.
 
     Example:
         >>> import tempfile
