@@ -268,12 +268,16 @@ class LoopClosure:
             raise ModelError(describe(found, where=self.name, fix=fix))
         return choice
 
-    def driven_equations_at(self, q: Array) -> ClosureChoice:
-        """Return closure equations that are independent at q (nq,) where the active coordinates are given."""
+    def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
+        """Return closure equations that are independent at q (nq,) where the active coordinates are given.
+
+        Their margin is relative to their sizes at q, or at the positions ``scaled_at`` (nq,).
+        """
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
-        M = self.kernels.call("mass_matrix", q, loops="open")
-        sizes = *self._equation_scales_at(q)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
+        at = q if scaled_at is None else scaled_at
+        M = self.kernels.call("mass_matrix", at, loops="open")
+        sizes = *self._equation_scales_at(at)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
         choice = ClosureChoice(rows, active=tuple(self.active), scales=tuple(map(float, sizes)))
         return self._with_scales(choice)
 
