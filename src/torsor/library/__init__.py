@@ -1,4 +1,4 @@
-"""Ready-made robots: of papers, commercial and generic arms, floating bases, closed loops, parallel, random trees."""
+"""Ready-made robots: of papers, commercial and generic arms, floating bases, wheels, loops, parallel, trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
 from torsor.library.human import human
@@ -8,10 +8,11 @@ from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.products import panda, ur5
 from torsor.library.trees import planar_chain, random_tree
-from torsor.library.wheels import bicycle_car, differential_drive, rolling_disc
+from torsor.library.wheels import bicycle_car, caster, differential_drive, rolling_disc
 
 __all__ = [
     "bicycle_car",
+    "caster",
     "closed_leg",
     "delta",
     "differential_drive",

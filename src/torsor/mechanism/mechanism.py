@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array, is_whole, name_of
 from torsor.errors import ModelError, describe, listing
-from torsor.mechanism.loops import Closure, Coupling, CutJoint
+from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.mechanism.postures import Postures, checked_postures
 from torsor.mechanism.wheels import Wheel
 
+_ORDER = (Loop, Wheel, Coupling)  # of closures, whatever the order in which they are given
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
 
@@ -62,7 +63,7 @@ class Mechanism(Part):
             links=tuple(self.links),
             joints=tuple(self.joints),
             frames=tuple(self.frames),
-            loops=tuple(sorted(self.loops, key=lambda loop: isinstance(loop, Coupling))),  # cut joints first
+            loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))),
             active=tuple(self.active),
             gravity=frozen_array(self.gravity, (3,), self.name, "gravity"),
         )

@@ -39,8 +39,8 @@ def end(model: "mujoco.MjModel", data: "mujoco.MjData", duration: float) -> np.n
 
 
 def test_a_wobbling_disc_is_what_stiff_contacts_approach() -> None:
-    r, duration = 0.3, 0.4
-    disc = torsor.library.rolling_disc(r)
+    r, duration = 0.3, 0.2
+    disc = torsor.library.rolling_disc(r).to(device="casadi")
     q = disc.closed_positions(disc.integrate(disc.neutral(), [0.2, 0, 0, 0, 0, 0]))
     v = disc.closed_velocities(q, [0.1, 8.0, 0.5, 0, 0, 0])
     expected = torsor.simulate(disc, q, v, duration).q[-1]
@@ -51,7 +51,7 @@ def test_a_wobbling_disc_is_what_stiff_contacts_approach() -> None:
         data.qpos = np.r_[q[:3], q[6], q[3:6]]
         data.qvel = np.r_[torsor.spatial.from_quaternion(q[3:]) @ v[3:], v[:3]]
         errors.append(float(np.abs(end(model, data, duration)[:3] - expected[:3]).max()))
-    assert errors[0] > errors[1] > errors[2] and errors[2] < 6e-4
+    assert errors[0] > errors[1] > errors[2] and errors[2] < 3e-4
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_a_differential_drive_is_what_stiff_contacts_approach(tmp_path: Path) ->
         robot.save(tmp_path / "drive.xml")
     root = ET.fromstring((tmp_path / "drive.xml").read_text())
     for body in root.iter("body"):  # spheres: a cylinder would stand on two points, which do not let it turn
-        if body.get("name").endswith("_wheel"):
+        if body.get("name").endswith("wheel"):
             ET.SubElement(body, "geom", type="sphere", size="0.05" if "caster" in body.get("name") else "0.1", mass="0")
     expected = torsor.simulate(robot, duration=duration, controller=torques).q[-1]
     errors = []

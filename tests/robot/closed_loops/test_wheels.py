@@ -158,7 +158,7 @@ def rolls(robot: torsor.Robot, name: str, kind: str, a: str, b: str, q: np.ndarr
 def random_wheels(seed: int, extras: bool) -> tuple[torsor.Robot, np.ndarray]:
     """Return a random tree with a wheel of every kind between moving links or on the base, in contact at q."""
     rng = np.random.default_rng(seed)
-    robot = torsor.library.random_tree(9, seed, types=ALL, branching=0.4, extras=extras).to(device="casadi")
+    robot = torsor.library.random_tree(7, seed, types=ALL, branching=0.4, extras=extras).to(device="casadi")
     q = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
     for k, kind in enumerate(WHEELS):
         a, b = rng.choice([robot.base.name, *robot.link_names], 2, replace=False)
