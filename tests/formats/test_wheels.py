@@ -7,6 +7,7 @@ import pytest
 
 import torsor
 from torsor.errors import ModelError, ModelWarning
+from torsor.mechanism import ends_of
 from torsor.spatial import make_pose
 
 CART = """
@@ -96,7 +97,7 @@ def test_a_robot_with_wheels_is_attached_cut_and_compared() -> None:
     both = cart.attach(torsor.library.caster(), at="hull", prefix="left/")
     wheel = both.loops[0]
     assert (wheel.name, wheel.frame, wheel.ground) == ("left/contact", "left/contact/axle", "")
-    assert both.ends(wheel) == ("world", "left/contact/axle")  # the ground is that of the whole
+    assert ends_of(both, wheel) == ("world", "left/contact/axle")  # the ground is that of the whole
     assert both.without_loop("left/contact").loops == ()
     assert both != cart.attach(torsor.library.caster(radius=0.06), at="hull", prefix="left/")
     with pytest.raises(ModelError, match="loop 'left/contact' leaves the subtree"):

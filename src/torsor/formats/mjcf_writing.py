@@ -17,7 +17,7 @@ from torsor.formats.joint_decomposition import decomposed_joints, has_position_l
 from torsor.formats.mjcf_equality import write_equalities
 from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual
+from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual, ends_of
 from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
@@ -87,7 +87,7 @@ class _Writer:
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
         places = {frame.name: frame.link for frame in m.frames}
-        ends = {places.get(end, end) for loop in m.loops if not isinstance(loop, Coupling) for end in m.ends(loop)}
+        ends = {places.get(end, end) for loop in m.loops if not isinstance(loop, Coupling) for end in ends_of(m, loop)}
         needed = {*places.values(), *ends}  # a site is fixed to them: they must be bodies, with or without mass
         below = {joint.parent: joint for _, joint in moving}
         chains: dict[str, _Chain] = {}

@@ -4,7 +4,7 @@ from torsor.mechanism.build import build
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.loops import CUTS, Coupling, CutJoint, Loop
-from torsor.mechanism.mechanism import Coordinate, Mechanism, Place
+from torsor.mechanism.mechanism import Coordinate, Mechanism, Place, ends_of
 from torsor.mechanism.parts import Frame, Joint, Link, Visual
 from torsor.mechanism.wheels import Wheel
 
@@ -26,4 +26,5 @@ __all__ = [
     "Visual",
     "Wheel",
     "build",
+    "ends_of",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torsor.checks import direction, frozen_array
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Coupling, Loop
-from torsor.mechanism.mechanism import Mechanism, carrier
+from torsor.mechanism.mechanism import Mechanism, carrier, ends_of
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint
 from torsor.mechanism.wheels import Wheel
@@ -139,7 +139,7 @@ def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict
     names = {name for joint in joints for name in _names(joint)}
     loops = []
     for loop in robot.loops:
-        ends, within = (loop.coefficients, names) if isinstance(loop, Coupling) else (robot.ends(loop), places)
+        ends, within = (loop.coefficients, names) if isinstance(loop, Coupling) else (ends_of(robot, loop), places)
         inside = [end in within for end in ends]
         if any(inside) and not all(inside):
             fix = f"open it first: robot.without_loop({loop.name!r})"

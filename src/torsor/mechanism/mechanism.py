@@ -97,7 +97,7 @@ class Mechanism(Part):
                     self._check_coordinate(name, f"coupling {loop.name!r}")
             else:
                 kind = "wheel" if isinstance(loop, Wheel) else "loop"
-                for end in self.ends(loop):
+                for end in ends_of(self, loop):
                     if end not in self.places:
                         found = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
                         raise ModelError(
@@ -277,10 +277,6 @@ class Mechanism(Part):
             raise ModelError(describe(f"no link or frame {name!r}", where=self.name, allowed=allowed))
         return self.places[name]
 
-    def ends(self, loop: CutJoint) -> tuple[str, str]:
-        """Return the names of the two frames or links that a cut joint connects; of a wheel, ground and frame."""
-        return (loop.ground or self.base.name, loop.frame) if isinstance(loop, Wheel) else (loop.a, loop.b)
-
     def joint(self, name: str) -> Joint:
         """Return a joint by name."""
         for joint in self.joints:
@@ -293,6 +289,11 @@ class Mechanism(Part):
 def carrier(mechanism: Mechanism, place: Place) -> Link:
     """Return the link, or the base, that a place is fixed to."""
     return mechanism.base if place.link < 0 else mechanism.links[place.link]
+
+
+def ends_of(mechanism: Mechanism, loop: CutJoint) -> tuple[str, str]:
+    """Return the names of the two frames or links that a cut joint connects; of a wheel, ground and frame."""
+    return (loop.ground or mechanism.base.name, loop.frame) if isinstance(loop, Wheel) else (loop.a, loop.b)
 
 
 def check_unique(names: Iterable[str], what: str, where: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 import torsor
 from torsor import Coupling, Wheel
+from torsor.mechanism import ends_of
 
 
 def turn(axis: np.ndarray, angle: ca.SX) -> ca.SX:
@@ -147,7 +148,7 @@ class Lagrangian:
         """The matrix A of A de = 0: the rates of closure, and velocities at the contact points of wheels."""
         rows = [ca.jacobian(self.closure, self.e)]
         for wheel in (loop for loop in self.robot.loops if isinstance(loop, Wheel)):
-            ground, frame = (self.poses[name] for name in self.robot.ends(wheel))
+            ground, frame = (self.poses[name] for name in ends_of(self.robot, wheel))
             n, u = ground[0][:, 2], frame[0][:, 2]
             up = n if wheel.kind in ("ball", "skid") else n - ca.dot(n, u) * u
             contact = frame[1] - wheel.radius * up / ca.norm_2(up)

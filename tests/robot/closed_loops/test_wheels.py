@@ -30,7 +30,7 @@ def in_plane(*links: torsor.Link) -> list[torsor.Joint]:
 @pytest.mark.parametrize("tilt", [1.3, 0.8, 0.4])
 @pytest.mark.parametrize("turning", [3.0, -5.0])
 def test_a_disc_rolls_on_a_circle_at_the_spin_of_steady_motion(tilt: float, turning: float) -> None:
-    """With the axle at an angle to the vertical, (I3 + m r^2) w3 W sin = (I1 W^2 sin - m g r) cos, see Routh 1905."""
+    """With the axle at an angle to the vertical, (I3 + m r^2) w3 W sin = (I1 W^2 sin - m g r) cos."""
     r, m = 0.3, 2.0
     disc = torsor.library.rolling_disc(r, m).to(device="casadi")
     across, along = m * r**2 / 4, m * r**2 / 2

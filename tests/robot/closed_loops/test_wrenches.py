@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.mechanism import ends_of
 from torsor.spatial import adjoint, inverse_pose, make_pose
 
 from .lagrange import Lagrangian
@@ -46,7 +47,7 @@ def test_every_link_is_in_balance(case: str) -> None:
     v, a, x, x_rate, external = state(robot, q)
     joints = robot.constrained_joint_wrenches(q, x, x_rate, external)
     loops = robot.loop_wrenches(q, x, x_rate, external)
-    cuts = [robot.ends(loop) for loop in robot.loops if not isinstance(loop, torsor.Coupling)]
+    cuts = [ends_of(robot, loop) for loop in robot.loops if not isinstance(loop, torsor.Coupling)]
     assert loops.shape == (len(cuts), 6)
     poses = dict(zip(robot.link_names, robot.poses(q), strict=True)) | {robot.base.name: np.eye(4)}
     total = dict(zip(robot.link_names, joints + external, strict=True)) | {robot.base.name: np.zeros(6)}

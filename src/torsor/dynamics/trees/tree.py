@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.mechanism import Coordinate, Coupling, CutJoint, Joint, Mechanism, Motor, Place
+from torsor.mechanism import Coordinate, Coupling, CutJoint, Joint, Mechanism, Motor, Place, ends_of
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
 
 Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
@@ -149,7 +149,7 @@ class Tree:
 def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
     for loop in mechanism.loops:
         if not isinstance(loop, Coupling):
-            yield Cut(loop, *map(mechanism.place, mechanism.ends(loop)))
+            yield Cut(loop, *map(mechanism.place, ends_of(mechanism, loop)))
         else:
             positions, rates = mechanism.position_names, mechanism.coordinate_names
             terms = ((positions.index(name), rates.index(name), c) for name, c in loop.polynomials.items())

@@ -18,7 +18,7 @@ from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe, warn
-from torsor.mechanism import Coupling, Loop, Mechanism, Wheel
+from torsor.mechanism import Coupling, Loop, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.ground import off_ground
 from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
@@ -71,7 +71,7 @@ class LoopClosure:
         """
         mechanism, on_base = self.mechanism, list[Array]()
         cuts = [loop for loop in mechanism.loops if not isinstance(loop, Coupling)]
-        ends = [mechanism.place(end) for loop in cuts for end in mechanism.ends(loop)]
+        ends = [mechanism.place(end) for loop in cuts for end in ends_of(mechanism, loop)]
         placements = [joint.placement for joint in mechanism.joints]
         places = [*((place.link, place.pose) for place in ends), *zip(mechanism.parents, placements, strict=True)]
         sizes = [loop.radius if isinstance(loop, Wheel) else loop.length for loop in cuts]
