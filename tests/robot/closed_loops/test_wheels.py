@@ -8,6 +8,7 @@ import torsor
 from torsor.dynamics.loops.closure import Closures
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism.wheels import WHEELS
+from torsor.motion.transcription.motion_model import MotionModel
 from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
 from .loaded import close
@@ -274,6 +275,11 @@ def test_velocities_that_slip_are_refused_by_name() -> None:
         disc.closed_forward_dynamics(q, [0, 0, 0, 1, 0, 0], np.zeros(6))
     with pytest.raises(torsor.ModelError, match=r"v0 let wheel 'rim' slip by 1 m/s.*closed_velocities"):
         torsor.simulate(disc, q, [0, 0, 0, 1, 0, 0])
+
+
+def test_motion_prediction_refuses_wheels() -> None:
+    with pytest.raises(torsor.ModelError, match=r"wheels \(rear, front\): they do not slip"):
+        MotionModel(torsor.library.bicycle_car())
 
 
 def test_an_axle_that_is_normal_to_the_ground_is_refused() -> None:
