@@ -913,7 +913,8 @@ class Robot(Mechanism):
     def closure_error(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the errors of closure (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
 
-        One entry for each closure equation: a hinge has five, some of which may be redundant.
+        One entry for each closure equation: a hinge has five, some of which may be redundant. Wheels have their height
+        (m), and 0 for the slips, which are equations of velocities.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -923,7 +924,7 @@ class Robot(Mechanism):
         return self.kernels.call("closure_error", q, out=out)
 
     def closure_jacobian(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return A (..., c, nv): the rate of ``closure_error`` is A v.
+        """Return A (..., c, nv): the rate of ``closure_error`` is A v; for the slips of wheels, A v is the slip (m/s).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -1092,7 +1093,7 @@ class Robot(Mechanism):
         """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
 
         tau_tree = tau_active + A^T lambda: for an equation that keeps origins together lambda is the force (N) along
-        that axis of frame a, for one that keeps axes parallel a moment (N m).
+        that axis of frame a, for one that keeps axes parallel a moment (N m). Of wheels: the forces of the ground.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})

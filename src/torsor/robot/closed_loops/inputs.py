@@ -49,7 +49,7 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
     """Raise ModelError for velocities v (..., nv) that would open the loops: A v is not 0."""
     if np.shape(v)[-1:] != (closure.mechanism.nv,):
         return  # the algorithm itself raises an error that names the input
-    rate = (closure.exact("closure_jacobian", q, numbers) @ np.asarray(v, dtype=float)[..., None])[..., 0]
+    rate = np.einsum("...ij,...j->...i", closure.exact("closure_jacobian", q, numbers), np.asarray(v, dtype=float))
     gap = np.linalg.norm(rate / closure.scales[0], axis=-1)
     size = np.linalg.norm(np.asarray(v, dtype=float) / closure.scales[2], axis=-1)
     if (gap > OPEN * size).any():
