@@ -277,6 +277,14 @@ def test_velocities_that_slip_are_refused_by_name() -> None:
         torsor.simulate(disc, q, [0, 0, 0, 1, 0, 0])
 
 
+def test_dynamics_of_the_tree_would_let_wheels_slip() -> None:
+    disc = torsor.library.rolling_disc()
+    with pytest.raises(
+        torsor.ModelError, match="the robot has the wheel 'rim', and inverse_dynamics would let it slip"
+    ):
+        disc.inverse_dynamics(disc.neutral(), np.zeros(6), np.zeros(6))
+
+
 def test_motion_prediction_refuses_wheels() -> None:
     with pytest.raises(torsor.ModelError, match=r"wheels \(rear, front\): they do not slip"):
         MotionModel(torsor.library.bicycle_car())
