@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler.kernel import compile
-from torsor.compiler.llvm import code, native
-from torsor.compiler.llvm.elementary import FUNCTIONS
+from torsor.compiler.llvm import native
+from torsor.compiler.llvm.elementary import ELEMENTARY, FUNCTIONS
 from torsor.compiler.llvm.instructions import count_instructions
-from torsor.compiler.llvm.lanes import each_lane
 from torsor.compiler.llvm.rules import Emitter, Rule
 from torsor.compiler.llvm.target import TARGETS
-from torsor.compiler.llvm.vectors import Number
+from torsor.compiler.llvm.vectors import Number, each_lane
 
 BATCH, ENTRIES = 4096, 8
 ROUNDS = 40
@@ -89,7 +88,7 @@ def row(name: str, rng: np.random.Generator) -> list[str]:
     function = function_of(operation, ENTRIES)
     values = [rng.uniform(*limits, (BATCH, ENTRIES)) for _ in range(function.n_in())]
     singles = [value.astype(np.float32) for value in values]
-    with patch.dict(code.EVERY_RULE, {operation: of_library(name)}):
+    with patch.dict(ELEMENTARY, {operation: of_library(name)}):
         library, library_single = compile(function), compile(function, dtype="float32")
     ours, single = compile(function), compile(function, dtype="float32")
     twice = compile(function, width=2 * native.vector_width("float64"))
@@ -116,12 +115,12 @@ def thirty(rng: np.random.Generator) -> None:
     function = ca.Function("friction", [x, v], [ca.vertcat(*forces)])
     ways: dict[str, Rule] = {
         "C library, lane by lane": of_library("tanh"),
-        "called": code.EVERY_RULE[ca.OP_TANH],
+        "called": ELEMENTARY[ca.OP_TANH],
         "in place": lambda e, a: FUNCTIONS[ca.OP_TANH](Number(e, a)).name,
     }
     kernels, texts, values = [], [], [rng.normal(size=(BATCH, 30)) for _ in range(2)]
     for name, rule in ways.items():
-        with patch.dict(code.EVERY_RULE, {ca.OP_TANH: rule}):
+        with patch.dict(ELEMENTARY, {ca.OP_TANH: rule}):
             times = []
             for _ in range(5):
                 start = time.perf_counter()

@@ -24,9 +24,11 @@ import numpy as np
 
 import torsor
 from torsor.compiler import count_operations, read_program
-from torsor.compiler.cuda.code import Plan, write_kernel
+from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
 from torsor.compiler.cuda.device import current
+from torsor.compiler.cuda.spills import Budget
 from torsor.compiler.cuda.split import split
+from torsor.compiler.quotients import with_reciprocals
 
 CALLS = 5  # between two events
 BYTES = 1.5e9  # of all arrays of a call
@@ -120,35 +122,27 @@ def method(robot: torsor.Robot, name: str, dtype: str, layout: str, bandwidth: f
 
 
 def sweep(robot: torsor.Robot, name: str, dtype: str) -> Iterator[dict[str, Any]]:
-    """Yield the rate of a method for limits of registers and sizes of blocks, coordinate by coordinate."""
+    """Yield the rate of a method for several budgets of registers, coordinate by coordinate."""
     function, inputs, outputs = traced(robot, name)
-    parts, device = split(read_program(function), np.dtype(dtype).itemsize), current()
-    states = count_of(function, np.dtype(dtype).itemsize)
+    size, device = np.dtype(dtype).itemsize, current()
+    parts, states = split(with_reciprocals(read_program(function)), size), count_of(function, size)
     given = arrays([*inputs, *outputs], states, dtype, "columns")
-    numbers = [n for each in given for n in (each.data.ptr, each.strides[0], each.strides[-1])]
-    for each, k in ((each, k) for k, each in enumerate(given) if each.ndim == 1):
-        numbers[3 * k + 2] = 0
-        assert each.ndim == 1
-    large = sum(len(each.program.operations) for each in parts) > 2000
-    limits = (None, 96, 128, 168) if large else (None, 48, 64)
-    for registers, huge in itertools.product(limits, (True, False)):
-        for threads in (128,) if large else (128, 256):
-            plan = Plan((False,) * len(given), threads, registers, huge)
-            start = time.perf_counter()
-            launches = [device.load(device.translated(write_kernel(part, dtype, plan))) for part in parts]
-            compiled = time.perf_counter() - start
-            blocks = -(-states // threads)
+    numbers = [n for each in given for n in (each.data.ptr, each.strides[0], 0 if each.ndim == 1 else each.strides[-1])]
+    limits = {4: ((None, 1 << 30), (None, 200), (168, 120), (128, 88)), 8: ((None, 1 << 30), (None, 105), (None, 90))}
+    for (registers, kept), ahead in itertools.product(limits[size], (300, 600, 2500)):
+        budget = Budget(registers, kept, ahead)
+        start = time.perf_counter()
+        kernels = [write_kernel(part, dtype, Plan((False,) * len(given), budget)) for part in parts]
+        launches = [device.load(device.translated(each.module)) for each in kernels]
+        compiled = time.perf_counter() - start
+        blocks = [threads_of_block(each.shared) for each in kernels]
 
-            def call(launches: Any = launches, blocks: int = blocks, threads: int = threads) -> None:
-                for launch in launches:
-                    launch(blocks, threads, 0, [states, *numbers])
+        def call(launches: Any = launches, kernels: Any = kernels, blocks: Any = blocks) -> None:
+            for launch, kernel, threads in zip(launches, kernels, blocks, strict=True):
+                launch(-(-states // threads), threads, kernel.shared * threads // 32, [states, *numbers])
 
-            seconds = measured(call, 7)
-            yield (
-                {"robot": robot.name, "method": name, "dtype": dtype}
-                | vars(plan)
-                | {"rate": states / seconds, "compile": compiled}
-            )
+        row = {"robot": robot.name, "method": name, "dtype": dtype, "parts": len(parts)} | budget._asdict()
+        yield row | {"rate": states / measured(call, 7), "compile": compiled}
     cupy.get_default_memory_pool().free_all_blocks()
 
 

@@ -90,6 +90,18 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
+def flag(value: object, where: str, what: str) -> bool:
+    """Return True or False; numbers and text are neither.
+
+    Example:
+        >>> flag(True, "arm.urdf", "strict")
+        True
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ModelError(describe(f"{what} is {reprlib.repr(value)}", where=where, allowed="True or False"))
+    return bool(value)
+
+
 def interval(value: object, where: str, what: str) -> tuple[float, float]:
     """Return two finite numbers, the lower one first.
 

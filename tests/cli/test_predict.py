@@ -1,6 +1,7 @@
 """``torsor predict``: a problem in a file, or a built-in one, is solved, shown and written."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,9 @@ def test_a_motion_that_is_optimal_at_the_nodes_only_is_told_by_its_status(
     assert main(["predict", "coarse.toml"]) == 5
     shown = capsys.readouterr()
     assert "optimal at the nodes only" in shown.out and "Torques is violated by" in shown.err
+    # The report says what is accepted at the nodes and between them, so that the size that decides is seen.
+    assert re.search(r"violation at the nodes \(accepted\).* \(1e-05\)", shown.out)
+    assert re.search(r"violation between the nodes \(accepted\).* \(5e-02\)", shown.out)
 
 
 @pytest.mark.parametrize("command", [[], ["predict"]])
@@ -94,7 +98,8 @@ def test_the_help_lists_the_exit_statuses(command: list[str], capsys: pytest.Cap
         "0    the command succeeded",
         "3    the motion problem is infeasible",
         "4    the search ended",
-        "5    the predicted",
+        "5    the predicted motion is optimal at the nodes only",
+        "it violates a constraint by more than 0.05 of its scale",
     ):
         assert words in shown
 

@@ -23,7 +23,9 @@ ROBOT = torsor.library.random_tree(4, seed=1)
 def ptx_of(function: ca.Function, dtype: str, staged: bool) -> str:
     program = read_program(function)
     counts = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
-    return H200.ptx(write_kernel(whole(program), dtype, Plan(tuple(staged and 1 < count < 40 for count in counts))))
+    return H200.ptx(
+        write_kernel(whole(program), dtype, Plan(tuple(staged and 1 < count < 40 for count in counts))).module
+    )
 
 
 def check(ptx: str) -> None:
@@ -74,4 +76,6 @@ def test_without_cupy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
     x = ca.SX.sym("x")
     with pytest.raises(ImportError, match=r'device "cuda" needs CuPy; fix: pip install "torsor\[gpu\]"'):
         torsor.compile(ca.Function("f", [x], [x]), device="cuda")
+    with pytest.raises(ImportError, match=r'device "cuda" needs CuPy; fix: pip install "torsor\[gpu\]"'):
+        torsor.library.two_link().to(device="cuda")  # at once, not at the first call
     current.cache_clear()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+import torsor
 from elementary_functions import (
     BENCHMARKS,
     BINARY,
@@ -181,6 +182,34 @@ def test_sin_and_cos_of_huge_angles_are_within_two_units_of_the_last_place(dtype
     for exact, found in zip((mp.sin, mp.cos), compiled("sin_cos_huge", dtype, 8)(x), strict=True):
         with mp.workprec(1300):
             worst("huge", by_mpmath(lambda z, f=exact: _with(1300, f, z), found, x), found, x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_usual_angles_next_to_multiples_of_a_quarter_turn_are_within_two_units_of_the_last_place(dtype):
+    x, top = ca.SX.sym("x"), int(2.0**30 if dtype == "float64" else 2.0**17)
+    function = torsor.compile(ca.Function("angles", [x], [ca.sin(x), ca.cos(x), ca.tan(x)]), dtype=dtype)
+    many = np.random.default_rng(4).integers(1, int(top / 2), 60).tolist()
+    with mp.workprec(200):
+        multiples = [mp.pi / 2 * n for n in [*range(1, 30), *_convergents(top), *many]]
+    angles = np.array([float(each) for each in multiples]).astype(dtype)
+    angles = np.concatenate([angles, -angles])
+    for exact, found in zip((mp.sin, mp.cos, mp.tan), function(angles), strict=True):
+        worst("next to multiples", by_mpmath(exact, found, angles), found, angles)
+
+
+def _convergents(top: int) -> list[int]:
+    """Return the multiples up to ``top`` that are nearest to numbers with few digits: of pi/2 over powers of two."""
+    found = set[int]()
+    for power in range(-60, 1, 5):
+        rest, before, last = mp.pi / 2 / mp.mpf(2) ** power, 1, 0
+        for _ in range(40):
+            whole = int(mp.floor(rest))
+            before, last = last, whole * last + before
+            if not last * 1.6 <= top:
+                break
+            found.add(last)
+            rest = 1 / (rest - whole)
+    return sorted(found - {0})
 
 
 def _with(bits: int, function: Callable[[mp.mpf], mp.mpf], x: mp.mpf) -> mp.mpf:

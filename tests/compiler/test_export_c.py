@@ -408,7 +408,8 @@ def test_a_write_that_fails_leaves_the_files_of_before(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("names", "place", "message"),
     [
-        (["torques"], None, r"no algorithm 'torques'; allowed: inverse_dynamics, .*jacobian:LINK.*fix: "),
+        (["torques"], None, r"no algorithm 'torques'; allowed: .* in all; fix: correct the name"),
+        (["jacobain:hand"], None, r"no algorithm 'jacobain:hand'; allowed: jacobian:LINK, .* in all; fix: "),
         ([3], None, "no algorithm 3; allowed: "),
         (["jacobian"], None, "'jacobian' needs the name of a link or frame.*fix: write 'jacobian:LINK'"),
         (["jacobian:hand"], None, r"no link or frame 'hand'; allowed: "),

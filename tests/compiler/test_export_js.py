@@ -55,6 +55,20 @@ def test_the_table_of_javascript_covers_every_operation() -> None:
 
 
 @needs_node
+def test_copysign_takes_the_sign_of_a_nan_as_the_virtual_machine_does(tmp_path: Path) -> None:
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    function = ca.Function("signed", [x, y], [ca.copysign(x, y)])
+    values = np.array([*itertools.product([1.5, -0.0, INF], [NAN, -NAN, 0.0, -0.0, -2.0])]).T
+    assert np.signbit(values[1]).sum() == 9
+    for dtype in ("float64", "float32"):
+        (tmp_path / dtype).mkdir()
+        (found,) = called(export_js([function], tmp_path / dtype, dtype)[0], "signed", function, *values, dtype=dtype)
+        assert np.array_equal(found.ravel(), np.copysign(*values))
+        assert np.array_equal(np.signbit(found.ravel()), np.signbit(values[1]))
+        assert np.array_equal(torsor.compile(function, dtype=dtype)(*values), found.ravel())
+
+
+@needs_node
 def test_every_operation_gives_the_bits_of_the_virtual_machine_or_is_within_ulps(tmp_path: Path) -> None:
     every, (x, y) = every_operation(), points().T
     module = export_js([every], tmp_path)[0]

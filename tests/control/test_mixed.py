@@ -33,13 +33,14 @@ def frictional_arm() -> torsor.Robot:
 
 def coupled_arm() -> torsor.Robot:
     """The elastic joint's rotor spins on a link that rigid joints turn: S theta'' and C_1 theta' in the rigid rows."""
-    robot = torsor.library.elastic_arm()
+    robot = torsor.library.elastic_arm().without_motor("joint3")
     return robot.with_motor("joint3", 0.002, ratio=10.0, carrier="link2", axis=(0.3, 0.5, 1.0), stiffness=80.0)
 
 
 def elastic_arm_of_six() -> torsor.Robot:
     robot = torsor.library.six_axis_arm().without_friction()
     for name in robot.joint_names[1:]:
+        robot = _with_joint(robot, name, lambda joint: replace(joint, rotor_inertia=0.0))  # the motor has its own
         robot = robot.with_motor(name, 1e-4, ratio=80.0, carrier="base", stiffness=3e3)
     return robot
 

@@ -91,7 +91,7 @@ def test_pd_holds_a_floating_base() -> None:
 
 def test_pd_of_motors_brings_elastic_joints_to_the_reference() -> None:
     robot = torsor.library.elastic_arm().with_spring("joint3", 15.0, rest=0.1).with_friction("joint3", viscous=2.0)
-    robot = robot.with_motor("joint3", 0.004, 10.0, "link1", stiffness=100.0, damping=0.5)
+    robot = robot.without_motor("joint3").with_motor("joint3", 0.004, 10.0, "link1", stiffness=100.0, damping=0.5)
     robot = _with_joint(robot, "joint3", lambda joint: replace(joint, ratio=-1.5, offset=0.2))
     q_d = np.array([0.2, 0.4, -0.3])
     law = control.gravity_pd(robot, q_d, 60.0, 15.0)

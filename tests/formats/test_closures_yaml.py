@@ -55,6 +55,15 @@ def test_frames_and_fixed_joints_end_loops(folder: Path, ends: str, motors: str)
     np.testing.assert_allclose(*ends_there, rtol=0, atol=1e-11)
 
 
+def test_merge_keys_add_what_the_table_itself_does_not_have(folder: Path) -> None:
+    robot = load(folder, "<<: {type: ['6d'], name_mot: mot}\nclosed_loop: [['tip_a', 'tip_b']]\ntype: ['3d']\n")
+    assert robot.loops[0].kind == "spherical" and robot.active == ("mot_a", "mot_b")
+    both = "<<: [{type: ['3d'], name_mot: mot}, {type: ['6d'], closed_loop: [['tip_a', 'tip_b']]}]\n"
+    assert load(folder, both) == robot  # of several tables, the first counts
+    with pytest.raises(ModelError, match=r"line 2: the key 'type' is in line 1 already; allowed: each key once"):
+        load(folder, "type: ['6d']\ntype: ['3d']\n<<: {name_mot: mot}\n")
+
+
 def test_joints_get_the_types_of_the_file(folder: Path) -> None:
     types = "joint_name: ['elbow_a', 'elbow_b', 'mot_b']\njoint_type: ['SPHERICAL', 'CARDAN', 'FIXED']\n"
     robot = load(folder, f"closed_loop: [['tip_a', 'tip_b']]\ntype: ['6d']\nname_mot: ['mot_a']\n{types}")
@@ -112,7 +121,7 @@ def test_the_urdf_file_is_found_or_asked_for(folder: Path) -> None:
 
 def test_without_the_package_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "yaml", None)
-    with pytest.raises(ModelError, match=r"fix: pip install torsor\[yaml\]"):
+    with pytest.raises(ImportError, match=r"fix: pip install torsor\[yaml\]"):
         torsor.load(write(folder, "closed_loop: []"))
 
 

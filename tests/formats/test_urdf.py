@@ -324,11 +324,19 @@ def test_work_to_read_a_chain_of_mimics_grows_linearly(tmp_path: Path) -> None:
 def test_a_mimic_of_a_missing_joint_is_a_warning_unless_strict(tmp_path: Path) -> None:
     text = arm(elbow=mimic('<mimic joint="wrist" multiplier="3" offset="1"/>'))
     message = r"arm.urdf: line 4: joint 'elbow': it mimics 'wrist', which does not exist"
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(ModelError, match=rf"{message}; allowed: another joint of the file; fix: correct"):
         load(tmp_path, text, strict=True)
-    with pytest.warns(ModelWarning, match=message):
+    with pytest.warns(ModelWarning, match=rf"{message}; it gets its own coordinate instead"):
         made = load(tmp_path, text)
     assert made == load(tmp_path, arm())
+
+
+def test_strict_is_true_or_false(tmp_path: Path) -> None:
+    for odd in ("x", 1, "False"):
+        with pytest.raises(ModelError, match=rf"strict is {odd!r}; allowed: True or False"):
+            load(tmp_path, arm(), strict=odd)
+    with pytest.raises(ModelError, match=r"link 'hand': strict is 'no'; allowed: True or False"):
+        torsor.Link("hand", strict="no")  # type: ignore[arg-type]
 
 
 def test_a_mimic_of_a_mimic_multiplies(tmp_path: Path) -> None:

@@ -158,9 +158,31 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
     ],
 )
 def test_wrong_drives_are_refused(edit, message: str) -> None:
-    robot = torsor.library.elastic_arm().with_motor("joint3", 0.004, 10, carrier="base", stiffness=100)
+    robot = torsor.library.elastic_arm().without_motor("joint3")
+    robot = robot.with_motor("joint3", 0.004, 10, carrier="base", stiffness=100)
     with pytest.raises(ModelError, match=message):
         edit(robot)
+
+
+def test_a_motor_replaces_the_rotor_inertia_of_its_joint() -> None:
+    arm = torsor.library.six_axis_arm()  # joint3: 0.83 kg m^2
+    same = arm.with_motor("joint3", inertia=0.83 / 50**2, ratio=50.0, carrier="base")  # the same number: no warning
+    assert same.joint("joint3").rotor_inertia.tolist() == [0.0]
+    message = (
+        r"six_axis_arm: joint 'joint3': the motor replaces its rotor_inertia 0.83 by inertia \* ratio\^2 = 0.5; "
+        r"fix: give inertia=0.000332 to keep it, or describe the joint without rotor_inertia"
+    )
+    with pytest.warns(torsor.ModelWarning, match=message):
+        other = arm.with_motor("joint3", inertia=2e-4, ratio=50.0, carrier="base")
+    assert other.joint("joint3").rotor_inertia.tolist() == [0.0]
+
+
+def test_a_motor_that_replaces_another_one_is_a_warning() -> None:
+    arm = torsor.library.elastic_arm()
+    message = r"joint 'joint1': it has a motor on 'base', .*; fix: remove it first: robot.without_motor\('joint1'\)"
+    with pytest.warns(torsor.ModelWarning, match=message):
+        new = arm.with_motor("joint1", 1e-3)
+    assert new == arm.without_motor("joint1").with_motor("joint1", 1e-3)
 
 
 @pytest.mark.parametrize("part", [{"spring": torsor.Spring(1.0)}, {"motor": torsor.Motor("base", 1e-3)}])

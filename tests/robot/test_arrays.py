@@ -245,7 +245,20 @@ def test_places_by_index_and_by_name_agree(robot: torsor.Robot) -> None:
             np.testing.assert_array_equal(robot.pose(q, index), robot.pose(q, name))
 
 
-def test_an_unknown_algorithm_is_an_error_that_lists_the_known_ones(robot: torsor.Robot) -> None:
+def test_a_function_is_named_with_its_link_as_in_an_export() -> None:
+    robot, q = torsor.library.two_link(), [0.3, -0.2]
+    named, placed = robot.function("jacobian:link2")(q), robot.function("jacobian", "link2")(q)
+    np.testing.assert_array_equal(named.toarray(), placed.toarray())
+    with pytest.raises(ModelError, match=r"mass_matrix takes no link or frame; fix: leave the link out: 'mass_matrix'"):
+        robot.function("mass_matrix:link2")
+    with pytest.raises(ModelError, match=r"no link or frame 'hand'"):
+        robot.function("jacobian:hand")
+    with pytest.raises(ModelError, match=r"no algorithm 'jacobain:link2'; allowed: jacobian:LINK, ") as caught:
+        robot.function("jacobain:link2")
+    assert len(str(caught.value)) < 250
+
+
+def test_an_unknown_algorithm_is_an_error_that_lists_similar_ones(robot: torsor.Robot) -> None:
     for ask in (robot.function, robot.operation_count):
         with pytest.raises(ModelError, match=r"no algorithm 'dynamics'; allowed: .*inverse_dynamics"):
             ask("dynamics")

@@ -1,5 +1,6 @@
 """Rollouts in fixed steps: the motions of ``simulate``, their gradients, and the same on a card."""
 
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -9,6 +10,7 @@ import pytest
 import torsor
 from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.compiler.cuda.processor import ProcessorDevice
+from torsor.robot.target import Target
 from torsor.simulation import rollout
 
 ARM = torsor.library.two_link()
@@ -82,4 +84,4 @@ def test_wrong_input_is_refused() -> None:
     with pytest.raises(torsor.ModelError, match=r"gradients of a rollout with record=2; allowed: record=1"):
         rollout(ARM, np.zeros(2), np.zeros(2), 0.01, record=2).vjp()
     with pytest.raises(torsor.ModelError, match=r"simulate checks every step on the host; .*fix: torsor.simulation.r"):
-        torsor.simulate(ARM.to(device="cuda"))
+        torsor.simulate(replace(ARM, target=Target(device="cuda")))

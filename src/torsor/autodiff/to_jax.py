@@ -7,7 +7,7 @@ import numpy as np
 
 from torsor.autodiff.node import Node, node_of
 from torsor.compiler.cuda.device import foreign_stream
-from torsor.errors import ModelError, describe
+from torsor.errors import describe
 from torsor.robot.robot import Robot
 
 
@@ -32,8 +32,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     try:
         import jax
     except ImportError:
-        fix = "pip install 'torsor[jax]'"
-        raise ModelError(describe("JAX is not installed", where="torsor.autodiff.to_jax", fix=fix)) from None
+        raise ImportError('to_jax needs JAX; fix: pip install "torsor[jax]"') from None
     function = node_of(robot, name, options).wrapped(jax, _wrap)
 
     def called(*values: Any) -> Any:
@@ -90,7 +89,7 @@ def _buffer_callback() -> Any:
     except ImportError:
         fix = "install a newer JAX, or robot.to(device='cpu')"
         found = "this JAX has no callbacks on the card"
-        raise ModelError(describe(found, where="torsor.autodiff.to_jax", allowed="0.6 or newer", fix=fix)) from None
+        raise ImportError(describe(found, where="torsor.autodiff.to_jax", allowed="0.6 or newer", fix=fix)) from None
     return buffer_callback
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from torsor.autodiff.node import Node, node_of
-from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 
@@ -31,8 +30,7 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     try:
         import torch
     except ImportError:
-        fix = "pip install 'torsor[torch]'"
-        raise ModelError(describe("PyTorch is not installed", where="torsor.autodiff.to_torch", fix=fix)) from None
+        raise ImportError('to_torch needs PyTorch; fix: pip install "torsor[torch]"') from None
     node = node_of(robot, name, options)
     function = node.wrapped(torch, _wrap)
 

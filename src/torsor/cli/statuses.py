@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from torsor.motion import MotionError, MotionResult
+from torsor.motion.results.solution import BETWEEN
 from torsor.simulation import SimulationError
 from torsor.startup import STOPPED
 
@@ -17,17 +18,18 @@ _EVERYWHERE = {
 }
 SIMULATED = {NONE: "the simulation failed"}
 PREDICTED = {
-    DONE: "the command succeeded; the predicted motion is optimal",
+    DONE: f"the command succeeded; the predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
     NONE: "the motion problem is infeasible; the nearest motion is written",
     UNFINISHED: "the search ended before an optimum: at --seconds or --iterations, or without a better step",
-    ONLY_AT_NODES: "the predicted motion is optimal at the nodes only: it violates constraints between them",
+    ONLY_AT_NODES: "the predicted motion is optimal at the nodes only: between them it violates a constraint "
+    f"by more than {BETWEEN:g} of its scale",
     STOPPED: "stopped by Ctrl-C; a motion that was found until then is written",
 }
 ALL = (
     _EVERYWHERE
     | PREDICTED
     | {
-        DONE: "the command succeeded; a predicted motion is optimal",
+        DONE: f"the command succeeded; a predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
         NONE: "the motion problem is infeasible (the nearest motion is written), or the simulation failed",
     }
 )

@@ -4,7 +4,7 @@ from torsor.compiler import cache
 from torsor.compiler.c.source import export_c
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
 from torsor.compiler.count import OperationCount, count_operations
-from torsor.compiler.cuda.kernel import CudaKernel
+from torsor.compiler.cuda.kernel import CudaKernel, require_card
 from torsor.compiler.js.source import export_js
 from torsor.compiler.kernel import DEVICES, DTYPES, AnyKernel, Kernel, compile, dtype_name
 from torsor.compiler.machine_code import compiler_fingerprint
@@ -35,4 +35,5 @@ __all__ = [
     "keep",
     "read_program",
     "recall",
+    "require_card",
 ]

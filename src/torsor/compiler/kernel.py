@@ -14,7 +14,6 @@ from torsor.arrays import Shape
 from torsor.compiler import python_threads
 from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.cuda.kernel import CudaKernel
-from torsor.compiler.llvm import native
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code
 from torsor.compiler.threads import AUTO, SharedKernel, available_cores
 from torsor.compiler.virtual_machine import VirtualMachine
@@ -45,7 +44,7 @@ def compile(
     that share a batch, or "auto": the cores that this process may use. Small batches are computed by one thread;
     results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays of one state, by
     default those of CasADi's matrices. ``width`` is the number of states that are computed at a time, by default as
-    many numbers as a vector register of the machine holds.
+    many numbers as a vector register of the machine holds, or twice as many (see docs/compiler.md).
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -120,7 +119,7 @@ class Kernel:
             if isinstance(function, StoredKernel):
                 code = function.code
             else:
-                code = make_code(function, *shapes, dtype, width or native.vector_width(dtype), key, quick)
+                code = make_code(function, *shapes, dtype, width, key, quick)
             self.ufunc, self._direct, self._shared = load_code(
                 code, self.signature.name, *shapes, dtype, self._most_threads
             )

@@ -13,12 +13,12 @@ from torsor.arrays import Shape
 from torsor.compiler.cache import keep, recall, source_hash
 from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native
-from torsor.compiler.llvm.angles import write_angles
+from torsor.compiler.llvm.angles import loops_called, write_angles
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.stages import has_angles
-from torsor.compiler.llvm.target import host
+from torsor.compiler.llvm.target import Target, host
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.threads import SharedKernel, has_native_threads
 
@@ -55,16 +55,17 @@ def make_code(
     inputs: list[Shape],
     outputs: list[Shape],
     dtype: str,
-    width: int,
+    width: int | None,
     key: str | None,
     quick: bool = False,
 ) -> list[bytes]:
     """Return the object code of a function, and store it on disk.
 
     The cache key is ``key``, which the caller has already looked up; without a key, it is a hash of all operations,
-    which is looked up first. ``quick`` as in ``native.emit``.
+    which is looked up first. ``width`` is by default that of ``block_width``. ``quick`` as in ``native.emit``.
     """
     program = read_program(function)
+    width = width or block_width(program, dtype)
     if key is None:
         key = program_key(program, inputs, outputs, dtype, width)
         stored = recall(key)
@@ -75,17 +76,18 @@ def make_code(
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
     call += _write_work(program, width)
-    objects = native.emit(write_llvm(program, axes, dtype, width, call), quick)
+    modules = write_llvm(program, axes, dtype, width, call)
+    objects = native.emit(modules, quick)
     if has_angles(program):
-        objects += _angles(dtype, width)
+        objects += _angles(dtype, width, loops_called(modules[0]))
     keep(key, function, objects, whole=not quick)
     return objects
 
 
 @memo
-def _angles(dtype: str, width: int) -> list[bytes]:
-    """Return the object code of sines and cosines, which is the same for all functions."""
-    return native.emit([write_angles(Scalar(dtype), width, host().constants)])
+def _angles(dtype: str, width: int, loops: tuple[int, ...]) -> list[bytes]:
+    """Return the object code of sines and cosines, which is the same for all functions with the same loops."""
+    return native.emit([write_angles(Scalar(dtype), width, host().constants, loops)])
 
 
 def load_code(
@@ -111,10 +113,35 @@ def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
     return bool(inputs) and all(outputs)
 
 
+def block_width(program: Program, dtype: str, target: Target | None = None) -> int:
+    """Return how many states are computed at a time: as many as a vector register holds, or twice as many.
+
+    Elementary functions are long chains of operations that wait for each other. With the short vectors of AArch64 two
+    are computed in little more time than one, where at least half of the work are such functions; code with more
+    independent operations would only store and load more values.
+
+    Example:
+        >>> from torsor.compiler.llvm.target import TARGETS
+        >>> x = ca.SX.sym("x")
+        >>> programs = [read_program(ca.Function("f", [x], [y])) for y in (x * x, ca.log(x), ca.sin(x))]
+        >>> [block_width(each, "float64", TARGETS["NEON"]) for each in programs]
+        [2, 4, 2]
+    """
+    target = target or host()
+    work, elementary = _work(program)
+    return target.width(dtype) * (2 if target.is_arm and 2 * elementary >= work > 0 else 1)
+
+
+def _work(program: Program) -> tuple[int, int]:
+    """Return the work of a state in operations, and that of elementary functions other than sines and cosines."""
+    codes = [operation.code for operation in program.operations]
+    elementary = ELEMENTARY * sum(code in _ELEMENTARY for code in codes)
+    return elementary + sum(SINE if code in _SINES else code not in _ELEMENTARY for code in codes), elementary
+
+
 def _write_work(program: Program, width: int) -> str:
     """Return LLVM code of the table ``work``: operations of a block of states, and the states of a block."""
-    codes = [operation.code for operation in program.operations]
-    work = sum(SINE if code in _SINES else ELEMENTARY if code in _ELEMENTARY else 1 for code in codes)
+    work = _work(program)[0]
     work += ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
     return f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"
 

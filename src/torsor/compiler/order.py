@@ -41,12 +41,14 @@ def ordered(program: Program, quick: bool = False) -> Program:
 def arranged(program: Program, order: Iterable[int]) -> Program:
     """Return a program with its operations in another order; each comes after those that it takes values of."""
     order = list(order)
-    place = {old: new for new, old in enumerate(order)}
+    place = [0] * len(order)
+    for new, old in enumerate(order):
+        place[old] = new
     operations = []
     for old in order:
-        operation = program.operations[old]
-        if operation.code not in _FREE:
-            operation = Operation(operation.code, tuple(place[each] for each in operation.arguments), operation.number)
+        code, arguments, number = operation = program.operations[old]
+        if code not in _FREE:
+            operation = Operation(code, tuple([place[each] for each in arguments]), number)
         operations.append(operation)
     results = tuple(tuple(None if each is None else place[each] for each in result) for result in program.results)
     return replace(program, operations=tuple(operations), results=results)

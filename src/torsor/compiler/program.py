@@ -1,9 +1,15 @@
 """The operations of a CasADi function as a plain list, which every code generator reads."""
 
+import gc
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 
 class Operation(NamedTuple):
@@ -33,12 +39,31 @@ class Program:
     results: tuple[tuple[int | None, ...], ...]
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Switch the search for cycles of objects off: lists of operations have none, and are searched again and again.
+
+    Example:
+        >>> with uncollected():
+        ...     gc.isenabled()
+        False
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _entries(sparsity: ca.Sparsity) -> list[int]:
     """Return where each nonzero of a matrix is, counted row by row."""
     rows, columns = sparsity.get_triplet()
     return [row * sparsity.size2() + column for row, column in zip(rows, columns, strict=True)]
 
 
+@uncollected()
 def read_program(function: ca.Function) -> Program:
     """Return the operations of a CasADi function of SX.
 
@@ -56,30 +81,102 @@ def read_program(function: ca.Function) -> Program:
         except RuntimeError as error:
             found = "it does not expand to scalar operations"
             raise ValueError(f"{function.name()}: {found}; allowed: functions of SX, or that expand to SX") from error
-    where_in = [_entries(function.sparsity_in(k)) for k in range(function.n_in())]
+    table = _table(function)
+    code, places = table["code"], table["places"]
+    is_output = code == ca.OP_OUTPUT
+    made = np.flatnonzero(~is_output)  # the instruction of each value
+    # What an instruction takes: for its first and second argument, the value that was written last to that place.
+    # The work vector of CasADi has few places, which are reused.
+    time = np.arange(len(table))
+    written = places[made, 0] * len(table) + made
+    order = np.argsort(written)
+    read = places[:, 1:] * len(table) + time[:, None]
+    taken = order[np.searchsorted(written[order], read) - 1]
+
     where_out = [_entries(function.sparsity_out(k)) for k in range(function.n_out())]
     sizes_out = [function.size_out(k) for k in range(function.n_out())]
     results: list[list[int | None]] = [[None] * (rows * columns) for rows, columns in sizes_out]
-    operations: list[Operation] = []
-    held: dict[int, int] = {}  # the value in each place of CasADi's work vector, whose places are reused
-    code_of, into_of, taken_of = function.instruction_id, function.instruction_output, function.instruction_input
-    for k in range(function.n_instructions()):
-        code, into, taken = code_of(k), into_of(k), taken_of(k)
-        if code == ca.OP_OUTPUT:
-            results[into[0]][where_out[into[0]][into[1]]] = held[taken[0]]
-            continue
-        if code == ca.OP_INPUT:
-            operation = Operation(code, (taken[0], where_in[taken[0]][taken[1]]))
-        elif code == ca.OP_CONST:
-            operation = Operation(code, (), function.instruction_constant(k))
-        else:
-            operation = Operation(code, tuple(held[place] for place in taken))
-        held[into[0]] = len(operations)
-        operations.append(operation)
+    for (which, _, entry), index in zip(places[is_output].tolist(), taken[is_output, 0].tolist(), strict=True):
+        results[which][where_out[which][entry]] = index
+
+    arguments: list[tuple[int, ...]] = list(zip(*taken[made].T.tolist(), strict=True))
+    for each, count in _counts(function, code).items():
+        if count < 2:
+            for index in np.flatnonzero(code[made] == each).tolist():
+                arguments[index] = arguments[index][:count]
+    inputs = np.flatnonzero(code[made] == ca.OP_INPUT)
+    where_in = [_entries(function.sparsity_in(k)) for k in range(function.n_in())]
+    for index, (_, which, entry) in zip(inputs.tolist(), places[made[inputs]].tolist(), strict=True):
+        arguments[index] = which, where_in[which][entry]
+    everything = zip(code[made].tolist(), arguments, table["number"][made].tolist(), strict=True)
     return Program(
         function.name(),
-        tuple(operations),
+        tuple(map(Operation._make, everything)),
         tuple(function.size_in(k) for k in range(function.n_in())),
         tuple(sizes_out),
         tuple(map(tuple, results)),
     )
+
+
+_RECORD = np.dtype([("code", "<i4"), ("places", "<i4", 3)])
+_TABLE = np.dtype([("code", np.int64), ("places", np.int64, 3), ("number", np.float64)])
+
+
+def _table(function: ca.Function) -> NDArray[Any]:
+    """Return the instructions of a function: code, places of the result and of two arguments, and constant.
+
+    An input has the places (result, which input, which nonzero), an output (which output, argument, which nonzero).
+    """
+    count = function.n_instructions()
+    records = _stored(function, count)
+    if records is None:
+        return np.array([_instruction(function, k) for k in range(count)], _TABLE)
+    table = np.zeros(count, _TABLE)
+    table["code"], table["places"] = records["code"], records["places"]
+    constants = records["code"] == ca.OP_CONST
+    numbers = np.ascontiguousarray(records["places"][:, 1:]).view("<f8")[:, 0]  # in place of the arguments
+    table["number"][constants] = numbers[constants]
+    table["places"][constants, 1:] = 0
+    return table
+
+
+def _stored(function: ca.Function, count: int) -> NDArray[Any] | None:
+    """Return the instructions as CasADi stores them, in one table; None if this version stores them in another way.
+
+    Asking for each of them takes four times as long. The table is found by its first entries, and compared with those
+    that CasADi returns for some.
+    """
+    text = np.frombuffer(function.serialize().encode(), np.uint8)
+    half = text[: len(text) // 2 * 2] - ord("a")  # a letter for each half of a byte
+    stored = (half[::2] | half[1::2] << 4).tobytes()
+    some = sorted({*range(min(count, 4)), *range(0, count, 1 + count // 50), *range(max(count - 4, 0), count)})
+    expected = [_record(*_instruction(function, k)) for k in some]
+    first = b"".join(each for each, _ in zip(expected, range(min(count, 4)), strict=False))
+    at = stored.find(first)
+    while at >= 0:
+        if all(stored.startswith(each, at + k * _RECORD.itemsize) for k, each in zip(some, expected, strict=True)):
+            return np.frombuffer(stored, _RECORD, count, at)
+        at = stored.find(first, at + 1)
+    return None
+
+
+def _instruction(function: ca.Function, k: int) -> tuple[int, tuple[int, int, int], float]:
+    """Return the entry of ``_table`` of one instruction."""
+    code, into, taken = function.instruction_id(k), function.instruction_output(k), function.instruction_input(k)
+    if code == ca.OP_CONST:
+        return code, (into[0], 0, 0), function.instruction_constant(k)
+    if code == ca.OP_OUTPUT:
+        return code, (into[0], taken[0], into[1]), 0.0
+    return code, (into[0], taken[0], taken[-1]), 0.0
+
+
+def _record(code: int, places: tuple[int, int, int], number: float) -> bytes:
+    """Return an instruction as CasADi stores it."""
+    return struct.pack("<iid", code, places[0], number) if code == ca.OP_CONST else struct.pack("<4i", code, *places)
+
+
+def _counts(function: ca.Function, code: NDArray[Any]) -> dict[int, int]:
+    """Return the number of arguments of each operation that a function has."""
+    codes, first = np.unique(code, return_index=True)
+    pairs = zip(codes.tolist(), first.tolist(), strict=True)
+    return {each: len(function.instruction_input(k)) for each, k in pairs if each not in (ca.OP_INPUT, ca.OP_OUTPUT)}

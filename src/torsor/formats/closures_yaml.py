@@ -74,19 +74,21 @@ def _content(path: Path) -> dict[str, Any]:
         import yaml
     except ImportError:
         found = "YAML is read by the package PyYAML, which is not installed"
-        raise ModelError(describe(found, where=path.name, fix="pip install torsor[yaml]")) from None
+        raise ImportError(describe(found, where=path.name, fix="pip install torsor[yaml]")) from None
     if path.stat().st_size > LARGEST_FILE:
         raise ModelError(describe("the file is too large", where=path.name, allowed=f"{LARGEST_FILE // 10**3} kB"))
     kind = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml reads ten times faster
     try:
         loader = kind(path.read_text(encoding="utf-8"))
         node = loader.get_single_node()
+        _check_keys(node, path.name)  # before merge keys (<<) add theirs, which the keys of the table itself override
         data = None if node is None else loader.construct_document(node)
+    except ModelError:  # of a key that is given twice
+        raise
     except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # of odd scalars
         raise ModelError(describe(f"not valid YAML: {' '.join(str(error).split())}", where=path.name)) from None
     if not isinstance(data, dict):
         raise ModelError(describe("no table of closures", where=path.name, allowed=", ".join(_KEYS)))
-    _check_keys(node, path.name)
     unknown = [key for key in data if key not in _KEYS]
     if unknown:
         raise ModelError(describe(f"unknown key {unknown[0]!r}", where=path.name, allowed=", ".join(_KEYS)))
@@ -96,7 +98,7 @@ def _content(path: Path) -> dict[str, Any]:
 def _check_keys(node: Any, where: str) -> None:
     """Raise ModelError for a key that a table has twice: YAML's readers would take the last one."""
     lines: dict[Any, int] = {}
-    for key, _ in node.value:
+    for key, _ in node.value if type(node).__name__ == "MappingNode" else ():
         line = key.start_mark.line + 1
         if key.value in lines:
             found, allowed = (

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from torsor.checks import flag
 from torsor.errors import ModelError, describe
 from torsor.faults import StopReadingError, all_faults
 from torsor.formats.closures_yaml import read_closures
@@ -47,7 +48,7 @@ def read(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
         'ground'
     """
     with all_faults():
-        return _read(Path(path), base, strict, snap)
+        return _read(Path(path), base, None if strict is None else flag(strict, str(path), "strict"), snap)
 
 
 def _read(path: Path, base: str, strict: bool | None, snap: float) -> Mechanism:

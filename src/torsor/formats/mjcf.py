@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array
 from torsor.errors import ModelError, describe, listing, warn
+from torsor.faults import refuse_or_warn
 from torsor.formats.mjcf_compile import compile_mjcf
 from torsor.formats.mjcf_equality import Equalities, Names, read_equalities
 from torsor.formats.xml import Element, parse_xml
@@ -41,7 +42,7 @@ def read_mjcf(
     Active equality constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``),
     which hold exactly; the joints with actuators, also by fixed tendons, are then the active coordinates. Meshes are
     read only where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded
-    to the world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here.
+    to the world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here; ``strict`` makes it an error.
     """
     # Before MuJoCo reads the file: its size is limited, document types and entities are refused.
     root = parse_xml(path, strict) if root is None else root
@@ -62,7 +63,7 @@ def read_mjcf(
     frames = reader.frames({link.name for link in links})
     closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
     for message in filter(None, [*(link.defect for link in links if not strict), reader.omissions(closed)]):
-        warn(message)
+        refuse_or_warn(message, strict)
     name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
     places, base = [*frames, *closed.frames], "fixed" if floating else base
     postures = reader.keyframes()
@@ -183,7 +184,8 @@ class _Reader:
         }
         lines = [f"{what} ({self._listing(kind, mask)})" for what, (kind, mask) in found.items() if mask.any()]
         lines += ["fluid forces"] if m.opt.density or m.opt.viscosity else []
-        return f"{self.path.name}: omitted, because mechanisms do not have it: {'; '.join(lines)}" if lines else ""
+        omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
+        return f"{self.path.name}: {omitted} {'; '.join(lines)}" if lines else ""
 
     def _nonzero(self, *names: str) -> Any:
         """Return a mask of the rows of these arrays that are not all zero; not every version has all arrays."""

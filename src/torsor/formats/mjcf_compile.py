@@ -37,7 +37,7 @@ def compile_mjcf(path: Path) -> Compiled:
         import mujoco
     except ImportError:
         found = "MJCF is read by the package mujoco, which is not installed"
-        raise ModelError(describe(found, where=path.name, fix="pip install torsor[mjcf]")) from None
+        raise ImportError(describe(found, where=path.name, fix="pip install torsor[mjcf]")) from None
     with _warnings_of(mujoco, path):
         try:
             if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:

@@ -114,7 +114,8 @@ class _Writer:
         m = self.mechanism
         for joint in m.elastic:
             found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which MJCF cannot express"
-            fix = "save as .toml or .urdf, or make the joint rigid with robot.with_motor"
+            rigid = f"robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
+            fix = f"save as .toml or .urdf, or make the joint rigid: {rigid}"
             raise ModelError(describe(found, where=self.source, fix=fix))
         if _WORLD in m.link_names:
             found, fix = f"a moving link is named {_WORLD!r}, MuJoCo's name of the base", "give it another name"

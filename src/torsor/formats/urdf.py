@@ -255,11 +255,10 @@ class _Reader:
         kept = []
         for joint in joints:
             if joint.coordinate not in names:
-                message = describe(
-                    f"it mimics {joint.coordinate!r}, which does not exist; it gets its own coordinate instead",
-                    where=f"{joint.source}: joint {joint.name!r}",
-                    fix="correct the name in <mimic>",
-                )
+                found = f"it mimics {joint.coordinate!r}, which does not exist"
+                found += "" if self.strict else "; it gets its own coordinate instead"
+                where, allowed = f"{joint.source}: joint {joint.name!r}", "another joint of the file"
+                message = describe(found, where=where, allowed=allowed, fix="correct the name in <mimic>")
                 refuse_or_warn(message, self.strict)
                 joint = replace(joint, coordinate="", ratio=1.0, offset=0.0)
             kept.append(joint)

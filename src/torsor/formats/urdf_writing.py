@@ -37,9 +37,10 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     helical joint becomes a revolute joint and a prismatic joint that mimics it. In <dynamics>, ``damping`` is the
     viscous friction plus the damping of the spring, ``friction`` the Coulomb friction (N m or N, with sign(v)),
     ``spring_stiffness`` and ``spring_reference`` are the spring. Motors are transmissions; the ``rotor_inertia`` of a
-    joint becomes a motor with ratio 1 on the base. A ``ModelWarning`` names what is not written: gravity other than
-    (0, 0, -9.81), wheels, and forces and limits that URDF cannot express. A coupling of two joints is a <mimic>: one of
-    them has no coordinate of its own in the file. Other couplings, loops and spherical joints are errors.
+    joint becomes a motor with ratio 1 on the base. A ``ModelWarning`` names what is not written (gravity other than
+    (0, 0, -9.81), wheels, forces and limits that URDF cannot express) and what only Torsor reads (springs and elastic
+    joints). A coupling of two joints is a <mimic>: one of them has no coordinate of its own in the file. Other
+    couplings, loops and spherical joints are errors.
 
     Example:
         >>> import tempfile
@@ -170,6 +171,8 @@ class _Writer:
                 self.omissions.note("nonlinear stiffness", joint.name)
             else:
                 found = {"spring_stiffness": spring.stiffness, "spring_reference": spring.rest}
+                what = "springs, written as spring_stiffness and spring_reference, which other readers drop"
+                self.omissions.note(what, joint.name)
         if motor is not None and not motor.is_elastic:
             viscous += motor.viscous
         if viscous or coulomb or found:
@@ -195,6 +198,7 @@ class _Writer:
                 continue
             self.omissions.note("smooth friction of motors", joint.name, motor.coulomb and motor.smooth)
             if motor.is_elastic:
+                self.omissions.note("elastic joints, which other readers take for rigid ones", joint.name)
                 self.omissions.note("rotor inertia of elastic joints besides that of the motor", joint.name, reflected)
                 self.omissions.note("viscous friction of the motors of elastic joints", joint.name, motor.viscous)
             elif reflected:  # one rotor with the spin momentum of the motor and the reflected inertia of both

@@ -7,6 +7,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.identification.measurements import Measurements
+from torsor.mechanism.units import force_units
 from torsor.robot.robot import Robot
 
 
@@ -19,7 +20,7 @@ def plot(robot: Robot, data: Measurements, predicted: Array, percents: Array, pa
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("figures need matplotlib; fix: pip install torsor[plot]") from None
-    names = robot.coordinate_names
+    names, units = robot.coordinate_names, force_units(robot)
     columns = 1 if len(names) < 4 else 2
     rows = -(-len(names) // columns)
     figure = Figure(figsize=(6.5 * columns, 2.1 * rows + 0.9), layout="constrained")
@@ -31,7 +32,7 @@ def plot(robot: Robot, data: Measurements, predicted: Array, percents: Array, pa
         # The residual is drawn behind the forces, which it would hide.
         axes.plot(along, measured - own, color="C3", linewidth=0.6, alpha=0.5, zorder=1, label="residual")
         axes.set_title(f"{name}: residual {percent:.2g} % of the force", fontsize="medium")
-        axes.set_ylabel("N m" if _is_angle(robot, name) else "N")
+        axes.set_ylabel(units[name])
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in panels[len(names) :]:
@@ -44,10 +45,3 @@ def plot(robot: Robot, data: Measurements, predicted: Array, percents: Array, pa
     if path is not None:
         figure.savefig(path, dpi=130)
     return figure
-
-
-def _is_angle(robot: Robot, name: str) -> bool:
-    for joint in robot.joints:
-        if name in joint.velocity_names:
-            return bool(joint.kind.turns[joint.velocity_names.index(name)])
-    return True  # the motor of an elastic joint

@@ -1,5 +1,7 @@
 """Chains of any length, and random trees with every type of joint."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,8 @@ def _random_extras(rng: np.random.Generator, kind: str, before: list[Joint]) -> 
 
 
 def _with_random_drives(robot: Robot, rng: np.random.Generator) -> Robot:
+    rotors = [joint.rotor_inertia for joint in robot.joints]
+    robot = _with_rotors(robot, [0.0] * len(rotors))  # a motor replaces the rotor inertia; here joints have both
     for joint in robot.joints:
         if joint.nv == 1 and rng.random() < 0.3:
             robot = robot.with_spring(joint.name, "3 + 2 * x**2", float(rng.uniform(0, 0.2)), float(rng.normal()))
@@ -102,4 +106,9 @@ def _with_random_drives(robot: Robot, rng: np.random.Generator) -> Robot:
             spring = {"stiffness": float(rng.uniform(5, 20)), "damping": 0.1} if rng.random() < 0.5 else {}
             robot = robot.with_motor(joint.name, inertia, ratio, carrier, rng.normal(size=3), **spring)
             robot = robot.with_friction(f"{joint.name}/motor", coulomb=0.1, viscous=0.2)
-    return robot
+    return _with_rotors(robot, rotors)
+
+
+def _with_rotors(robot: Robot, inertias: Sequence[ArrayLike]) -> Robot:
+    pairs = zip(robot.joints, inertias, strict=True)
+    return replace(robot, joints=tuple(replace(joint, rotor_inertia=inertia) for joint, inertia in pairs))

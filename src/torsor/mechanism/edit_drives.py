@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.checks import frozen_array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.laws import stiffness_at
-from torsor.mechanism.mechanism import Mechanism
+from torsor.mechanism.mechanism import Mechanism, lineage
 from torsor.mechanism.mechanism import carrier as carrier_of
 from torsor.mechanism.parts import Joint
 
 M = TypeVar("M", bound=Mechanism)
 PARALLEL = 1e-12  # of the cosine of the angle between two axes: rounding
+SAME_INERTIA = 1e-6  # of reflected inertias: larger differences are other numbers, not rounding
 
 
 def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
@@ -79,7 +80,23 @@ def with_motor(
     motor = Motor(carrier_of(robot, place).name, inertia, ratio, direction, stiffness, damping)
     if place.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[place.link].inertia)
-    return _with_joint(robot, joint, lambda old: replace(old, motor=motor))
+    _warn_of_replaced(robot, robot.joint(joint), motor)
+    return _with_joint(robot, joint, lambda old: replace(old, motor=motor, rotor_inertia=0.0))
+
+
+def _warn_of_replaced(robot: Mechanism, joint: Joint, motor: Motor) -> None:
+    """Warn if a motor takes the place of another motor, or of a rotor inertia with another number."""
+    where = f"{robot.name}: joint {joint.name!r}"
+    if joint.motor is not None:
+        found = f"it has a motor on {joint.motor.carrier!r}, which the new one replaces, with its friction"
+        fix = f"remove it first: robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
+        warn(describe(found, where=where, fix=fix))
+    own, reflected = float(np.sum(joint.rotor_inertia)), motor.ratio**2 * motor.inertia
+    if own and abs(reflected - own) > SAME_INERTIA * own:
+        found = f"the motor replaces its rotor_inertia {own:.6g} by inertia * ratio^2 = {reflected:.6g}"
+        keep = f"give inertia={own / motor.ratio**2:.6g} to keep it, or " if motor.ratio else ""
+        fix = f"{keep}describe the joint without rotor_inertia"
+        warn(describe(found, where=where, fix=fix))
 
 
 def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.float64]:
@@ -90,7 +107,7 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
     """
     start = robot.joints.index(joint)
     direction = joint.axis  # in the child's axes, and the same before the joint's own rotation
-    rising, falling = _lineage(robot, start), _lineage(robot, carrier)
+    rising, falling = lineage(robot, start), lineage(robot, carrier)
     for k in [link for link in rising if link not in falling]:
         each = robot.joints[k]
         _check_still(robot, joint, each, direction, carrier, moves=k != start and carrier >= 0)
@@ -100,15 +117,6 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
         direction = each.placement[:3, :3].T @ direction
         _check_still(robot, joint, each, direction, carrier, moves=True)
     return direction
-
-
-def _lineage(robot: Mechanism, link: int) -> list[int]:
-    """Return a link and the links that carry it, up to but without the base."""
-    found = list[int]()
-    while link >= 0:
-        found.append(link)
-        link = robot.parents[link]
-    return found
 
 
 def _check_still(

@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.checks import direction, frozen_array
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, listing
 from torsor.mechanism.loops import Coupling, Loop
-from torsor.mechanism.mechanism import Mechanism, carrier, ends_of
+from torsor.mechanism.mechanism import Mechanism, carrier, ends_of, lineage
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint
 from torsor.mechanism.wheels import Wheel
 from torsor.spatial import axis_frame, make_pose
 
 M = TypeVar("M", bound=Mechanism)
+_PARALLEL = 1e-3  # sine of the angle between two axes: what is larger is not rounding in a file
 
 
 def with_loop(
@@ -34,7 +35,9 @@ def with_loop(
         robot, loop = with_joint_ends(robot, loop, robot.joints)
         frame_a, frame_b = loop.a, loop.b
     if axis is None:
-        return replace(robot, loops=(*robot.loops, loop))
+        closed = replace(robot, loops=(*robot.loops, loop))  # unknown ends are refused here
+        _check_hinges(closed, loop)
+        return closed
     along = direction(axis, f"{robot.name}: loop {name!r}", "axis")
     turn, frames = make_pose(axis_frame(along)), list(robot.frames)
     for end, side in ((frame_a, "a"), (frame_b, "b")):
@@ -42,6 +45,34 @@ def with_loop(
         frames.append(Frame(f"{name}/{side}", carrier(robot, place).name, place.pose @ turn))
     loop = Loop(name, f"{name}/a", f"{name}/b", kind, length)
     return replace(robot, frames=tuple(frames), loops=(*robot.loops, loop))
+
+
+def _check_hinges(robot: Mechanism, loop: Loop) -> None:
+    """Raise ModelError where two or more parallel hinges are around a revolute loop, and the z axes of its ends differ.
+
+    Such a loop is not the hinge that was meant: it welds its ends to each other.
+    """
+    # Hinges that are parallel in one position are so in all. Here all joints are at rest.
+    ends, turns = [robot.place(end) for end in (loop.a, loop.b)], [np.eye(3)]
+    for parent, joint in zip(robot.parents, robot.joints, strict=True):
+        turns.append(turns[parent + 1] @ joint.placement[:3, :3])
+    sides = [set(lineage(robot, place.link)) for place in ends]
+    around = sorted(k for k in sides[0] ^ sides[1] if any(robot.joints[k].kind.turns))
+    if loop.kind != "revolute" or len(around) < 2 or any(sum(robot.joints[k].kind.turns) > 1 for k in around):
+        return
+    axes = [turns[k + 1] @ robot.joints[k].axis for k in around]
+    if any(np.linalg.norm(np.cross(axes[0], axis)) > _PARALLEL for axis in axes):
+        return
+    seen = [(turns[place.link + 1] @ place.pose[:3, :3]).T @ axes[0] for place in ends]
+    if all(np.linalg.norm(each[:2]) <= _PARALLEL for each in seen):
+        return
+    along = tuple((seen[0] * np.sign(seen[0][np.abs(seen[0]).argmax()])).round(6).tolist())
+    names = listing([robot.joints[k].name for k in around], most=4)
+    found = f"the z axes of {loop.a!r} and {loop.b!r}, about which it turns, are not along the hinges {names}"
+    same = np.abs(seen[0] - seen[1]).max() <= _PARALLEL
+    fix = f"axis={along}" if same else "give frames whose z axes are along the hinges"
+    where = f"{robot.name}: loop {loop.name!r}"
+    raise ModelError(describe(found, where=where, allowed="z axes along the hinges, or axis=", fix=fix))
 
 
 def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, Loop]:

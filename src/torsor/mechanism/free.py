@@ -138,6 +138,9 @@ def _single(mechanism: Mechanism, path: str) -> Number:
 def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
     """Return the numbers that a path names, each with the suffix that completes the path to that number."""
     part, _, rest = path.partition(".") if isinstance(path, str) else ("", "", "")
+    if isinstance(path, str) and path.endswith("."):
+        fix = f"write {path.rstrip('.')!r}"
+        raise ModelError(describe(f"path {path!r} ends with a dot", where=mechanism.name, fix=fix))
     if part == "gravity":
         return _components(mechanism, path, ("gravity", -1, "gravity"), _XYZ, rest)
     if part not in ("links", "joints"):

@@ -301,3 +301,12 @@ def check_unique(names: Iterable[str], what: str, where: str) -> None:
     double = next((name for name, count in Counter(names).items() if count > 1), None)
     if double is not None:
         raise ModelError(describe(f"two {what} are named {double!r}", where=where, fix="give each its own name"))
+
+
+def lineage(mechanism: Mechanism, link: int) -> list[int]:
+    """Return a link and the links that carry it, up to but without the base."""
+    found = list[int]()
+    while link >= 0:
+        found.append(link)
+        link = mechanism.parents[link]
+    return found

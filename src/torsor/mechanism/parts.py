@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import direction, frozen_array, frozen_pose, name_of, number, one_of
+from torsor.checks import direction, flag, frozen_array, frozen_pose, name_of, number, one_of
 from torsor.errors import ModelError, describe, shortened
 from torsor.faults import refuse_or_warn
 from torsor.mechanism.drives import Motor, Spring
@@ -78,7 +78,7 @@ class Link(Part):
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
             raise ModelError(describe(f"inertia {shortened(inertia)} is not symmetric", where=where))
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals))
-        if self.strict and self.defect:
+        if flag(self.strict, where, "strict") and self.defect:
             refuse_or_warn(self.defect, strict=True)
             self._set(strict=False)  # where all faults of a file are collected, it is named once
 

@@ -24,3 +24,13 @@ def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
             positions += own if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
     motors = ["rad" if joint.kind.turns[0] else "m" for joint in mechanism.elastic]
     return positions + motors, rates + motors
+
+
+def force_units(mechanism: Mechanism) -> dict[str, str]:
+    """Return the unit of the force of each coordinate, by its name: N m or N.
+
+    Example:
+        >>> force_units(torsor.library.stanford())["joint3"]
+        'N'
+    """
+    return {name: FORCES[unit] for name, unit in zip(mechanism.coordinate_names, units(mechanism)[1], strict=True)}

@@ -28,8 +28,9 @@ from torsor.parallel.platforms import Platform
 from torsor.parallel.rules import RULES
 from torsor.parallel.singular import legs, moving, platforms
 from torsor.parallel.trigonometry import Known, without_trigonometry
-from torsor.robot.kernels import Kernels, Target
+from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
+from torsor.robot.target import Target
 
 
 class FunctionKey(NamedTuple):

@@ -10,7 +10,7 @@ from torsor.compiler.c import source as c_source
 from torsor.compiler.js import source as js_source
 from torsor.compiler.source.about import About
 from torsor.dynamics import ALGORITHMS
-from torsor.dynamics.requests.algorithms import named_algorithms
+from torsor.dynamics.requests.algorithms import algorithm_names
 from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.mechanism.loops import Closure
@@ -99,7 +99,7 @@ def _named(
     if names is None:
         names = ("constrained_inverse_dynamics" if robot.loops and loops is None else "inverse_dynamics",)
     given = [_function(robot, name, place, loops) for name in ((names,) if isinstance(names, str) else names)]
-    return with_prefix(robot.name, given, _allowed(), prefix)
+    return with_prefix(robot.name, given, algorithm_names(), prefix)
 
 
 def with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], allowed: str, prefix: str) -> Named:
@@ -129,7 +129,7 @@ def _function(robot: _Robot, name: str, place: str | int | None, loops: str | No
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
     if algorithm not in ALGORITHMS:
         raise ModelError(
-            describe(f"no algorithm {name!r}", where=robot.name, allowed=_allowed(), fix="correct the name")
+            describe(f"no algorithm {name!r}", where=robot.name, allowed=algorithm_names(name), fix="correct the name")
         )
     if not ALGORITHMS[algorithm].at_place:
         if colon:
@@ -142,8 +142,3 @@ def _function(robot: _Robot, name: str, place: str | int | None, loops: str | No
         found, fix = f"{name!r} needs the name of a link or frame", f"write '{algorithm}:LINK', or give place"
         raise ModelError(describe(found, where=robot.name, allowed="a link or named frame", fix=fix))
     return algorithm, algorithm, robot.function(algorithm, place, loops=loops)
-
-
-def _allowed() -> str:
-    """Return the allowed names of algorithms, for error messages."""
-    return ", ".join(f"{name}:LINK" if each.at_place else name for name, each in named_algorithms().items())

@@ -5,7 +5,7 @@ import json
 import pickle
 import reprlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,29 +14,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.arrays import Array, Shape
-from torsor.checks import whole_number
 from torsor.compiler import (
-    AUTO,
-    DEVICES,
     AnyKernel,
     CudaKernel,
     Kernel,
     Signature,
     cache,
     compiler_fingerprint,
-    dtype_name,
     keep,
     recall,
 )
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.requests.algorithms import NO_METHOD, named_algorithms
+from torsor.dynamics.requests.algorithms import NO_METHOD, algorithm_names
 from torsor.dynamics.requests.request import LOADS
 from torsor.errors import ModelError, describe, listing
 from torsor.interrupts import Stoppable
 from torsor.mechanism import Mechanism, Wheel
 from torsor.robot.single_precision import warn_of_condition
+from torsor.robot.target import Target
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
@@ -52,48 +49,6 @@ SOLVING |= {f"{name}_derivatives" for name in SOLVING}
 
 # Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
 MOST_KEPT = 512
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where functions are computed: type of number, device, number of threads."""
-
-    dtype: str = "float64"
-    device: str = "cpu"
-    threads: int | str = 1
-
-    def changed(
-        self,
-        where: str,
-        dtype: Any = None,
-        device: str | None = None,
-        threads: int | str | None = None,
-        loops: bool = False,
-    ) -> "Target":
-        """Return another target, checked; arguments that are None stay as they are.
-
-        ``loops`` says whether the robot has closed loops, whose methods check numbers on the host.
-
-        Example:
-            >>> Target().changed("arm", dtype=np.float32)
-            Target(dtype='float32', device='cpu', threads=1)
-        """
-        try:
-            name = self.dtype if dtype is None else dtype_name(dtype)
-        except ValueError as error:
-            raise ModelError(f"{where}: {error}") from None
-        place = self.device if device is None else device
-        if place not in DEVICES:
-            raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
-        if place == "cuda" and loops:
-            found, fix = "closed loops are computed on the host", "robot.open_tree() for the tree, or device='cpu'"
-            raise ModelError(describe(found, where=where, allowed="device cpu or casadi", fix=fix))
-        count = self.threads if threads is None else threads
-        if isinstance(count, str) and count != AUTO:
-            raise ModelError(
-                describe(f"threads is {count!r}", where=where, allowed=f"a whole number from 1, or {AUTO!r}")
-            )
-        return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
 
 class Kernels:
@@ -293,7 +248,8 @@ class RobotKernels(Kernels):
     ) -> Request:
         """Return the checked request of an algorithm; requests that were made before are remembered.
 
-        The dynamics of the tree is refused where the mechanism has loops, unless ``loops`` is "open".
+        The link or frame of algorithms that take one is ``place``, or part of the name: "jacobian:hand". The dynamics
+        of the tree is refused where the mechanism has loops, unless ``loops`` is "open".
         """
         try:
             given = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
@@ -316,8 +272,12 @@ class RobotKernels(Kernels):
         options: dict[str, Any],
     ) -> Request:
         mechanism, where = self.mechanism, self.mechanism.name
+        given = name
+        if isinstance(name, str) and ":" in name and place is None:
+            name, _, place = name.partition(":")
         if not isinstance(name, str) or name not in ALGORITHMS:
-            raise ModelError(describe(f"no algorithm {name!r}", where=where, allowed=", ".join(named_algorithms())))
+            fix = "correct the name"
+            raise ModelError(describe(f"no algorithm {given!r}", where=where, allowed=algorithm_names(given), fix=fix))
         algorithm = ALGORITHMS[name]
         unknown = options.keys() - {each.name for each in fields(Request)}
         if unknown:
@@ -336,7 +296,7 @@ class RobotKernels(Kernels):
             raise ModelError(describe(f"external wrenches of {name}: {loads!r}", where=where, allowed=allowed))
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
-            fix = "give place=, a link or frame" if place is None else "leave place out"
+            fix = f"write '{name}:LINK', or give place=" if place is None else f"leave the link out: {name!r}"
             raise ModelError(describe(found, where=where, fix=fix))
         if place is not None and not isinstance(place, str):
             place = mechanism.links[mechanism.place(place).link].name

@@ -22,8 +22,9 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
     ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
     v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
     (True) or a warning (False); by default it is an error in TOML and a warning in URDF and MJCF, whose published files
-    often have one. In URDF, limits, visuals, stray tags and transmissions that cannot be used are treated likewise.
-    The error has all faults of the file, as far as it can be read.
+    often have one. In URDF, limits, visuals, stray tags and transmissions that cannot be used are treated likewise, and
+    in MJCF whatever acts in MuJoCo and not here, such as tendons. The error has all faults of the file, as far as it
+    can be read.
     Closed loops are read from TOML, from the equality constraints of MJCF and from Drake's loop joints in URDF.
 
     ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within it of multiples of

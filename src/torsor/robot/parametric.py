@@ -11,9 +11,11 @@ from torsor.arrays import Array
 from torsor.checks import frozen_array
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.dynamics.requests.algorithms import WITH_MARGIN
+from torsor.errors import ModelError, describe, listing
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, with_numbers
 from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.constrained import weights_of
 from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, check_count, jvp, vjp
@@ -27,7 +29,7 @@ class Parametric(Generic[R]):
 
     ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
     a method: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``, with ``external``, ``external_rate``,
-    ``fixed_in``, ``points``, ``higher`` and ``out`` as there, and ``place``, ``forced`` and ``order`` as in
+    ``fixed_in``, ``points``, ``share``, ``higher`` and ``out`` as there, and ``place``, ``forced`` and ``order`` as in
     ``Robot.function``.
 
     Example:
@@ -96,10 +98,22 @@ class Parametric(Generic[R]):
         arrays = {each: options.pop(each, None) for each in ("external", "external_rate", "points")}
         keeps, loads = Loads(fixed_in=options.pop("fixed_in", "link"), **arrays).given(self.robot, name)
         by, kernels = ("p",) if form == "jacobian" else (), self._closure.kernels
+        share, inputs = list[ArrayLike](), ALGORITHMS[name].inputs if name in ALGORITHMS else ()
+        if "share" in inputs and ("share" in options or len(values) == len(inputs)):  # p stands in the place of share
+            weights, choice = weights_of(self._closure, options.pop("share", None), values[:-1])
+            share, options = [weights], options | choice
         request = kernels.request(name, external=keeps, **options, free=self._free, form=form, by=by)
-        given = [*values[:-1], *higher, *loads, *values[-1:]]
+        given = [*values[:-1], *share, *higher, *loads, *values[-1:]]
         check_count(self.robot, name, "inputs", given, kernels.shapes(request).arguments)
+        self._check_inputs(given)
         return request, given
+
+    def _check_inputs(self, inputs: Sequence[ArrayLike]) -> None:
+        """Raise ModelError if p, the last input, has not one number for each of the names."""
+        count, shape = len(self._free), np.shape(inputs[-1]) if isinstance(inputs, Sequence) and inputs else (0,)
+        if shape[-1:] != (count,):
+            allowed = f"(..., {count}), one for each of {listing(self.names, most=4)}"
+            raise ModelError(describe(f"p has shape {shape}", where=self.robot.name, allowed=allowed))
 
     def derivatives(self, name: str, *values: ArrayLike, **options: Any) -> Any:
         """Return the derivative by p of the method ``name``: the shape of its result with a last axis (k) for p.
@@ -124,6 +138,7 @@ class Parametric(Generic[R]):
             >>> change.round(9).tolist()
             [9.81]
         """
+        self._check_inputs(inputs)
         components = options.pop("components", False)
         return jvp(self._closure, name, inputs, tangents, components, options | {"free": self._free})
 
@@ -136,6 +151,7 @@ class Parametric(Generic[R]):
             >>> dp.round(9).tolist()
             [9.81]
         """
+        self._check_inputs(inputs)
         components = options.pop("components", False)
         return vjp(self._closure, name, inputs, cotangents, components, options | {"free": self._free})
 

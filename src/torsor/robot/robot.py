@@ -27,8 +27,9 @@ from torsor.robot.closed_loops.multipliers import by_multipliers
 from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
 from torsor.robot.export import export_c, export_js
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
-from torsor.robot.kernels import Out, RobotKernels, Target
+from torsor.robot.kernels import Out, RobotKernels
 from torsor.robot.parametric import Parametric
+from torsor.robot.target import Target
 
 Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
@@ -46,10 +47,9 @@ class Robot(Mechanism):
     result's shape that is written and returned (of several results, a tuple of arrays or None): it saves the time that
     the system takes for new memory, which is long where results are large.
 
-    A robot is immutable. ``kernels`` holds its compiled functions, ``closure`` the data of its loops.
-    Derivatives of closed mechanisms are by the active coordinates (columns): dq along the motion of the closed
-    mechanism, dv by their velocities at constant positions, and so on. Where more coordinates are active than are
-    needed, the columns of the redundant ones are zero.
+    A robot is immutable. ``kernels`` holds its compiled functions, ``closure`` the data of its loops. Derivatives of
+    closed mechanisms are by the active coordinates (columns): dq along the motion of the mechanism, dv by velocities at
+    constant positions, and so on. Columns of redundant active coordinates are zero.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -58,6 +58,9 @@ class Robot(Mechanism):
     """
 
     target: Target = field(default=Target(), compare=False)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}{', ' * bool(str(self.target))}{self.target}>"
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Self:
@@ -124,17 +127,15 @@ class Robot(Mechanism):
     def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
         """Return the same robot computed on another target; arguments that are not given stay as they are.
 
-        ``dtype`` is float64 or float32, ``threads`` the largest number of threads that share a batch, or "auto"
-        (the cores that this process may use; small batches stay on one), ``device`` is cpu (compiled code), cuda (an
-        NVIDIA card: methods take and return arrays of CuPy, see docs/gpu.md; needs the extra ``gpu``) or casadi
-        (CasADi's virtual machine: nothing is compiled, but each state takes far longer).
-        Accelerations in float32 lose digits with the condition number of the mass matrix: a warning tells if fewer
-        than two are left at the neutral position or at one of 24 others within the limits. Rare positions where two
-        axes beside a light link coincide are not looked for; compare with float64 where they may occur.
+        ``dtype`` is float64 or float32, ``threads`` the most threads that share a batch, or "auto" (the cores of this
+        process; small batches stay on one), ``device`` is cpu (compiled code), cuda (an NVIDIA card: arrays of CuPy,
+        see docs/gpu.md; needs the extra ``gpu``) or casadi (its virtual machine: nothing is compiled, states take far
+        longer). Accelerations in float32 lose digits with the condition number of the mass matrix: a warning tells if
+        fewer than two are left at the neutral position or at one of 24 others within the limits; not all are tried.
 
         Example:
-            >>> torsor.library.two_link().to(dtype="float32").mass_matrix([0.0, 0.0]).dtype
-            dtype('float32')
+            >>> torsor.library.two_link().to(dtype="float32")
+            <Robot 'two_link': 2 moving links, nq=2, nv=2, float32>
         """
         return replace(self, target=self.target.changed(self.name, dtype, device, threads, bool(self.loops)))
 
@@ -215,10 +216,10 @@ class Robot(Mechanism):
     ) -> ca.Function:
         """Return the CasADi function behind a method.
 
-        ``place`` is the link or frame of methods that take one. ``external`` adds the external wrenches as an input;
-        for derivatives, it is "link", "world" or "point", where they are fixed. ``forced`` names the coordinates driven
-        by force in hybrid dynamics, ``order`` is the number of rates in ``force_rate``. ``loops="open"`` is for the
-        dynamics of the tree that is left when the loops of a robot are cut, which is refused otherwise.
+        ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. ``external`` adds the
+        external wrenches as an input; for derivatives it is "link", "world" or "point", where they are fixed.
+        ``forced`` names the coordinates driven by force in hybrid dynamics, ``order`` is the number of rates in
+        ``force_rate``. ``loops="open"`` is for the dynamics of the tree that is left when the loops are cut.
 
         Example:
             >>> torsor.library.two_link().function("inverse_dynamics")
@@ -1579,10 +1580,10 @@ class Robot(Mechanism):
 
         ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
         to the link that carries it. ``carrier`` is that link (or a frame on it, or the base); by default the link that
-        the joint sits on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint (up to
-        version 0.1.0 it was the carrier's z axis). All gyroscopic terms are exact (Hua et al. 2022). A ``stiffness`` (a
-        number or a law as for ``with_spring``) makes the joint elastic: the motor gets a coordinate of its own,
-        "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x', where x = theta - q.
+        the joint sits on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint. All
+        gyroscopic terms are exact (Hua et al. 2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes
+        the joint elastic: the motor gets a coordinate of its own, "joint/motor", its angle theta after the gear, and
+        pulls the joint with K(x) x + D x', where x = theta - q. The motor replaces the joint's ``rotor_inertia``.
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)

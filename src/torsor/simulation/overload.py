@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.errors import describe, warn
-from torsor.mechanism.parts import Joint
+from torsor.mechanism.units import force_units
 from torsor.simulation.samples import Samples
 
 BEYOND = 2e-2  # fraction of its limit by which a force may exceed it: less is rounding, or a bound held at nodes only
@@ -40,18 +40,9 @@ def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
     """Give one warning for all coordinates; the worst one is named with its force."""
     if not found:
         return
-    worst, unit = found[0], "N m" if _turns(samples, found[0].coordinate) else "N"
+    worst, unit = found[0], force_units(samples.robot)[found[0].coordinate]
     others = f" ({len(found)} drives in all: {', '.join(each.coordinate for each in found)})" if len(found) > 1 else ""
     text = f"{worst.coordinate} is asked for {worst.force:.4g} {unit} at t = {worst.time:.4g} s"
     text += f", beyond the limit of {worst.limit:.4g} {unit} of its drive{others}"
     fix = "limits are not enforced: use smaller gains or a slower reference, or correct the effort limit"
     warn(describe(text, where=samples.robot.name, fix=fix))
-
-
-def _turns(samples: Samples, coordinate: str) -> bool:
-    def turns(joint: Joint) -> bool:
-        if coordinate in joint.velocity_names:
-            return joint.kind.turns[joint.velocity_names.index(coordinate)]
-        return coordinate == f"{joint.name}/motor" and joint.kind.turns[0]
-
-    return any(turns(joint) for joint in samples.robot.joints)

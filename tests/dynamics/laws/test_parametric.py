@@ -144,6 +144,12 @@ def test_shares_add_up_in_the_robot_as_in_its_methods(paths) -> None:
     assert_close(model.gravity_force(q, p), model.at(p).gravity_force(q), 1e-13)
 
 
+@pytest.mark.parametrize("path", ["gravity.", "links.link1.mass.", "joints.0.origin."])
+def test_a_path_that_ends_with_a_dot_is_refused(path: str) -> None:
+    with pytest.raises(torsor.ModelError, match=rf"path '{path}' ends with a dot; fix: write '{path[:-1]}'"):
+        torsor.library.planar_chain(2).parametric([path])
+
+
 def test_springs_friction_and_rotors_are_numbers_too() -> None:
     robot = torsor.library.planar_chain(2).with_spring("joint1", 20.0, rest=0.3)
     robot = robot.with_friction("joint2", coulomb=0.2, viscous=0.1, smooth=0.01)

@@ -238,6 +238,8 @@ def test_a_hinge_about_another_axis_is_the_same_hinge() -> None:
     about_y = robot.with_loop("pin", "a", "b", axis=(0, 1, 0))
     q = four_bar().assemble([0.5], guess=[0.5, 1.0, 1.5])
     np.testing.assert_allclose(about_y.assemble([0.5], guess=[0.5, 1.0, 1.5]), q, rtol=0, atol=1e-11)
-    assert about_y.mobility(q).dof == 1 and robot.with_loop("pin", "a", "b").closure_error(q).size == 5
+    assert about_y.mobility(q).dof == 1 and about_y.closure_error(q).size == 5
+    with pytest.raises(torsor.ModelError, match=r"not along the hinges .*; fix: axis=\(0.0, 1.0, 0.0\)"):
+        robot.with_loop("pin", "a", "b")
     with pytest.raises(torsor.ModelError, match=r"axis is \[0.0, 0.0, 0.0\]; allowed: a direction"):
         robot.with_loop("pin", "a", "b", axis=(0, 0, 0))

@@ -81,3 +81,28 @@ def test_each_state_of_a_batch_has_its_own_numbers() -> None:
     found = model.closed_inverse_dynamics(Q, V, ONE, masses)
     expected = [model.at(each).closed_inverse_dynamics(Q, V, ONE) for each in masses]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_the_share_of_drives_is_optional_as_in_the_method_of_the_robot() -> None:
+    model = BAR.to(device="casadi").parametric(["links.0.mass"])
+    values, p = (Q, ONE, ONE), model.values
+    expected = BAR.constrained_inverse_dynamics(*values)
+    for found in (
+        model.constrained_inverse_dynamics(*values, p),
+        model.constrained_inverse_dynamics(*values, p, share=[2.0]),
+        model.constrained_inverse_dynamics(*values, ONE, p),  # as an input before p
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["constrained_inverse_dynamics", "closed_inverse_dynamics"])
+def test_a_wrong_number_of_numbers_is_named(name: str) -> None:
+    model, values = BAR.to(device="casadi").parametric(["links.0.mass"]), CALLS[name](Q, V)
+    message = r"four_bar: p has shape \(2,\); allowed: \(..., 1\), one for each of links.0.mass"
+    for wrong in (
+        lambda: getattr(model, name)(*values, [1.0, 2.0]),
+        lambda: model.derivatives(name, *values, [1.0, 2.0]),
+        lambda: model.vjp(name, (*values, [1.0, 2.0]), [1.0]),
+    ):
+        with pytest.raises(torsor.ModelError, match=message):
+            wrong()

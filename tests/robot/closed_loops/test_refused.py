@@ -1,5 +1,7 @@
 """Errors for states that closed loops cannot have; results do not depend on the rest of a batch."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,24 @@ def test_attitudes_may_be_given_with_either_sign(tmp_path) -> None:
     np.testing.assert_allclose(still, q, atol=1e-10)
     with pytest.raises(torsor.ModelError, match="a quaternion is zero"):
         driven.assemble(place * [1, 1, 1, 0, 0, 0, 0, 1])
+
+
+def test_a_revolute_loop_across_the_hinges_is_refused_with_the_axis_that_was_meant() -> None:
+    y, along = np.array([0.0, 1.0, 0.0]), make_pose(p=[1.0, 0.0, 0.0])
+    links = [torsor.Link("ground"), *(torsor.Link(name, 1.0, inertia=np.eye(3)) for name in "abc")]
+    ends = (("one", "ground", "a", np.eye(4)), ("two", "a", "b", along), ("three", "ground", "c", along))
+    joints = [torsor.Joint(name, "continuous", on, of, at, y) for name, on, of, at in ends]
+    frames = [torsor.Frame("left", "b", along), torsor.Frame("right", "c", along)]
+    bars = torsor.build("bars", links, joints, frames)
+    message = (
+        r"bars: loop 'tip': the z axes of 'left' and 'right', about which it turns, are not along the hinges "
+        r"one, two, three; allowed: .*; fix: axis=\(0.0, 1.0, 0.0\)"
+    )
+    with pytest.raises(torsor.ModelError, match=message):
+        bars.with_loop("tip", "left", "right")
+    assert bars.with_loop("tip", "left", "right", axis=(0.0, 1.0, 0.0)).mobility().dof == 1
+    assert bars.with_loop("tip", "left", "right", "spherical").loops[0].kind == "spherical"  # it has no axis
+    turned = replace(frames[1], pose=along @ make_pose(np.diag([1.0, -1.0, -1.0])))
+    bars = torsor.build("bars", links, joints, [frames[0], turned])
+    with pytest.raises(torsor.ModelError, match="fix: give frames whose z axes are along the hinges"):
+        bars.with_loop("tip", "left", "right")

@@ -279,9 +279,7 @@ def test_velocities_that_slip_are_refused_by_name() -> None:
 
 def test_dynamics_of_the_tree_would_let_wheels_slip() -> None:
     disc = torsor.library.rolling_disc()
-    with pytest.raises(
-        torsor.ModelError, match="the wheel 'rim', and inverse_dynamics would let it slip"
-    ):
+    with pytest.raises(torsor.ModelError, match="the wheel 'rim', and inverse_dynamics would let it slip"):
         disc.inverse_dynamics(disc.neutral(), np.zeros(6), np.zeros(6))
 
 

@@ -1,29 +1,22 @@
 """sin and cos on a card: no branch in the usual case, and right for huge angles too.
 
 A call in the midst of a kernel, even one that hardly ever happens, needs registers for all that is alive there, and
-branches keep the compiler from mixing independent operations. So angles that are inputs, as nearly all are, are tested
-together at the start, where nothing is alive yet. If one is huge, each huge one is replaced by the angle between -pi
-and pi with the same sine and cosine.
+branches keep the compiler from mixing independent operations. So sine and cosine of the angles that are inputs, as
+nearly all are, are computed at the start, where nothing is alive yet. If one of the angles is huge, they are computed
+once more. Those of large functions then wait in shared memory until they are used.
 """
 
 from collections.abc import Callable, Sequence
 
-from torsor.compiler.llvm.huge_angles import reduce_huge, sin_cos_huge
-from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.llvm.vectors import Number, where
+import casadi as ca
 
-_NAME = "@angles.reduced"
+from torsor.compiler.llvm.huge_angles import sin_cos_huge
+from torsor.compiler.llvm.rules import Emitter
+from torsor.compiler.program import Program
 
 
 class CudaEmitter(Emitter):
-    """Writes instructions for one state: vectors of length 1. There is no C library on the card.
-
-    ``huge``: sin and cos are right for huge angles too.
-    """
-
-    def __init__(self, scalar: Scalar, huge: bool):
-        super().__init__(scalar, 1)
-        self.huge = huge
+    """Writes instructions for one state: vectors of length 1. There is no C library on the card."""
 
     def one_huge(self, x: str) -> str:
         """Return the bit that an angle is too large for the usual reduction."""
@@ -32,8 +25,6 @@ class CudaEmitter(Emitter):
     def any_sin_cos(self, x: str) -> tuple[str, str]:
         """Return sin and cos of an angle that may be huge."""
         sin, cos = self.sin_cos(x)
-        if not self.huge:
-            return sin, cos
         bit, label, before = self.one_huge(x), self._next, self.block
         self.lines += [f"  br i1 {bit}, label %slow.{label}, label %done.{label}, !prof !1", f"slow.{label}:"]
         slow = sin_cos_huge(self, x)
@@ -44,32 +35,52 @@ class CudaEmitter(Emitter):
         return self.put(either[0]), self.put(either[1])
 
 
-def write_test(e: CudaEmitter, angles: Sequence[int], load: Callable[[int], str]) -> dict[int, str]:
-    """Write the test of angles that ``load`` gives; return each as an angle with the same sine, which is not huge."""
-    if not angles:
-        return {}
-    values, some = [load(angle) for angle in angles], "false"
-    for value in values:
-        some = e.put(f"or i1 {some}, {e.one_huge(value)}")
+def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | None]]:
+    """Return the inputs whose sine or cosine is taken, ``most`` of them, with the values that these are.
+
+    Example:
+        >>> from torsor.compiler.program import read_program
+        >>> x = ca.SX.sym("x")
+        >>> list(angles_of(read_program(ca.Function("f", [x], [ca.cos(x)])), 8).values())
+        [(None, 1)]
+    """
+    found: dict[int, tuple[int | None, int | None]] = {}
+    for index, operation in enumerate(program.operations):
+        if operation.code in (ca.OP_SIN, ca.OP_COS):
+            angle = operation.arguments[0]
+            if program.operations[angle].code == ca.OP_INPUT and (angle in found or len(found) < most):
+                sin, cos = found.get(angle, (None, None))
+                found[angle] = (index, cos) if operation.code == ca.OP_SIN else (sin, index)
+    return found
+
+
+def write_angles(
+    e: CudaEmitter, values: Sequence[str], store: Callable[[int, str], None] | None = None
+) -> list[tuple[str, str]]:
+    """Write sine and cosine of angles, and return their names; ``store`` keeps them in slots 0, 1, ... instead."""
+
+    def put(k: int, pair: tuple[str, str]) -> tuple[str, str]:
+        if store is not None:
+            for slot, value in enumerate(pair, start=2 * k):
+                store(slot, value)
+        return pair
+
+    usual, some = list[tuple[str, str]](), "false"
+    for k, x in enumerate(values):
+        some = e.put(f"or i1 {some}, {e.one_huge(x)}")
+        usual.append(put(k, e.sin_cos(x)))
     before = e.block
     e.lines += [f"  br i1 {some}, label %huge.some, label %huge.none, !prof !1", "huge.some:"]
-    e.functions.setdefault(_NAME, _reduced(e))
-    reduced = [e.put(f"call {e.vector} {_NAME}({e.vector} {value})") for value in values]
+    e.block = "huge.some"
+    right = [put(k, e.any_sin_cos(x)) for k, x in enumerate(values)]
+    last = e.block
     e.lines += ["  br label %huge.none", "huge.none:"]
     e.block = "huge.none"
-    either = zip(angles, values, reduced, strict=True)
-    return {k: e.put(f"phi {e.vector} [ {a}, %{before} ], [ {b}, %huge.some ]") for k, a, b in either}
+    if store is not None:
+        return []
 
+    def either(a: str, b: str) -> str:
+        return e.put(f"phi {e.vector} [ {a}, %{before} ], [ {b}, %{last} ]")
 
-def _reduced(e: CudaEmitter) -> str:
-    """Return the function of the angle between -pi and pi with the sine and cosine of a huge one."""
-    body = Emitter(e.scalar, 1)
-    x = Number(body, "%x")
-    r, _, quarter = reduce_huge(x)
-    half_pi = e.scalar.half_pi[0]
-    for bit, turn in ((1, half_pi), (2, -2 * half_pi)):  # the quarters 0, 1, 2, 3 are 0, pi/2, -pi, -pi/2
-        r = where((quarter >> (bit - 1)).is_odd(), r + turn, r)
-    found = where(abs(x) > e.scalar.largest_angle, r, x)
-    e.functions |= body.functions
-    head = f"define internal {e.vector} {_NAME}({e.vector} %x) noinline {{\nentry:"
-    return "\n".join([head, *body.lines, f"  ret {e.vector} {found.name}", "}"])
+    pairs = zip(usual, right, strict=True)
+    return [(either(sin, right_sin), either(cos, right_cos)) for (sin, cos), (right_sin, right_cos) in pairs]

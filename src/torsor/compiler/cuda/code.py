@@ -9,37 +9,54 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.compiler.cuda.angles import CudaEmitter, write_test
+from torsor.compiler.cuda.angles import CudaEmitter, angles_of, write_angles
+from torsor.compiler.cuda.card import WARP
 from torsor.compiler.cuda.form import CARD, PHASES, Form
 from torsor.compiler.cuda.layout import Tile, tiles
+from torsor.compiler.cuda.spills import Budget, budget, plan_spills
 from torsor.compiler.cuda.split import Part
 from torsor.compiler.cuda.staging import Staged, write_copies
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.program import Operation, Program
 
-# Few inputs are loaded before anything else. Many of them would fill the registers, which pays in long functions only:
-# on an H200 it takes inverse dynamics of a humanoid from 4.5e9 to 4.1e9 states a second, forward dynamics from 1.4e9 to
-# 2.3e9.
-FEW, MANY = 48, 5000
 NAME = "torsor"
 """The name of the kernel in PTX."""
 
 _FREE = {ca.OP_INPUT, ca.OP_CONST}
+_THREADS = (128, 64, WARP)  # of a block
+_BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
+_FEW = 16  # angles
+_WARP_SHARED = 48 * 1024  # bytes of a warp at most, which every card has
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a program becomes a kernel: which arrays are staged, threads of a block, and registers of a thread at most.
+    """How a program becomes a kernel: which arrays are staged, inputs first, and what a thread may use.
 
-    ``staged`` has inputs first. ``registers`` is None where the compiler of the driver chooses. ``huge``: sin and cos
-    are right for huge angles too; without, they are wrong there, which shows what the test for such angles costs.
+    ``budget`` is chosen by the size of the program if it is None.
     """
 
     staged: tuple[bool, ...]
-    threads: int = 128
-    registers: int | None = None
-    huge: bool = True
+    budget: Budget | None = None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The LLVM module of a kernel; ``shared`` is the shared memory of a warp, in bytes."""
+
+    module: str
+    shared: int
+
+
+def threads_of_block(shared: int) -> int:
+    """Return the threads of a block whose warps need so many bytes of shared memory each.
+
+    Example:
+        >>> threads_of_block(0), threads_of_block(40_000)
+        (128, 32)
+    """
+    return next(each for each in _THREADS if each == WARP or shared * each // WARP <= _BLOCK_SHARED)
 
 
 class _Kernel:
@@ -47,20 +64,28 @@ class _Kernel:
 
     def __init__(self, part: Part, scalar: Scalar, plan: Plan, form: Form):
         program, self.zeros = part
-        self.program, self.scalar, self.plan, self.form = program, scalar, plan, form
+        self.program, self.scalar, self.form = program, scalar, form
+        self.budget = plan.budget or budget(program, scalar.size)
         self.entries = [rows * columns for rows, columns in (*program.inputs, *program.outputs)]
         self.tiles, self.tile_bytes = tiles(self.entries, scalar.size, plan.staged)
         self.inputs = len(program.inputs)
+        slots = (_WARP_SHARED - self.tile_bytes) // (WARP * scalar.size)
+        self.angles = angles_of(program, slots // 4)
+        near = [tile is not None for tile in self.tiles[: self.inputs]]
+        # The registers of a small function hold its sines and cosines.
+        self.small = self.budget.kept >= len(program.operations) and len(self.angles) <= _FEW
+        waiting = [] if self.small else [value for pair in self.angles.values() for value in pair]
+        self.spills = plan_spills(program, self.budget, slots, waiting, near)
+        self.shared = self.tile_bytes + self.spills.slots * WARP * scalar.size
         self.called: dict[str, str] = {}  # elementary functions, by name, with their code
         self.begin()
 
     def begin(self) -> None:
         """Begin a function."""
-        self.emitter = CudaEmitter(self.scalar, self.plan.huge)
+        self.emitter = CudaEmitter(self.scalar, 1)
         self.names: dict[int, str] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
         self.loaded: dict[tuple[int, int], str] = {}
-        self.angles: dict[int, str] = {}  # inputs that are angles, none of them huge
 
     def staged(self, inputs: bool) -> list[Staged]:
         """Return the staged inputs, or the staged outputs."""
@@ -70,7 +95,7 @@ class _Kernel:
     def start(self) -> None:
         """Write what each function begins with: the state of the thread, and where the arrays of it are."""
         e, form = self.emitter, self.form
-        e.lines += form.start(self.plan.threads, self.tile_bytes)
+        e.lines += form.start(self.shared)
         e.lines += [
             "  %inside = icmp slt i64 %first, %states",
             "  br i1 %inside, label %begin, label %end",
@@ -102,6 +127,21 @@ class _Kernel:
                     f"  %at.{k} = add i64 %low.{k}, {tile.offset}",
                     f"  %array.{k} = getelementptr i8, {form.shared} %tile, i64 %at.{k}",
                 ]
+
+        e.lines += [
+            f"  %slots.lane = mul i64 %lane, {self.scalar.size}",
+            f"  %slots.skip = add i64 %slots.lane, {self.tile_bytes}",
+            f"  %slots = getelementptr i8, {form.shared} %tile, i64 %slots.skip",
+        ]
+
+    def slot(self, number: int) -> str:
+        """Return a typed pointer to a slot of the thread: those of the threads of a warp are neighbours."""
+        skip = number * WARP * self.scalar.size
+        return f"{self.form.shared} {self.emitter.put(f'getelementptr i8, {self.form.shared} %slots, i64 {skip}')}"
+
+    def store(self, value: str, pointer: str) -> None:
+        """Write the store of a value."""
+        self.emitter.lines.append(f"  store {self.emitter.vector} {value}, {pointer}, align {self.scalar.size}")
 
     def pointer(self, k: int, entry: int) -> str:
         """Return a typed pointer to an entry of the thread's state."""
@@ -137,25 +177,52 @@ class _Kernel:
             self.loaded[k, first + j] = e.put(f"insertelement {e.vector} poison, {self.scalar.name} {one}, i64 0")
 
     def value(self, index: int) -> str:
-        """Return the name of a value; inputs are loaded on first use."""
-        if index not in self.names:
-            operation = self.program.operations[index]
-            if operation.code == ca.OP_CONST:
-                return self.emitter.constant(operation.number)
-            self.names[index] = self.load(*operation.arguments)
+        """Return the name of a value."""
+        operation = self.program.operations[index]
+        if operation.code == ca.OP_CONST:
+            return self.emitter.constant(operation.number)
+        if operation.code == ca.OP_INPUT:
+            return self.load(*operation.arguments)
         return self.names[index]
+
+    def start_angles(self) -> None:
+        """Write the first loads, and sine and cosine of the angles that are inputs."""
+        early = [each for each, slot in self.spills.loads.get(0, ()) if slot is None]
+        for each in early:  # their loads are under way together
+            self.value(each)
+        if not self.angles:
+            return
+        values = [self.value(angle) for angle in self.angles]
+        if self.small:
+            self.pairs = dict(zip(self.angles, write_angles(self.emitter, values), strict=True))
+        else:
+            write_angles(self.emitter, values, lambda slot, value: self.store(value, self.slot(slot)))
+            for angle in set(self.angles) - set(early):
+                self.drop(angle)
+
+    def fetch(self, index: int, slot: int | None) -> None:
+        """Write the load of a value from its slot, or of an input."""
+        if slot is None:
+            self.value(index)
+        else:
+            e = self.emitter
+            self.names[index] = e.put(f"load {e.vector}, {self.slot(slot)}, align {self.scalar.size}")
+
+    def drop(self, index: int) -> None:
+        """Forget the name of a value: it is loaded before it is used again."""
+        self.names.pop(index, None)
+        operation = self.program.operations[index]
+        if operation.code == ca.OP_INPUT:
+            del self.loaded[operation.arguments[0], operation.arguments[1]]
 
     def compute(self, index: int, operation: Operation) -> None:
         """Write one operation."""
-        if operation.code in _FREE:
+        if operation.code in _FREE or index in self.spills.first:
             return
         if operation.code in (ca.OP_SIN, ca.OP_COS):
             argument = operation.arguments[0]
             if argument not in self.pairs:
-                if argument in self.angles:
-                    self.pairs[argument] = self.emitter.sin_cos(self.angles[argument])
-                else:
-                    self.pairs[argument] = self.emitter.any_sin_cos(self.value(argument))
+                self.pairs[argument] = self.emitter.any_sin_cos(self.value(argument))
             self.names[index] = self.pairs[argument][operation.code == ca.OP_COS]
         elif operation.code in EVERY_RULE:
             arguments = [self.value(argument) for argument in operation.arguments]
@@ -165,32 +232,27 @@ class _Kernel:
 
     def body(self) -> None:
         """Write all operations; a result is stored as soon as it is known."""
-        e, wanted = self.emitter, _wanted(self.program)
+        wanted, spills = _wanted(self.program), self.spills
         self.places()
+        self.start_angles()
 
         def give(value: str, places: Sequence[tuple[int, int]]) -> None:
             for k, entry in places:
-                e.lines.append(f"  store {e.vector} {value}, {self.pointer(self.inputs + k, entry)}")
-                e.lines[-1] += f", align {self.scalar.size}"
+                self.store(value, self.pointer(self.inputs + k, entry))
 
-        taken = [index for index, operation in enumerate(self.program.operations) if operation.code == ca.OP_INPUT]
-        if len(taken) <= FEW or len(self.program.operations) > MANY:  # their loads are under way together
-            for index in taken:
-                self.value(index)
-        if self.plan.huge:
-            self.test_angles()
         for index, operation in enumerate(self.program.operations):
+            for each, slot in spills.loads.get(index, ()):
+                self.fetch(each, slot)
             self.compute(index, operation)
             if index in wanted:
+                if index in spills.first:
+                    self.fetch(index, spills.first[index])
                 give(self.value(index), wanted[index])
-        give(e.constant(0.0), self.zeros)
-
-    def test_angles(self) -> None:
-        """Write the test for huge angles among the inputs, before anything else is alive."""
-        operations = self.program.operations
-        taken = dict.fromkeys(each.arguments[0] for each in operations if each.code in (ca.OP_SIN, ca.OP_COS))
-        angles = [index for index in taken if operations[index].code == ca.OP_INPUT]
-        self.angles = write_test(self.emitter, angles, self.value)
+            for each, slot in spills.stores.get(index, ()):
+                self.store(self.value(each), self.slot(slot))
+            for each in spills.dropped.get(index, ()):
+                self.drop(each)
+        give(self.emitter.constant(0.0), self.zeros)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:
         """Return the text of a function that does some phases."""
@@ -221,7 +283,7 @@ def _wanted(program: Program) -> dict[int, list[tuple[int, int]]]:
     return wanted
 
 
-def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> str:
+def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> Kernel:
     """Return the LLVM module of a kernel.
 
     Example:
@@ -230,21 +292,21 @@ def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> str:
         >>> from torsor.compiler.program import read_program
         >>> x = ca.SX.sym("x", 2)
         >>> part = whole(read_program(ca.Function("f", [x], [x[0] * x[1]])))
-        >>> text = write_kernel(part, "float32", Plan((False, False)))
-        >>> "mul.f32" in H200.ptx(text) or "mul.rn.f32" in H200.ptx(text)
+        >>> ptx = H200.ptx(write_kernel(part, "float32", Plan((False, False))).module)
+        >>> "mul.f32" in ptx or "mul.rn.f32" in ptx
         True
     """
     kernel = _Kernel(part, Scalar(dtype), plan, form)
     if form.on_card:
-        attributes = [f'"nvvm.maxntid"="{plan.threads}"']
-        if plan.registers is not None:
-            attributes.append(f'"nvvm.maxnreg"="{plan.registers}"')
+        attributes = [f'"nvvm.maxntid"="{_THREADS[0]}"']
+        if kernel.budget.registers is not None:
+            attributes.append(f'"nvvm.maxnreg"="{kernel.budget.registers}"')
         functions = [kernel.function(NAME, PHASES, attributes)]
     else:
         functions = [kernel.function(phase, [phase]) for phase in PHASES]
-    lines = [*_intrinsics(kernel.emitter), *form.declarations(kernel.tile_bytes), *functions]
+    lines = [*_intrinsics(kernel.emitter), *form.declarations(), *functions]
     lines += [*kernel.called.values(), "!0 = !{}", '!1 = !{!"branch_weights", i32 1, i32 100000}', ""]
-    return "\n".join(lines)
+    return Kernel("\n".join(lines), kernel.shared)
 
 
 def _intrinsics(e: Emitter) -> list[str]:

@@ -8,7 +8,7 @@ from torsor.compiler.cuda.card import WARP
 PHASES = ("take", "compute", "give")
 """The parts of a kernel, between which the threads of a warp wait for each other."""
 
-_REGISTERS = "tid", "ctaid"
+_REGISTERS = "tid", "ctaid", "ntid"
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,11 @@ class Form:
         """The type of pointers to shared memory."""
         return "ptr addrspace(3)" if self.on_card else "ptr"
 
-    def start(self, threads: int, tile: int) -> list[str]:
-        """Return the instructions that set %first (the first state of the warp), %lane and %tile."""
+    def start(self, shared: int) -> list[str]:
+        """Return the instructions that set %first (the first state of the warp), %lane and %tile.
+
+        ``shared`` is the shared memory of a warp, in bytes.
+        """
         if not self.on_card:
             return [
                 f"  %first = and i64 %thread, {-WARP}",
@@ -44,13 +47,12 @@ class Form:
             lines.append(f"  %{name} = zext i32 %{name}.x to i64")
         lines += [
             f"  %warp = and i64 %tid, {-WARP}",
-            f"  %before = mul i64 %ctaid, {threads}",
+            "  %before = mul i64 %ctaid, %ntid",
             "  %first = add i64 %before, %warp",
             f"  %lane = and i64 %tid, {WARP - 1}",
         ]
-        if tile:
-            lines.append(f"  %place = mul i64 %warp, {tile // WARP}")
-            lines.append("  %tile = getelementptr i8, ptr addrspace(3) @tile, i64 %place")
+        lines.append(f"  %place = mul i64 %warp, {shared // WARP}")
+        lines.append("  %tile = getelementptr i8, ptr addrspace(3) @tile, i64 %place")
         return lines
 
     def wait(self) -> list[str]:
@@ -65,14 +67,13 @@ class Form:
             return f"define ptx_kernel void @{name}({given}) {' '.join(attributes)} {{"
         return f"define void @{name}(i64 %thread, ptr %tile, {given}) {{"
 
-    def declarations(self, tile: int) -> list[str]:
+    def declarations(self) -> list[str]:
         """Return the declarations of what the instructions above use."""
         if not self.on_card:
             return []
         lines = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in _REGISTERS]
         lines.append("declare void @llvm.nvvm.bar.warp.sync(i32)")
-        if tile:
-            lines.append("@tile = external addrspace(3) global [0 x i8], align 16")
+        lines.append("@tile = external addrspace(3) global [0 x i8], align 16")
         return lines
 
 

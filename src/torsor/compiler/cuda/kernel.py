@@ -4,26 +4,37 @@ import hashlib
 import math
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from torsor.arrays import Shape
 from torsor.compiler import cache
 from torsor.compiler.cache import Signature, StoredKernel
-from torsor.compiler.cuda.code import Plan, write_kernel
+from torsor.compiler.cuda.card import WARP
+from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
 from torsor.compiler.cuda.device import Device, Launch, current
-from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed, tiles
-from torsor.compiler.cuda.split import Part, split, whole
+from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed
+from torsor.compiler.cuda.split import split, whole
 from torsor.compiler.machine_code import compiler_fingerprint, program_key
 from torsor.compiler.order import ordered
 from torsor.compiler.program import Program, read_program
+from torsor.compiler.quotients import with_reciprocals
 from torsor.compiler.virtual_machine import VirtualMachine
 
-_THREADS = 128  # of a block
-_BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
+
+class Loaded(NamedTuple):
+    """A kernel on a card, with the threads and the shared memory of a block."""
+
+    launch: Launch
+    threads: int
+    shared: int
+
+
+def require_card() -> None:
+    """Raise ImportError without CuPy, and RuntimeError without an NVIDIA card."""
+    current()
 
 
 class CudaKernel:
@@ -51,7 +62,7 @@ class CudaKernel:
         self._key = key
         self._size = 8 if dtype == "float64" else 4
         self._entries = [math.prod(shape) for shape in (*self.inputs, *self.outputs)]
-        self._loaded: dict[tuple[int, tuple[bool, ...]], tuple[list[Launch], int, int]] = {}
+        self._loaded: dict[tuple[int, tuple[bool, ...]], list[Loaded]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the CasADi function: PTX is found in the cache where it is unpickled, or written again."""
@@ -124,10 +135,9 @@ class CudaKernel:
             results.append(written)
         # An array of ``out`` that is not staged, and lies row by row, is written slowly but rightly.
         staged = choose_staged(self._entries, self._size, [self._is_row_major(each) for each in places])
-        launches, threads, shared = self._kernel(staged)
         arguments = [states, *(n for each in places for n in (each.pointer, each.state, each.entry))]
-        for launch in launches:
-            launch(-(-states // threads), threads, shared, arguments)
+        for kernel in self._kernel(staged):
+            kernel.launch(-(-states // kernel.threads), kernel.threads, kernel.shared, arguments)
         for k, array in enumerate(given):
             if array is not None and array is not results[k]:
                 array[...] = results[k]
@@ -190,20 +200,20 @@ class CudaKernel:
             raise ValueError(f"{name}: out is {found}; allowed: {allowed}")
         return given
 
-    def _kernel(self, staged: tuple[bool, ...]) -> tuple[list[Launch], int, int]:
-        """Return the kernels of a layout on the current card, their threads and shared memory, both of a block."""
+    def _kernel(self, staged: tuple[bool, ...]) -> list[Loaded]:
+        """Return the kernels of a layout on the current card."""
         device = self._device
         known = self._loaded.get((device.number(), staged))
         if known is None:
-            tile = tiles(self._entries, self._size, staged)[1]
-            threads = next(each for each in (_THREADS, 64, 32) if each == 32 or tile * each // 32 <= _BLOCK_SHARED)
-            plan = Plan(staged, threads)
-            known = [device.load(code) for code in self._code(plan)], threads, tile * threads // 32
+            known = []
+            for shared, code in self._code(Plan(staged)):
+                threads = threads_of_block(shared)
+                known.append(Loaded(device.load(code), threads, shared * threads // WARP))
             self._loaded[device.number(), staged] = known
         return known
 
-    def _code(self, plan: Plan) -> list[bytes]:
-        """Return the code of each part of a plan: from disk, else written and stored."""
+    def _code(self, plan: Plan) -> list[tuple[int, bytes]]:
+        """Return the shared memory of a warp and the code of each part: from disk, else written and stored."""
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
@@ -212,21 +222,14 @@ class CudaKernel:
         stored = cache.load(name)
         if stored is None:
             # A part that does not know all entries of a result cannot write whole lines of it.
-            rows_out = any(plan.staged[len(self.inputs) :])
-            parts = [whole(ordered(self._program))] if rows_out else split(self._program, self._size)
-            plans = [replace(plan, registers=_registers(part, self._size)) for part in parts]
-            pairs = zip(parts, plans, strict=True)
-            stored = [device.translated(write_kernel(part, self.dtype, each, device.form)) for part, each in pairs]
+            rows_out, program = any(plan.staged[len(self.inputs) :]), with_reciprocals(self._program)
+            parts = [whole(ordered(program))] if rows_out else split(program, self._size)
+            stored = []
+            for part in parts:
+                kernel = write_kernel(part, self.dtype, plan, device.form)
+                stored += [kernel.shared.to_bytes(8), device.translated(kernel.module)]
             cache.store(name, stored)
-        return stored
-
-
-def _registers(part: Part, size: int) -> int | None:
-    """Return the most registers of a thread, None for the compiler's choice.
-
-    Functions of medium size in float32 wait for memory: with 168 registers three warps fit where two would.
-    """
-    return 168 if size == 4 and 2000 < len(part.program.operations) <= 4000 else None
+        return [(int.from_bytes(shared), code) for shared, code in zip(stored[::2], stored[1::2], strict=True)]
 
 
 def _unpickled(text: str, dtype: str, inputs: list[Shape], outputs: list[Shape]) -> CudaKernel:

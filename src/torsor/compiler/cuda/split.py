@@ -21,7 +21,7 @@ _KEPT = {4: 230, 8: 115}
 # Operations below which a function is never split: its kernel is limited by memory, and parts read the inputs again.
 _SMALL = 4000
 # How much longer an operation takes for each value alive beyond the registers, relative to their number: an estimate.
-_BEYOND = 3.0
+_BEYOND = 1.0
 _MOST = 24  # parts
 
 _FREE = {ca.OP_INPUT, ca.OP_CONST}

@@ -1,23 +1,57 @@
-"""LLVM code of the loop that computes sine and cosine of many angles.
+"""LLVM code of the loops that compute sine and cosine of many angles, several at a time.
 
-The loop has no branches but its own: from the sum of the squares of the angles, the caller sees whether one may be too
+The steps of one angle wait for each other, so that several are computed together, as many as the registers hold. There
+is a loop for each number of angles, and a list of angles is divided among two of them: none is computed in vain.
+
+A loop has no branches but its own: from the sum of the squares of the angles, the caller sees whether one may be too
 large for the reduction of the range, and then has such angles computed again.
 """
+
+import re
+from typing import NamedTuple
 
 from torsor.compiler.llvm.huge_angles import sin_cos_huge
 from torsor.compiler.llvm.rules import Constants, Emitter, Scalar
 
-TOGETHER = 3  # angles: the steps of one wait for each other
+
+class Passes(NamedTuple):
+    """``times`` passes of a loop that computes ``together`` angles at a time."""
+
+    together: int
+    times: int
 
 
-def write_angles(scalar: Scalar, width: int, constants: Constants) -> str:
-    """Return a module with ``angles``, which computes a list of angles, and ``angles.huge``; it serves all programs.
+def passes(angles: int, registers: int) -> list[Passes]:
+    """Return how a list of angles is divided: as few passes as the registers allow, with about as many angles each.
 
-    They take the memory of the angles and of the results, and the begin and the end of a list of offsets of angles in
-    bytes. The results are written one after the other, the sine before the cosine. ``angles`` returns whether one of
-    the angles may be huge; then ``angles.huge`` has to be called with the same arguments.
+    Example:
+        >>> [tuple(each) for each in passes(29, 32)], [tuple(each) for each in passes(5, 16)]
+        ([(5, 5), (4, 1)], [(3, 1), (2, 1)])
     """
-    fast, squares = _together(scalar, width, constants)
+    most = 5 if registers >= 32 else 3
+    count = -(-angles // most)
+    least, more = divmod(angles, count)
+    return [each for each in (Passes(least + 1, more), Passes(least, count - more)) if each.times]
+
+
+def loops_called(module: str) -> tuple[int, ...]:
+    """Return which loops a module calls, by the number of angles that they compute at a time.
+
+    Example:
+        >>> loops_called(call_angles("%in", 0, 0, Passes(5, 2)))
+        (5,)
+    """
+    return tuple(sorted({int(number) for number in re.findall(r"call i1 @angles\.(\d+)\(", module)}))
+
+
+def write_angles(scalar: Scalar, width: int, constants: Constants, loops: tuple[int, ...]) -> str:
+    """Return a module with ``angles.k`` for each k of ``loops``, and ``angles.huge``; it serves many programs.
+
+    ``angles.k`` computes a list of angles, k at a time, whose length is a multiple of k. The functions take the memory
+    of the angles and of the results, and the begin and the end of a list of offsets of angles in bytes. The results are
+    written one after the other, the sine before the cosine. ``angles.k`` returns whether one of the angles may be huge;
+    then ``angles.huge`` has to be called with the same arguments.
+    """
     slow = Emitter(scalar, width)
     x = slow.load("%angle")
     # Only lanes with huge angles change: the result of a state must not depend on its neighbours.
@@ -25,27 +59,14 @@ def write_angles(scalar: Scalar, width: int, constants: Constants) -> str:
     for name, value in zip(("%sin", "%cos"), sin_cos_huge(slow, x), strict=True):
         slow.store(slow.select(huge, value, slow.load(name)), name)
     vector = slow.vector
-    definitions = "\n".join([*(each.numbers() for each in fast), *slow.functions.values()])
-    lines = [line for each in zip(*(each.lines for each in fast), strict=True) for line in each]
+    fast = "".join(_write_loop(scalar, width, constants, together) for together in loops)
     return f"""
-{definitions}
+{chr(10).join(slow.functions.values())}
 declare i1 @llvm.vector.reduce.or.v{width}i1({slow.bits})
 declare {vector} @llvm.fma.{slow.suffix}({vector}, {vector}, {vector})
 declare {vector} @llvm.copysign.{slow.suffix}({vector}, {vector})
 declare {vector} @llvm.fabs.{slow.suffix}({vector})
-define i1 @angles(ptr %from, ptr %to, ptr %start, ptr %last) {{
-entry:
-  br label %body
-body:
-  %before = phi {vector} [ zeroinitializer, %entry ], [ {squares}, %body ]
-{_loop(lines, TOGETHER, width * scalar.size)}
-after:
-  ; one of the angles may be huge, or is no number
-  %some = fcmp ugt {vector} {squares}, splat ({scalar.name} {scalar.literal(scalar.largest_angle**2)})
-  %any = call i1 @llvm.vector.reduce.or.v{width}i1({slow.bits} %some)
-  ret i1 %any
-}}
-define void @angles.huge(ptr %from, ptr %to, ptr %start, ptr %last) {{
+{fast}define void @angles.huge(ptr %from, ptr %to, ptr %start, ptr %last) {{
 entry:
   br label %body
 body:
@@ -56,11 +77,32 @@ after:
 """
 
 
-def _together(scalar: Scalar, width: int, constants: Constants) -> tuple[list[Emitter], str]:
+def _write_loop(scalar: Scalar, width: int, constants: Constants, together: int) -> str:
+    """Return the function that computes several angles at a time."""
+    fast, squares = _together(scalar, width, constants, together)
+    lines = [line for each in zip(*(each.lines for each in fast), strict=True) for line in each]
+    e = fast[0]
+    return f"""{"".join(each.numbers() for each in fast)}
+define i1 @angles.{together}(ptr %from, ptr %to, ptr %start, ptr %last) {{
+entry:
+  br label %body
+body:
+  %before = phi {e.vector} [ zeroinitializer, %entry ], [ {squares}, %body ]
+{_loop(lines, together, width * scalar.size)}
+after:
+  ; one of the angles may be huge, or is no number
+  %some = fcmp ugt {e.vector} {squares}, splat ({scalar.name} {scalar.literal(scalar.largest_angle**2)})
+  %any = call i1 @llvm.vector.reduce.or.v{width}i1({e.bits} %some)
+  ret i1 %any
+}}
+"""
+
+
+def _together(scalar: Scalar, width: int, constants: Constants, together: int) -> tuple[list[Emitter], str]:
     """Return the code of each of the angles that are computed together, and the name of the sum of squares after it."""
     found, squares = [], "%before"
-    for k in range(TOGETHER):
-        e = Emitter(scalar, width, constants, f"@numbers.{k}")
+    for k in range(together):
+        e = Emitter(scalar, width, constants, f"@numbers.{together}.{k}")
         e.prefix = f"a{k}."
         x = e.load(f"%angle{k or ''}")
         squares = e.call("fma", x, x, squares)
@@ -71,13 +113,14 @@ def _together(scalar: Scalar, width: int, constants: Constants) -> tuple[list[Em
     return found, squares
 
 
-def call_angles(memory: str, offset: int, first: int, end: int) -> str:
-    """Return the code that computes a range of ``@places`` in ``memory``, with the results at an offset of scratch."""
+def call_angles(memory: str, offset: int, first: int, loop: Passes) -> str:
+    """Return the code that computes the places of ``@places`` from ``first`` on, with the results at an offset."""
+    end = first + loop.together * loop.times
     arguments = f"ptr {memory}, ptr %to.{first}, ptr %start.{first}, ptr %last.{first}"
     return f"""  %to.{first} = getelementptr i8, ptr %scratch, i64 {offset}
   %start.{first} = getelementptr i64, ptr @places, i64 {first}
   %last.{first} = getelementptr i64, ptr @places, i64 {end}
-  %some.{first} = call i1 @angles({arguments})
+  %some.{first} = call i1 @angles.{loop.together}({arguments})
   br i1 %some.{first}, label %huge.{first}, label %small.{first}, !prof !0
 huge.{first}:
   call void @angles.huge({arguments})
@@ -85,13 +128,14 @@ huge.{first}:
 small.{first}:"""
 
 
-def write_places(places: list[int], scalar: Scalar, width: int) -> str:
-    """Return the table of the offsets of angles, for the module that calls ``angles``; places count blocks."""
+def write_places(places: list[int], scalar: Scalar, width: int, loops: tuple[int, ...]) -> str:
+    """Return the table of the offsets of angles, for the module that calls ``loops``; places count blocks."""
     if not places:
         return ""
+    declarations = "\n".join(f"declare i1 @angles.{together}(ptr, ptr, ptr, ptr)" for together in loops)
     table = ", ".join(f"i64 {place * width * scalar.size}" for place in places)
     return f"""
-declare i1 @angles(ptr, ptr, ptr, ptr)
+{declarations}
 declare void @angles.huge(ptr, ptr, ptr, ptr)
 @places = internal constant [{len(places)} x i64] [{table}]
 """

@@ -14,33 +14,45 @@ from itertools import groupby, zip_longest
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import TOGETHER, call_angles, write_places
+from torsor.compiler.llvm.angles import call_angles, loops_called, passes, write_places
+from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
+from torsor.compiler.llvm.neon import BLOCK, REACH, NeonPiece, can_encode, write_encoded
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
 from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
-from torsor.compiler.llvm.target import Target, host
-from torsor.compiler.program import Program
+from torsor.compiler.llvm.target import ENCODED, Target, host
+from torsor.compiler.program import Program, uncollected
 
 PIECE = 1200  # operations in the longest piece
 
 _ZERO = -1  # the index of a structural zero
 
 
+@uncollected()
 def write_llvm(
-    program: Program, axes: tuple[int, ...], dtype: str, width: int, call: str = "", target: Target | None = None
+    program: Program,
+    axes: tuple[int, ...],
+    dtype: str,
+    width: int,
+    call: str = "",
+    target: Target | None = None,
+    encode: bool = True,
 ) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The code is right on every processor, and good on ``target``, by default this machine.
+    The code is right on every processor, and good on ``target``, by default this machine. ``encode`` allows machine
+    code in place of LLVM code, where it can be written: for AArch64, then for it alone.
 
-    The first module has the loop and the text ``call``, each of the others one piece; all are compiled separately. The
-    module of ``write_angles`` belongs to them if the program has sines or cosines.
+    The first module has the loop and the text ``call``, the second all pieces in machine code, if there are any, each
+    of the others one piece; all are compiled separately. The module of ``write_angles`` with ``loops_called`` of the
+    first belongs to them if the program has sines or cosines.
     """
-    scalar, target = Scalar(dtype), target or host()
+    scalar, target, program = Scalar(dtype), target or host(), fused(program)
+    registers = target.registers * target.width(dtype) // max(width, target.width(dtype))  # of a whole block each
     parts = _parts(program)
     slots, count = _slots(program, parts)
-    starts = _offsets(program.inputs)
+    starts, ends = _offsets(program.inputs), _offsets(program.outputs)
     memory = {index: ("%scratch", slot) for index, slot in slots.items()} | {
         index: ("%in", starts[operation.arguments[0]] + operation.arguments[1])
         for index, operation in enumerate(program.operations)
@@ -53,31 +65,44 @@ def write_llvm(
     angles: list[int] = []  # their places
     calls: list[str] = []
     pieces: list[str] = []
-    scratch = count
+    encoded: list[str] = []
+    encode = encode and target.is_arm and width * scalar.size == BLOCK and 2 * max(count, *starts, *ends) < REACH
+    scratch, number = count, 0
     for part in parts:
         if part.trigonometric:
             found = _pairs(program, part.indices)
             _, sin, cos = next(iter(found.values()))[0]
             first = slots[sin] if sin is not None else slots[cos or 0] - 1
             for source, pairs in found.items():
-                end = len(angles) + len(pairs)
-                calls.append(call_angles(source, first * width * scalar.size, len(angles), end))
-                angles += [memory[angle][1] for angle, _, _ in pairs]
-                first += 2 * len(pairs)
+                for loop in passes(len(pairs), target.registers):
+                    calls.append(call_angles(source, first * width * scalar.size, len(angles), loop))
+                    some = pairs[: loop.together * loop.times]
+                    angles += [memory[angle][1] for angle, _, _ in some]
+                    first += 2 * len(some)
+                    del pairs[: len(some)]
             continue
-        piece = Piece(program, Emitter(scalar, width, target.constants), memory, target.registers, count)
+        number, name = number + 1, f"piece.{number}"
+        calls.append(f"  call void @{name}(ptr %in, ptr %out, ptr %scratch)")
+        piece: Piece | NeonPiece
+        copies = _copies(program, wanted) if part is parts[-1] else []
+        if encode and can_encode(program, part, len(copies)):
+            piece = NeonPiece(program, scalar, memory, count)
+        else:
+            piece = Piece(program, Emitter(scalar, width, target.constants), memory, registers, count)
         piece.write(part.indices, stores)
-        if part is parts[-1]:  # outputs that no piece computes
-            for index in wanted:
-                if index != _ZERO and program.operations[index].code in (ca.OP_INPUT, *TRIGONOMETRIC):
-                    for entry in wanted[index]:
-                        piece.store(piece.value(index), ("%out", entry))
-        calls.append(f"  call void @piece.{len(pieces)}(ptr %in, ptr %out, ptr %scratch)")
-        pieces.append(write_piece(f"piece.{len(pieces)}", piece))
+        for index, entry in copies:
+            piece.copy(index, ("%out", entry))
+        if isinstance(piece, NeonPiece):
+            encoded.append(write_encoded(name, piece.encode()))
+        else:
+            pieces.append(write_piece(name, piece))
         scratch = max(scratch, piece.spilled)
-    loop = write_loop(program.inputs, program.outputs, axes, scalar, width, len(pieces), calls, scratch)
+    states = write_loop(program.inputs, program.outputs, axes, scalar, width, number, calls, scratch)
     fixed = _write_constants(_constants(program, wanted), scalar, width)
-    return [loop + call + fixed + write_places(angles, scalar, width), *pieces]
+    places = write_places(angles, scalar, width, loops_called(states))
+    if encoded:
+        pieces.insert(0, ENCODED + "".join(encoded))
+    return [states + call + fixed + places, *pieces]
 
 
 def _parts(program: Program) -> list[Stage]:
@@ -95,12 +120,16 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
 
     The places of sines and cosines follow each other as ``angles`` writes them, two for each angle.
     """
-    home = {index: number for number, part in enumerate(parts) for index in part.indices}
+    operations = program.operations
+    home = [len(parts)] * len(operations)  # the part that computes a value; inputs and most constants have none
+    for number, part in enumerate(parts):
+        for index in part.indices:
+            home[index] = number
     last: dict[int, int] = {}  # the last part that uses a value of an earlier one
     for number, part in enumerate(parts):
         for index in part.indices:
-            for argument in program.operations[index].arguments:
-                if home.get(argument, number) < number:
+            for argument in operations[index].arguments:
+                if home[argument] < number:
                     last[argument] = number
     for index in (index for indices in program.results for index in indices if index is not None):
         if program.operations[index].code in TRIGONOMETRIC:
@@ -133,10 +162,7 @@ Pair = tuple[int, int | None, int | None]
 
 
 def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
-    """Return the angles of sines and cosines by the memory that they are in.
-
-    The loop over angles computes some together: the last angle is repeated to fill the list.
-    """
+    """Return the angles of sines and cosines by the memory that they are in."""
     by_angle: dict[int, tuple[list[int], list[int]]] = {}
     for index in indices:
         operation = program.operations[index]
@@ -145,8 +171,6 @@ def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
     for angle, both in by_angle.items():
         memory = "%in" if program.operations[angle].code == ca.OP_INPUT else "%scratch"
         found.setdefault(memory, []).extend((angle, sin, cos) for sin, cos in zip_longest(*both))
-    for pairs in found.values():
-        pairs += [(pairs[-1][0], None, None)] * (-len(pairs) % TOGETHER)
     return found
 
 
@@ -165,6 +189,13 @@ def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, floa
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
             found |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
     return found
+
+
+def _copies(program: Program, wanted: dict[int, list[int]]) -> list[tuple[int, int]]:
+    """Return the values and entries of outputs that no piece computes: inputs, sines and cosines."""
+    copied = (ca.OP_INPUT, *TRIGONOMETRIC)
+    found = [index for index in wanted if index != _ZERO and program.operations[index].code in copied]
+    return [(index, entry) for index in found for entry in wanted[index]]
 
 
 def _result_entries(program: Program) -> dict[int, list[int]]:

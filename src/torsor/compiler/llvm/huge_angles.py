@@ -6,12 +6,12 @@ within it in the others: with all digits of the type for all numbers, even those
 """
 
 from torsor.compiler.llvm.coefficients import HALF_PI, TWO_OVER_PI
-from torsor.compiler.llvm.lanes import each_lane
 from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.llvm.trigonometry import in_quarter, sine_and_cosine
-from torsor.compiler.llvm.vectors import Number, Whole
+from torsor.compiler.llvm.vectors import Number, Whole, each_lane, fma, polynomial, quick_two_sum, two_product, where
 
 _NAME = "@reduce.huge"
+
+Pair = tuple[Number, Number]
 
 
 def _reduction() -> str:
@@ -118,6 +118,24 @@ def reduce_huge(x: Number) -> tuple[Number, Number, Whole]:
     rest = e.put(f"fptrunc {doubles} {left} to {e.vector}")
     short = e.put(f"trunc <{e.width} x i64> {quarter} to {e.integers}")
     return Number(e, single), Number(e, rest), Whole(e, short)
+
+
+def sine_and_cosine(r: Number, low: Number) -> tuple[Pair, Pair]:
+    """Return sin(r + low) and cos(r + low), |r| <= pi/4, each as a sum of two numbers."""
+    s = r.emitter.scalar
+    z, error = two_product(r, r)
+    half = z * 0.5
+    usual = 1.0 - half
+    lost = (1.0 - usual) - half
+    sine = quick_two_sum(r, fma(z * r, polynomial(z, s.sin_terms), low * usual))
+    rest = fma(z * z, polynomial(z, s.cos_terms), lost - fma(error, 0.5, r * low))
+    return sine, quick_two_sum(usual, rest)
+
+
+def in_quarter(even: Number, odd: Number, quarter: Whole) -> Number:
+    """Return the first number in even quarter turns, the second in odd ones, with a minus in every second pair."""
+    sign = (quarter & 2) << (8 * even.emitter.scalar.size - 2)
+    return (where(quarter.is_odd(), odd, even).bits() ^ sign).as_bits()
 
 
 def sin_cos_huge(e: Emitter, x: str) -> tuple[str, str]:

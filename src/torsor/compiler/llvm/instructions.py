@@ -1,7 +1,7 @@
 """Counting the instructions of a function on any processor: a count that no other load of the machine changes.
 
-The code of a function has no loops over its operations, except for the one that computes sines and cosines, so the
-instructions that run for one block of W states are those in its text, and those of that loop as often as it runs.
+The code of a function has no loops over its operations, except for those that compute sines and cosines, so the
+instructions that run for one block of W states are those in its text, and those of these loops as often as they run.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import TOGETHER, write_angles
+from torsor.compiler.llvm.angles import loops_called, write_angles
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.target import Target
@@ -58,21 +58,25 @@ def count_instructions(function: ca.Function, target: Target, dtype: str = "floa
     """
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
-    states, *pieces = write_llvm(program, axes, dtype, width, target=target)
-    angles = write_angles(Scalar(dtype), width, target.constants)
-    loop = _loop(target.assembly([angles])) * _passes(states)
-    return _counted([*_instructions(target.assembly(pieces)), *loop], target, width)
+    states, *pieces = write_llvm(program, axes, dtype, width, target=target, encode=False)
+    loops = target.assembly([write_angles(Scalar(dtype), width, target.constants, loops_called(states))])
+    angles = [each for together, count in _passes(states) for each in _loop(loops, together) * count]
+    return _counted([*_instructions(target.assembly(pieces)), *angles], target, width)
 
 
-def _passes(module: str) -> int:
-    """Return how many times the loop over angles runs for a block of states, from the table of their places."""
-    table = re.search(r"@places = internal constant \[(\d+) x", module)
-    return int(table[1]) // TOGETHER if table else 0
+def _passes(module: str) -> list[tuple[int, int]]:
+    """Return which loops over angles run for a block of states, by their angles at a time, and how many times."""
+    first, last = (
+        {int(begin): int(number) for begin, number in re.findall(rf"%{name}\.(\d+) = .*@places, i64 (\d+)", module)}
+        for name in ("start", "last")
+    )
+    calls = re.findall(r"%some\.(\d+) = call i1 @angles\.(\d+)\(", module)
+    return [(int(k), (last[int(begin)] - first[int(begin)]) // int(k)) for begin, k in calls]
 
 
-def _loop(assembly: str) -> list[tuple[str, str]]:
-    """Return the instructions of the loop over angles: from the label to which it jumps back, to that jump."""
-    lines = iter(assembly.partition("angles:")[2].splitlines())
+def _loop(assembly: str, together: int) -> list[tuple[str, str]]:
+    """Return the instructions of a loop over angles: from the label to which it jumps back, to that jump."""
+    lines = iter(assembly.partition(f"angles.{together}:")[2].splitlines())
     found: list[str] = []
     starts: dict[str, int] = {}
     for line in lines:

@@ -1,13 +1,15 @@
 """LLVM code of the loop that NumPy calls: it packs W states into blocks, computes them, and unpacks the results.
 
 For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be any
-numbers. If the entries of a state are contiguous, four at a time are loaded for W states and transposed in registers;
-otherwise they are loaded one by one.
+numbers. If the entries of a state are contiguous, several at a time are loaded for W states and transposed in
+registers: in place for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
 """
 
 from torsor.compiler.llvm.rules import Scalar
+from torsor.compiler.llvm.transpose import Transposer
 
 TILE = 4  # entries that are transposed at a time, at least
+INLINE = 16  # entries of the largest array that is moved without a loop; no tile has more
 STACK = 65536  # bytes: larger buffers are allocated with malloc, since the stacks of threads are small
 
 
@@ -41,10 +43,11 @@ def write_loop(
         heads.append(_array(k, rows, columns, axes[k], first_step, scalar))
         first_step += axes[k]
         buffer, move = ("%in", "pack") if k < len(inputs) else ("%out", "unpack")
-        # Results are written in runs as long as a vector, which is a whole cache line with AVX-512.
-        tile = "" if move == "pack" else f".{width if rows * columns >= width > TILE else TILE}"
-        moves[move].append(_move(k, move, tile, buffer, first_entry * block, rows, columns))
+        dense = _move_dense(k, move, rows * columns, scalar, width)
+        moves[move].append(_move(k, move, dense, buffer, first_entry * block, rows, columns))
         first_entry += rows * columns
+    tiles = {"pack.tiles": _pack_tiles(scalar, width), "unpack.tiles": _unpack_tiles(scalar, width)}
+    moved = "".join(moves["pack"] + moves["unpack"])
     align = max(64, block)
     sizes_of = [-(-count * block // align) * align for count in (count_in, count_out, scratch)]
     take, give = _memory(sum(sizes_of), align)
@@ -57,9 +60,7 @@ declare void @llvm.trap()
 declare i32 @feclearexcept(i32)
 {_pack_one_by_one(scalar, width)}
 {_unpack_one_by_one(scalar, width)}
-{_pack_tiles(scalar, width)}
-{_unpack_tiles(scalar, width, TILE)}
-{_unpack_tiles(scalar, width, width) if width > TILE else ""}
+{"".join(text for name, text in tiles.items() if f"@{name}(" in moved)}
 define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
   call void @run(ptr %arrays, ptr %lengths, ptr %steps)
   ; NumPy would warn of floating-point exceptions in lanes whose results are not used
@@ -145,13 +146,32 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
         if columns > 1
         else f"  %dense.column.{k} = icmp eq i64 0, 0\n"
     )
-    text += f"  %long.{k} = icmp sge i64 {rows * columns}, {TILE}\n"
-    text += f"  %dense.a.{k} = and i1 %dense.row.{k}, %dense.column.{k}\n"
-    return text + f"  %dense.{k} = and i1 %dense.a.{k}, %long.{k}\n"
+    return text + f"  %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}\n"
 
 
-def _move(k: int, move: str, tile: str, buffer: str, offset: int, rows: int, columns: int) -> str:
-    """Return the call that packs or unpacks an array. An input that does not vary over the states is packed once."""
+def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> str:
+    """Return the code that packs or unpacks an array in which the entries of a state are contiguous."""
+    if count > INLINE:
+        return f"  call void @{move}.tiles(ptr %from.{k}, i64 %state.{k}, i64 {count}, ptr %block.{k})"
+    rows, addresses = _row_addresses(f"%from.{k}", f"%state.{k}", width, f"row.{k}")
+    t = Transposer(scalar, rows, f"%block.{k}", f"move.{k}.")
+    (t.pack if move == "pack" else t.unpack)(count)
+    return "\n".join(addresses + t.lines)
+
+
+def _row_addresses(first: str, step: str, width: int, prefix: str) -> tuple[list[str], list[str]]:
+    """Return the addresses of W rows, and the code that computes them: from every fourth row, as x86-64 can add."""
+    rows, lines = [first], []
+    for row in range(1, width):
+        base, steps = (rows[row - 4], 4) if row % 4 == 0 else (rows[row - row % 4], row % 4)
+        lines.append(f"  %{prefix}.o{row} = mul i64 {step}, {steps}")
+        lines.append(f"  %{prefix}.{row} = getelementptr i8, ptr {base}, i64 %{prefix}.o{row}")
+        rows.append(f"%{prefix}.{row}")
+    return rows, lines
+
+
+def _move(k: int, move: str, dense: str, buffer: str, offset: int, rows: int, columns: int) -> str:
+    """Return the code that packs or unpacks an array. An input that does not vary over the states is packed once."""
     once = (
         f"""  %fixed.{k} = icmp eq i64 %state.{k}, 0
   %later.{k} = icmp ne i64 %i, 0
@@ -169,7 +189,7 @@ move.{k}:
   %fast.{k} = and i1 %dense.{k}, %whole
   br i1 %fast.{k}, label %tiles.{k}, label %singles.{k}
 tiles.{k}:
-  call void @{move}.tiles{tile}(ptr %from.{k}, i64 %state.{k}, i64 {rows * columns}, ptr %block.{k})
+{dense}
   br label %moved.{k}
 singles.{k}:
   call void @{move}.singles({distances}, ptr %block.{k}, i64 %lanes)
@@ -276,80 +296,25 @@ end:
 """
 
 
-class _Shuffles:
-    """Writes shuffles of vectors."""
-
-    def __init__(self, scalar: Scalar):
-        self.scalar, self._next = scalar, 0
-        self.lines: list[str] = []
-
-    def shuffle(self, a: str, b: str, length: int, picks: list[int]) -> str:
-        """Return the entries ``picks`` of a (numbered from 0) and b (numbered from ``length``)."""
-        self._next += 1
-        mask = ", ".join(f"i32 {pick}" for pick in picks)
-        kind = f"<{length} x {self.scalar.name}>"
-        self.lines.append(f"  %s{self._next} = shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{mask}>")
-        return f"%s{self._next}"
-
-
-def _transpose(s: _Shuffles, rows: list[str], length: int) -> list[str]:
-    """Return the columns of a matrix given by its rows, each of the given length, by shuffles of pairs.
-
-    At first each vector holds one row. Neighbours are merged to vectors that hold entries of two rows, then of four,
-    and so on, each with fewer entries of a row, so that no vector is longer than a column.
-    """
-    count = len(rows)
-    groups, merged_rows, entries = [[row] for row in rows], 1, length
-    while merged_rows < count:
-        keep = min(entries, max(1, count // (2 * merged_rows)))
-        merged = []
-        for first, second in zip(groups[::2], groups[1::2], strict=True):
-            parts = []
-            for a, b in zip(first, second, strict=True):
-                for start in range(0, entries, keep):
-                    picks = [
-                        entry * merged_rows + row + other
-                        for entry in range(start, start + keep)
-                        for other in (0, entries * merged_rows)
-                        for row in range(merged_rows)
-                    ]
-                    parts.append(s.shuffle(a, b, entries * merged_rows, picks))
-            merged.append(parts)
-        groups, merged_rows, entries = merged, 2 * merged_rows, keep
-    return groups[0]
-
-
 def _pack_tiles(scalar: Scalar, width: int) -> str:
-    s = _Shuffles(scalar)
-    rows = []
-    for lane in range(width):
-        s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
-        s.lines.append(f"  %p.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
-        s.lines.append(f"  %r.{lane} = load <{TILE} x {scalar.name}>, ptr %p.{lane}, align {scalar.size}")
-        rows.append(f"%r.{lane}")
-    align = width * scalar.size
-    for entry, name in enumerate(_transpose(s, rows, TILE)):
-        s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
-        s.lines.append(f"  store <{width} x {scalar.name}> {name}, ptr %b.{entry}, align {align}")
-    return _over_tiles("pack.tiles", scalar, width, TILE, s)
+    t, addresses = _tile(scalar, width)
+    t.pack(TILE)
+    return _over_tiles("pack.tiles", scalar, width, TILE, addresses + t.lines)
 
 
-def _unpack_tiles(scalar: Scalar, width: int, tile: int) -> str:
-    s = _Shuffles(scalar)
-    align = width * scalar.size
-    entries = []
-    for entry in range(tile):
-        s.lines.append(f"  %b.{entry} = getelementptr i8, ptr %b, i64 {entry * align}")
-        s.lines.append(f"  %v.{entry} = load <{width} x {scalar.name}>, ptr %b.{entry}, align {align}")
-        entries.append(f"%v.{entry}")
-    for lane, row in enumerate(_transpose(s, entries, width)):
-        s.lines.append(f"  %o.{lane} = mul i64 {lane}, %state")
-        s.lines.append(f"  %q.{lane} = getelementptr i8, ptr %p, i64 %o.{lane}")
-        s.lines.append(f"  store <{tile} x {scalar.name}> {row}, ptr %q.{lane}, align {scalar.size}")
-    return _over_tiles(f"unpack.tiles.{tile}", scalar, width, tile, s)
+def _unpack_tiles(scalar: Scalar, width: int) -> str:
+    tile = max(width, TILE)  # runs as long as a vector, which is a whole cache line with AVX-512
+    t, addresses = _tile(scalar, width)
+    t.unpack(tile)
+    return _over_tiles("unpack.tiles", scalar, width, tile, addresses + t.lines)
 
 
-def _over_tiles(name: str, scalar: Scalar, width: int, tile: int, s: _Shuffles) -> str:
-    body = "\n".join(s.lines)
+def _tile(scalar: Scalar, width: int) -> tuple[Transposer, list[str]]:
+    rows, addresses = _row_addresses("%p", "%state", width, "row")
+    return Transposer(scalar, rows, "%b"), addresses
+
+
+def _over_tiles(name: str, scalar: Scalar, width: int, tile: int, lines: list[str]) -> str:
+    body = "\n".join(lines)
     text = _OVER_TILES.format(tile=tile, size=scalar.size, block=width * scalar.size, body=body)
     return f"define internal void @{name}(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"

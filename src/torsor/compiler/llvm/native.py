@@ -24,9 +24,9 @@ LINKING = threading.RLock()
 LARGE = 400_000
 # From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
 # code is slower by an eighth to a half.
-HUGE = 128
+HUGE = 72
 # The same limit for ``quick``: about 10,000 operations.
-QUICK = 8
+QUICK = 5
 
 C_FUNCTIONS = (
     *("malloc", "free", "feclearexcept"),
@@ -55,26 +55,41 @@ def target_description() -> str:
 def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """Return the object code of LLVM modules; all cores of the machine compile large ones.
 
-    ``quick`` switches optimisation off from fewer modules on, for code that runs only some hundred times.
+    The first is always optimised, since packing states takes long otherwise. ``quick`` switches optimisation off from
+    fewer modules on, for code that runs only some hundred times.
     llvmlite allows one thread of a process in LLVM at a time, so the work is divided among processes.
     """
-    level = 2 if len(modules) < (QUICK if quick else HUGE) else 0
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
-    if sum(map(len, modules)) < LARGE or workers < 2 or python is None:
-        return host().objects(modules, level)
+    length = sum(len(text) for text in modules if not text.startswith(target.ENCODED))
+    if length < LARGE or workers < 2 or python is None:
+        return emit_here(modules, quick)
+    level = _level(len(modules), quick)
     parts = [list(range(len(modules)))[k::workers] for k in range(workers)]
     helpers = _Helpers(python)
     with ThreadPoolExecutor(workers) as pool:
         try:
             others = [pool.submit(helpers.emit, [modules[k] for k in part], level) for part in parts[1:]]
-            objects = dict(zip(parts[0], host().objects([modules[k] for k in parts[0]], level), strict=True))
+            objects = dict(zip(parts[0], _objects([modules[k] for k in parts[0]], level), strict=True))
             for part, other in zip(parts[1:], others, strict=True):
                 objects |= dict(zip(part, other.result(), strict=True))
         except BaseException:
             helpers.stop()
             raise
     return [objects[k] for k in range(len(modules))]
+
+
+def emit_here(modules: Sequence[str], quick: bool = False) -> list[bytes]:
+    """Return the object code of LLVM modules as ``emit`` does, with one process."""
+    return _objects(modules, _level(len(modules), quick))
+
+
+def _level(modules: int, quick: bool) -> int:
+    return 2 if modules < (QUICK if quick else HUGE) else 0
+
+
+def _objects(modules: Sequence[str], level: int) -> list[bytes]:
+    return [*host().objects(modules[:1]), *host().objects(modules[1:], level)]
 
 
 def _python() -> str | None:

@@ -3,8 +3,7 @@
 The quotient may have a thousand digits, of which eleven are found in each step; no formula without a loop is exact.
 """
 
-from torsor.compiler.llvm.lanes import each_lane
-from torsor.compiler.llvm.vectors import Mask, Number, where
+from torsor.compiler.llvm.vectors import Mask, Number, each_lane, where
 
 _NAME = "@exact.remainder"
 

@@ -133,6 +133,16 @@ class Emitter:
             return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
         return self._recalled(self.vector, self.scalar.bits(number))
 
+    def addend(self, number: float) -> str:
+        """Return a constant to which a product is added.
+
+        AArch64 writes the sum to the register of the constant, so that it needs a new one each time. Loads are other
+        units' work than arithmetic, unlike copies of registers and immediate numbers.
+        """
+        if self.constants != "lanes":
+            return self.constant(number)
+        return self._entry(self.vector, [self.scalar.bits(number)] * self.width)
+
     def integer(self, number: int) -> str:
         """Return a vector with the same integer in all lanes."""
         if self.constants == "operands" or abs(number) < _SMALL:
@@ -223,13 +233,13 @@ class Emitter:
         """Return a polynomial of x with the coefficients ``terms``, highest power first (Horner's scheme)."""
         value = self.constant(terms[0])
         for term in terms[1:]:
-            value = self.call("fma", value, x, self.constant(term))
+            value = self.call("fma", value, x, self.addend(term))
         return value
 
     def sin_cos(self, x: str) -> tuple[str, str]:
         """Return sin and cos of angles that are not huge: range reduction to |r| < pi/4, and two polynomials."""
         s = self.scalar
-        turned = self.call("fma", x, self.constant(0.6366197723675814), self.constant(s.rounder))
+        turned = self.call("fma", x, self.constant(0.6366197723675814), self.addend(s.rounder))
         quarter = self.put(f"bitcast {self.vector} {turned} to {self.integers}")
         whole = self.exact("fsub", turned, self.constant(s.rounder))
         r = x

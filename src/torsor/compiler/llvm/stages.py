@@ -42,21 +42,25 @@ def stages(program: Program) -> list[Stage]:
     """
     operations = program.operations
     depth = [0] * len(operations)  # how many sines or cosines lie before a value
-    for index, operation in enumerate(operations):
-        if operation.code != ca.OP_INPUT and operation.arguments:
-            depth[index] = max(depth[argument] for argument in operation.arguments)
-            depth[index] += operation.code in TRIGONOMETRIC
-    wanted: dict[int, int] = {}  # the first stage in which a value is used
-    groups: list[tuple[list[int], list[int]]] = [([], []) for _ in range(max(depth, default=0) + 1)]
-    for index in reversed(range(len(operations))):
-        operation = operations[index]
-        trigonometric = operation.code in TRIGONOMETRIC
-        place = depth[index] if trigonometric else wanted.get(index, depth[index])
-        if operation.code == ca.OP_INPUT or (operation.code == ca.OP_CONST and index not in wanted):
+    for index, (code, arguments, _) in enumerate(operations):
+        if code != ca.OP_INPUT:
+            most = 0
+            for argument in arguments:
+                if depth[argument] > most:
+                    most = depth[argument]
+            depth[index] = most + 1 if code in TRIGONOMETRIC else most
+    never = max(depth, default=0) + 1
+    wanted = [never] * len(operations)  # the first stage in which a value is used
+    groups: list[tuple[list[int], list[int]]] = [([], []) for _ in range(never)]
+    for index in range(len(operations) - 1, -1, -1):
+        code, arguments, _ = operations[index]
+        if code == ca.OP_INPUT or (code == ca.OP_CONST and wanted[index] == never):
             continue
+        trigonometric = code in TRIGONOMETRIC
+        place = depth[index] if trigonometric or wanted[index] == never else wanted[index]
         groups[place][not trigonometric].append(index)
-        for argument in operation.arguments:
-            if trigonometric or operations[argument].code != ca.OP_CONST:
-                needed = place - 1 if trigonometric else place
-                wanted[argument] = min(wanted.get(argument, needed), needed)
+        needed = place - 1 if trigonometric else place
+        for argument in arguments:
+            if needed < wanted[argument] and (trigonometric or operations[argument].code != ca.OP_CONST):
+                wanted[argument] = needed
     return [Stage(kind == 0, indices[::-1]) for group in groups for kind, indices in enumerate(group) if indices]

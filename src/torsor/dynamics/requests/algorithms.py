@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any
 
@@ -229,6 +230,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "chart_rate": Algorithm(configuration.chart_rate, _N),
 }
 WITH_MARGIN = "_with_margin"
+MOST_NAMES = 6  # algorithms that a message names
 for _name, _axis in {
     "closed_forward_dynamics": "n+1",
     "closed_inverse_dynamics": "N+1",
@@ -249,3 +251,17 @@ def named_algorithms() -> dict[str, Algorithm]:
         (True, False)
     """
     return {name: each for name, each in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
+
+
+def algorithm_names(like: object = "") -> str:
+    """Return names of algorithms for a message, those that resemble a given one first: "mass_matrix", "jacobian:LINK".
+
+    Example:
+        >>> algorithm_names("jacobain:hand").split(", ")[0]
+        'jacobian:LINK'
+    """
+    given = like.partition(":")[0] if isinstance(like, str) else ""
+    places = {name: f"{name}:LINK" if each.at_place else name for name, each in named_algorithms().items()}
+    near = get_close_matches(given, places, MOST_NAMES)
+    shown = [*near, *(name for name in places if name not in near)][:MOST_NAMES]
+    return f"{', '.join(places[name] for name in shown)}, ... {len(places)} in all"

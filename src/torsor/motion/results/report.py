@@ -8,8 +8,8 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.motion.results.constraints import VARIABLES
-from torsor.motion.results.solution import Solution
+from torsor.motion.results.constraints import FINER, VARIABLES
+from torsor.motion.results.solution import BETWEEN, Solution
 
 MOST = 10  # sensitivities that are shown
 
@@ -32,8 +32,8 @@ def _figures(result: Solution) -> Table:
         "objective": f"{result.objective:.8g}",
         **{f"  {escape(part.title)}": f"{part.weight:.4g} x {part.value:.8g}" for part in result.parts},
         **{escape(name): f"{result.numbers[name]:.8g}" for name in result.problem.shared},
-        "largest violation at nodes": f"{result.max_violation:.2e}",
-        "largest violation, grid 10 x finer": f"{result.max_violation_fine:.2e}",
+        "violation at the nodes (accepted)": f"{result.max_violation:.2e} ({result.accepted_violation:.0e})",
+        "violation between the nodes (accepted)": f"{result.max_violation_fine:.2e} ({BETWEEN:.0e})",
         "variables (known, frozen)": f"{counts['variables']} ({counts['known']}, {counts['frozen']})",
         "constraints (equalities)": f"{counts['constraints']} ({counts['equalities']})",
         "solver, iterations": f"{result.solver}, {result.iterations}",
@@ -45,7 +45,12 @@ def _figures(result: Solution) -> Table:
 
 
 def _constraints(result: Solution) -> Table:
-    table = titled_table("Constraints", "name", "rows", "active", "violation", "scaled", "finer grid")
+    table = titled_table("Constraints", "name", "rows", "active", "violation", "of its scale", "between nodes")
+    table.caption = (
+        "The solver enforces constraints at the nodes. Between the nodes they are checked, on a grid "
+        f"{FINER} times finer; violations above {BETWEEN:g} of the scale make a motion optimal at the nodes only."
+    )
+    table.caption_justify = "left"
     for title, group in result.constraints.items():
         sizes = (f"{each:.1e}" for each in (group.violation, group.scaled, group.fine))
         table.add_row(escape(title), str(group.count), str(group.active), *sizes)
@@ -67,7 +72,7 @@ def _sensitivities(result: Solution) -> Table:
 
 
 def _passes(result: Solution) -> Table:
-    table = titled_table("Refinement", "round", "nodes", "violation, finer grid", "objective", "iterations")
+    table = titled_table("Refinement", "round", "nodes", "violation between nodes", "objective", "iterations")
     for number, each in enumerate(result.passes):
         table.add_row(
             str(number), str(each.nodes), f"{each.violation:.2e}", f"{each.objective:.8g}", str(each.iterations)

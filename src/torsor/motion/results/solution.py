@@ -201,7 +201,12 @@ class Solution(Profiled):
     @property
     def is_feasible(self) -> bool:
         """Whether all rows hold at the nodes, to ten times the tolerance or to 1e-8, whichever is larger."""
-        return self.max_violation <= max(10 * self.tolerance, HELD)
+        return self.max_violation <= self.accepted_violation
+
+    @property
+    def accepted_violation(self) -> float:
+        """The largest scaled violation at the nodes of a feasible motion."""
+        return max(10 * self.tolerance, HELD)
 
     @cached_property
     def active(self) -> list[Active]:

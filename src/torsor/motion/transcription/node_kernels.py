@@ -15,8 +15,9 @@ from torsor.errors import ModelError, describe
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.motion_model import ORDERS
 from torsor.motion.transcription.node import Node
-from torsor.robot.kernels import Kernels, Target
+from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
+from torsor.robot.target import Target
 
 Call = Callable[..., dict[str, Array]]
 Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and their sparsity patterns

@@ -1,10 +1,13 @@
 """Evaluation of algorithms in the active coordinates of a closed mechanism: positions, rates and loads checked."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torsor.arrays import Array
+from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs, checked_share, is_matrix
 from torsor.robot.derivatives import Loads
@@ -38,9 +41,19 @@ def driven(
 
     ``share`` (..., N) or (..., N, N) are the weights of redundant drives; 1 by default.
     """
+    weights, choice = weights_of(closure, share, values)
+    return constrained(closure, name, *values, weights, loads=loads, out=out, **choice)
+
+
+def weights_of(
+    closure: LoopClosure, share: ArrayLike | None, values: Sequence[ArrayLike]
+) -> tuple[Array, dict[str, ClosureChoice]]:
+    """Return the checked weights of the drives, and the options of the request that they need.
+
+    ``values`` are the other inputs: a matrix of weights must not be mistaken for those of several states.
+    """
     count = len(closure.active)
     weights = np.ones(count) if share is None else checked_share(closure, share, values)
     if count == len(closure.driven_choice.independent):  # no drive is redundant
-        return constrained(closure, name, *values, np.ones(count), loads=loads, out=out)
-    coupled = {"choice": closure.driven_choice._replace(coupled=True)} if is_matrix(weights, count) else {}
-    return constrained(closure, name, *values, weights, loads=loads, out=out, **coupled)
+        return np.ones(count), {}
+    return weights, {"choice": closure.driven_choice._replace(coupled=True)} if is_matrix(weights, count) else {}

@@ -1,0 +1,64 @@
+"""The target of a robot's functions: type of number, device, number of threads."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torsor.checks import whole_number
+from torsor.compiler import AUTO, DEVICES, dtype_name, require_card
+from torsor.errors import ModelError, describe
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where functions are computed: type of number, device, number of threads."""
+
+    dtype: str = "float64"
+    device: str = "cpu"
+    threads: int | str = 1
+
+    def changed(
+        self,
+        where: str,
+        dtype: Any = None,
+        device: str | None = None,
+        threads: int | str | None = None,
+        loops: bool = False,
+    ) -> "Target":
+        """Return another target, checked; arguments that are None stay as they are.
+
+        ``loops`` says whether the robot has closed loops, whose methods check numbers on the host. Without CuPy or
+        without a card, "cuda" is an ImportError or a RuntimeError.
+
+        Example:
+            >>> Target().changed("arm", dtype=np.float32)
+            Target(dtype='float32', device='cpu', threads=1)
+        """
+        try:
+            name = self.dtype if dtype is None else dtype_name(dtype)
+        except ValueError as error:
+            raise ModelError(f"{where}: {error}") from None
+        place = self.device if device is None else device
+        if place not in DEVICES:
+            raise ModelError(describe(f"device is {device!r}", where=where, allowed=", ".join(DEVICES)))
+        if place == "cuda" and loops:
+            found, fix = "closed loops are computed on the host", "robot.open_tree() for the tree, or device='cpu'"
+            raise ModelError(describe(found, where=where, allowed="device cpu or casadi", fix=fix))
+        if device == "cuda":
+            require_card()
+        count = self.threads if threads is None else threads
+        if isinstance(count, str) and count != AUTO:
+            raise ModelError(
+                describe(f"threads is {count!r}", where=where, allowed=f"a whole number from 1, or {AUTO!r}")
+            )
+        return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
+
+    def __str__(self) -> str:
+        """Return what differs from the default, for a person.
+
+        Example:
+            >>> str(Target("float32", "casadi", 4)), str(Target())
+            ('float32, casadi, 4 threads', '')
+        """
+        usual, threads = Target(), f"{self.threads} threads" if self.threads != AUTO else "threads by number of cores"
+        words = {self.dtype: usual.dtype, self.device: usual.device, threads: f"{usual.threads} threads"}
+        return ", ".join(found for found, plain in words.items() if found != plain)
