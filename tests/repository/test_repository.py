@@ -46,6 +46,7 @@ LAYERS = [
     "motion",
     "human",
     "view",
+    "reproduce",
     "bench",
     "cli",
 ]

@@ -4,13 +4,14 @@ from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
 from torsor.library.human import human
 from torsor.library.loops import closed_leg, five_bar, four_bar, palletiser, slider_crank
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
-from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
+from torsor.library.papers import bevel_elastic_arm, elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.products import panda, ur5
 from torsor.library.trees import planar_chain, random_tree
 from torsor.library.wheels import bicycle_car, caster, differential_drive, rolling_disc
 
 __all__ = [
+    "bevel_elastic_arm",
     "bicycle_car",
     "caster",
     "closed_leg",

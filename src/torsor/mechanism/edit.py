@@ -1,4 +1,4 @@
-"""Edits of a mechanism, each of which returns a new one: gravity, frames, payloads, fixed joints, attachments."""
+"""Edits of a mechanism, each of which returns a new one: gravity, frames, fixed joints, attachments."""
 
 import reprlib
 from dataclasses import fields, replace
@@ -16,7 +16,6 @@ from torsor.mechanism.loops import renamed
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
-from torsor.spatial import composite, move_inertia
 
 M = TypeVar("M", bound=Mechanism)
 
@@ -41,18 +40,6 @@ def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
     place = robot.place(link)
     pose = frozen_array(pose, (4, 4), f"{robot.name}: frame {name!r}", "pose")
     return replace(robot, frames=(*robot.frames, Frame(name, carrier(robot, place).name, place.pose @ pose)))
-
-
-def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> M:
-    """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2)."""
-    place = robot.place(link)
-    load = Link("payload", mass, com, np.zeros((3, 3)) if inertia is None else inertia)  # type: ignore[arg-type]
-    owner = carrier(robot, place)
-    total = composite(owner.body, move_inertia(place.pose, *load.body))
-    loaded = Link(owner.name, *total, owner.visuals, owner.strict)
-    if place.link < 0:
-        return replace(robot, base=loaded)
-    return replace(robot, links=(*robot.links[: place.link], loaded, *robot.links[place.link + 1 :]))
 
 
 def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:

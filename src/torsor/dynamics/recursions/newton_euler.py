@@ -5,7 +5,7 @@
     tau_j = S^T (n_j, f_j) + Ia a + springs(q) + friction(v)
 
 A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate.
-f_j, n_j is the wrench of the parent on body j at its origin. Khalil 2010, eqs. 24-27; the pseudo-inertia (m, ms,
+f_j, n_j is the wrench of the parent on body j at its origin. Khalil 2010, eqs. 22-31; the pseudo-inertia (m, ms,
 Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
 """
 

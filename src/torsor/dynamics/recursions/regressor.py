@@ -3,7 +3,7 @@
 A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. The wrench of each parameter at
 unit value is a column of Newton's and Euler's equations, and is transformed to the joints above like any other. Rotor
 inertias and friction have a column each. Springs and motors are not among the parameters; their forces are added.
-Khalil 2010, section 3; Khalil and Dombre 2002. The energy of each parameter at unit value is its column of the energy
+Khalil 2010, section 3.1; Khalil and Dombre 2002. The energy of each parameter at unit value is its column of the energy
 regressor (Gautier and Khalil 1988), and force times velocity that of the power regressor.
 """
 

@@ -14,8 +14,8 @@ which a link rotates, and the pseudo-inertia [[Sigma, ms], [ms, m]] of a link in
 - if no joint before rotates, three equal rotors of a ball joint are equivalent to the inertia of a ball;
 - rotor inertia and friction of joints of one coordinate can be added.
 
-Khalil 2010, section 3; Khalil and Bennis 1995; Gautier and Khalil 1990. The rules hold for every robot. They are
-complete for usual ones: ``base_parameters`` checks them by a numerical rank.
+Khalil and Bennis 1995; Gautier and Khalil 1990 (Khalil 2010, section 2, refers to them). The rules hold for every
+robot. They are complete for usual ones: ``base_parameters`` checks them by a numerical rank.
 """
 
 from collections.abc import Iterator

@@ -10,6 +10,7 @@ from typing import Any
 from torsor.dynamics.derivatives import forward_dynamics as solved
 from torsor.dynamics.derivatives import hessian
 from torsor.dynamics.derivatives import inverse_dynamics as derivatives
+from torsor.dynamics.derivatives import kinematics as motion
 from torsor.dynamics.loops import (
     assembly_step,
     closure,
@@ -133,7 +134,7 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
     raise KeyError(axis)
 
 
-_N, _NN, _TWIST, _LINKS = ("n",), ("n", "n"), (6,), ("L", 6)
+_N, _NN, _TWIST, _LINKS, _COLUMNS = ("n",), ("n", "n"), (6,), ("L", 6), (6, "n")
 _BY_A, _BY_TAU = ("dq", "dv", "da"), ("dq", "dv", "dtau")
 
 # The methods that give a closed mechanism's own answer, where an algorithm gives that of the tree.
@@ -182,8 +183,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     "acceleration": Algorithm(places.acceleration, _TWIST),
     "jerk": Algorithm(rates.jerk, _TWIST),
     "jerks": Algorithm(rates.jerks, _LINKS),
-    "jacobian": Algorithm(places.jacobian, (6, "n")),
-    "jacobian_rate": Algorithm(places.jacobian_rate, (6, "n")),
+    "jacobian": Algorithm(places.jacobian, _COLUMNS),
+    "jacobian_rate": Algorithm(places.jacobian_rate, _COLUMNS),
+    "velocity_derivatives": Algorithm(motion.velocity_derivatives, _COLUMNS, _BY_A[:2]),
+    "acceleration_derivatives": Algorithm(motion.acceleration_derivatives, _COLUMNS, _BY_A),
+    "jerk_derivatives": Algorithm(motion.jerk_derivatives, _COLUMNS, (*_BY_A, "dj")),
     "kinetic_energy": Algorithm(energy.kinetic_energy, ()),
     "potential_energy": Algorithm(energy.potential_energy, ()),
     "center_of_mass": Algorithm(energy.center_of_mass, (3,)),
