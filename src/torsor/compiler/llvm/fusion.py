@@ -4,8 +4,8 @@ Which product belongs to which sum is decided here, not by LLVM: so the same pro
 can, whether LLVM optimises or not, and the plan of registers knows what each instruction takes.
 
 A division takes as long as ten products or more, and on a card it has a branch. A number that divides several others is
-inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units of the last place, not
-0.5, and infinite where d is so small that 1 / d is beyond the largest number.
+inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units of the last place,
+not 0.5, and infinite where d is so small that 1 / d is beyond the largest number.
 """
 
 from collections import Counter
