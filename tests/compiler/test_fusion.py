@@ -9,7 +9,7 @@ import pytest
 
 from torsor.compiler import program as programs
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.fusion import FROM, MINUS, NEAR, PLUS, fused
+from torsor.compiler.llvm.fusion import FROM, MINUS, NEAR, PLUS, fused, with_reciprocals
 from torsor.compiler.llvm.target import TARGETS
 from torsor.compiler.program import read_program, uncollected
 
@@ -97,3 +97,11 @@ def test_the_search_for_cycles_goes_on_afterwards():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_whole_numbers_and_comparisons_of_quotients_are_exact():
+    x = ca.SX.sym("x", 2)
+    quotient = x[0] / x[1]
+    program = with_reciprocals(read_program(ca.Function("f", [x], [ca.floor(quotient), 3 / x[1], 7 / x[1]])))
+    codes = [each.code for each in program.operations]
+    assert [codes.count(code) for code in (ca.OP_DIV, ca.OP_INV, ca.OP_MUL)] == [1, 1, 2]
