@@ -29,8 +29,8 @@ class Version:
 
     ``points`` is the number of control points of each coordinate, ``nodes`` the number of nodes of a step or their
     times s, ``slack`` (m) the tolerance of positions and ``slip`` (m/s) that of velocities of points in stance, and
-    ``order`` the highest derivative that is continuous from one step to the next. ``is_printed`` is for the objective and
-    the constraints that Barman 2020 prints, and these alone: there a band of 0 is an equation.
+    ``order`` the highest derivative that is continuous from one step to the next. ``is_printed`` is for the objective
+    and the constraints that Barman 2020 prints, and these alone: there a band of 0 is an equation.
     """
 
     points: int
@@ -73,7 +73,8 @@ class VersionChanges(TypedDict, total=False):
 VERSIONS: Mapping[str, Version] = {
     "thesis": Version(points=6, nodes=31, slack=0.003, slip=0.25, order=1),
     "clean": Version(points=8, nodes=41, slack=0.002, slip=0.05, order=2),
-    "printed": Version(points=6, nodes=31, slack=0.0, slip=0.0, order=1, is_printed=True),
+    "printed": Version(points=6, nodes=19, slack=0.0, slip=0.0, order=1, is_printed=True),
+    "nearest": Version(points=6, nodes=19, slack=0.002, slip=0.002, order=1, is_printed=True),
 }
 
 
@@ -142,11 +143,17 @@ class WalkSettings:
         """Raise ModelError for settings that the printed problem does not have."""
         if not self.version.is_printed:
             return
-        given = {"habits": self.given_habits, "objective": self.objective, "curves": self.curves, "a box": self.box}
-        given |= {"planar=True": self.planar or None, "steps=2": self.walk.steps - 1 or None}
-        for name, value in given.items():
-            if value is not None:
-                found = f"{name} with the version 'printed', which has the printed objective and constraints alone"
+        given = {
+            "habits": self.given_habits is not None,
+            "objective": self.objective is not None,
+            "curves": self.curves is not None,
+            "a box": self.box is not None,
+            "planar=True": self.planar,
+            "steps=2": self.walk.steps == 2,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                found = f"{name} with a version that has the printed objective and constraints alone"
                 raise ModelError(describe(found, where="walk", fix="leave it out, or choose another version"))
 
     @cached_property

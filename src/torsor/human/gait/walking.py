@@ -18,7 +18,7 @@ from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.schedule import Step, Walk
-from torsor.human.gait.printed_set import printed_constraints
+from torsor.human.gait.printed_set import PrintedWalk, printed_constraints
 from torsor.human.gait.settings import VersionChanges, WalkSettings, changed_version
 from torsor.human.terms.feet import Clears, Stands, contacts
 from torsor.human.terms.forces import Balance, Effort, JointReactions, Strengths, Torques, Unbalance
@@ -67,6 +67,11 @@ def walking(
     accelerations that are continuous from step to step, and feet that hardly slip. ``changes`` replace fields of the
     version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
 
+    As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
+    and no others; it has no solution. "nearest" has bands for heights (2 mm) and velocities (2 mm/s) of the points in
+    contact (eq. 5.4), and is otherwise the same. ``printed_gait`` shows what conflicts, ``printed_differences`` how the
+    versions differ. Both take no ``habits``, ``objective``, ``curves``, box, ``planar`` or ``steps=2``.
+
     Example:
         >>> problem = walking()
         >>> problem.program.n, len(problem.model.names)
@@ -90,7 +95,8 @@ def walking(
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
     order = _relaxation_order(settings, constraints)
-    return HumanProblem(
+    kind = PrintedWalk if settings.version.is_printed else HumanProblem
+    return kind(
         model,
         settings.version.phase(settings.walk),
         _objective(settings),
@@ -114,7 +120,10 @@ def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | End
 def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     version, habits, body = settings.version, settings.habits, settings.loaded
     if version.is_printed:
-        return [_repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"), *printed_constraints(settings)]
+        return [
+            _repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
+            *printed_constraints(settings),
+        ]
     lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
     curves = [] if settings.curves is None else [settings.curves]
     return [
@@ -175,9 +184,7 @@ def _objective(settings: WalkSettings) -> list[Cost]:
     ]
     weight = settings.weights.get("effort", 0.0)
     if weight and habits.posture:
-        costs.append(
-            Posture(weight=weight, body=settings.loaded, moving=moving, scale=habits.posture, name="posture")
-        )
+        costs.append(Posture(weight=weight, body=settings.loaded, moving=moving, scale=habits.posture, name="posture"))
     return costs
 
 
