@@ -33,7 +33,7 @@ class Stride(StrideCurves):
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return parts of the objective, peaks, likeness, energy and curves as plain numbers, lists and strings, as for JSON."""
+        """Return parts of the objective, peaks, likeness, energy and curves as plain values, as for JSON."""
         step = self.step
         pressure = [[None if np.isnan(each).any() else each.tolist() for each in foot] for foot in self.pressure]
         return {
@@ -111,7 +111,7 @@ def _objective(stride: StrideCurves) -> Table:
     total = stride.result.objective
     table = titled_table("Objective of the solved walk", "part", "value", "of the whole")
     for part in stride.result.parts:
-        table.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %")
+        table.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %" if total else "")
     table.add_section()
     table.add_row("objective", f"{total:.6f}", "")
     return table
