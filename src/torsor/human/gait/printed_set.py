@@ -1,7 +1,7 @@
 """The constraints of walking as Barman 2020 prints them (eqs. 5.2 to 5.10), each named after its equation.
 
 The bands of ``Version`` relax eq. 5.4 alone: ``slack`` (m) the heights and ``slip`` (m/s) the velocities of the points
-in contact. With both 0 these are the printed equations, which have no solution (``torsor.human.printed_gait``).
+in contact. With both 0 these are the printed equations, for which no motion is known (``torsor.human.printed_gait``).
 """
 
 import math
@@ -99,8 +99,8 @@ class PrintedWalk(HumanProblem):
     def solve(self, solver: str | None = None, *, start: Any = None, **settings: Any) -> MotionResult:
         """Return the motion that a solver finds, as ``MotionProblem.solve`` does.
 
-        The printed equations themselves have no solution: their ``MotionError`` has the motion that violates them least
-        among those that were found on the way to them, or with ``check=False`` it is the result.
+        No motion is known that satisfies the printed equations themselves: their ``MotionError`` has the motion that
+        violates them least among those on the way to them; with ``check=False`` it is the result.
         """
         if start is not None:
             return super().solve(solver, start=start, **settings)
@@ -117,8 +117,8 @@ class PrintedWalk(HumanProblem):
         """Raise the MotionError of equations without a solution; with ``check=False`` return the nearest motion."""
         titles = tuple(each.title for each in self.conditions if _is_contact(each))
         found = (
-            "no motion satisfies eq. 5.4 (points in contact have no height and no velocity) together with eqs. 5.8 and "
-            f"5.10; the least violation found is {nearest.slip:g} (m, m/s; Barman 2020 accepts {TOLERANCE:g})"
+            "no motion was found that satisfies eq. 5.4 (points in contact have no height and no velocity) together "
+            f"with eqs. 5.8 and 5.10; the least violation found is {nearest.slip:g} (m, m/s; Barman 2020 accepts {TOLERANCE:g})"
         )
         fix = "version='nearest', or bands slack=, slip= that are not 0"
         status = "infeasible: 5.4 with 5.8 and 5.10 conflict"
