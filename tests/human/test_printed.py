@@ -182,7 +182,7 @@ def test_the_printed_equations_end_with_the_least_violation(monkeypatch: pytest.
             yield Stage(slip, slip, Outcome(problem.guess(), *none, 0.1, 5, "optimal", True, violation=violation))
 
     monkeypatch.setattr(PrintedWalk, "approach", approach)
-    words = "eq. 5.4 .* together with eqs. 5.8 and 5.10; the least violation found is 0.003 .*fix: version='nearest'"
+    words = "eq. 5.4 .* together with eqs. 5.8 and 5.10; the least violation is 0.003 .*fix: version='nearest'"
     with pytest.raises(MotionError, match=words) as caught:
         problem.solve()
     assert caught.value.violation == 0.003 and "5.4 right foot stands" in caught.value.conflict

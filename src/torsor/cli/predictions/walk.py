@@ -37,7 +37,8 @@ def _pairs(flag: str, text: str) -> Option:
 
 _VERSIONS = (
     "thesis: 6 control points (default); clean: 8, tighter contact; "
-    "printed: Barman's equations alone, which no known motion satisfies; nearest: the same with contact within 2 mm and 2 mm/s"
+    "printed: Barman's equations alone, which no known motion satisfies; "
+    "nearest: the same with contact within 2 mm and 2 mm/s"
 )
 OPTIONS = (
     *BODY,

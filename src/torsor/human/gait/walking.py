@@ -68,9 +68,10 @@ def walking(
     version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
 
     As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
-    and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s) of the points in
-    contact (eq. 5.4), and is otherwise the same. ``printed_gait`` shows what conflicts, ``printed_differences`` how the
-    versions differ. Both take no ``habits``, ``objective``, ``curves``, box, ``planar`` or ``steps=2``.
+    and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s)
+    of the points in contact (eq. 5.4), and is otherwise the same. ``printed_gait`` shows what conflicts,
+    ``printed_differences`` how the versions differ. Both versions take no ``habits``, ``objective``, ``curves``, box,
+    ``planar`` or ``steps=2``.
 
     Example:
         >>> problem = walking()
