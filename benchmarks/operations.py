@@ -58,6 +58,7 @@ def main() -> None:
             sys.stdout.flush()
     drives()
     derivatives()
+    motions()
     hessians()
 
 
@@ -97,8 +98,22 @@ def derivatives() -> None:
         print(f"| {title} | {inverse} | {three} | {count_operations(own).arithmetic} | {forward} | {rate} |")
 
 
+def motions() -> None:
+    """Print the second table of docs/sensitivities.md: derivatives of the motion of the last link."""
+    print("\n| | velocity | CasADi's own | acceleration | CasADi's own |\n|---|---|---|---|---|")
+    for title in ("UR5", "Panda with hand", "Talos"):
+        robot = torsor.load(robot_file(ROBOTS[title]))
+        place, counts = robot.link_names[-1], list[int]()
+        for name, letters in (("velocity", "qv"), ("acceleration", "qva")):
+            state = [ca.SX.sym(letter, robot.nv) for letter in letters]
+            motion = robot.function(name, place)(*state)
+            own = ca.Function("own", state, ca.cse([ca.jacobian(motion, each) for each in state]))
+            counts += [robot.operation_count(f"{name}_derivatives", place).arithmetic, count_operations(own).arithmetic]
+        print(f"| {title} | " + " | ".join(map(str, counts)) + " |")
+
+
 def hessians() -> None:
-    """Print the second table of docs/sensitivities.md, with CasADi's own Hessians for comparison."""
+    """Print the third table of docs/sensitivities.md, with CasADi's own Hessians for comparison."""
     print("\n| | Hessian of weight . tau | CasADi's own | Jacobian of CasADi's own gradient |")
     print("|---|---|---|---|")
     for title in ("UR5", "Panda with hand", "Talos"):

@@ -25,7 +25,7 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import autodiff, control, human, identification, library, motion, parallel
+    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel
     from torsor.identification.identify import identify
     from torsor.motion import MotionError, MotionProblem, MotionResult
     from torsor.parallel import Leg, ParallelRobot
@@ -64,6 +64,7 @@ __all__ = [
     "cache",
     "compile",
     "control",
+    "flexible",
     "from_dh",
     "from_mdh",
     "from_screws",
@@ -79,7 +80,17 @@ __all__ = [
 ]
 
 # Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
-_PACKAGES = ("autodiff", "control", "human", "identification", "library", "motion", "parallel", "simulation")
+_PACKAGES = (
+    "autodiff",
+    "control",
+    "flexible",
+    "human",
+    "identification",
+    "library",
+    "motion",
+    "parallel",
+    "simulation",
+)
 _HOMES = {
     "identify": "identification",
     "MotionError": "motion",

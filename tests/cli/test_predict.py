@@ -10,7 +10,8 @@ import pytest
 import torsor
 from torsor import motion
 from torsor.cli import main
-from torsor.cli.predictions import HUMAN
+from torsor.cli.predictions import NAMED
+from torsor.cli.predictions.prediction import Prediction
 
 REACH = """
 torsor = 1
@@ -28,8 +29,8 @@ constraints = [
 @pytest.fixture(autouse=True)
 def built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "reach.toml").write_text(REACH)
-    made = {"swing": lambda: motion.load_problem(tmp_path / "reach.toml")}
-    monkeypatch.setattr("torsor.cli.predict.PROBLEMS", made)
+    swing = Prediction("swing", lambda given: motion.load_problem(tmp_path / "reach.toml"))
+    monkeypatch.setattr("torsor.cli.predict.NAMED", {"swing": swing} | NAMED)
     monkeypatch.chdir(tmp_path)
 
 
@@ -178,10 +179,10 @@ def test_pairs_are_names_and_numbers(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_options_of_humans_reach_their_problems() -> None:
-    walk = HUMAN["walk"].problem({"backpack": 15.0, "slope": 6.0, "steps": 2, "frozen": [("right_knee_flexion", 6.0)]})
+    walk = NAMED["walk"].problem({"backpack": 15.0, "slope": 6.0, "steps": 2, "frozen": [("right_knee_flexion", 6.0)]})
     assert walk.frozen["right_knee_flexion"] == np.radians(6.0) and walk.stages[0].duration == 1.0
-    lift, plain = HUMAN["lift"].problem({"box": 15.0, "mass": 80.0}), HUMAN["lift"].problem({})
+    lift, plain = NAMED["lift"].problem({"box": 15.0, "mass": 80.0}), NAMED["lift"].problem({})
     assert lift.held["links.left_hand.mass"] > plain.held["links.left_hand.mass"] + 2.4
-    reach = HUMAN["reach"].problem({"target": [0.3, 0.6, 0.5], "hand": "left"})
+    reach = NAMED["reach"].problem({"target": [0.3, 0.6, 0.5], "hand": "left"})
     assert reach.conditions[-1].title == "left hand at the target"
-    assert HUMAN["stand-up"].problem({"seat": 0.5}).name == "stand-up"
+    assert NAMED["stand-up"].problem({"seat": 0.5}).name == "stand-up"

@@ -424,6 +424,46 @@ def test_errors_of_robots(names: list[str], place: str | None, message: str, tmp
     assert not (tmp_path / "folder").exists()
 
 
+@needs_gcc
+def test_numbers_of_a_parametric_robot_are_the_last_input(tmp_path: Path) -> None:
+    """The C code at p is the ordinary robot that has these numbers."""
+    paths = ["links.link2.mass", "joints.joint3.origin", "gravity.z"]
+    model = torsor.library.six_axis_arm().parametric(paths)
+    header = model.export_c(tmp_path, ["inverse_dynamics", "jacobian:link6"])[0].read_text()
+    assert "Numbers p: links.link2.mass = 17.4, joints.joint3.origin.x = " in header
+    assert "p, 5 x 1, in: numbers of the robot, in the order above" in header
+    lib, rng = library(tmp_path), np.random.default_rng(4)
+    force = caller(lib, "inverse_dynamics", model.function("inverse_dynamics"))
+    columns = caller(lib, "jacobian_link6", model.function("jacobian", "link6"))
+    for _ in range(3):
+        p, (q, v, a) = model.values + rng.uniform(0.1, 0.5, 5), rng.normal(size=(3, 6))
+        robot = model.at(p)
+        tau, J = (robot.function(*each) for each in (("inverse_dynamics",), ("jacobian", "link6")))
+        np.testing.assert_allclose(force(q, v, a, p)[0], virtual(tau, q, v, a)[0], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(columns(q, p)[0], virtual(J, q)[0], rtol=0, atol=1e-13)
+
+
+def test_parametric_robots_with_loops_export_and_count_their_own_dynamics(tmp_path: Path) -> None:
+    model = torsor.library.four_bar().parametric(["links.0.mass"])
+    text = model.export_c(tmp_path)[0].read_text()
+    assert "void constrained_inverse_dynamics(" in text and "const double p[1]" in text
+    assert "The robot has closed loops" in text
+    with pytest.raises(torsor.ModelError, match="mass_matrix would cut"):
+        model.export_c(tmp_path / "tree", ["mass_matrix"])
+    with pytest.raises(torsor.ModelError, match="mass_matrix would cut"):
+        model.operation_count("mass_matrix")
+    assert model.operation_count("mass_matrix", loops="open").arithmetic > 0
+
+
+def test_a_number_that_is_an_input_costs_no_more_than_the_operations_it_takes_part_in() -> None:
+    robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+    model = robot.parametric(["gravity"])
+    # Forces of a rod in a plane: m r (cos q g_y - sin q g_x), where the robot itself has gravity along y alone.
+    assert robot.operation_count("gravity_force") == (1, 0, 1, 0)
+    assert model.operation_count("gravity_force").trigonometric == 2
+    assert 3 <= model.operation_count("gravity_force").arithmetic <= 5
+
+
 def test_one_name_may_stand_alone(tmp_path: Path) -> None:
     robot = torsor.library.two_link()
     assert "void pose(" in export_robot(robot, tmp_path, "pose", place=1)[0].read_text()

@@ -310,6 +310,16 @@ def test_the_module_says_what_it_computes(tmp_path: Path) -> None:
 
 
 @needs_node
+def test_numbers_of_a_parametric_robot_are_the_last_input(tmp_path: Path) -> None:
+    model = torsor.library.two_link().parametric(["links.link2.mass", "gravity.y"])
+    module = model.export_js(tmp_path, ["inverse_dynamics"])[0]
+    q, v, a, p = [0.3, -1.2], [1.1, -0.7], [2.0, 3.5], [0.9, -9.81]
+    tau, names, values = shown(module, f"[[...m.inverseDynamics({q}, {v}, {a}, {p})], m.robot.numbers, m.robot.values]")
+    assert names == list(model.names) and values == model.values.tolist()
+    np.testing.assert_allclose(tau, model.at(p).to(device="casadi").inverse_dynamics(q, v, a), rtol=1e-13)
+
+
+@needs_node
 def test_closed_and_parallel_mechanisms_export_their_own_dynamics(tmp_path: Path) -> None:
     robot = torsor.library.four_bar()
     q = robot.assemble([0.7])

@@ -41,6 +41,7 @@ def test_the_error_follows_the_linear_equation(poles: float | tuple[float, ...])
         np.testing.assert_allclose(law.reference(t)[0] - at[:2], expected[0], atol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:.*the motor replaces its rotor_inertia")
 def test_the_fourth_derivative_is_the_commanded_one() -> None:
     robot = elastic(torsor.library.six_axis_arm().without_friction())
     law = control.feedback_linearization(robot, sines(6), 10.0)

@@ -391,7 +391,19 @@ WRONG_SCREWS: dict[str, tuple[Callable[[], torsor.Robot], str]] = {
     "pose scaled": (lambda: screws(home=[np.eye(4), np.diag([2, 2, 2, 1])]), r"link 1: home pose"),
     "pose mirrored": (lambda: screws(home=[np.diag([1, 1, -1, 1])] * 2), r"link 0: home pose"),
     "inertia row": (lambda: screws(inertias=[BALL, np.ones(6)]), r"link 1: spatial inertia has shape \(6,\)"),
-    "inertia elsewhere": (lambda: screws(inertias=spatial(e04=0.3, e40=0.3)), r"link 1: spatial inertia .*allowed: "),
+    "first moments not skew": (
+        lambda: screws(inertias=spatial(e04=0.3, e40=0.3)),
+        r"link 1: spatial inertia is not that of a rigid body; allowed: \[\[J, \[m c\]\]",
+    ),
+    "first moments in one half": (
+        lambda: screws(inertias=spatial(e04=-0.3, e13=0.3)),
+        r"link 1: spatial inertia is not that of a rigid body",
+    ),
+    "first moments without mass": (
+        lambda: screws(inertias=[BALL, np.pad([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]], ((0, 3), (3, 0)))]),
+        r"link 1: spatial inertia has the first moments .* and no mass; .*fix: ",
+    ),
+    "an unknown base": (lambda: screws(base="flying"), r"base is 'flying'; allowed: .*fixed.*floating"),
     "two masses": (lambda: screws(inertias=spatial(e44=1.0)), r"link 1: spatial inertia .*allowed: "),
     "linear part first": (
         lambda: screws(inertias=[BALL, np.diag([2, 2, 2, 0.1, 0.2, 0.3])]),

@@ -36,6 +36,7 @@ LAYERS = [
     "formats",
     "dynamics",
     "robot",
+    "flexible",
     "autodiff",
     "parallel",
     "library",
@@ -46,6 +47,7 @@ LAYERS = [
     "motion",
     "human",
     "view",
+    "reproduce",
     "bench",
     "cli",
 ]

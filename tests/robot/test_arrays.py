@@ -59,7 +59,7 @@ def call(robot: torsor.Robot, name: str, values: list, **settings) -> np.ndarray
 
 def test_every_method_is_tried() -> None:
     assert len(METHODS) >= 20
-    assert set(PLACED) <= set(METHODS)
+    assert {name for name in PLACED if not ALGORITHMS[name].results} <= set(METHODS)
 
 
 @pytest.mark.parametrize("name", METHODS)

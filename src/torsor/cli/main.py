@@ -22,6 +22,7 @@ from torsor.cli.demo import DEMO
 from torsor.cli.export import EXPORT
 from torsor.cli.info import INFO
 from torsor.cli.predict import PREDICT
+from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
 from torsor.errors import ModelError, ModelWarning
@@ -29,7 +30,7 @@ from torsor.motion import MotionError
 from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
-COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, EXPORT, BENCH, CACHE, DEMO)
+COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, REPRODUCE, EXPORT, BENCH, CACHE, DEMO)
 
 # Advice that has no option: by the words of the library, those of the command line.
 IN_PYTHON = {

@@ -9,15 +9,15 @@ from rich.console import Console
 
 from torsor.cli.command import Command
 from torsor.cli.outputs import check_output, check_plot, print_paths
-from torsor.cli.predictions import HUMAN
+from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
 from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, status_of_motion
 from torsor.errors import ModelError, describe, warn
-from torsor.motion import PROBLEMS, SOLVERS, MotionError, MotionResult, load_problem
+from torsor.motion import SOLVERS, MotionError, MotionResult, load_problem
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    names = ", ".join((*PROBLEMS, *HUMAN))
+    names = ", ".join(NAMED)
     parser.add_argument("problem", metavar="PROBLEM", help=f"a .toml file, or one of {names}")
     parser.add_argument("--json", type=Path, help="write the results and the trajectory to this JSON file")
     parser.add_argument("--csv", type=Path, help="write the trajectory to this table (.csv)")
@@ -74,18 +74,16 @@ def _prediction(name: str) -> Prediction:
     """Return the prediction of a name; a file takes precedence over a built-in problem with the same name."""
     if Path(name).is_file():
         return Prediction(name, lambda given: load_problem(name))
-    if name in HUMAN:
-        return HUMAN[name]
-    if name in PROBLEMS:
-        return Prediction(name, lambda given: PROBLEMS[name]())
-    allowed = f"a .toml file, or one of {', '.join((*PROBLEMS, *HUMAN))}"
+    if name in NAMED:
+        return NAMED[name]
+    allowed = f"a .toml file, or one of {', '.join(NAMED)}"
     raise ModelError(describe("no such file", where=name, allowed=allowed))
 
 
 def _owners() -> dict[Option, list[str]]:
     """Return the options that only some predictions have, with the names of these."""
     found: dict[Option, list[str]] = {}
-    for prediction in HUMAN.values():
+    for prediction in NAMED.values():
         for option in prediction.options:
             found.setdefault(option, []).append(prediction.name)
     return found

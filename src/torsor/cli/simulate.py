@@ -1,4 +1,4 @@
-"""``torsor simulate``: the motion of a robot from an initial state, under constant forces."""
+"""``torsor simulate``: the motion of a robot from an initial state, under constant forces or a controller."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -7,6 +7,7 @@ from rich.console import Console
 
 from torsor import view
 from torsor.cli.command import Command
+from torsor.cli.controllers import add_controller, given_controller
 from torsor.cli.outputs import check_output, check_plot, print_paths
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import SIMULATED
@@ -28,6 +29,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     for name, what in (("q0", "initial positions"), ("v0", "initial velocities"), ("tau", "constant forces")):
         text = f"{what} (default: zero){active}"
         parser.add_argument(f"--{name}", type=float, nargs="+", metavar="NUMBER", help=text)
+    add_controller(parser)
     parser.add_argument("--output", type=Path, help="write the trajectory to this .npz or .csv file")
     parser.add_argument("--plot", type=Path, help="write a plot to this file")
 
@@ -45,7 +47,10 @@ def _run(arguments: Namespace, console: Console) -> None:
     if robot.loops:
         q0, v0 = _closed_state(robot, q0, v0)
     settings = {name: getattr(arguments, name) for name in ("duration", "method", "step", "record")}
-    trajectory = simulate(robot, q0, v0, controller=arguments.tau, **settings)
+    controller = given_controller(arguments, robot, q0)
+    if arguments.control_period is not None:
+        settings["control_period"] = arguments.control_period
+    trajectory = simulate(robot, q0, v0, controller=controller, **settings)
     console.print(view.motion_table(trajectory))
     if arguments.output is not None:
         trajectory.save(arguments.output)

@@ -13,11 +13,10 @@ from torsor.arrays import Shape
 from torsor.compiler.cache import keep, recall, source_hash
 from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native
-from torsor.compiler.llvm.angles import loops_called, write_angles
+from torsor.compiler.llvm.angles import has_angles, loops_called, write_angles
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.rules import Scalar
-from torsor.compiler.llvm.stages import has_angles
 from torsor.compiler.llvm.target import Target, host
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.threads import SharedKernel, has_native_threads

@@ -37,6 +37,27 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
     return _of_motors(robot, reference, kp, kd)
 
 
+def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
+    """Return the compensation of gravity and of the springs of the joints, with damping: the robot floats.
+
+    tau = g(q) + springs(q) - kd v, for robots with rigid joints, with floating bases too (then all nv coordinates are
+    driven). ``kd`` (N m s/rad or N s/m) is a number or one for each velocity.
+
+    Example:
+        >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+        >>> gravity_compensation(arm, kd=2.0)(0.0, [0.0], [1.0]).round(9).tolist()  # 29.43 - 2
+        [27.43]
+    """
+    check_tree(robot, "gravity_compensation")
+    check_rigid(robot, "gravity_compensation", "use gravity_pd")
+    D = positive_vector(kd, robot.nv, robot.name, "kd", or_zero=True)
+
+    def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        return robot.function("gravity_force")(q) + robot.function("spring_force")(q) - D * v
+
+    return traced("gravity_compensation", robot, law_of, None)
+
+
 def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     drives = Drives.of(robot, "gravity_pd", damped=True)
     desired = reference(robot, law)

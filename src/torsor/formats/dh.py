@@ -184,13 +184,17 @@ class _Table:
         self.frames += [Frame(a, self.links[parent].name, before), Frame(b, self.links[int(row.closes)].name, after)]
         self.loops.append(Loop(name, a, b, kind, source=where))
 
-    def mechanism(self, gravity: ArrayLike) -> Mechanism:
+    def mechanism(self, gravity: ArrayLike, base: str) -> Mechanism:
         links, loops, active = list(self.links.values()), self.loops, self.active
-        return build(self.name, links, self.joints, self.frames, gravity, loops=loops, active=active)
+        return build(self.name, links, self.joints, self.frames, gravity, base=base, loops=loops, active=active)
 
 
 def read_dh(
-    links: Sequence[DHLink], gravity: ArrayLike = (0.0, 0.0, -9.81), name: str = "robot", strict: bool = True
+    links: Sequence[DHLink],
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+    name: str = "robot",
+    strict: bool = True,
+    base: str = "fixed",
 ) -> Mechanism:
     """Return the serial mechanism of a standard Denavit-Hartenberg table; its last row may close a loop."""
     links = rows(links, name, "links", "a list of torsor.DHLink")
@@ -209,11 +213,15 @@ def read_dh(
         # The joint axis is z of the previous frame: in the link's frame, rotated by -alpha and at x = -a.
         axis, point = _screw_x(alpha, 0.0)[2, :3], (-a, 0.0, 0.0)
         table.add(index, index - 1, kind, placement, axis, point)
-    return table.mechanism(gravity)
+    return table.mechanism(gravity, base)
 
 
 def read_mdh(
-    links: Sequence[MDHLink], gravity: ArrayLike = (0.0, 0.0, -9.81), name: str = "robot", strict: bool = True
+    links: Sequence[MDHLink],
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+    name: str = "robot",
+    strict: bool = True,
+    base: str = "fixed",
 ) -> Mechanism:
     """Return the mechanism of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters."""
     links = rows(links, name, "links", "a list of torsor.MDHLink")
@@ -232,4 +240,4 @@ def read_mdh(
         table.add(index, int(row.parent), kind, placement, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
     for index, parent, placement in cuts:  # at the end, because ``closes`` may be a later row
         table.cut(index, parent, placement, np.eye(4))
-    return table.mechanism(gravity)
+    return table.mechanism(gravity, base)

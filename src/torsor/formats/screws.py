@@ -10,7 +10,7 @@ from torsor.arrays import Array
 from torsor.checks import frozen_array, frozen_pose, one_of, rows, whole_number
 from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism import Joint, Link, Mechanism, build
-from torsor.spatial import adjoint, inverse_pose
+from torsor.spatial import adjoint, inverse_pose, spatial_inertia
 
 
 def read_screws(
@@ -22,12 +22,14 @@ def read_screws(
     parents: Sequence[int] | None = None,
     name: str = "robot",
     strict: bool = True,
+    base: str = "fixed",
 ) -> Mechanism:
     """Return the mechanism of home poses M_0i (4 x 4), screw axes S_i (6) and spatial inertias G_i (6 x 6).
 
-    The frame of link i is at its centre of mass. Screw axes are in the space frame at the home position, or in the
-    link's own frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and |v| = 1. ``parents``
-    are the indices of the parent links, -1 for the base; by default each link follows the one before it.
+    G_i is in the frame of link i, which may be anywhere on the link. Screw axes are in the space frame at the home
+    position, or in the link's own frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and
+    |v| = 1. ``parents`` are the indices of the parent links, -1 for the base; by default each link follows the one
+    before it.
     """
     each = "a list with an array for each link"
     home, screws = rows(home, name, "home", each), rows(screws, name, "screws", each)
@@ -51,7 +53,7 @@ def read_screws(
         links.append(_link(f"link{i + 1}", frozen_array(inertias[i], (6, 6), where, "spatial inertia"), where, strict))
         parent, child = links[above + 1].name, links[-1].name
         joints.append(Joint(f"joint{i + 1}", kind, parent, child, placement, axis, point, pitch))
-    return build(name, links, joints, gravity=gravity)
+    return build(name, links, joints, gravity=gravity, base=base)
 
 
 def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
@@ -70,11 +72,16 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
 
 
 def _link(name: str, G: Array, where: str, strict: bool) -> Link:
-    """Return the link of a spatial inertia diag(I, m 1) at the centre of mass."""
-    mass = float(G[3, 3])
-    expected = np.zeros((6, 6))
-    expected[:3, :3], expected[3:, 3:] = G[:3, :3], mass * np.eye(3)
-    if not np.allclose(G, expected, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(G).max()))):
-        allowed = "[[I, 0], [0, m 1]]"
-        raise ModelError(describe("spatial inertia is not at the centre of mass", where=where, allowed=allowed))
-    return Link(name, mass, np.zeros(3), G[:3, :3], strict=strict)
+    """Return the link of a spatial inertia [[J, [m c]], [-[m c], m 1]], J about the origin of the link's frame."""
+    tolerance = 1e-12 * max(1.0, float(np.abs(G).max()))
+    allowed, what = "[[J, [m c]], [-[m c], m 1]]: J symmetric, [m c] skew-symmetric, m the mass", "spatial inertia"
+    mass, ms = float(G[3, 3]), np.array([G[2, 4], G[0, 5], G[1, 3]])
+    if not mass and np.abs(ms).max() > tolerance:
+        found = f"{what} has the first moments {shortened(ms)} and no mass"
+        raise ModelError(describe(found, where=where, allowed=allowed, fix="give G[3:, 3:] = m 1"))
+    com = ms / mass if np.abs(ms).max() > tolerance else np.zeros(3)
+    about_com = G[:3, :3] - mass * (com @ com * np.eye(3) - np.outer(com, com))
+    inertia = 0.5 * (about_com + about_com.T) if com.any() else G[:3, :3]
+    if not np.allclose(G, spatial_inertia(mass, com, inertia), rtol=1e-9, atol=tolerance):
+        raise ModelError(describe(f"{what} is not that of a rigid body", where=where, allowed=allowed))
+    return Link(name, mass, com, inertia, strict=strict)

@@ -22,7 +22,7 @@ _KEYS = {
     "link": "name* mass com inertia unphysical visuals",
     "visual": "shape* name size position rpy rotation color mesh path",
     "joint": " ".join(
-        ["name* type* parent* child* position rpy rotation follows multi_turn spring motor", *ONCE, *EACH]
+        ["name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible", *ONCE, *EACH]
     ),
     "spring": "stiffness* damping rest",
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
@@ -35,7 +35,7 @@ UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
 # The values of the keys: in words, and as a type or as the allowed shapes of numbers; (-1,) is a row of any length.
 _TYPES: dict[str, tuple[Any, str]] = {
     "a string in quotes": (str, "name angle link type parent child follows shape mesh path carrier a b kind"),
-    "a table": (dict, "spring motor"),
+    "a table": (dict, "spring motor flexible"),
     "a table of coordinates and their coefficients": (dict, "coefficients shares"),
     "a table of positions and their values": (dict, "positions"),
     "names of coordinates": (tuple, "active"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.formats.toml import VERSION, looks_like_degrees, parse_toml
+from torsor.formats.toml_flexible import flexible_table
 from torsor.formats.toml_schema import EACH, ONCE, Table, error
 from torsor.formats.writing import write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring
@@ -72,6 +73,8 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
             if looks_like_degrees(key, values, joint.kind):
                 table["multi_turn"] = True
         yield "[[joints]]\n", table
+        if joint.flexible is not None:
+            yield "[joints.flexible]\n", flexible_table(joint.flexible)
         if joint.spring is not None:
             yield "[joints.spring]\n", _part(joint.spring, damping=0.0, rest=0.0)
         if joint.motor is not None:

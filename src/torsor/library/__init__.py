@@ -1,21 +1,25 @@
-"""Ready-made robots: of papers, commercial and generic arms, floating bases, closed loops, parallel, random trees."""
+"""Ready-made robots: of papers, commercial and generic arms, floating, flexible, closed loops, parallel, random."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
+from torsor.library.flexible import continuous_eel, flexible_arm, segmented_arm
 from torsor.library.human import human
 from torsor.library.loops import closed_leg, five_bar, four_bar, palletiser, slider_crank
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
-from torsor.library.papers import elastic_arm, slide_link, stanford, two_link
+from torsor.library.papers import bevel_elastic_arm, elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.products import panda, ur5
 from torsor.library.trees import planar_chain, random_tree
 
 __all__ = [
+    "bevel_elastic_arm",
     "closed_leg",
+    "continuous_eel",
     "delta",
     "eel",
     "elastic_arm",
     "elastic_seven_axis_arm",
     "five_bar",
+    "flexible_arm",
     "four_bar",
     "free_flying_arm",
     "gough_stewart",
@@ -26,6 +30,7 @@ __all__ = [
     "quadruped",
     "random_tree",
     "scara",
+    "segmented_arm",
     "seven_axis_arm",
     "six_axis_arm",
     "slide_link",

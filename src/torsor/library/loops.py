@@ -102,7 +102,7 @@ def slider_crank(
     return robot.with_loop("pin", "rod_end", "piston").with_active(["crank_joint"])
 
 
-# Links of Khalil's five-bar: centre of mass over length, principal moments, and mass times length squared.
+# Links of the five-bar: centre of mass over length, principal moments, and mass times length squared.
 _FIVE_BAR = (
     ((0.14 / 0.3, 0.01 / 0.3), (1e-3, 10e-3, 11e-3), 1.2 * 0.3**2),
     ((0.19 / 0.4, -0.02 / 0.4), (1e-3, 12e-3, 13e-3), 0.8 * 0.4**2),
@@ -123,8 +123,8 @@ def five_bar(
 
     Two arms of a proximal and a distal bar turn about z at the origin and at (base, 0, 0); their ends are pinned
     together. ``masses`` are those of proximal and distal bar of the first arm and of the second, ``rotors`` the
-    inertias (kg m^2) of the drives. By default it is the example of Khalil 2010, with centres of mass beside the bars;
-    other lengths and masses scale it.
+    inertias (kg m^2) of the drives. By default its centres of mass are beside the bars, as an example for Khalil
+    2010, section 4, which prints no numbers; other lengths and masses scale it.
 
     Example:
         >>> robot = five_bar()

@@ -9,7 +9,7 @@ from torsor.formats import DHLink, MDHLink
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
-from torsor.spatial import composite, make_pose
+from torsor.spatial import axis_frame, make_pose
 
 
 def two_link() -> Robot:
@@ -83,13 +83,38 @@ def elastic_arm() -> Robot:
         >>> arm.mass_matrix(np.zeros(4)).round(4).tolist()[3]  # the rotor spins 10 times as fast: 0.004 * 10**2
         [0.0, 0.0, 0.0, 0.4]
     """
-    motor = (1.0, np.array([0.0, 0.3, 0.0]), np.diag([0.006, 0.006, 0.004]))  # mass, place on link 1, inertia
-    column = composite((2.5, np.array([0.0, 0.15, 0.0]), np.diag([0.4, 0.5, 0.4])), motor, motor)
+    return _arm_of_hua("elastic_arm").with_motor("joint3", carrier="link1", place=(0.0, 0.3, 0.0), **_SOFT_MOTOR)
+
+
+def bevel_elastic_arm() -> Robot:
+    """Return the arm of Hua et al. 2022 with motor 3 along link 2, where it drives joint 3 by bevel gears.
+
+    Joints 1 and 2 turn the rotor of the elastic joint across its axis, so that the couplings of rotor and links in the
+    paper's eq. 30 are not zero, as they are for ``elastic_arm``: with H = Iz eta = 0.04 kg m^2,
+    S = (H sin q2, 0, 0), C1 theta' = H cos q2 theta' (q2', -q1', 0), C2 q' = H cos q2 q1' q2'.
+
+    Example:
+        >>> arm = bevel_elastic_arm()
+        >>> arm.mass_matrix([0.0, np.pi / 2, 0.0, 0.0]).round(4).tolist()[3]  # S and the reflected inertia
+        [0.04, 0.0, 0.0, 0.4]
+        >>> arm.links[1].mass  # link 2 and its motor
+        2.5
+    """
+    frame = make_pose(axis_frame([1.0, 0.0, 0.0]), [0.15, 0.0, 0.0])  # of the motor: its z along the link
+    return _arm_of_hua("bevel_elastic_arm").with_motor("joint3", carrier="link2", place=frame, **_SOFT_MOTOR)
+
+
+_MOTOR: dict[str, Any] = {"inertia": 0.004, "ratio": 10.0, "mass": 1.0, "moments": (0.006, 0.006, 0.004)}
+_SOFT_MOTOR = _MOTOR | {"stiffness": 100.0}
+
+
+def _arm_of_hua(name: str) -> Robot:
+    """Return the arm of Hua et al. 2022 without the motor of its elastic joint."""
     second = np.array([[0.35, 0.15, 0.1], [0.15, 0.4, 0.2], [0.1, 0.2, 0.3]])
     third = np.array([[0.3, 0.15, 0.13], [0.15, 0.25, 0.2], [0.13, 0.2, 0.25]])
     links = [
         Link("base"),
-        Link("link1", *column),
+        Link("link1", 2.5, np.array([0.0, 0.15, 0.0]), np.diag([0.4, 0.5, 0.4])),
         Link("link2", 1.5, np.array([0.15, 0.0, 0.0]), second, strict=False),
         Link("link3", 1.0, np.array([0.125, 0.0, 0.0]), third, strict=False),
     ]
@@ -100,7 +125,6 @@ def elastic_arm() -> Robot:
         Joint("joint3", "revolute", "link2", "link3", make_pose(p=[0.3, 0.0, 0.0])),
     ]
     tip = Frame("tip", "link3", make_pose(p=[0.25, 0.0, 0.0]))
-    robot = build("elastic_arm", links, joints, [tip])
-    robot = robot.with_motor("joint1", 0.004, ratio=10.0, carrier="base")
-    robot = robot.with_motor("joint2", 0.004, ratio=10.0, carrier="link1")
-    return robot.with_motor("joint3", 0.004, ratio=10.0, carrier="link1", stiffness=100.0)
+    robot = build(name, links, joints, [tip])
+    robot = robot.with_motor("joint1", carrier="base", **_MOTOR)
+    return robot.with_motor("joint2", carrier="link1", place=(0.0, 0.3, 0.0), **_MOTOR)

@@ -92,5 +92,5 @@ class Motor(Part):
             found = (
                 f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, its carrier {whole:.3g} in all"
             )
-            fix = f"add the mass and inertia of the motor to {self.carrier!r}, for example with robot.with_payload"
+            fix = f"add the motor to {self.carrier!r}: with_motor(..., mass=, place=, moments=), or robot.with_payload"
             warn(describe(found, allowed="no more than the carrier", fix=fix))

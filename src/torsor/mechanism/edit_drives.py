@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe, warn
 from torsor.mechanism.drives import Motor, Spring
+from torsor.mechanism.edit_bodies import MotorBody
 from torsor.mechanism.laws import stiffness_at
 from torsor.mechanism.mechanism import Mechanism, lineage
 from torsor.mechanism.mechanism import carrier as carrier_of
@@ -70,16 +71,26 @@ def with_motor(
     axis: ArrayLike | None = None,
     stiffness: Any = None,
     damping: float = 0.0,
+    mass: float = 0.0,
+    place: ArrayLike | None = None,
+    moments: ArrayLike | None = None,
 ) -> M:
     """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint."""
-    place = robot.place(robot.joint(joint).parent if carrier is None else carrier)
-    if axis is None:
-        direction = _axis_seen_from(robot, robot.joint(joint), place.link)
+    at = robot.place(robot.joint(joint).parent if carrier is None else carrier)
+    where = f"{robot.name}: motor of {joint!r}"
+    body = MotorBody(where, mass, place, moments)
+    if axis is not None and body.has_axis:
+        found = "axis, and a pose as place, whose z is the spin axis"
+        raise ModelError(describe(found, where=where, allowed="one of them", fix="leave axis out"))
+    if axis is not None or body.has_axis:
+        own = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
+        direction = at.pose[:3, :3] @ own
     else:
-        direction = place.pose[:3, :3] @ frozen_array(axis, (3,), f"{robot.name}: motor of {joint!r}", "axis")
-    motor = Motor(carrier_of(robot, place).name, inertia, ratio, direction, stiffness, damping)
-    if place.link >= 0:
-        motor.warn_if_too_heavy(joint, robot.links[place.link].inertia)
+        direction = _axis_seen_from(robot, robot.joint(joint), at.link)
+    motor = Motor(carrier_of(robot, at).name, inertia, ratio, direction, stiffness, damping)
+    robot = body.added_to(robot, at, motor)
+    if at.link >= 0:
+        motor.warn_if_too_heavy(joint, robot.links[at.link].inertia)
     _warn_of_replaced(robot, robot.joint(joint), motor)
     return _with_joint(robot, joint, lambda old: replace(old, motor=motor, rotor_inertia=0.0))
 

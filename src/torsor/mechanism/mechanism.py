@@ -69,8 +69,10 @@ class Mechanism(Part):
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
             raise ModelError(f"{self.name}: {len(self.links)} moving links need as many joints, not {len(self.joints)}")
+        clamps = {joint.parent for joint in self.joints if joint.flexible is not None}
         for link, joint in zip(self.links, self.joints, strict=True):
-            if joint.child != link.name or joint.parent not in seen or joint.is_fixed:
+            merged = joint.is_fixed and not (joint.parent == self.base.name and joint.child in clamps)
+            if joint.child != link.name or joint.parent not in seen or merged:
                 found, fix = f"joint {joint.name!r} is out of order", "use torsor.build, which sorts the joints"
                 raise ModelError(describe(found, where=self.name, fix=fix))
             seen.add(link.name)

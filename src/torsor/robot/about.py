@@ -1,6 +1,6 @@
 """What exported source says of a robot: names and order of the coordinates, units, axes, limits."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 
 from torsor.compiler.source.about import About
@@ -29,6 +29,7 @@ _ARGUMENTS = {
     "v_active": "velocities of the active coordinates, rad/s and m/s",
     "a_active": "accelerations of the active coordinates, rad/s^2 and m/s^2",
     "tau_active": "forces of the active coordinates, N m and N",
+    "p": "numbers of the robot, in the order above",
     "share": "positive weights, mostly 1: of redundant drives, the sum of tau^2 / share is least",
 }
 
@@ -67,8 +68,14 @@ def listed(names: Sequence[str], own: Sequence[str]) -> str:
     return ", ".join(f"{name} ({unit})" for name, unit in zip(names, own, strict=True))
 
 
-def about_robot(robot: Mechanism, titles: Iterable[tuple[str, str]]) -> About:
-    """Return what the source of a robot's functions says; ``titles`` as in ``results_of``."""
+def about_robot(
+    robot: Mechanism, titles: Iterable[tuple[str, str]], numbers: Mapping[str, float] | None = None
+) -> About:
+    """Return what the source of a robot's functions says; ``titles`` as in ``results_of``.
+
+    ``numbers`` are those of a parametric robot that are inputs, with the values of the robot itself.
+    """
+    given = numbers or {}
     positions, rates = units(robot)
     speeds = [f"{unit}/s" for unit in rates]
     lines = (
@@ -76,6 +83,7 @@ def about_robot(robot: Mechanism, titles: Iterable[tuple[str, str]]) -> About:
         f"Positions q: {listed(robot.position_names, positions)}.",
         f"Velocities v: {listed(robot.coordinate_names, speeds)}. Accelerations and forces are in the same order.",
         f"Moving links: {', '.join(robot.link_names)}.",
+        *((f"Numbers p: {', '.join(f'{name} = {value!r}' for name, value in given.items())}.",) if given else ()),
         AXES,
         *((LOOPS,) if robot.loops else ()),
     )
@@ -98,6 +106,7 @@ def about_robot(robot: Mechanism, titles: Iterable[tuple[str, str]]) -> About:
         "upper": robot.upper.tolist(),
         "velocityLimit": robot.velocity_limit.tolist(),
         "effortLimit": robot.effort_limit.tolist(),
+        **({"numbers": list(given), "values": list(given.values())} if given else {}),
         "units": UNITS,
         "axes": AXES,
     }

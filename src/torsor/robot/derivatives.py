@@ -1,6 +1,6 @@
 """Derivatives of every algorithm: directional (jvp), transposed (vjp), and results without structural zeros."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs
-from torsor.robot.kernels import RequestShapes
+from torsor.robot.kernels import Out, RequestShapes, RobotKernels
 
 Results = Array | tuple[Array, ...]
 
@@ -74,6 +74,54 @@ class Loads(NamedTuple):
         if self.points is not None:
             return "point", [self.external, self.points]
         return (self.fixed_in if ALGORITHMS[name].keeps else "link"), [self.external]
+
+
+def derivatives(
+    kernels: RobotKernels,
+    name: str,
+    values: tuple[ArrayLike, ...],
+    external: ArrayLike | None,
+    fixed_in: str,
+    points: ArrayLike | None,
+    out: Out,
+    **options: Any,
+) -> tuple[Array, Array, Array]:
+    """Return the three results of an algorithm of derivatives, under external wrenches."""
+    if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
+        found: Any = kernels.call(name, *values, out=out)
+    else:
+        found = _loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
+    three: tuple[Array, Array, Array] = found
+    return three
+
+
+def rates(
+    kernels: RobotKernels,
+    name: str,
+    values: tuple[ArrayLike, ...],
+    higher: Iterable[ArrayLike],
+    external: ArrayLike | None,
+    external_rate: ArrayLike | None,
+    out: Out,
+) -> tuple[Array, ...]:
+    """Return a result with its rates in time: one for the last of ``values``, and one for each of ``higher``."""
+    if type(higher) is tuple and not higher and external is None and external_rate is None:
+        found: Any = kernels.call(name, *values, out=out)
+    elif isinstance(higher, str) or not isinstance(higher, Iterable):
+        text = f"higher of {name} is {higher!r}"
+        raise ModelError(describe(text, where=kernels.mechanism.name, allowed="a list of arrays (..., nv)"))
+    else:
+        more, loads = tuple(higher), Loads(external, external_rate=external_rate)
+        found = _loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
+    results: tuple[Array, ...] = found
+    return results
+
+
+def _loaded(
+    kernels: RobotKernels, name: str, values: tuple[ArrayLike, ...], loads: Loads, options: dict[str, Any], out: Out
+) -> Any:
+    keeps, given = loads.given(kernels.mechanism, name)
+    return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *given, out=out)
 
 
 def jvp(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol
 
 import casadi as ca
 
@@ -18,7 +18,7 @@ from torsor.robot.about import about_robot
 
 
 class _Robot(Protocol):
-    """The part of the interface of ``Robot`` that is used here."""
+    """The part of the interface of ``Robot`` and of ``Parametric`` that is used here."""
 
     @property
     def name(self) -> str: ...
@@ -45,7 +45,8 @@ def export_c(
     robot with loops, unless ``loops`` is "open", which stands for the tree that is left when they are cut. An algorithm
     of one link or frame is written as "jacobian:hand" and becomes the C function ``jacobian_hand``, or as "jacobian"
     for the link or frame ``place``. ``dtype`` is float64 or float32. ``library`` names the files, and the names of the
-    C functions begin with ``prefix``. The code does not allocate, has no state and calls libm only.
+    C functions begin with ``prefix``. The code does not allocate, has no state and calls libm only. Functions of a
+    parametric robot take its numbers as their last input, ``p``.
 
     Example:
         >>> import tempfile
@@ -120,8 +121,11 @@ def with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], a
 
 
 def _about(robot: _Robot, named: Named) -> About:
-    # Every robot is a mechanism; the class ``Robot`` itself is defined above this file.
-    return about_robot(cast(Mechanism, robot), ((title, algorithm) for title, (algorithm, _) in named.items()))
+    titles = [(title, algorithm) for title, (algorithm, _) in named.items()]
+    if isinstance(robot, Mechanism):
+        return about_robot(robot, titles)
+    parametric: Any = robot  # the class ``Parametric``, as ``Robot`` itself, is defined above this file
+    return about_robot(parametric.robot, titles, dict(zip(parametric.names, parametric.values.tolist(), strict=True)))
 
 
 def _function(robot: _Robot, name: str, place: str | int | None, loops: str | None) -> tuple[str, str, ca.Function]:

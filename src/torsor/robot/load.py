@@ -40,11 +40,18 @@ def load(path: str | Path, base: str = "fixed", strict: bool | None = None, snap
     return Robot.of(formats.read(path, base, strict, snap))
 
 
-def from_dh(links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True) -> Robot:
+def from_dh(
+    links: Sequence[DHLink],
+    gravity: ArrayLike = EARTH,
+    name: str = "robot",
+    strict: bool = True,
+    base: str = "fixed",
+) -> Robot:
     """Return the serial robot of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
     ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (Barman 2020). A
-    last row with ``closes=-1`` is a joint back to the base: the chain is a loop.
+    last row with ``closes=-1`` is a joint back to the base: the chain is a loop. ``base="floating"`` puts a free joint
+    under the base, as in ``load``; a table has no row for the mass of the base: ``robot.with_payload("base", ...)``.
 
     Example:
         >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
@@ -52,16 +59,25 @@ def from_dh(links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "ro
         [19.62, 4.905]
         >>> torsor.from_dh([rod, rod, rod, torsor.DHLink(a=1.2, closes=-1)]).mobility().dof
         1
+        >>> torsor.from_dh([rod, rod], base="floating").with_payload("base", 5.0).nv
+        8
     """
-    return Robot.of(formats.read_dh(links, gravity, name, strict))
+    return Robot.of(formats.read_dh(links, gravity, name, strict, base))
 
 
-def from_mdh(links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True) -> Robot:
+def from_mdh(
+    links: Sequence[MDHLink],
+    gravity: ArrayLike = EARTH,
+    name: str = "robot",
+    strict: bool = True,
+    base: str = "fixed",
+) -> Robot:
     """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 
     T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base)
     (Khalil 2010, section 2.1).
     A row with ``closes`` is a joint of a closed loop that is cut (Khalil 2010, section 2.2), see ``MDHLink``.
+    ``base="floating"`` as in ``from_dh`` (Khalil 2010, section 7).
 
     Example:
         >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]
@@ -73,7 +89,7 @@ def from_mdh(links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "
         >>> four_bar.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
         [0.5, 0.242, 1.553]
     """
-    return Robot.of(formats.read_mdh(links, gravity, name, strict))
+    return Robot.of(formats.read_mdh(links, gravity, name, strict, base))
 
 
 def from_screws(
@@ -85,13 +101,15 @@ def from_screws(
     parents: Sequence[int] | None = None,
     name: str = "robot",
     strict: bool = True,
+    base: str = "fixed",
 ) -> Robot:
     """Return the robot of home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6).
 
-    Link frame i is at its centre of mass, so G = diag(I, m 1), angular part first. Axes (omega, v) are in the space
-    frame at home, or in the link's own frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a
+    G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, and for a frame
+    elsewhere with the first moments m c, as ``torsor.spatial.spatial_inertia`` gives it. Axes (omega, v) are in the
+    space frame at home, or in the link's own frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a
     sliding joint, and omega . v is the pitch of a helical one. ``parents`` gives a tree; by default each link hangs on
-    the one before.
+    the one before. ``base="floating"`` as in ``from_dh``.
 
     Example:
         >>> home = np.eye(4)
@@ -99,8 +117,11 @@ def from_screws(
         >>> inertia = np.diag([0.1, 0.1, 0.1, 2.0, 2.0, 2.0])
         >>> torsor.from_screws([home], [[0, 0, 1, 0, 0, 0]], [inertia]).mass_matrix([0.0]).round(9).tolist()
         [[0.6]]
+        >>> rod = torsor.spatial.spatial_inertia(2.0, [0.5, 0, 0], 0.1 * np.eye(3))  # the same, frame on the axis
+        >>> torsor.from_screws([np.eye(4)], [[0, 0, 1, 0, 0, 0]], [rod]).mass_matrix([0.0]).round(9).tolist()
+        [[0.6]]
     """
-    return Robot.of(formats.read_screws(home, screws, inertias, gravity, frame, parents, name, strict))
+    return Robot.of(formats.read_screws(home, screws, inertias, gravity, frame, parents, name, strict, base))
 
 
 def build(

@@ -2,23 +2,28 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array
+from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.dynamics.requests.algorithms import WITH_MARGIN
 from torsor.errors import ModelError, describe, listing
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, with_numbers
+from torsor.mechanism.loops import Closure
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import weights_of
 from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.closed_loops.multipliers import by_multipliers
-from torsor.robot.derivatives import Loads, check_count, jvp, vjp
+from torsor.robot.derivatives import Loads, Sparse, check_count, jvp, sparse, vjp
+from torsor.robot.export import export_c, export_js
 from torsor.robot.kernels import Out
 
 R = TypeVar("R", bound=Mechanism)
@@ -50,6 +55,16 @@ class Parametric(Generic[R]):
         self.robot, self._closure, self._free = state["robot"], state["robot"].closure, state["free"]
 
     @property
+    def name(self) -> str:
+        """The name of the robot."""
+        return self.robot.name
+
+    @property
+    def loops(self) -> tuple[Closure, ...]:
+        """The loops of the robot."""
+        return self.robot.loops
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the numbers, in the order of p."""
         return tuple(each.name for each in self._free)
@@ -72,7 +87,10 @@ class Parametric(Generic[R]):
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in ALGORITHMS:
-            allowed = "names, paths, values, at, function, derivatives, jvp, vjp, robot, and the robot's algorithms"
+            own = (
+                "names, paths, values, at, function, operation_count, export_c, export_js, derivatives, jvp, vjp, robot"
+            )
+            allowed = f"{own}, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
 
         def method(*values: ArrayLike, out: Out = None, **options: Any) -> Any:
@@ -155,14 +173,81 @@ class Parametric(Generic[R]):
         components = options.pop("components", False)
         return vjp(self._closure, name, inputs, cotangents, components, options | {"free": self._free})
 
-    def function(self, name: str, **options: Any) -> Any:
-        """Return the CasADi function behind a method, p being its last input.
+    def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
+        """Return the result of a method without its structural zeros, as ``Robot.sparse``, with p as the last input.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
+            >>> arm.sparse("mass_matrix", [0.0], [6.0]).values.round(9).tolist()  # m l^2 / 12 stays as it was: 1
+            [7.0]
+        """
+        self._check_inputs(inputs)
+        return sparse(self._closure, name, inputs, options | {"free": self._free})
+
+    def function(self, name: str, place: str | int | None = None, **options: Any) -> ca.Function:
+        """Return the CasADi function behind a method, p being its last input; arguments as in ``Robot.function``.
 
         Example:
             >>> torsor.library.two_link().parametric(["gravity"]).function("gravity_force")
             Function(gravity_force:(q[2],p[3])->(gravity_force[2]) SXFunction)
         """
-        return self._closure.kernels.traced(self._closure.kernels.request(name, **options, free=self._free))
+        return self._closure.kernels.traced(self._closure.kernels.request(name, place, **options, free=self._free))
+
+    def operation_count(self, name: str, place: str | int | None = None, **options: Any) -> OperationCount:
+        """Return the scalar operations that a method takes for one state and one p; arguments as in ``function``.
+
+        Example:
+            >>> torsor.library.two_link().parametric(["links.link2.mass"]).operation_count("mass_matrix").trigonometric
+            2
+        """
+        return count_operations(self.function(name, place, **options))
+
+    def export_c(
+        self,
+        path: str | Path,
+        names: Sequence[str] | None = None,
+        dtype: str = "float64",
+        place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        loops: str | None = None,
+    ) -> list[Path]:
+        """Write algorithms as C99 into a folder, as ``Robot.export_c``; p is the last input of each C function.
+
+        The header has the names of the numbers in the order of p, and their values for the robot itself.
+
+        Example:
+            >>> import tempfile
+            >>> arm = torsor.library.two_link().parametric(["links.link2.mass"])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     header, *_ = arm.export_c(folder, ["mass_matrix"])
+            ...     [line for line in header.read_text().splitlines() if "mass_matrix(" in line]
+            ['void mass_matrix(const double q[2], const double p[1], double out[4]);']
+        """
+        return export_c(self, path, names, dtype, place, name, prefix, loops)
+
+    def export_js(
+        self,
+        path: str | Path,
+        names: Sequence[str] | None = None,
+        dtype: str = "float64",
+        place: str | int | None = None,
+        name: str = "torsor_kernels",
+        prefix: str = "",
+        loops: str | None = None,
+    ) -> list[Path]:
+        """Write algorithms as an ES module into a folder, as ``Robot.export_js``; p is the last input of each function.
+
+        The constant ``robot`` has the names of the numbers and their values.
+
+        Example:
+            >>> import tempfile
+            >>> arm = torsor.library.two_link().parametric(["links.link2.mass"])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     [path.name for path in arm.export_js(folder, ["mass_matrix"], name="arm")]
+            ['arm.js', 'arm.d.ts', 'package.json']
+        """
+        return export_js(self, path, names, dtype, place, name, prefix, loops)
 
     def at(self, p: ArrayLike) -> R:
         """Return an ordinary robot with the numbers p (k,), which can be saved and edited.

@@ -1,30 +1,29 @@
 """Robot: every public method with its docstring. The work is in the functions that the methods call."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import casadi as ca
-import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import one_of, vectors
+from torsor.checks import one_of
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.formats import write
-from torsor.mechanism import Mechanism, edit, edit_drives, edit_joints, edit_loops, edit_postures
+from torsor.mechanism import Mechanism, edit, edit_bodies, edit_drives, edit_joints, edit_loops, edit_postures
 from torsor.mechanism.free import free_numbers
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.constrained import constrained, driven
+from torsor.robot.closed_loops.constrained import constrained, driven, driven_derivatives
 from torsor.robot.closed_loops.mobility import Mobility
-from torsor.robot.closed_loops.multipliers import by_multipliers
-from torsor.robot.derivatives import Loads, Results, Sparse, jvp, sparse, vjp
+from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
+from torsor.robot.derivatives import Loads, Results, Sparse, derivatives, jvp, rates, sparse, vjp
 from torsor.robot.export import export_c, export_js
 from torsor.robot.inertial import BaseParameters, base_parameters, with_parameters
 from torsor.robot.kernels import Out, RobotKernels
@@ -78,47 +77,6 @@ class Robot(Mechanism):
     def closure(self) -> LoopClosure:
         """Scales, a reference configuration and independent equations of the loops."""
         return LoopClosure(self.kernels)
-
-    def _derivatives(
-        self,
-        name: str,
-        values: tuple[ArrayLike, ...],
-        external: ArrayLike | None,
-        fixed_in: str,
-        points: ArrayLike | None,
-        out: Out,
-        **options: Any,
-    ) -> Three:
-        if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
-            found: Any = self.kernels.call(name, *values, out=out)
-        else:
-            found = self._loaded(name, values, Loads(external, fixed_in, points), options, out)
-        three: Three = found
-        return three
-
-    def _rates(
-        self,
-        name: str,
-        values: tuple[ArrayLike, ...],
-        higher: Iterable[ArrayLike],
-        external: ArrayLike | None,
-        external_rate: ArrayLike | None,
-        out: Out,
-    ) -> tuple[Array, ...]:
-        if type(higher) is tuple and not higher and external is None and external_rate is None:
-            found: Any = self.kernels.call(name, *values, out=out)
-        elif isinstance(higher, str) or not isinstance(higher, Iterable):
-            text = f"higher of {name} is {higher!r}"
-            raise ModelError(describe(text, where=self.name, allowed="a list of arrays (..., nv)"))
-        else:
-            more, loads = tuple(higher), Loads(external, external_rate=external_rate)
-            found = self._loaded(name, (*values, *more), loads, {"order": 1 + len(more)}, out)
-        results: tuple[Array, ...] = found
-        return results
-
-    def _loaded(self, name: str, values: tuple[ArrayLike, ...], loads: Loads, options: dict[str, Any], out: Out) -> Any:
-        keeps, given = loads.given(self, name)
-        return self.kernels.compiled(self.kernels.request(name, external=keeps, **options))(*values, *given, out=out)
 
     # Target, files and functions
 
@@ -501,6 +459,50 @@ class Robot(Mechanism):
         """
         return self.kernels.call("jacobian_rate", q, v, place=link, out=out)
 
+    def velocity_derivatives(
+        self, q: ArrayLike, v: ArrayLike, place: str | int, out: Out = None
+    ) -> tuple[Array, Array]:
+        """Return the derivatives (dq, dv) of ``velocity``, each (..., 6, nv): row (omega, v), column variable.
+
+        They are those of its components in the axes of the link or frame; dq is along ``integrate``, dv the Jacobian,
+        which is the derivative of the pose too: a small step d moves it by the twist J d.
+
+        Example:
+            >>> dq, dv = torsor.library.two_link().velocity_derivatives([0.0, 0.0], [1.0, 0.0], "link2")
+            >>> dq[3].round(9).tolist(), dv[4].round(9).tolist()
+            ([0.0, 0.4], [0.8, 0.4])
+        """
+        found: Any = self.kernels.call("velocity_derivatives", q, v, place=place, out=out)
+        return found[0], found[1]
+
+    def acceleration_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, place: str | int, out: Out = None
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives (dq, dv, da) of ``acceleration``, each (..., 6, nv), as in ``velocity_derivatives``.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> dq, dv, da = robot.acceleration_derivatives([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link2")
+            >>> dv[3].round(9).tolist()  # of the centripetal acceleration -0.4 v1^2 - 0.4 (v1 + v2)^2
+            [-1.6, -0.8]
+        """
+        found: Any = self.kernels.call("acceleration_derivatives", q, v, a, place=place, out=out)
+        return found[0], found[1], found[2]
+
+    def jerk_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, place: str | int, out: Out = None
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return the derivatives (dq, dv, da, dj) of ``jerk``, each (..., 6, nv), as in ``velocity_derivatives``.
+
+        Example:
+            >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
+            >>> dq, dv, da, dj = robot.jerk_derivatives(still, [1.0, 0.0], still, still, "link1")
+            >>> bool(np.allclose(dj, robot.jacobian(still, "link1"))), da[3].round(9).tolist()
+            (True, [-1.2, 0.0])
+        """
+        found: Any = self.kernels.call("jerk_derivatives", q, v, a, j, place=place, out=out)
+        return found[0], found[1], found[2], found[3]
+
     # Energy, momentum, centre of mass
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
@@ -589,7 +591,7 @@ class Robot(Mechanism):
             >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
             True
         """
-        return self._derivatives("inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points, out)
+        return derivatives(self.kernels, "inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points, out)
 
     def forward_dynamics_derivatives(
         self,
@@ -612,7 +614,7 @@ class Robot(Mechanism):
             >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
             True
         """
-        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points, out)
+        return derivatives(self.kernels, "forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points, out)
 
     def joint_wrench_derivatives(
         self,
@@ -635,7 +637,7 @@ class Robot(Mechanism):
             >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
             [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
         """
-        return self._derivatives("joint_wrench_derivatives", (q, v, a), external, fixed_in, points, out)
+        return derivatives(self.kernels, "joint_wrench_derivatives", (q, v, a), external, fixed_in, points, out)
 
     def hybrid_dynamics_derivatives(
         self,
@@ -663,8 +665,8 @@ class Robot(Mechanism):
             True
         """
         values = (q, v, a, tau)
-        return self._derivatives(
-            "hybrid_dynamics_derivatives", values, external, fixed_in, points, forced=forced, out=out
+        return derivatives(
+            self.kernels, "hybrid_dynamics_derivatives", values, external, fixed_in, points, forced=forced, out=out
         )
 
     def inverse_dynamics_hessian(
@@ -716,7 +718,7 @@ class Robot(Mechanism):
             >>> tau.round(9).tolist(), rate.round(9).tolist()
             ([29.43], [8.0])
         """
-        return self._rates("force_rate", (q, v, a, j), higher, external, external_rate, out=out)
+        return rates(self.kernels, "force_rate", (q, v, a, j), higher, external, external_rate, out=out)
 
     def joint_wrench_rates(
         self,
@@ -739,7 +741,7 @@ class Robot(Mechanism):
             >>> rate[0].round(9).tolist()  # the centrifugal force 3 v^2 grows
             [0.0, 0.0, 0.0, -3.0, 0.0, 0.0]
         """
-        return self._rates("joint_wrench_rates", (q, v, a, j), higher, external, external_rate, out=out)
+        return rates(self.kernels, "joint_wrench_rates", (q, v, a, j), higher, external, external_rate, out=out)
 
     def jvp(
         self,
@@ -901,9 +903,9 @@ class Robot(Mechanism):
     def base_parameters(self, seed: int = 0, among: Sequence[str] = ("*",)) -> BaseParameters:
         """Return the base parameters: the smallest set that determines all forces, which identification can find.
 
-        Parameters that no motion can distinguish are regrouped with those of the parent links by Khalil's rules (Khalil
-        2010, section 3), and checked numerically: a QR decomposition of the regressor over many random motions finds
-        the dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
+        Parameters that no motion can distinguish are regrouped with those of the parent links by rules (Gautier and
+        Khalil 1990), and checked numerically: a QR decomposition of the regressor over many random motions finds the
+        dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
         are not regrouped.
 
         Example:
@@ -1005,8 +1007,7 @@ class Robot(Mechanism):
             >>> robot.with_active(["joint1"]).constrained_velocities([0.4, 0.2], [1.0]).tolist()
             [1.0, 0.5]
         """
-        found: Array = constrained(self.closure, "constrained_velocities", q, v_active, out=out)
-        return found
+        return constrained(self.closure, "constrained_velocities", q, v_active, out=out)
 
     def constrained_accelerations(
         self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None
@@ -1019,10 +1020,8 @@ class Robot(Mechanism):
             >>> a.tolist()
             [3.0, 1.5]
         """
-        found: tuple[Array, Array] = constrained(
-            self.closure, "constrained_accelerations", q, v_active, a_active, out=out
-        )
-        return found
+        found: Any = constrained(self.closure, "constrained_accelerations", q, v_active, a_active, out=out)
+        return found[0], found[1]
 
     def constrained_inverse_dynamics(
         self,
@@ -1050,8 +1049,7 @@ class Robot(Mechanism):
             True
         """
         values = q, v_active, a_active
-        found: Array = driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out=out)
-        return found
+        return driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out=out)
 
     def constrained_forward_dynamics(
         self,
@@ -1079,15 +1077,9 @@ class Robot(Mechanism):
         if one_of(method, ("projection", "multipliers"), self.name, "method") == "multipliers":
             if out is not None:
                 raise ModelError(describe("out with method 'multipliers'", where=self.name, allowed="'projection'"))
-            active = self.closure.active
-            given = vectors(tau_active, len(active), self.name, "tau_active")
-            tau = np.zeros((*given.shape[:-1], self.nv))
-            tau[..., active] = given
-            v = self.constrained_velocities(q, v_active)
-            return self.closed_forward_dynamics(q, v, tau, external)[..., active]
+            return active_accelerations(self.closure, q, v_active, tau_active, external)
         values, loads = (q, v_active, tau_active), Loads(external)
-        found: Array = constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads, out=out)
-        return found
+        return constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads, out=out)
 
     def loop_forces(
         self,
@@ -1111,8 +1103,7 @@ class Robot(Mechanism):
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
         """
-        found: Array = driven(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external), out=out)
-        return found
+        return driven(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external), out=out)
 
     def loop_wrenches(
         self,
@@ -1138,8 +1129,7 @@ class Robot(Mechanism):
             >>> float(wire[4].round(9))
             14.715
         """
-        found: Array = driven(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external), out=out)
-        return found
+        return driven(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external), out=out)
 
     def constrained_joint_wrenches(
         self,
@@ -1164,10 +1154,9 @@ class Robot(Mechanism):
             >>> bool(np.allclose(wrenches, tree.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
             True
         """
-        found: Array = driven(
+        return driven(
             self.closure, "constrained_joint_wrenches", (q, v_active, a_active), share, Loads(external), out=out
         )
-        return found
 
     # Closed loops: motion and forces of all coordinates, by multipliers
 
@@ -1176,7 +1165,7 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the accelerations (..., nv) of all coordinates that forces (..., nv) on them cause, loops closed.
 
-        M a + C v + g + friction - J^T external = tau + A^T lambda, with A a = -A' v (Khalil 2010, section 2.2). The
+        M a + C v + g + friction - J^T external = tau + A^T lambda, with A a = -A' v (closure: Khalil 2010, eq. 4). The
         velocities (..., nv) satisfy A v = 0, see ``constrained_velocities``. No coordinate need be active, and dead
         points of the active ones do not matter: only where the closure equations lose rank is there no solution.
         Without loops, it is ``forward_dynamics``.
@@ -1188,8 +1177,7 @@ class Robot(Mechanism):
             >>> bool(np.allclose(a, G / (G @ M @ G)))
             True
         """
-        loads = () if external is None else (external,)
-        return by_multipliers(self.closure, "closed_forward_dynamics", q, v, tau, *loads)
+        return by_multipliers(self.closure, "closed_forward_dynamics", q, v, tau, external)
 
     def closed_inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a_active: ArrayLike, external: ArrayLike | None = None
@@ -1207,8 +1195,7 @@ class Robot(Mechanism):
             >>> robot.closed_forward_dynamics([0.4, 0.2], [0.0, 0.0], [tau[0], 0.0])[0].round(9)
             np.float64(1.5)
         """
-        loads = () if external is None else (external,)
-        return by_multipliers(self.closure, "closed_inverse_dynamics", q, v, a_active, *loads)
+        return by_multipliers(self.closure, "closed_inverse_dynamics", q, v, a_active, external)
 
     def closed_loop_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: ArrayLike | None = None
@@ -1226,8 +1213,7 @@ class Robot(Mechanism):
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
         """
-        loads = () if external is None else (external,)
-        return by_multipliers(self.closure, "closed_loop_forces", q, v, tau, *loads)
+        return by_multipliers(self.closure, "closed_loop_forces", q, v, tau, external)
 
     def closed_velocities(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the velocities (..., nv) with closed loops, A v = 0, that are nearest to ``v`` (..., nv).
@@ -1273,8 +1259,8 @@ class Robot(Mechanism):
             >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
             ([[0.0], [0.0]], [[1.0], [0.5]])
         """
-        found: tuple[Array, Array] = constrained(self.closure, "constrained_velocity_derivatives", q, v_active, out=out)
-        return found
+        found: Any = constrained(self.closure, "constrained_velocity_derivatives", q, v_active, out=out)
+        return found[0], found[1]
 
     def constrained_acceleration_derivatives(
         self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None
@@ -1289,8 +1275,8 @@ class Robot(Mechanism):
             [[1.0], [0.5]]
         """
         values = q, v_active, a_active
-        found: Three = constrained(self.closure, "constrained_acceleration_derivatives", *values, out=out)
-        return found
+        found: Any = constrained(self.closure, "constrained_acceleration_derivatives", *values, out=out)
+        return found[0], found[1], found[2]
 
     def constrained_inverse_dynamics_derivatives(
         self,
@@ -1322,8 +1308,7 @@ class Robot(Mechanism):
             True
         """
         name, loads = "constrained_inverse_dynamics_derivatives", Loads(external, fixed_in, points)
-        found: Three = driven(self.closure, name, (q, v_active, a_active), share, loads, out=out)
-        return found
+        return driven_derivatives(self.closure, name, (q, v_active, a_active), share, loads, out=out)
 
     def constrained_forward_dynamics_derivatives(
         self,
@@ -1349,8 +1334,8 @@ class Robot(Mechanism):
             True
         """
         name, loads = "constrained_forward_dynamics_derivatives", Loads(external, fixed_in, points)
-        found: Three = constrained(self.closure, name, q, v_active, tau_active, loads=loads, out=out)
-        return found
+        found: Any = constrained(self.closure, name, q, v_active, tau_active, loads=loads, out=out)
+        return found[0], found[1], found[2]
 
     def loop_force_derivatives(
         self,
@@ -1373,8 +1358,9 @@ class Robot(Mechanism):
             True
         """
         loads = Loads(external, fixed_in, points)
-        found: Three = driven(self.closure, "loop_force_derivatives", (q, v_active, a_active), share, loads, out=out)
-        return found
+        return driven_derivatives(
+            self.closure, "loop_force_derivatives", (q, v_active, a_active), share, loads, out=out
+        )
 
     def loop_wrench_derivatives(
         self,
@@ -1400,8 +1386,7 @@ class Robot(Mechanism):
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        found: Three = driven(self.closure, "loop_wrench_derivatives", values, share, loads, out=out)
-        return found
+        return driven_derivatives(self.closure, "loop_wrench_derivatives", values, share, loads, out=out)
 
     def constrained_joint_wrench_derivatives(
         self,
@@ -1425,8 +1410,7 @@ class Robot(Mechanism):
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        found: Three = driven(self.closure, "constrained_joint_wrench_derivatives", values, share, loads, out=out)
-        return found
+        return driven_derivatives(self.closure, "constrained_joint_wrench_derivatives", values, share, loads, out=out)
 
     # Edits: each returns a new robot
 
@@ -1460,7 +1444,7 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
             2.0
         """
-        return edit.with_payload(self, link, mass, com, inertia)
+        return edit_bodies.with_payload(self, link, mass, com, inertia)
 
     def with_posture(self, name: str, q: ArrayLike) -> Self:
         """Return the robot with a named configuration q (nq,), kept in ``robot.postures`` and in TOML and MJCF files.
@@ -1588,15 +1572,22 @@ class Robot(Mechanism):
         axis: ArrayLike | None = None,
         stiffness: Any = None,
         damping: float = 0.0,
+        mass: float = 0.0,
+        place: ArrayLike | None = None,
+        moments: ArrayLike | None = None,
     ) -> Self:
         """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
 
         ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
-        to the link that carries it. ``carrier`` is that link (or a frame on it, or the base); by default the link that
-        the joint sits on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint. All
-        gyroscopic terms are exact (Hua et al. 2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes
-        the joint elastic: the motor gets a coordinate of its own, "joint/motor", its angle theta after the gear, and
-        pulls the joint with K(x) x + D x', where x = theta - q. The motor replaces the joint's ``rotor_inertia``.
+        to the link that carries it: they are part of that link already, or ``mass`` (kg, stator and rotor) is added to
+        it at ``place``, the motor's centre of mass in the carrier's axes (3,) or the pose (4 x 4) of a frame there
+        whose z is the spin axis. ``moments`` is the inertia of the motor at rest about its centre of mass: across,
+        across and about the spin axis, or 3 x 3 in the axes of ``place`` (by default a disc with the rotor's inertia).
+        ``carrier`` is the link (or a frame on it, or the base) with the motor, by default the link that the joint sits
+        on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint. All gyroscopic terms are
+        exact (Hua et al. 2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the
+        motor gets a coordinate of its own, "joint/motor", its angle theta after the gear, and pulls the joint with
+        K(x) x + D x', where x = theta - q. The motor replaces the joint's ``rotor_inertia``.
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)
@@ -1605,7 +1596,8 @@ class Robot(Mechanism):
             >>> robot.forward_dynamics(np.zeros(3), np.zeros(3), [0, 0, 1.0]).round(4).tolist()
             [-0.1072, 0.1429, 4.0021]
         """
-        return edit_drives.with_motor(self, joint, inertia, ratio, carrier, axis, stiffness, damping)
+        motor = (inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
+        return edit_drives.with_motor(self, joint, *motor)
 
     def without_motor(self, joint: str) -> Self:
         """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.

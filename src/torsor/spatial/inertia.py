@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.spatial.vectors import Matrix, Vector, is_symbolic
+from torsor.spatial.vectors import Matrix, Vector, is_symbolic, skew
 
 
 def second_moment(J: ArrayLike) -> Array:
@@ -65,6 +65,25 @@ def from_pseudo_inertia(P: Array) -> tuple[float, Array, Array]:
     mass = float(P[3, 3])
     com = P[:3, 3] / mass if mass else np.zeros(3)
     return mass, com, rotational_inertia(P[:3, :3] - mass * np.outer(com, com))
+
+
+def spatial_inertia(mass: float, com: ArrayLike, inertia: ArrayLike) -> Array:
+    """Return G (6 x 6) = [[J, [m c]], [-[m c], m 1]] of a body: momentum (angular, linear) = G (omega, v).
+
+    Mass (kg), centre of mass c (m) and 3 x 3 inertia about it (kg m^2) are in the frame's axes; J is the inertia about
+    the frame's origin. At the centre of mass, G = diag(inertia, m 1).
+
+    Example:
+        >>> spatial_inertia(2.0, [1, 0, 0], np.zeros((3, 3)))[2].tolist()
+        [0.0, 0.0, 2.0, 0.0, 2.0, 0.0]
+    """
+    c = np.asarray(com, dtype=float)
+    G = np.zeros((6, 6))
+    G[:3, :3] = np.asarray(inertia, dtype=float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
+    G[:3, 3:] = mass * skew(c)
+    G[3:, :3] = G[:3, 3:].T
+    G[3:, 3:] = mass * np.eye(3)
+    return G + 0.0
 
 
 def composite(*bodies: tuple[float, ArrayLike, ArrayLike]) -> tuple[float, Array, Array]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.spatial.vectors import Matrix, Vector, choose, cross, matrix, skew, stack
+from torsor.spatial.vectors import Matrix, Vector, choose, components, cross, is_symbolic, matrix, times
 
 # An angle this close to a multiple of a quarter turn is rounded to it, because files print pi/2 with about 11 digits.
 # The error is below 1e-10 rad; the zeros of the rotation matrix become exact, and the tracing removes them.
@@ -95,7 +95,7 @@ def from_quaternion(quaternion: Any) -> Matrix:
         >>> from_quaternion(np.array([0, 0, 1.0, 1.0])).round(12).tolist()
         [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    x, y, z, w = (quaternion[k] for k in range(4))
+    x, y, z, w = components(quaternion)
     s = 2 / (x * x + y * y + z * z + w * w)
     sx, sy, sz = s * x, s * y, s * z
     xx, yy, zz = x * sx, y * sy, z * sz
@@ -106,28 +106,36 @@ def from_quaternion(quaternion: Any) -> Matrix:
     )
 
 
-def to_quaternion(R: Array) -> Array:
+def to_quaternion(R: Matrix) -> Vector:
     """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation.
 
     Example:
         >>> to_quaternion(np.eye(3)).tolist()
         [0.0, 0.0, 0.0, 1.0]
     """
-    # Shepperd: divide by the largest of the four components, never by a small one.
-    trace = float(np.trace(R))
-    squares = np.array([R[0, 0], R[1, 1], R[2, 2], trace])
-    k = int(np.argmax(squares))
-    if k == 3:
-        quaternion = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1], 1 + trace])
-    else:
-        i, j = (k + 1) % 3, (k + 2) % 3
-        quaternion = np.empty(4)
-        quaternion[k] = 1 + 2 * R[k, k] - trace
-        quaternion[i] = R[i, k] + R[k, i]
-        quaternion[j] = R[j, k] + R[k, j]
-        quaternion[3] = R[j, i] - R[i, j]
-    quaternion = quaternion / np.linalg.norm(quaternion)
-    return np.asarray((-quaternion if quaternion[3] < 0 else quaternion) + 0.0)
+    symbolic = is_symbolic(R)
+
+    def entry(i: int, j: int) -> Any:
+        return R[i, j] if symbolic else R[..., i, j]
+
+    # Shepperd: the rows of 4 q q^T are all multiples of the quaternion q; the one with the largest diagonal entry is
+    # taken, since that is not small.
+    x, y, z = (entry(j, i) - entry(i, j) for i, j in ((1, 2), (2, 0), (0, 1)))
+    xy, yz, zx = (entry(i, j) + entry(j, i) for i, j in ((0, 1), (1, 2), (2, 0)))
+    a, b, c = (entry(k, k) for k in range(3))
+    trace = a + b + c
+    rows = [(1 + 2 * a - trace, xy, zx, x), (xy, 1 + 2 * b - trace, yz, y), (zx, yz, 1 + 2 * c - trace, z)]
+    chosen, largest = (x, y, z, 1 + trace), 1 + trace
+    for k, row in enumerate(rows):
+        larger = row[k] > largest
+        chosen = tuple(choose(larger, new, old) for new, old in zip(row, chosen, strict=True))
+        largest = choose(larger, row[k], largest)
+    upright = choose(chosen[3] < 0, -1.0, 1.0)
+    if symbolic:
+        quaternion = upright * ca.vertcat(*chosen)
+        return quaternion / ca.norm_2(quaternion)
+    quaternion = times(upright, np.stack(chosen, axis=-1), 1)
+    return np.asarray(quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True) + 0.0)
 
 
 def quaternion_product(a: Vector, b: Vector) -> Vector:
@@ -137,17 +145,12 @@ def quaternion_product(a: Vector, b: Vector) -> Vector:
         >>> quaternion_product(np.array([0, 0, 1.0, 0]), np.array([0, 0, 1.0, 0])).tolist()
         [0.0, 0.0, 0.0, -1.0]
     """
-    u, s, v, t = a[:3], a[3], b[:3], b[3]
-    dot = u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
-    return stack(s * v + t * u + cross(u, v), s * t - dot)
-
-
-def _angle(rotation_vector: Vector) -> tuple[Any, Any, Any]:
-    """Return (angle^2, whether it is small, the angle, or 1 where it is small so that it can be divided by)."""
-    x, y, z = (rotation_vector[k] for k in range(3))
-    squared = x * x + y * y + z * z
-    small = squared < SMALL_ANGLE_SQUARED
-    return squared, small, ca.sqrt(choose(small, 1.0, squared))
+    if is_symbolic(a, b):
+        u, s, v, t = a[:3], a[3], b[:3], b[3]
+        return ca.vertcat(s * v + t * u + cross(u, v), s * t - (u[0] * v[0] + u[1] * v[1] + u[2] * v[2]))
+    u, s, v, t = a[..., :3], a[..., 3], b[..., :3], b[..., 3]
+    vector = times(s, v, 1) + times(t, u, 1) + cross(u, v)
+    return np.concatenate([vector, (s * t - np.sum(u * v, axis=-1))[..., None]], axis=-1)
 
 
 def quaternion_exp(rotation_vector: Vector) -> Vector:
@@ -157,39 +160,17 @@ def quaternion_exp(rotation_vector: Vector) -> Vector:
         >>> quaternion_exp(np.array([0, 0, np.pi])).round(12).tolist()
         [0.0, 0.0, 1.0, 0.0]
     """
-    t, small, angle = _angle(rotation_vector)
-    vector = choose(small, 1 / 2 - t / 48 + t**2 / 3840 - t**3 / 645120, ca.sin(angle / 2) / angle)
-    scalar = choose(small, 1 - t / 8 + t**2 / 384 - t**3 / 46080, ca.cos(angle / 2))
-    return stack(vector * rotation_vector, scalar)
-
-
-def left_jacobian(rotation_vector: Vector) -> Matrix:
-    """Return V with exp(omega, v) = (exp(omega), V v): the displacement after one unit of time at a constant twist.
-
-    Example:
-        >>> left_jacobian(np.zeros(3)).tolist()
-        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    t, small, angle = _angle(rotation_vector)
-    a = choose(small, 1 / 2 - t / 24 + t**2 / 720 - t**3 / 40320, (1 - ca.cos(angle)) / angle**2)
-    b = choose(small, 1 / 6 - t / 120 + t**2 / 5040 - t**3 / 362880, (angle - ca.sin(angle)) / angle**3)
-    K = skew(rotation_vector)
-    return np.eye(3) + a * K + b * (K @ K)
-
-
-def inverse_left_jacobian(rotation_vector: Vector) -> Matrix:
-    """Return the inverse of ``left_jacobian``, for angles below a full turn.
-
-    Example:
-        >>> r = np.array([0.3, -0.2, 0.5])
-        >>> (inverse_left_jacobian(r) @ left_jacobian(r)).round(12).diagonal().tolist()
-        [1.0, 1.0, 1.0]
-    """
-    t, small, angle = _angle(rotation_vector)
-    closed = (1 - angle * ca.sin(angle) / (2 * (1 - ca.cos(angle)))) / angle**2
-    c = choose(small, 1 / 12 + t / 720 + t**2 / 30240 + t**3 / 1209600, closed)
-    K = skew(rotation_vector)
-    return np.eye(3) - K / 2 + c * (K @ K)
+    symbolic = is_symbolic(rotation_vector)
+    library: Any = ca if symbolic else np
+    x, y, z = components(rotation_vector)
+    t = x * x + y * y + z * z
+    small = t < SMALL_ANGLE_SQUARED
+    angle = library.sqrt(choose(small, 1.0, t))  # or 1 where it is small, so that it can be divided by
+    vector = choose(small, 1 / 2 - t / 48 + t**2 / 3840 - t**3 / 645120, library.sin(angle / 2) / angle)
+    scalar = choose(small, 1 - t / 8 + t**2 / 384 - t**3 / 46080, library.cos(angle / 2))
+    if symbolic:
+        return ca.vertcat(vector * rotation_vector, scalar)
+    return np.stack([vector * x, vector * y, vector * z, scalar], axis=-1)
 
 
 def log_rotation(quaternion: Vector) -> Vector:
@@ -199,13 +180,15 @@ def log_rotation(quaternion: Vector) -> Vector:
         >>> log_rotation(np.array([0, 0, 1.0, 1.0])).round(12).tolist()
         [0.0, 0.0, 1.570796326795]
     """
-    x, y, z, w = (quaternion[k] for k in range(4))
+    symbolic = is_symbolic(quaternion)
+    library: Any = ca if symbolic else np
+    x, y, z, w = components(quaternion)
     squared = x * x + y * y + z * z
     small = squared < 1e-6 * w * w
-    length = ca.sqrt(choose(small, 1.0, squared))
+    length = library.sqrt(choose(small, 1.0, squared))
     nearest = choose(w < 0, -1.0, 1.0)  # q and -q are the same rotation: take the one with the smaller angle
     w_safe = choose(small, w, 1.0)
     t = squared / (w_safe * w_safe)
     series = 2 / w_safe * (1 - t / 3 + t**2 / 5 - t**3 / 7)
-    closed = nearest * 2 * ca.atan2(length, nearest * w) / length
-    return choose(small, series, closed) * quaternion[:3]
+    closed = nearest * 2 * library.arctan2(length, nearest * w) / length
+    return times(choose(small, series, closed), quaternion[:3] if symbolic else quaternion[..., :3], 1)

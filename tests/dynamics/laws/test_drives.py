@@ -135,7 +135,8 @@ def energy_of(mass: float, inertia: np.ndarray, R: ca.SX, p: ca.SX, x: ca.SX, ra
     return 0.5 * mass * ca.dot(v, v) + 0.5 * ca.dot(w, ca.SX(inertia) @ w)
 
 
-def test_the_arm_of_hua_et_al_obeys_its_lagrangian_with_rotors_as_bodies() -> None:
+@pytest.mark.parametrize("name", ["elastic_arm", "bevel_elastic_arm"])
+def test_the_arm_of_hua_et_al_obeys_its_lagrangian_with_rotors_as_bodies(name: str) -> None:
     x, rate, acceleration = (ca.SX.sym(name, 4) for name in ("x", "rate", "acceleration"))
     q, theta, g, eta = x[:3], x[3], 9.81, 10.0
     upright = ca.SX([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
@@ -155,21 +156,113 @@ def test_the_arm_of_hua_et_al_obeys_its_lagrangian_with_rotors_as_bodies() -> No
         ),
     ]
     rotor = np.diag([0.006, 0.006, 0.004])
-    bodies += [
-        (1.0, rotor, spun(eta * q[0]), ca.SX.zeros(3, 1)),
-        (1.0, rotor, R1 @ spun(eta * q[1]), o2),
-        (1.0, rotor, R1 @ spun(eta * theta), o2),
-    ]
+    bodies += [(1.0, rotor, spun(eta * q[0]), ca.SX.zeros(3, 1)), (1.0, rotor, R1 @ spun(eta * q[1]), o2)]
+    if name == "elastic_arm":
+        bodies += [(1.0, rotor, R1 @ spun(eta * theta), o2)]
+    else:  # half way along link 2, its z along the link
+        along = ca.SX([[0, 0, 1], [1, 0, 0], [0, 1, 0]])
+        bodies += [(1.0, rotor, R2 @ along @ spun(eta * theta), o2 + R2 @ ca.vertcat(0.15, 0, 0))]
     kinetic = sum(energy_of(m, J, R, p, x, rate) for m, J, R, p in bodies)
     potential = sum(m * g * p[2] for m, _, _, p in bodies) + 50.0 * (theta - q[2]) ** 2
     L = kinetic - potential
     momentum = ca.gradient(L, rate)
     tau = ca.jtimes(momentum, x, rate) + ca.jtimes(momentum, rate, acceleration) - ca.gradient(L, x)
     lagrange = ca.Function("lagrange", [x, rate, acceleration], [tau])
-    robot = torsor.library.elastic_arm()
+    robot = getattr(torsor.library, name)()
     for seed in range(5):
         state = random_state(robot, seed)
         assert_close(robot.inverse_dynamics(*state), np.asarray(lagrange(*state).full()).ravel(), 1e-12)
+
+
+def test_the_couplings_of_rotor_and_links_are_not_zero_where_the_rotor_is_turned_across_its_axis() -> None:
+    """S, C1 and C2 of Hua et al. 2022, eq. 30, in closed form."""
+    arm, H = torsor.library.bevel_elastic_arm().with_gravity((0, 0, 0)).to(device="casadi"), 0.004 * 10
+    q, v, _ = random_state(arm, 3)
+    s, c = np.sin(q[1]), np.cos(q[1])
+    assert_close(arm.mass_matrix(q)[3], np.array([H * s, 0, 0, H * 10]))
+    still = arm.bias_force(q, v * [1, 1, 1, 0])
+    assert_close((arm.bias_force(q, v) - still)[:3], H * c * v[3] * np.array([v[1], -v[0], 0]))
+    assert_close(still[3] - arm.spring_force(q)[3], H * c * v[0] * v[1])
+    plain = torsor.library.elastic_arm().with_gravity((0, 0, 0)).to(device="casadi")
+    assert not plain.mass_matrix(q)[3, :3].any()
+    assert_close(plain.bias_force(q, v), plain.bias_force(q, v * [1, 1, 1, 0]))
+
+
+# Motors with mass: stator and rotor on their carrier
+
+
+def with_separate_motor(
+    robot: torsor.Robot, at: np.ndarray, stator: tuple, rotor: tuple, **drive: float
+) -> torsor.Robot:
+    """Return the robot with the stator welded to link 2, and the rotor as a link that a gear turns with joint 4."""
+    place = make_pose(p=rotor[1])
+    joints = [
+        torsor.Joint("mount", "fixed", "link2", "stator", at),
+        torsor.Joint("bearing", "revolute", "stator", "rotor", place, coordinate="joint4", ratio=drive["ratio"]),
+    ]
+    links = [torsor.Link("stator", *stator), torsor.Link("rotor", rotor[0], np.zeros(3), rotor[2])]
+    parts = [robot.base, *robot.links, *links], [*robot.joints, *joints]
+    return torsor.build("separate", *parts, gravity=robot.gravity).to(device="casadi")
+
+
+def motor_parts(seed: int) -> tuple[np.ndarray, tuple, tuple]:
+    """Return the pose of a motor's frame, at its centre of mass, and its stator and rotor in that frame."""
+    rng = np.random.default_rng(seed)
+    A = 0.1 * rng.normal(size=(3, 3))  # three points
+    along = rng.uniform(-0.05, 0.05)
+    rotor = 0.4, np.array([0.0, 0.0, along]), np.diag([3e-3, 3e-3, 2e-3])
+    stator = 1.1, np.array([0.0, 0.0, -0.4 * along / 1.1]), np.trace(A @ A.T) * np.eye(3) - A @ A.T
+    return make_pose(from_rpy(rng.uniform(-1, 1, 3)), rng.normal(size=3) * 0.2), stator, rotor
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_motor_with_mass_is_a_stator_on_its_carrier_and_a_rotor_that_a_gear_turns(seed: int) -> None:
+    arm = torsor.library.stanford()
+    at, stator, rotor = motor_parts(seed)
+    mass, com, moments = torsor.spatial.composite(stator, rotor)
+    np.testing.assert_allclose(com, 0, atol=1e-16)
+    geared = arm.with_motor("joint4", 2e-3, 20.0, "link2", mass=mass, place=at, moments=moments).to(device="casadi")
+    separate = with_separate_motor(arm, at, stator, rotor, ratio=20.0)
+    assert geared.mass == pytest.approx(separate.mass)
+    q, v, a = random_state(arm, seed)
+    assert_close(geared.inverse_dynamics(q, v, a), separate.inverse_dynamics(q, v, a))
+    assert_close(geared.mass_matrix(q), separate.mass_matrix(q))
+    assert_close(geared.forward_dynamics(q, v, geared.inverse_dynamics(q, v, a)), a, 1e-10)
+    assert_close(geared.momentum(q, v), separate.momentum(q, v))
+    # The same motor with its centre of mass as a point, its inertia in the axes of the carrier and its axis.
+    R = at[:3, :3]
+    turned = arm.with_motor(
+        "joint4", 2e-3, 20.0, "link2", R[:, 2], mass=mass, place=at[:3, 3], moments=R @ moments @ R.T
+    )
+    assert_close(turned.to(device="casadi").inverse_dynamics(q, v, a), separate.inverse_dynamics(q, v, a))
+    # And on a frame of the carrier.
+    framed = arm.with_frame("mount", "link2", at).with_motor(
+        "joint4", 2e-3, 20.0, "mount", (0, 0, 1), mass=mass, moments=moments
+    )
+    assert_close(framed.to(device="casadi").inverse_dynamics(q, v, a), separate.inverse_dynamics(q, v, a))
+
+
+def test_three_moments_are_about_the_motors_own_axes() -> None:
+    """About an oblique spin axis: those of the same motor with its frame as a pose."""
+    arm, axis = torsor.library.stanford(), np.array([0.6, 0.0, 0.8])
+    drive = {"mass": 0.9, "moments": (3e-3, 3e-3, 2e-3)}
+    point = arm.with_motor("joint4", 1e-3, 20.0, "link2", axis, place=(0.1, 0.2, 0.3), **drive)
+    frame = make_pose(axis_frame(axis) @ from_rpy([0, 0, 0.7]), [0.1, 0.2, 0.3])
+    posed = arm.with_motor("joint4", 1e-3, 20.0, "link2", place=frame, **drive)
+    assert_close(point.links[1].inertia, posed.links[1].inertia, 1e-15)
+    disc = arm.with_motor("joint4", 2e-3, 20.0, "link2", axis, mass=0.9, place=(0.1, 0.2, 0.3))
+    shape = make_pose(axis_frame(axis), [0.1, 0.2, 0.3])
+    loaded = arm.with_frame("m", "link2", shape).with_payload("m", 0.9, inertia=np.diag([1e-3, 1e-3, 2e-3]))
+    assert_close(disc.links[1].inertia, loaded.links[1].inertia, 1e-15)
+
+
+def test_a_motor_without_moments_is_a_point_with_a_disc() -> None:
+    arm = torsor.library.planar_chain(2, length=1.0, mass=3.0)
+    heavy = arm.with_motor("joint2", 2e-3, 5.0, mass=0.7, place=(1.0, 0, 0))
+    same = arm.with_payload("link1", 0.7, (1.0, 0, 0), np.diag([1e-3, 1e-3, 2e-3])).with_motor("joint2", 2e-3, 5.0)
+    assert heavy == same and heavy.without_motor("joint2").links[0].mass == 3.7
+    on_base = arm.with_motor("joint1", 2e-3, 5.0, mass=0.7)
+    assert on_base.base.mass == 0.7 and on_base.links == arm.links
 
 
 # Limit cases

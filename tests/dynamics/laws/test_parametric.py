@@ -236,3 +236,11 @@ def test_values_that_no_robot_has_are_refused_when_a_robot_is_made_of_them() -> 
         model.inverse_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
     with pytest.raises(AttributeError, match="has no 'walk'"):
         model.walk(1.0)
+
+
+def test_sparse_results_are_those_of_the_robot_with_these_numbers() -> None:
+    model = torsor.library.quadruped().to(device="casadi").parametric(["links.1.mass", "links.1.com"])
+    p, q = model.values + 0.1, model.robot.neutral()
+    found = model.sparse("mass_matrix", q, p)
+    assert found.values.size < 18 * 18
+    np.testing.assert_allclose(found.dense(), model.at(p).mass_matrix(q), rtol=0, atol=1e-13)

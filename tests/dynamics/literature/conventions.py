@@ -148,7 +148,7 @@ class Serial:
 
     # The library's robots
 
-    def from_dh(self):
+    def from_dh(self, **settings):
         dh = self.dh
         links = [
             torsor.DHLink(
@@ -163,16 +163,18 @@ class Serial:
             )
             for j in range(self.n)
         ]
-        return Described(torsor.from_dh(links, gravity=dh.g).to(device="casadi"), [np.eye(4)] * self.n)
+        robot = torsor.from_dh(links, gravity=dh.g, **settings).to(device="casadi")
+        return Described(robot, [np.eye(4)] * self.n)
 
-    def from_mdh(self):
-        return Described(library_tree(self.tree, self.mdh.c, self.mdh.I), self.E)
+    def from_mdh(self, **settings):
+        return Described(library_tree(self.tree, self.mdh.c, self.mdh.I, **settings), self.E)
 
-    def from_screws(self):
+    def from_screws(self, **settings):
         M, S, m, inertia, g = self.screws
         none = np.zeros((3, 3))
         G = [np.block([[J, none], [none, mj * np.eye(3)]]) for mj, J in zip(m, inertia, strict=True)]
-        return Described(torsor.from_screws(M, S, G, gravity=g).to(device="casadi"), [pose(p=-r) for r in self.dh.r])
+        robot = torsor.from_screws(M, S, G, gravity=g, **settings).to(device="casadi")
+        return Described(robot, [pose(p=-r) for r in self.dh.r])
 
     def from_urdf(self, path):
         """URDF link frames lie on the modified frames but are turned at random, so that every axis is oblique."""
@@ -211,7 +213,7 @@ def urdf_joint(number, kind, T, axis):
     )
 
 
-def library_tree(tree, c, inertia):
+def library_tree(tree, c, inertia, **settings):
     """The library's robot of a tree of the reference, with inertias about the centres of mass."""
     links = [
         torsor.MDHLink(
@@ -232,7 +234,7 @@ def library_tree(tree, c, inertia):
         )
         for j in range(len(tree.M))
     ]
-    return torsor.from_mdh(links, gravity=tree.g).to(device="casadi")
+    return torsor.from_mdh(links, gravity=tree.g, **settings).to(device="casadi")
 
 
 # A tree with all six parameters

@@ -47,6 +47,20 @@ def pair(request):
     return case.dh, case.from_dh().robot, case.state
 
 
+def test_the_sensitivities_of_the_motion_of_each_link(pair):
+    """Steps 3 to 6: angular velocity, angular acceleration and acceleration of O_j, by q, qd and qdd."""
+    dh, robot, state = pair
+    robot, steps = robot.to(device="casadi"), list(barman_2020.outward(dh, *state))
+    for j in {0, len(steps) // 2, len(steps) - 1}:
+        _, w, wd, xdd, _ = steps[j]
+        dq, dv = robot.velocity_derivatives(*state[:2], j)
+        assert_same(dq[:3], w.q)
+        assert_same(dv[:3], w.qd)
+        found = robot.acceleration_derivatives(*state, j)
+        for derivative, part in zip(found, ("q", "qd", "qdd"), strict=True):
+            assert_same(derivative, np.vstack([getattr(wd, part), getattr(xdd, part)]))
+
+
 def at_the_far_end(dh, q, F, T):
     """Wrenches (moment, force) at O_j, with their sensitivities, from the paper's at O_{j-1}; all are in frame j."""
     found = []

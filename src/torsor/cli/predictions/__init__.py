@@ -1,9 +1,11 @@
-"""The motions of a human that ``torsor predict`` finds, each with its own options and its own report."""
+"""The motions that ``torsor predict`` finds by name, each with its own options and its own report."""
 
+from torsor.cli.predictions.built_in import BUILT_IN
 from torsor.cli.predictions.prediction import Prediction
 from torsor.cli.predictions.tasks import LIFT, REACH, STAND_UP
 from torsor.cli.predictions.walk import WALK
 
-__all__ = ["HUMAN"]
+__all__ = ["NAMED"]
 
-HUMAN: dict[str, Prediction] = {each.name: each for each in (WALK, LIFT, STAND_UP, REACH)}
+_HUMAN = (WALK, LIFT, STAND_UP, REACH)
+NAMED: dict[str, Prediction] = BUILT_IN | {each.name: each for each in _HUMAN}

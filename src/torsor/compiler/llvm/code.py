@@ -14,13 +14,12 @@ from itertools import groupby, zip_longest
 
 import casadi as ca
 
-from torsor.compiler.llvm.angles import call_angles, loops_called, passes, write_places
+from torsor.compiler.llvm.angles import TRIGONOMETRIC, Stage, call_angles, loops_called, passes, stages, write_places
 from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
 from torsor.compiler.llvm.neon import BLOCK, REACH, NeonPiece, can_encode, write_encoded
 from torsor.compiler.llvm.piece import Piece, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.llvm.stages import TRIGONOMETRIC, Stage, stages
 from torsor.compiler.llvm.target import ENCODED, Target, host
 from torsor.compiler.program import Program, uncollected
 

@@ -8,10 +8,10 @@ operations (comparisons, elementary functions) are left to LLVM.
 import casadi as ca
 import numpy as np
 
+from torsor.compiler.llvm.angles import Stage
 from torsor.compiler.llvm.fusion import FROM, MINUS, PLUS
 from torsor.compiler.llvm.plan import Place, Plan
 from torsor.compiler.llvm.rules import Scalar
-from torsor.compiler.llvm.stages import Stage
 from torsor.compiler.program import Program
 
 REGISTERS = 32

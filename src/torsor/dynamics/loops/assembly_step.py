@@ -1,6 +1,6 @@
 """Newton steps of the assembly of closed loops, and measures of closure and of the distance from singularity.
 
-With the independent coordinates fixed, Newton's step of the dependent ones is -A_d^-1 phi (Khalil 2010, section 2.2).
+With the independent coordinates fixed, Newton's step of the dependent ones is -A_d^-1 phi (Khalil 2010, eqs. 3-4).
 Errors are relative to the size of the mechanism, so that tolerances do not depend on it.
 """
 

@@ -4,7 +4,7 @@ With the chosen independent equations of closure, phi(q) = 0 and A v = 0, the lo
 
     M a + h = tau + A^T lambda        A a = -drift - 2 r A v - r^2 phi        h = C v + g + friction - J^T external
 
-(Khalil 2010, section 2.2; index 1: the equations of closure are those of the accelerations). With M = L D L^T,
+(closure: Khalil 2010, section 2.2; index 1: its equations are those of the accelerations). With M = L D L^T,
 Z = L^-1 A^T, u = L^-1 (tau - h) and G = A M^-1 A^T = Z^T D^-1 Z,
 
     a = L^-T D^-1 (u + Z lambda),   lambda = -G^-1 (Z^T D^-1 u + drift + ...)

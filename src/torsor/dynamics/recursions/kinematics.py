@@ -7,7 +7,7 @@
 
 with the joint's own twist (omega_J, v_J) = S v and its rate (omega'_J, a_J) = S a + S' v in the moved axes. ``a`` is
 the acceleration of the origin that an accelerometer there would measure; the base has a_0 = -g, so that gravity acts on
-all bodies. Luh, Walker and Paul 1980; Khalil 2010, eqs. 18-23; U after Khalil and Kleinfinger.
+all bodies. Luh, Walker and Paul 1980; Khalil 2010, eqs. 18-21; U after Khalil and Kleinfinger.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def symmetric(A: ca.SX) -> ca.SX:
 
 
 class Move:
-    """The transform of a joint: constant rotation, then the joint's; and the joint's motion subspace S.
+    """The transform of a joint: constant rotation, then the joint's; its motion subspace S; and the body itself at q.
 
     The two rotations are applied one after the other: the constant one is often a permutation, which takes no
     operations, and the joint's usually changes two components only.
@@ -46,6 +46,7 @@ class Move:
         self._placement_T, self._joint_T = self._placement.T, self._joint.T
         self.p = sx(body.T[:3, 3]) + self._placement @ sx(p)
         self.S = sx(kind.subspace(position, pitch))
+        self.body = body.at(q)
         self._kind, self._position, self._pitch = kind, position, pitch
 
     def down(self, x: ca.SX) -> ca.SX:

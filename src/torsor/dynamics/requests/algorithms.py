@@ -8,8 +8,9 @@ from functools import cached_property, partial
 from typing import Any
 
 from torsor.dynamics.derivatives import forward_dynamics as solved
-from torsor.dynamics.derivatives import hessian
+from torsor.dynamics.derivatives import hessian, traced
 from torsor.dynamics.derivatives import inverse_dynamics as derivatives
+from torsor.dynamics.derivatives import kinematics as motion
 from torsor.dynamics.loops import (
     assembly_step,
     closure,
@@ -133,7 +134,7 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
     raise KeyError(axis)
 
 
-_N, _NN, _TWIST, _LINKS = ("n",), ("n", "n"), (6,), ("L", 6)
+_N, _NN, _TWIST, _LINKS, _COLUMNS = ("n",), ("n", "n"), (6,), ("L", 6), (6, "n")
 _BY_A, _BY_TAU = ("dq", "dv", "da"), ("dq", "dv", "dtau")
 
 # The methods that give a closed mechanism's own answer, where an algorithm gives that of the tree.
@@ -160,9 +161,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A, instead="constrained_joint_wrench_derivatives"
     ),
     "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=NO_METHOD),
-    "force_rate": Algorithm(rates.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
+    "force_rate": Algorithm(traced.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
     "joint_wrench_rates": Algorithm(
-        rates.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
+        traced.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
     ),
     "joint_wrenches": Algorithm(newton_euler.joint_wrenches, _LINKS, instead="constrained_joint_wrenches"),
     "bias_force": Algorithm(newton_euler.bias_force, _N, lean=True, instead=_INVERSE),
@@ -173,7 +174,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
     "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
     "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True, instead=_MASS),
-    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True, instead=NO_METHOD),
+    "coriolis_matrix": Algorithm(traced.coriolis_matrix, _NN, lean=True, instead=NO_METHOD),
     "poses": Algorithm(places.poses, ("L", 4, 4)),
     "velocities": Algorithm(places.velocities, _LINKS),
     "accelerations": Algorithm(places.accelerations, _LINKS),
@@ -182,8 +183,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     "acceleration": Algorithm(places.acceleration, _TWIST),
     "jerk": Algorithm(rates.jerk, _TWIST),
     "jerks": Algorithm(rates.jerks, _LINKS),
-    "jacobian": Algorithm(places.jacobian, (6, "n")),
-    "jacobian_rate": Algorithm(places.jacobian_rate, (6, "n")),
+    "jacobian": Algorithm(places.jacobian, _COLUMNS),
+    "jacobian_rate": Algorithm(places.jacobian_rate, _COLUMNS),
+    "velocity_derivatives": Algorithm(motion.velocity_derivatives, _COLUMNS, _BY_A[:2]),
+    "acceleration_derivatives": Algorithm(motion.acceleration_derivatives, _COLUMNS, _BY_A),
+    "jerk_derivatives": Algorithm(motion.jerk_derivatives, _COLUMNS, (*_BY_A, "dj")),
     "kinetic_energy": Algorithm(energy.kinetic_energy, ()),
     "potential_energy": Algorithm(energy.potential_energy, ()),
     "center_of_mass": Algorithm(energy.center_of_mass, (3,)),

@@ -127,6 +127,10 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
             parts = {each.name: getattr(joint.motor, each.name) for each in fields(joint.motor) if each.compare}
             parts |= {"carrier": carrier, "axis": joint.motor.axis.tolist()}
             digest.update(repr(parts).encode())
+        if joint.flexible is not None:
+            shape = joint.flexible.numbers()
+            digest.update(f"{type(joint.flexible).__name__} {[each.shape for each in shape]}".encode())
+            digest.update(b"".join(each.tobytes() for each in shape))
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())

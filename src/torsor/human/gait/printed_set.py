@@ -117,8 +117,8 @@ class PrintedWalk(HumanProblem):
         """Raise the MotionError of equations without a solution; with ``check=False`` return the nearest motion."""
         titles = tuple(each.title for each in self.conditions if _is_contact(each))
         found = (
-            "no motion was found that satisfies eq. 5.4 (points in contact have no height and no velocity) together with "
-            f"eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} (m, m/s; Barman 2020 accepts {TOLERANCE:g})"
+            "no motion was found that satisfies eq. 5.4 (points in contact have no height and no velocity) together "
+            f"with eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} m, m/s (Barman 2020 accepts {TOLERANCE:g})"
         )
         fix = "version='nearest', or bands slack=, slip= that are not 0"
         status = "infeasible: 5.4 with 5.8 and 5.10 conflict"

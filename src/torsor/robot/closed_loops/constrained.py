@@ -21,12 +21,16 @@ def constrained(
     loads: Loads = Loads(),  # noqa: B008
     out: Out = None,
     **options: Any,
-) -> Any:
-    """Return the results of an algorithm of (q, rates of the active coordinates, ...)."""
+) -> Array:
+    """Return the result of an algorithm of (q, rates of the active coordinates, ...).
+
+    Algorithms with several results return a tuple, although the type does not show it.
+    """
     keeps, given = loads.given(closure.mechanism, name)
     request = closure.kernels.request(name, external=keeps, **options)
     check_inputs(closure, request, [*values, *given])
-    return closure.kernels.compiled(request)(*values, *given, out=out)
+    found: Array = closure.kernels.compiled(request)(*values, *given, out=out)
+    return found
 
 
 def driven(
@@ -36,8 +40,8 @@ def driven(
     share: ArrayLike | None,
     loads: Loads,
     out: Out = None,
-) -> Any:
-    """Return the results of an algorithm of (q, v_active, a_active) whose drives may be redundant.
+) -> Array:
+    """Return the result of an algorithm of (q, v_active, a_active) whose drives may be redundant.
 
     ``share`` (..., N) or (..., N, N) are the weights of redundant drives; 1 by default.
     """
@@ -57,3 +61,16 @@ def weights_of(
     if count == len(closure.driven_choice.independent):  # no drive is redundant
         return np.ones(count), {}
     return weights, {"choice": closure.driven_choice._replace(coupled=True)} if is_matrix(weights, count) else {}
+
+
+def driven_derivatives(
+    closure: LoopClosure,
+    name: str,
+    values: tuple[ArrayLike, ...],
+    share: ArrayLike | None,
+    loads: Loads,
+    out: Out = None,
+) -> tuple[Array, Array, Array]:
+    """Return the three results of an algorithm of derivatives; arguments as in ``driven``."""
+    found: Any = driven(closure, name, values, share, loads, out)
+    return found[0], found[1], found[2]

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
+from torsor.checks import vectors
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import WITH_MARGIN
 from torsor.errors import ModelError, describe
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.constrained import constrained
 from torsor.robot.closed_loops.inputs import SINGULAR, check_margin, check_velocities
 
 # Below this margin another choice of equations is tried; below SINGULAR the equations are dependent.
@@ -22,11 +24,26 @@ POOR = 0.02
 MOST = 8  # choices that are tried in one call
 
 
-def by_multipliers(closure: LoopClosure, name: str, q: ArrayLike, *values: ArrayLike, numbers: Numbers = OWN) -> Array:
+def active_accelerations(
+    closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, tau_active: ArrayLike, external: ArrayLike | None
+) -> Array:
+    """Return the accelerations (..., N) of the active coordinates under forces (..., N) on them."""
+    mechanism, active = closure.mechanism, closure.active
+    given = vectors(tau_active, len(active), mechanism.name, "tau_active")
+    tau = np.zeros((*given.shape[:-1], mechanism.nv))
+    tau[..., active] = given
+    v = constrained(closure, "constrained_velocities", q, v_active)
+    return by_multipliers(closure, "closed_forward_dynamics", q, v, tau, external)[..., active]
+
+
+def by_multipliers(
+    closure: LoopClosure, name: str, q: ArrayLike, *given: ArrayLike | None, numbers: Numbers = OWN
+) -> Array:
     """Return an algorithm's result (..., n), with closure equations that are independent at each of the positions.
 
-    ``values`` are velocities, then forces or accelerations and perhaps external wrenches.
+    ``given`` are velocities, then forces or accelerations and external wrenches, or None without them.
     """
+    values = [each for each in given if each is not None]
     closure.check_closed(q, numbers)
     if name == "closed_inverse_dynamics":
         return _driven(closure, np.asarray(q, dtype=float), *values, numbers=numbers)

@@ -1,4 +1,6 @@
-"""Newton-Euler of Luh, Walker and Paul in modified Denavit-Hartenberg frames, in the letters of C. Guarino Lo Bianco,
+"""Newton-Euler of Luh, Walker and Paul in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
+
+In the letters of C. Guarino Lo Bianco,
 "Evaluation of generalized force derivatives by means of a recursive Newton-Euler approach", 2009 (equation numbers at
 the lines). Forces only, not their rates.
 
@@ -8,38 +10,46 @@ Frame i is on the axis of joint i; it follows from frame i-1 by Rot(x, alpha) Tr
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Flags
+from torsor.reproduce.equations.form import Matrix, Vector
 
 
 class Robot(NamedTuple):
-    revolute: np.ndarray  # (n,) bool; else prismatic
-    a: np.ndarray  # (n,) a and alpha lead from frame i-1 to frame i: those of row i-1 in the paper's tables
-    alpha: np.ndarray
-    theta: np.ndarray  # (n,) the variable q_i adds to theta_i or to d_i
-    d: np.ndarray
-    m: np.ndarray
-    c: np.ndarray  # (n, 3) centre of mass in frame i
-    I: np.ndarray  # (n, 3, 3) about the centre of mass, in the axes of frame i  # noqa: E741
-    g: np.ndarray  # gravity acceleration, in frame 0
+    """A modified Denavit-Hartenberg table with its masses."""
+
+    revolute: Flags  # (n,) bool; else prismatic
+    a: Vector  # (n,) a and alpha lead from frame i-1 to frame i: those of row i-1 in the paper's tables
+    alpha: Vector
+    theta: Vector  # (n,) the variable q_i adds to theta_i or to d_i
+    d: Vector
+    m: Vector
+    c: Matrix  # (n, 3) centre of mass in frame i
+    I: Matrix  # (n, 3, 3) about the centre of mass, in the axes of frame i  # noqa: E741
+    g: Vector  # gravity acceleration, in frame 0
 
 
-def placement(a, alpha, theta, d):
+def placement(a: float, alpha: float, theta: complex, d: complex) -> tuple[Matrix, Vector]:
     """Rotation and origin of frame i+1 in frame i."""
     s, c, sa, ca = np.sin(theta), np.cos(theta), np.sin(alpha), np.cos(alpha)
     R = np.array([[c, -s, 0 * s], [s * ca, c * ca, -sa], [s * sa, c * sa, ca]])
     return R, np.array([a, -sa * d, ca * d])
 
 
-def inverse_dynamics(robot, q, qd, qdd, f_tip=None, n_tip=None):
+def inverse_dynamics(
+    robot: Robot, q: Vector, qd: Vector, qdd: Vector, f_tip: ArrayLike | None = None, n_tip: ArrayLike | None = None
+) -> tuple[Vector, Matrix, Matrix]:
     """Return (tau, f, n): f_i, n_i is link i-1 on link i at O_i; f_tip, n_tip is link N on its environment, at O_N."""
     N, z = len(robot.m), np.array([0, 0, 1])
-    R, p, F, T = [], [], [], []
+    R, p, F, T = list[Matrix](), list[Vector](), [], []
     w, gam, acc = np.zeros(3), np.zeros(3), -np.asarray(robot.g)
     for i in range(N):  # root to tip
         th, d = (q[i], 0) if robot.revolute[i] else (0, q[i])
         th1, d1 = (qd[i], 0) if robot.revolute[i] else (0, qd[i])
         th2, d2 = (qdd[i], 0) if robot.revolute[i] else (0, qdd[i])
         R_i, p_i = placement(robot.a[i], robot.alpha[i], robot.theta[i] + th, robot.d[i] + d)
-        R.append(R_i), p.append(p_i)
+        R, p = [*R, R_i], [*p, p_i]
         acc = R_i.T @ (acc + np.cross(gam, p_i) + np.cross(w, np.cross(w, p_i)))  # (6), what the parent gives
         Rw = R_i.T @ w
         w = Rw + th1 * z  # (3)
@@ -48,7 +58,7 @@ def inverse_dynamics(robot, q, qd, qdd, f_tip=None, n_tip=None):
         acc_c = acc + np.cross(gam, robot.c[i]) + np.cross(w, np.cross(w, robot.c[i]))  # (7)
         F.append(robot.m[i] * acc_c)  # (10)
         T.append(robot.I[i] @ gam + np.cross(w, robot.I[i] @ w))  # (11), N in the paper
-    f, n = [None] * N, [None] * N
+    f, n = [np.zeros(3)] * N, [np.zeros(3)] * N
     f_next, n_next = (np.zeros(3) if tip is None else np.asarray(tip) for tip in (f_tip, n_tip))  # at O_N, in its axes
     p_next = np.zeros(3)
     for i in reversed(range(N)):  # tip to root

@@ -1,6 +1,8 @@
-"""Joint forces and their rates in modified Denavit-Hartenberg frames, in the letters of C. Guarino Lo Bianco,
+"""Joint forces and their rates in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
+
+In the letters of C. Guarino Lo Bianco,
 "Evaluation of generalized force derivatives by means of a recursive Newton-Euler approach", 2009 (equation numbers at
-the lines; "corrected" where what is printed cannot be). The robot is that of ``luh_walker_paul``.
+the lines; a ``Form`` names those that are to be as printed). The robot is that of ``luh_walker_paul``.
 
 Rates of vectors are those that an observer at rest sees, in the axes of frame i.
 """
@@ -9,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from references.luh_walker_paul import placement
+from torsor.reproduce.equations.form import CORRECTED, Form, Matrix, Vector
+from torsor.reproduce.equations.luh_walker_paul import Robot, placement
 
 z = np.array([0.0, 0.0, 1.0])
 
@@ -17,28 +20,49 @@ z = np.array([0.0, 0.0, 1.0])
 class Tip(NamedTuple):
     """What link N exerts on its environment at O_{N+1}, in frame N+1, which is fixed in link N."""
 
-    R: np.ndarray  # of frame N+1 in frame N
-    p: np.ndarray  # of O_{N+1} in frame N
-    f: np.ndarray
-    n: np.ndarray
-    f_rate: np.ndarray
-    n_rate: np.ndarray
+    R: Matrix  # of frame N+1 in frame N
+    p: Vector  # of O_{N+1} in frame N
+    f: Vector
+    n: Vector
+    f_rate: Vector
+    n_rate: Vector
 
 
-def acceleration(w, gam, r):
-    """What a point at r has more than the origin: (6), (7)."""
+def acceleration(w: Vector, gam: Vector, r: Vector) -> Vector:
+    """Return the acceleration of a point at r minus that of the origin: (6), (7)."""
     return np.cross(gam, r) + np.cross(w, np.cross(w, r))
 
 
-def jerk(w, gam, iota, r):
-    """Its jerk: (8), (9)."""
-    return np.cross(iota, r) + 2 * np.cross(gam, np.cross(w, r)) + np.cross(w, acceleration(w, gam, r))
+def jerk(w: Vector, gam: Vector, iota: Vector, r: Vector) -> Vector:
+    """Return the jerk of a point at r minus that of the origin: (8), (9)."""
+    found: Vector = np.cross(iota, r) + 2 * np.cross(gam, np.cross(w, r)) + np.cross(w, acceleration(w, gam, r))
+    return found
 
 
-def force_rates(robot, q, qd, qdd, qddd, tip=None):
-    """Return (tau, tau', f, n, f', n'): f_i, n_i is link i-1 on link i at O_i, in frame i."""
+class Rates(NamedTuple):
+    """Forces of the joints and their rates; f_i, n_i is link i-1 on link i at O_i, in frame i."""
+
+    tau: Vector
+    tau_rate: Vector
+    f: Matrix
+    n: Matrix
+    f_rate: Matrix
+    n_rate: Matrix
+
+
+def force_rates(
+    robot: Robot,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    qddd: Vector,
+    tip: Tip | None = None,
+    form: Form = CORRECTED,
+) -> Rates:
+    """Return forces, reactions and their rates: (3) to (21)."""
     N = len(robot.m)
-    R, p, d1, F, T, F_rate, T_rate, W = [], [], [], [], [], [], [], []
+    R, p, d1, W = list[Matrix](), list[Vector](), list[float](), list[Vector]()
+    F, T, F_rate, T_rate = [], [], [], []
     w, gam, iota, a, j = np.zeros(3), np.zeros(3), np.zeros(3), -np.asarray(robot.g), np.zeros(3)
     for i in range(N):  # root to tip
         th, d = ((q[i], qd[i], qdd[i], qddd[i]), (0, 0, 0, 0))[:: 1 if robot.revolute[i] else -1]
@@ -47,10 +71,10 @@ def force_rates(robot, q, qd, qdd, qddd, tip=None):
         a, j = R_i.T @ (a + acceleration(w, gam, p_i)), R_i.T @ (j + jerk(w, gam, iota, p_i))  # from the parent
         w = Rw + th[1] * z  # (3)
         gam = Rgam + np.cross(Rw, th[1] * z) + th[2] * z  # (4)
-        iota = R_i.T @ iota + np.cross(Rgam, th[1] * z) + th[3] * z  # (5) corrected: the third rate of theta
+        iota = R_i.T @ iota + np.cross(Rgam, th[1] * z) + form("5", th[3], th[2]) * z  # (5)
         iota = iota + np.cross(Rw, 2 * th[2] * z + np.cross(Rw, th[1] * z))  # (5)
         a = a + 2 * np.cross(w, d[1] * z) + d[2] * z  # (6)
-        j = j + d[3] * z + 3 * np.cross(Rgam, d[1] * z)  # (8) corrected: the third rate of d
+        j = j + form("8", d[3], d[2]) * z + 3 * np.cross(Rgam, d[1] * z)  # (8)
         j = j + np.cross(Rw, 3 * d[2] * z + 3 * np.cross(Rw, d[1] * z))  # (8)
         m, c, inertia = robot.m[i], robot.c[i], robot.I[i]
         F.append(m * (a + acceleration(w, gam, c)))  # (7), (10)
@@ -58,7 +82,7 @@ def force_rates(robot, q, qd, qdd, qddd, tip=None):
         F_rate.append(m * (j + jerk(w, gam, iota, c)))  # (9), (12)
         turned = np.cross(w, inertia @ gam) + inertia @ np.cross(gam, w)
         T_rate.append(turned + inertia @ iota + np.cross(gam, inertia @ w) + np.cross(w, T[i]))  # (13)
-        R.append(R_i), p.append(p_i), d1.append(d[1]), W.append(w)
+        R, p, d1, W = [*R, R_i], [*p, p_i], [*d1, d[1]], [*W, w]
     if tip is None:
         tip = Tip(np.eye(3), *np.zeros((5, 3)))
     f, n, f_rate, n_rate = np.zeros((4, N, 3), np.result_type(q, float))
@@ -72,9 +96,9 @@ def force_rates(robot, q, qd, qdd, qddd, tip=None):
         f_rate[i] = Rf_rate + F_rate[i]  # (16)
         n_rate[i] = R_i @ n_rate_next + np.cross(np.cross(w, c), F[i]) + np.cross(c, F_rate[i]) + T_rate[i]  # (17)
         p_rate = np.cross(w, p_i) + d1[i + 1] * R_i @ z  # (29)
-        n_rate[i] += np.cross(p_rate, Rf) + np.cross(p_i, Rf_rate)  # (17) corrected: R f, not its rate
+        n_rate[i] += np.cross(p_rate, form("17", Rf, Rf_rate)) + np.cross(p_i, Rf_rate)  # (17)
         f_next, n_next, f_rate_next, n_rate_next = f[i], n[i], f_rate[i], n_rate[i]
     felt, felt_rate = (np.where(robot.revolute[:, None], *pair) for pair in ((n, f), (n_rate, f_rate)))
-    tau = felt @ z  # (18), (19)
     tau_rate = (felt_rate + np.cross(felt, W)) @ z  # (20), (21)
-    return tau, tau_rate, f, n, f_rate, n_rate
+    tau = form("19", felt @ z, np.where(robot.revolute, felt @ z, tau_rate))  # (18), (19)
+    return Rates(tau, tau_rate, f, n, f_rate, n_rate)

@@ -1,0 +1,147 @@
+"""``torsor reproduce``: what the five documents print, beside what the library computes."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from torsor.cli.command import Command
+from torsor.cli.outputs import check_output, print_paths
+from torsor.cli.statuses import DONE, NONE, REPRODUCED
+from torsor.errors import ModelError, describe
+from torsor.startup import STOPPED
+
+if TYPE_CHECKING:
+    from torsor.reproduce import Item, Result
+
+KINDS = ("algorithm", "table", "figure", "number", "misprint")
+COLOURS = {"agrees": "green", "differs": "yellow", "not reproducible": "cyan", "definition": "dim", "fails": "bold red"}
+LONG = 5.0  # s above which it is said beforehand how long an item takes
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    names = "items (barman/fig-4.7, khalil/eq-57) or documents (barman); without any, all items are listed"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=names)
+    parser.add_argument("--all", action="store_true", help="compute all items")
+    parser.add_argument("--quick", action="store_true", help="leave out items that take more than some seconds")
+    parser.add_argument("--kind", choices=KINDS, help="only items of this kind")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write the figures to this folder (PNG)")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write a page with rows and figures: .html or .md")
+    parser.add_argument("--errata", type=Path, metavar="FILE", help="write the page of all misprints: .md")
+
+
+def _run(arguments: Namespace, console: Console) -> int:
+    check_output(arguments.report, [".html", ".md"])
+    check_output(arguments.errata, [".md"])
+    _check_folder(arguments.output)
+    from torsor.reproduce import errata_page, find, is_quick, summary, write_report
+    from torsor.reproduce.report import write_text
+
+    if arguments.errata is not None:
+        write_text(arguments.errata, errata_page())
+        print_paths(console, arguments.errata)
+    wanted = bool(arguments.names or arguments.all)
+    if not wanted and (arguments.report is not None or arguments.output is not None):
+        fix = "name items, or give --all"
+        raise ModelError(describe("there is nothing to write", where="reproduce", fix=fix))
+    items = [each for each in find(arguments.names, arguments.kind) if not arguments.quick or is_quick(each)]
+    if not wanted:
+        if arguments.errata is None:
+            _list(items, arguments.kind, console)
+        return DONE
+    results = list(_computed(items, console))
+    if len(results) > 1:
+        console.print(f"{len(results)} items: {summary(results)}")
+    if arguments.output is not None:
+        print_paths(console, *_draw(results, arguments.output))
+    elif arguments.report is None and any(each.has_figure for each in results):
+        console.print("--output FOLDER draws the figures", style="dim")
+    if arguments.report is not None:
+        print_paths(console, write_report(arguments.report, results)[0])
+    if any(each.verdict is not None and each.verdict.value == "fails" for each in results):
+        return NONE
+    return STOPPED if results and all(each.verdict is None for each in results) else DONE
+
+
+def _check_folder(folder: Path | None) -> None:
+    """Raise ModelError if there can be no such folder."""
+    if folder is not None and not folder.is_dir():
+        if folder.exists():
+            raise ModelError(describe("it is a file", where=str(folder), allowed="a folder"))
+        check_output(folder)
+
+
+def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
+    from torsor.reproduce import DOCUMENTS, Kind
+
+    found = list(items)
+    for document in DOCUMENTS:
+        own = [each for each in found if each.document == document.name]
+        shown = [each for each in own if each.kind is not Kind.MISPRINT or kind == "misprint"]
+        if not shown:
+            continue
+        console.print(f"[bold]{escape(document.cited)}[/bold]: {escape(document.authors)}, {escape(document.title)}")
+        table = Table()
+        for head in ("name", "what", "kind", "where", "seconds"):
+            table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head == "name")
+        for each in shown:
+            time = f"{each.seconds:g}" if not each.first else f"{each.seconds:g} ({each.first:g})"
+            table.add_row(*map(escape, (each.name, each.title, each.kind.value, each.place, time)))
+        console.print(table)
+        if len(shown) < len(own):
+            more = len(own) - len(shown)
+            console.print(f"and {more} misprints: torsor reproduce {document.name} --kind misprint\n", style="dim")
+    console.print("seconds: on one core, in brackets the first time on a machine", style="dim")
+    console.print("torsor reproduce NAME computes an item, torsor reproduce --all all of them", style="dim")
+
+
+def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
+    """Compute items one after the other and print each."""
+    from torsor.reproduce import run
+
+    for each in items:
+        if max(each.seconds, each.first) > LONG:
+            first = f", {each.first:g} s the first time" if each.first else ""
+            console.print(f"{each.name}: about {each.seconds:g} s{first}; Ctrl-C skips it", style="dim")
+        with console.status(f"computing {escape(each.name)}"):  # in a terminal only
+            result = run(each)
+        _print(result, console)
+        yield result
+
+
+def _print(result: "Result", console: Console) -> None:
+    item, state = result.item, "skipped" if result.verdict is None else result.verdict.value
+    words = f"[bold]{escape(item.name)}[/bold]: {escape(item.title)} ({escape(item.place)}), "
+    console.print(f"{words}[{COLOURS.get(state, 'dim')}]{state}[/], {result.seconds:.1f} s", soft_wrap=True)
+    if result.outcome is not None and result.outcome.rows:
+        table = Table()
+        for head in ("what", "document", "ours", "difference", "verdict"):
+            table.add_column(head, overflow="fold")
+        for row in result.outcome.rows:
+            verdict = "" if row.verdict is None else row.verdict.value
+            colour = COLOURS.get(verdict, "default")
+            cells = (escape(each) for each in row[:4])
+            table.add_row(*cells, f"[{colour}]{verdict}[/]" if verdict else "")
+        console.print(table)
+    if result.because:
+        console.print(f"because: {escape(result.because)}", soft_wrap=True)
+
+
+def _draw(results: "Iterable[Result]", folder: Path) -> list[Path]:
+    from torsor.reproduce.report import figure_name
+
+    folder.mkdir(exist_ok=True)
+    written = list[Path]()
+    for each in results:
+        if each.has_figure:
+            path = folder / figure_name(each)
+            path.write_bytes(each.png())
+            written.append(path)
+    return written
+
+
+REPRODUCE = Command("reproduce", "compare the five documents with the library", _add_arguments, _run, REPRODUCED)

@@ -1,0 +1,342 @@
+"""Online trajectory scaling: a path goes in sample by sample, a timing within torque and rate bounds comes out."""
+
+from collections.abc import Generator, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import arrays, by_name, number, whole_number
+from torsor.compiler import compile
+from torsor.control.drives import check_rigid, check_vector_space
+from torsor.control.scaling.intervals import Interval
+from torsor.control.scaling.newton import kernels
+from torsor.control.scaling.path_dynamics import coefficients, interpolation
+from torsor.control.scaling.plan import Plan, first_points, near_wish
+from torsor.control.scaling.window import LEAST, Window
+from torsor.errors import ModelError, describe
+from torsor.robot.robot import Robot
+
+UNBOUNDED = 1e9  # N m, N: the torque bound of a joint that has none
+PIECE = 120  # joints times intervals of the look-ahead that are computed in one step
+FEWEST = 12  # iterations for which a search has time at least
+HURRY = 0.5, 0.75  # parts of the time of a search, after which two and three pieces are computed in one step
+AT_REST = 3  # pieces that are computed in one step while the robot stands
+MOST_KEPT = 0.6  # of a plan, since its end brakes: the rest is planned anew
+MORE_PATIENT, LESS_PATIENT = 1.4, 0.9  # factors of the time for a search over that of the one before
+MOST_PATIENT = 4.0  # the largest time for a search over the least one
+ROUNDING = 1 + 1e-9
+ATTEMPTS = 4  # searches in one window, each with tighter bounds where the one before broke them between samples
+FIRST_JERK = 0.3
+FIRST_USE = 3.0  # of the bounds, by the first guess of a search from rest
+ITERATIONS = 25  # of a search; from rest, when nothing moves, six times as many
+
+
+class Timing(NamedTuple):
+    """The timing at one moment: the place ``s`` on the path, its ``rate`` ds/dt and its ``acceleration``."""
+
+    s: float
+    rate: float
+    acceleration: float
+
+
+class OnlineScaling:
+    """Follow a path with the wished timing where torques and torque rates allow it, and more slowly where they do not.
+
+    The path comes sample by sample (``feed``): positions q and their first three derivatives by s, at s = 0,
+    ``spacing``, 2 ``spacing``, ... If s is the time of a wished motion (s), these are its velocities, accelerations and
+    jerks, and ``speed=1`` means that the motion is never faster than wished. The s of a path without a timing has any
+    unit; ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt, d2s/dt2) one ``period`` (s) later,
+    ``command`` the motion of the joints then. The motion starts and ends at rest.
+
+    Bounds are numbers, one for each coordinate, or {name: number}: ``torque`` (N m or N) and ``velocity`` (rad/s or
+    m/s), by default the robot's own, and ``torque_rate`` (N m/s or N/s), by default none. ``margin`` is the part of
+    them that is left for what happens between two samples.
+
+    Up to ``preview`` samples ahead are used (``room`` tells how many may be fed now). At every moment there is a plan
+    that stops within the known samples. It was checked to be within the bounds at all samples of the path and at three
+    points between them. A better plan replaces it when it is found and has passed the same check. So a preview that
+    is too short, or samples that come too late, make the motion slower, but break no bound. The search for the better
+    plan is divided over the steps.
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> scaling = OnlineScaling(arm, spacing=0.02, period=1e-3, torque=10.0, torque_rate=200.0, speed=20.0)
+        >>> for s in 0.02 * np.arange(51):
+        ...     scaling.feed([s, s - 1.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0])
+        >>> scaling.close()
+        >>> steps = 0
+        >>> while not scaling.finished:
+        ...     timing, steps = scaling.step(), steps + 1
+        >>> timing.s, round(1e-3 * steps, 2)
+        (1.0, 0.55)
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        spacing: float,
+        period: float,
+        *,
+        torque: Any = None,
+        torque_rate: Any = None,
+        velocity: Any = None,
+        speed: float = 1.0,
+        preview: int = 128,
+        margin: float = 0.01,
+    ):
+        check_vector_space(robot, "OnlineScaling")
+        check_rigid(robot, "OnlineScaling", "use the robot without springs: robot.without_motor(...)")
+        self._where = f"{robot.name}: online scaling"
+        self.robot, self.joints = robot, robot.nv
+        self.spacing = number(spacing, self._where, "spacing", above=0)
+        self.period = number(period, self._where, "period", above=0)
+        self.speed = number(speed, self._where, "speed", above=0)
+        self.margin = number(margin, self._where, "margin", above=0, below=0.5)
+        self.preview = whole_number(preview, self._where, "preview", least=4 * LEAST)
+        self.torque = np.minimum(self._bound(robot.effort_limit if torque is None else torque, "torque"), UNBOUNDED)
+        self.torque_rate = self._bound(np.inf if torque_rate is None else torque_rate, "torque_rate")
+        self.velocity = self._bound(robot.velocity_limit if velocity is None else velocity, "velocity")
+        self._ratio = self.torque / self.torque_rate
+        traced = coefficients(robot)
+        width = traced.size1_out(0) - 2
+        joint = (self.joints,)
+        self._coefficients = compile(traced, inputs=6 * [joint], outputs=[(width + 2,)])
+        shapes = [*2 * [(4, *joint)], *4 * [()]]
+        self._interpolation = compile(interpolation(self.joints), inputs=shapes, outputs=[(3 * self.joints,)])
+        functions = kernels(self.joints, width // self.joints, self.preview)
+        self._window = Window(functions, self.spacing, self._ratio, self.preview, width, max(8, PIECE // self.joints))
+        self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)
+        # Samples in a ring: sample k is in row k % capacity.
+        self._capacity = self.preview + LEAST + 2
+        self._samples = np.zeros((self._capacity, 4, self.joints))
+        self._data, self._fastest = np.zeros((self._capacity, width)), np.zeros(self._capacity)
+        self._tight = np.ones(self._capacity)  # factors of the loads after each sample, for a margin
+        self._ring = np.arange(2 * self._capacity) % self._capacity
+        self.fed, self.closed, self.finished = 0, False, False
+        self.plan = Plan(self.spacing)
+        self._k = 0  # the sample that was passed last
+        self._interval: Interval | None = None
+        self._search: Iterator[None] | None = None
+        self._patience, self._limit = float(self._least_patience), 0.0  # steps of the next search, and those it has
+        self._pace, self._is_slow = 1, True  # pieces in one step, and whether the plan is only a slow one
+        self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
+
+    def _bound(self, value: Any, what: str) -> Array:
+        found = np.array(by_name(value, self.robot.coordinate_names, np.inf, f"{self._where}: {what}"))
+        if (found <= 0).any():
+            raise ModelError(describe(f"{what} is {found.min()}", where=self._where, allowed="positive numbers"))
+        return found
+
+    # Samples
+
+    @property
+    def room(self) -> int:
+        """The number of samples that ``feed`` takes now."""
+        return 0 if self.closed else self._k + self._capacity - self.fed
+
+    def feed(self, q: ArrayLike, d1: ArrayLike, d2: ArrayLike, d3: ArrayLike) -> None:
+        """Add the next sample of the path: q (nv) and its first three derivatives by s, each (nv)."""
+        if self.closed or self._k + self._capacity <= self.fed:
+            found = "a sample after the end of the path" if self.closed else "a sample more than the preview holds"
+            fix = "feed no sample after close()" if self.closed else "feed samples while scaling.room is above 0"
+            raise ModelError(describe(found, where=self._where, fix=fix))
+        row = self.fed % self._capacity
+        try:
+            data = self._coefficients(q, d1, d2, d3, self.torque, self.velocity)
+            for order, value in enumerate((q, d1, d2, d3)):
+                self._samples[row, order] = np.asarray(value, dtype=float)
+        except (ValueError, TypeError):
+            self._explain((q, d1, d2, d3))
+            raise
+        if data.ndim > 1 or not data[-1] < 1 - self.margin:  # NaN too
+            self._explain((q, d1, d2, d3))
+        self._data[row], self._tight[row] = data[:-2], 1 / (1 - self.margin)
+        self._fastest[row] = min(float(data[-2]) * (1 - self.margin) ** 2, self.speed**2)
+        self.fed += 1
+
+    def _explain(self, sample: tuple[ArrayLike, ...]) -> None:
+        """Raise the error of a sample that cannot be used."""
+        where = f"{self._where}: sample {self.fed}"
+        for value, name in zip(sample, ("q", "d1", "d2", "d3"), strict=True):
+            array = arrays(value, (self.joints,), where, name)
+            if array.ndim > 1:
+                raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed=f"({self.joints},)"))
+        force = np.abs(self.robot.inverse_dynamics(sample[0], np.zeros(self.joints), np.zeros(self.joints)))
+        worst = int(np.argmax(force / self.torque))
+        found = f"standing still takes {force[worst]:.4g} at {self.robot.coordinate_names[worst]!r}"
+        allowed = f"less than {self.torque[worst] * (1 - self.margin):.4g}, the torque bound less the margin"
+        fix = "a larger bound, or another path: no timing is within this bound"
+        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+
+    def close(self) -> None:
+        """Say that the last sample was the end of the path."""
+        if self.fed <= LEAST:
+            raise ModelError(
+                describe(f"a path of {self.fed} samples", where=self._where, allowed=f"{LEAST + 1} or more")
+            )
+        self.closed = True
+
+    # The look-ahead
+
+    def _stands(self, k: int) -> bool:
+        """Return whether the path itself stands still at a sample: then the rate of s is free there."""
+        return not self._samples[k % self._capacity, 1:3].any()
+
+    def _last_usable(self) -> int:
+        """Return the last sample for plans.
+
+        These are not the last known ones of a path that goes on, since a plan that begins after a stop must not be too
+        short.
+        """
+        return self.fed - 1 if self.closed else self.fed - 1 - LEAST
+
+    def _improve(self) -> Iterator[None]:
+        """Search for a plan from a sample ahead to the last known one, and take it if it is found in time."""
+        plan, window = self.plan, self._window
+        m = self._k
+        if self._began and m < plan.reach:  # after the search, and such that the window is no shorter than the plan
+            first = m
+            m = min(plan.ahead(first, self._patience * self.period), first + int(MOST_KEPT * (plan.reach - first)))
+            m = max(m, plan.reach - self.preview)
+            self._limit = plan.time_between(first + 1, m) / self.period
+            if m <= self._k + 1:  # too late: the robot stops
+                return
+        n = min(self._last_usable() - m, self.preview)
+        if m + n <= plan.reach and not self._is_slow:  # nothing new
+            return
+        rows = self._ring[m % self._capacity :][: n + 1]
+        data, fastest = self._data[rows], self._fastest[rows]
+        yield
+        given = plan.state(m)[0] > 0
+        start = "given" if given else "free" if m == 0 and self._stands(0) else "rest"
+        end = "free" if self.closed and m + n == self.fed - 1 and self._stands(m + n) else "rest"
+        if given:
+            guess = plan.stretched(m, n, fastest)
+        else:
+            guess = first_points(n, self.spacing, self._jerk(data), fastest, start, end)
+        yield
+        window.fill(data, fastest, self._tight[rows[:-1]], guess, start, end)
+        if not given:
+            window.slow_down(FIRST_USE)
+        yield
+        is_found = False
+        for _ in range(ATTEMPTS):
+            is_found = yield from self._searched(m, given)
+            self._tight[rows[:-1]] = window.tight
+            if is_found or (given and self._k >= m):
+                break
+        if not is_found and not given:
+            window.take(guess)
+            window.slow_down()
+        if not given or (is_found and self._k < m):
+            plan.adopt(self._k, m, window.points, end)
+            self._is_slow = not is_found
+
+    def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
+        """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""
+        window, steps = self._window, 0
+        for _ in window.improve(ITERATIONS if given else 6 * ITERATIONS):
+            steps += 1
+            if given and self._k == m - 1 and window.is_feasible:
+                break  # little time is left, so a plan that is not the best one is taken
+            if given and self._k >= m:
+                self._patience = min(MORE_PATIENT * self._patience, MOST_PATIENT * self._least_patience)
+                return False
+            self._pace = 1 + sum(steps > part * self._limit for part in HURRY) if given else AT_REST
+            yield
+        if given:
+            self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience, self._least_patience)
+        found = window.points.copy()
+        yield
+        for points in chain(near_wish(found, self.speed**2, window.end), [found]):
+            window.take(points)
+            uses = []
+            for piece in window.uses_in_pieces():
+                uses.append(piece)
+                yield
+            if max(piece.max() for piece in uses) <= ROUNDING:
+                return True
+        window.tighten(np.concatenate(uses))  # between two samples a bound is broken
+        return False
+
+    def _jerk(self, data: Array) -> float:
+        """Return the d3s/dt3 of a first guess: a part of that at which the inertia takes all of a rate bound."""
+        inertia = float((np.abs(data[:, : self.joints]).max(axis=0) * self._ratio).max())
+        return FIRST_JERK / max(inertia, 1e-9)
+
+    def prepare(self) -> None:
+        """Plan the first motion. ``step`` does it when it is called first, which then takes a few milliseconds."""
+        if self.fed <= 2 * LEAST and not self.closed:
+            found, fix = f"{self.fed} samples of an open path", f"feed {2 * LEAST + 1} or more, or close the path"
+            raise ModelError(describe(found, where=self._where, fix=fix))
+        for _ in self._improve():
+            pass
+        self._began = True
+
+    # The motion
+
+    @property
+    def waits(self) -> bool:
+        """Whether the robot stands, because no samples ahead are known or no plan is found yet."""
+        return self._interval is None and not self.finished
+
+    def step(self) -> Timing:
+        """Return the timing one period later, and do one piece of the search for a better plan.
+
+        Example:
+            >>> scaling = OnlineScaling(torsor.library.two_link(), 0.1, 1e-3, torque=30.0, torque_rate=500.0)
+            >>> for s in 0.1 * np.arange(11):
+            ...     scaling.feed([s, -2.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+            >>> scaling.close()
+            >>> scaling.step().s < 1e-3
+            True
+        """
+        if not self._began:
+            self.prepare()
+        if self._search is not None:
+            for _ in range(self._pace):
+                if next(self._search, self) is self:
+                    self._search, self._pace = None, 1
+                    break
+        elif self._last_usable() > self.plan.reach or self._is_slow:
+            self._search = self._improve()
+        self._timing = self._advance()
+        return self._timing
+
+    def _advance(self) -> Timing:
+        left = self.period
+        while self._k < self.plan.reach:
+            if self._interval is None:
+                self._interval = self.plan.interval(self._k, self.period)
+            left = self._interval.advance(left)
+            if left < 0:
+                way, rate, acceleration = self._interval.way, self._interval.rate, self._interval.acceleration
+                return Timing(self._k * self.spacing + way, rate, acceleration)
+            self._k, self._interval = self._k + 1, None
+        self.finished = self.closed and self._k == self.fed - 1
+        return Timing(self._k * self.spacing, 0.0, 0.0)
+
+    def command(self) -> tuple[Array, Array, Array]:
+        """Return positions, velocities and accelerations of the joints, each (nv), at the last step.
+
+        Between two samples the path is the polynomial of degree 7 through both and their derivatives.
+
+        Example:
+            >>> scaling = OnlineScaling(torsor.library.two_link(), 0.1, 1e-3, torque=30.0, torque_rate=500.0)
+            >>> for s in 0.1 * np.arange(11):
+            ...     scaling.feed([s, -2.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+            >>> scaling.close()
+            >>> timing = [scaling.step() for _ in range(100)][-1]
+            >>> q, v, a = scaling.command()
+            >>> bool(abs(q[0] - timing.s) < 1e-12), bool(abs(v[0] - timing.rate) < 1e-12)
+            (True, True)
+        """
+        s, rate, acceleration = self._timing
+        k = min(self._k, self.fed - 2)
+        ends = (self._samples[each % self._capacity] for each in (k, k + 1))
+        found = self._interpolation(*ends, s / self.spacing - k, self.spacing, rate, acceleration)
+        q, v, a = found.reshape(3, self.joints)
+        return q, v, a

@@ -1,0 +1,128 @@
+"""The dynamics of a robot on a path q(s): forces and force rates as functions of the timing s(t).
+
+With x = s'^2, u = s'' (rates by time) and w = du/ds, so that dx/ds = 2 u,
+
+    tau  = a u + b x + c + d sqrt(x)          a = M q',  b = M q'' + C q',  c = gravity and springs,  d = D q'
+    tau' = sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s) + d u + d_s x
+
+where primes of q and the index s are derivatives by s (Bobrow, Dubowsky and Gibson 1985; the rate is that of Guarino
+Lo Bianco 2009 on a path).
+"""
+
+import casadi as ca
+import numpy as np
+
+from torsor.errors import ModelError, describe
+from torsor.robot.robot import Robot
+
+SLOWEST = 1e-9  # of |q'| relative to a velocity bound: slower joints are at rest on the path
+
+
+def coefficients(robot: Robot) -> ca.Function:
+    """Return (q, q', q'', q''', torque bounds, velocity bounds) -> (coefficients / torque bounds, x, hold).
+
+    The coefficients (6 nv) are a, b, c, a_s, b_s, c_s; with viscous friction (8 nv) they are a, b, c, d, a_s, b_s, c_s,
+    d_s. At x a velocity reaches its bound; ``hold`` is the largest part of a bound that it takes to stand
+    still.
+
+    Example:
+        >>> coefficients(torsor.library.two_link()).size_out(0)
+        (14, 1)
+    """
+    n = robot.nv
+    q, d1, d2, d3, torque, velocity = (ca.SX.sym(name, n) for name in ("q", "d1", "d2", "d3", "torque", "velocity"))
+    forces, friction, none = robot.function("inverse_dynamics"), robot.function("friction_force"), ca.SX.zeros(n, 1)
+    c, d = forces(q, none, none), friction(d1)
+    parts = [forces(q, none, d1) - c, forces(q, d1, d2) - c - d, c, *([d] if is_damped(robot) else [])]
+    slopes = [ca.jtimes(each, ca.vertcat(q, d1, d2), ca.vertcat(d1, d2, d3)) for each in parts]
+    scaled = ca.vertcat(*(each / torque for each in (*parts, *slopes)))
+    fastest = ca.mmin(1 / ca.fmax(ca.fabs(d1) / velocity, SLOWEST) ** 2)
+    # The last term is nothing for numbers, but NaN or infinite where one of them is.
+    hold = ca.mmax(ca.fabs(c / torque)) + 1e-300 * ca.sum1(ca.fabs(ca.vertcat(q, d1, d2, d3)))
+    result = ca.densify(ca.cse(ca.vertcat(scaled, fastest, hold)))  # one array: a call with several takes longer
+    inputs, names = [q, d1, d2, d3, torque, velocity], ["q", "d1", "d2", "d3", "torque", "velocity"]
+    return ca.Function("path_dynamics", inputs, [result], names, ["coefficients"])
+
+
+def is_damped(robot: Robot) -> bool:
+    """Return whether the robot has viscous friction or dampers; raise ModelError where it has Coulomb friction.
+
+    Example:
+        >>> is_damped(torsor.library.two_link())
+        False
+    """
+    at_one, at_two = (np.asarray(robot.friction_force(np.full(robot.nv, speed))) for speed in (1.0, 2.0))
+    dry = np.flatnonzero(np.abs(at_two - 2 * at_one) > 1e-12 * np.abs(at_one))
+    if len(dry):
+        found = f"Coulomb friction at {robot.coordinate_names[dry[0]]!r}: where the joint turns back, its torque jumps"
+        fix = "use robot.without_friction() and subtract the friction from the torque bounds"
+        raise ModelError(describe(found, where=f"{robot.name}: online scaling", allowed="viscous friction", fix=fix))
+    return bool(at_one.any())
+
+
+def loads(
+    parts: list[ca.SX], ratio: ca.SX, w: ca.SX, u: ca.SX, x: ca.SX
+) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
+    """Return torques and torque rates relative to their bounds (nv each), and their derivatives by w, u and x.
+
+    ``ratio`` is torque bound / rate bound (nv).
+    """
+    half = len(parts) // 2
+    (a, b, c, *damping), (a_s, b_s, c_s, *damping_s) = parts[:half], parts[half:]
+    root, mixed = ca.sqrt(x), a_s + 2 * b
+    torque, slope = a * u + b * x + c, a * w + mixed * u + b_s * x + c_s
+    rate, by_rate = ratio * root * slope, [ratio * root * a, ratio * root * mixed]
+    by_rate.append(ratio * (root * b_s + slope / (2 * root)))
+    by_torque = [ca.SX.zeros(*a.shape), a, b]
+    for d, d_s in zip(damping, damping_s, strict=True):
+        torque, by_torque[2] = torque + d * root, b + d / (2 * root)
+        rate, by_rate[1] = rate + ratio * (d * u + d_s * x), by_rate[1] + ratio * d
+        by_rate[2] = by_rate[2] + ratio * d_s
+    return torque, rate, by_torque, by_rate
+
+
+def inside(before: list[ca.SX], after: list[ca.SX], h: ca.SX, part: float) -> list[ca.SX]:
+    """Return the coefficients at a part of an interval of length h: the cubic through both ends and their slopes.
+
+    Example:
+        >>> inside([ca.SX(0), ca.SX(1)], [ca.SX(2), ca.SX(3)], ca.SX(1), 0.5)
+        [SX(0.75), SX(2)]
+    """
+    half = len(before) // 2
+    ends = list(zip(before[:half], after[:half], before[half:], after[half:], strict=True))
+    rest = 1 - part
+    first, last = rest**2 * (1 + 2 * part), part**2 * (3 - 2 * part)
+    slope, first_slope, last_slope = 6 * part * rest, rest * (1 - 3 * part), part * (3 * part - 2)
+    values = [first * p + last * q + h * part * rest * (rest * p_s - part * q_s) for p, q, p_s, q_s in ends]
+    return values + [slope * (q - p) / h + first_slope * p_s + last_slope * q_s for p, q, p_s, q_s in ends]
+
+
+def interpolation(n: int) -> ca.Function:
+    """Return the function (samples before, after (4, n), part of the interval, spacing, s', s'') -> (q, v, a), in one.
+
+    Between two samples q is the polynomial of degree 7 through q and its first three derivatives at both.
+
+    Example:
+        >>> path = lambda s: [s**3, 3 * s**2, 6 * s, 6.0]
+        >>> interpolation(1)(path(1.0), path(2.0), 0.5, 1.0, 2.0, 0.0)  # 1.5^3, 3 * 1.5^2 * 2, 6 * 1.5 * 2^2
+        DM([3.375, 13.5, 36])
+    """
+    part, h, rate, acceleration = (ca.SX.sym(name) for name in ("part", "h", "rate", "acceleration"))
+    before, after = ca.SX.sym("before", 4, n), ca.SX.sym("after", 4, n)
+    powers = np.arange(8)
+    at_ends = np.zeros((8, 8))  # from the coefficients of powers to the derivatives at 0 and 1
+    for order in range(4):
+        factor = np.prod([powers - k for k in range(order)], axis=0) if order else np.ones(8)
+        at_ends[order, order], at_ends[4 + order] = factor[order], factor
+    scales = ca.vertcat(*(h**order for order in range(4)))
+    # Relative to the first position, since accelerations are small differences over h^2.
+    from_first = [each - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for each in (before, after)]
+    ends = ca.vertcat(*(each * ca.repmat(scales, 1, n) for each in from_first))
+    curve = ca.DM((6 * np.linalg.inv(at_ends)).round() / 6) @ ends  # the inverse has multiples of 1 / 6
+    basis = ca.horzcat(*(part**k for k in range(8)))
+    q, slope = basis @ curve, ca.jtimes(basis, part, 1) @ curve / h
+    bend = ca.jtimes(ca.jtimes(basis, part, 1), part, 1) @ curve / h**2
+    result = ca.vertcat((before[0, :] + q).T, (slope * rate).T, (bend * rate**2 + slope * acceleration).T)
+    inputs = [before, after, part, h, rate, acceleration]
+    names = ["before", "after", "part", "h", "rate", "acceleration"]
+    return ca.Function("on_path", inputs, [ca.cse(result)], names, ["motion"])

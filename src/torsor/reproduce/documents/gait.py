@@ -1,0 +1,232 @@
+"""Barman 2020, chapter V: the skeleton, the predicted walk, its numbers and figures."""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from torsor import library
+from torsor.human import Stride, walking
+from torsor.human.body.coordinates import GLOBAL, frozen_joints
+from torsor.human.body.drawing import landmarks, skeleton
+from torsor.human.gait.settings import VERSIONS
+from torsor.motion import MotionError
+from torsor.reproduce.documents.drawing import peaks, tidy
+from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, only
+
+JOINTS = ("hip", "knee", "ankle")
+AXES = ("lateral", "vertical", "fore-aft")
+# Figure 5.1: which links a group of frozen coordinates moves, and how the thesis names the group.
+ENCLOSED = {
+    "neck and head": ("neck", "head"),
+    "upper spine": ("spine3", "spine4"),
+    "right clavicle": ("right_clavicle", "right_upper_arm"),
+    "left clavicle": ("left_clavicle", "left_upper_arm"),
+    "right wrist": ("right_hand",),
+    "left wrist": ("left_hand",),
+}
+LIMBS = ("thigh", "shank", "foot", "upper_arm", "forearm")
+ACTIVE = ("pelvis", "spine1", "spine2", "spine3", *(f"{side}_{each}" for side in ("right", "left") for each in LIMBS))
+SPREAD, ROOM, MARK = 0.6, np.array([0.09, 0.1]), "#d97a00"  # rad of the shoulders; m around a joint
+POSTURES = 7
+
+
+@cache
+def stride() -> Stride:
+    """Return the stride of the walk, from q = 0 in the two phases of the thesis."""
+    return Stride(walking().solve(feasible_first=True))
+
+
+def _model() -> Outcome:
+    body = library.human()
+    frozen = frozen_joints(body, None, "walk")
+    rows = [
+        number("degrees of freedom", "55", body.nv),
+        number("of the whole body", "6", len(GLOBAL)),
+        number("active", "38", body.nv - len(frozen)),
+        only("frozen", ", ".join(frozen)),
+    ]
+
+    return Outcome(rows, _draw_model, (7.5, 7.0))
+
+
+def _draw_model(figure: Any) -> None:
+    """Draw the body from the front with its arms spread, frozen coordinates enclosed as in the thesis."""
+    from matplotlib.patches import Ellipse
+
+    body = library.human()
+    q = np.zeros(body.nq)
+    q[[body.coordinate_names.index(f"{side}_shoulder_adduction") for side in ("right", "left")]] = -SPREAD
+    points, axes = landmarks(body, q), figure.subplots()
+    skeleton(axes, points, "front")
+    for name, links in ENCLOSED.items():
+        corners = np.array([points[link][:2] for link in links])
+        place, width = corners.mean(axis=0), np.ptp(corners, axis=0) + ROOM
+        style: dict[str, Any] = {"fill": False, "linestyle": "--", "linewidth": 1.6, "edgecolor": MARK, "zorder": 20}
+        axes.add_patch(Ellipse(tuple(place), *width, **style))
+        side = -1.0 if "right" in name else 1.0
+        label, arrow = (0.62 * side, place[1] + 0.12), {"arrowstyle": "-", "color": MARK}
+        axes.annotate(name, place, label, ha="left" if side > 0 else "right", va="center", fontsize=9, arrowprops=arrow)
+    dots = np.array([points[each] for each in ACTIVE])
+    axes.plot(
+        dots[:, 0], dots[:, 1], "o", color="#2c8c4a", markersize=6, zorder=21, label="joints with active coordinates"
+    )
+    axes.plot([], [], "--", color=MARK, label="frozen for walking")
+    axes.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-0.1, 2.05))
+    tidy(axes, "Figure 5.1: the skeleton with 55 degrees of freedom", "x, left (m)", "y, up (m)")
+
+
+def _numbers() -> Outcome:
+    found = stride().result
+    body, problem = library.human(), found.problem
+    points = VERSIONS["thesis"].points
+    return Outcome(
+        [
+            number("design variables, 55 x 6", "330", body.nv * points),
+            only("of these not frozen", f"{problem.program.n}"),
+            number("constraints", "1726", problem.program.m, explained=0.3),
+            number("active constraints", "244", len(found.active), explained=1.0),
+            number("walking velocity", "1.2", stride().step.speed, "m/s"),
+            number("step length", "0.6", stride().step.length, "m"),
+            number("CPU time of the search", "34.10", found.solve_seconds, "s", explained=math.inf),
+            only("iterations", f"{found.iterations}, {found.status}"),
+        ]
+    )
+
+
+def _snapshots() -> Outcome:
+    walk = stride()
+    half = np.searchsorted(walk.s, 0.5)
+    places = np.linspace(0, half, POSTURES).round().astype(int)
+    q = walk.samples.q
+    step = float(landmarks(walk.body, q[half])["pelvis"][2] - landmarks(walk.body, q[0])["pelvis"][2])
+    knee = float(np.interp((1 + walk.step.knee) / 2, walk.s, walk.angle("knee_flexion")))  # of the second step
+    rows = [
+        number("advance of the pelvis in a step", "0.6", step, "m", 1e-3),
+        claim("knee flexion in mid-swing", "60 ± 5 degrees (5.9)", f"{knee:.1f} degrees", 54.99 <= knee <= 65.01),
+    ]
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        points = landmarks(walk.body, q[places])
+        for k in range(POSTURES):
+            here = {name: each[k] for name, each in points.items()}
+            skeleton(axes, here, "side", 0.6 * k, scale=0.6)
+        axes.axhline(0.0, color="0.5", linewidth=1.0)
+        axes.set(aspect="equal")
+        tidy(axes, "Figure 5.2: one step, postures moved apart by 0.6 m", "m", "m")
+
+    return Outcome(rows, draw, (9.0, 4.0))
+
+
+def _angles() -> Outcome:
+    walk, rows = stride(), list[Row]()
+    likeness = walk.likeness()
+    for joint in JOINTS:
+        name = f"{joint}_flexion"
+        found = likeness[name]
+        words = f"correlation {found.correlation:.2f}, RMS {found.rms:.1f} degrees"
+        rows.append(claim(f"{joint} angle", "consistent with the literature", words, found.correlation > 0.8))
+
+    def draw(figure: Any) -> None:
+        for axes, joint, letter in zip(figure.subplots(1, 3), JOINTS, "abc", strict=True):
+            axes.plot(100 * walk.s, walk.angle(f"{joint}_flexion"), linewidth=1.8)
+            tidy(axes, f"Figure 5.3({letter}): {joint} angle", "% of the stride", "degrees" if joint == "hip" else "")
+
+    return Outcome(rows, draw, (11.0, 3.4))
+
+
+def _forces() -> Outcome:
+    walk = stride()
+    force = 100 * walk.force
+    stance = force[:, 1] > 1.0
+    count, forward = peaks(force[stance, 1], 0.05), force[stance, 2]
+    signs = "decelerates, then accelerates" if np.argmin(forward) < np.argmax(forward) else "accelerates first"
+    side = float(np.mean(force[stance, 0] > 0))
+    rows = [
+        claim("vertical force", "double peak", f"{count} peaks, {force[:, 1].max():.0f} % of the weight", count == 2),
+        claim("fore-aft force", "decelerating and accelerating", signs, signs.startswith("decel")),
+        claim("lateral force", "during the entire stance", f"{100 * side:.0f} % of it to one side", side > 0.8),
+    ]
+
+    def draw(figure: Any) -> None:
+        for k, (axes, letter) in enumerate(zip(figure.subplots(1, 3), "abc", strict=True)):
+            axes.plot(100 * walk.s, force[:, k], linewidth=1.8)
+            tidy(
+                axes, f"Figure 5.4({letter}): {AXES[k]} ground force", "% of the stride", "" if k else "% of the weight"
+            )
+
+    return Outcome(rows, draw, (11.0, 3.4))
+
+
+def _reactions() -> Outcome:
+    walk, rows = stride(), list[Row]()
+    up = walk.force[:, 1]
+    norms = {joint: 100 * np.linalg.norm(walk.reaction(joint), axis=1) for joint in JOINTS}
+    stance = up > 0.01
+    for joint, norm in norms.items():
+        alike = float(np.corrcoef(norm[stance], up[stance])[0, 1])
+        words = f"correlation {alike:.2f} with the vertical force"
+        rows.append(claim(f"{joint}, in stance", "similar to the vertical force", words, alike > 0.8))
+    swing = [float(norm[~stance].mean()) for norm in norms.values()]
+    words = ", ".join(f"{each:.0f} %" for each in swing)
+    rows.append(claim("in swing", "different at hip, knee and ankle", words, max(swing) - min(swing) > 2))
+
+    def draw(figure: Any) -> None:
+        for axes, joint, letter in zip(figure.subplots(1, 3), JOINTS, "abc", strict=True):
+            axes.plot(100 * walk.s, norms[joint], linewidth=1.8)
+            tidy(
+                axes,
+                f"Figure 5.5({letter}): force in the {joint}",
+                "% of the stride",
+                "% of the weight" if joint == "hip" else "",
+            )
+
+    return Outcome(rows, draw, (11.0, 3.4))
+
+
+def _printed() -> Outcome:
+    """Solve the problem of eqs. 5.1 to 5.10 alone, the version "printed" of a walk."""
+    try:
+        found = walking(version="printed").solve()
+    except MotionError as error:  # no motion satisfies all of them: the message names the rows that conflict
+        words = str(error).partition("\n")[0]
+        return Outcome([claim("eqs. 5.2 to 5.10 hold together", "yes", words, False, is_explained=True)])
+    parts = ", ".join(f"{each.title} {each.value:.4f}" for each in found.parts)
+    return Outcome(
+        [
+            claim("eqs. 5.2 to 5.10 hold together", "yes", found.status, found.is_solved, is_explained=True),
+            only("objective of eq. 5.1, its parts", parts),
+        ]
+    )
+
+
+DATA = "inertias, lengths, limits, strengths and contact points of the body are not given; ours are of de Leva 1996"
+COUNTED = (
+    "which rows the thesis counts is not known; ours bound friction and slip of each foot as well, at more instants. "
+    "Computer and solver (SNOPT) differ"
+)
+F, N = Kind.FIGURE, Kind.NUMBER
+LONG: dict[str, Any] = {"seconds": 6.0, "first": 60.0}
+ITEMS = [
+    Item("barman/fig-5.1", "the skeleton and its frozen coordinates", F, "Figure 5.1, section 5.1", _model, seconds=1),
+    Item("barman/gait", "numbers of the walking problem", N, "section 5.2.2", _numbers, COUNTED, **LONG),
+    Item("barman/fig-5.2", "snapshots of the walk", F, "Figure 5.2", _snapshots, missing=DATA, **LONG),
+    Item("barman/fig-5.3", "joint angles", F, "Figure 5.3", _angles, missing=DATA, **LONG),
+    Item("barman/fig-5.4", "ground reaction forces", F, "Figure 5.4", _forces, missing=DATA, **LONG),
+    Item("barman/fig-5.5", "internal forces of the joints", F, "Figure 5.5", _reactions, missing=DATA, **LONG),
+]
+if "printed" in VERSIONS:  # the walking problem with nothing but the printed equations
+    DIFFERENT = "the printed set has no solution; docs/human.md says which rows conflict, and gives the nearest set"
+    ITEMS.append(
+        Item(
+            "barman/gait-printed",
+            "the walk of eqs. 5.1 to 5.10 alone",
+            Kind.ALGORITHM,
+            "eqs. 5.1 to 5.10",
+            _printed,
+            DIFFERENT,
+            **LONG,
+        )
+    )

@@ -1,0 +1,234 @@
+"""Hua et al. 2022: rigid and elastic joints with motors on any link, the controller, and the simulation."""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torsor import library
+from torsor.arrays import Array
+from torsor.reproduce.documents.drawing import curves, tidy
+from torsor.reproduce.documents.hua_control import law, stability
+from torsor.reproduce.equations import hua
+from torsor.reproduce.errata.hua import library_rows
+from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
+from torsor.reproduce.samples import mixed
+from torsor.simulation import simulate
+
+STEP, SECONDS = 1e-3, 10.0
+START = np.array([0.0, 0.0, -0.4363, -0.4363])  # joints 1 to 3, motor of joint 3
+# Vertical force (N) on the tip. With the sign of the paper's equations, its payload pushes upwards.
+LOADS = {"no payload": 0.0, "payload": 3.0, "payload as a weight": -3.0}
+RMS = {"no payload": ("0.0026819", "0.003619", "0.052678"), "payload": ("0.0026903", "0.0061066", "0.052422")}
+
+
+def _recursion() -> Outcome:
+    data, robot, joints, motors = mixed()
+    found = hua.inverse_dynamics(data, *joints, *motors)
+    wrenches = robot.joint_wrenches(*mixed().state)
+    return Outcome(
+        [
+            same("rows of loads and motors, eqs. 27 to 29", hua.rows(data, found), library_rows(), unit="N m"),
+            same("forces f_b, eq. 19", found.f_b, wrenches[:, 3:], unit="N"),
+            same("moments τ_b, eq. 25", found.tau_b, wrenches[:, :3], unit="N m"),
+        ]
+    )
+
+
+def _forward() -> Outcome:
+    data, robot, (q, v, _), (theta, w, _) = mixed()
+    elastic, tau = data.K > 0, np.array([3.0, -1.0, 2.0, 0.5])
+    A, zeta, accelerations = hua.forward_dynamics(data, q, v, theta, w, tau)
+    state = np.r_[q, theta[elastic]], np.r_[v, w[elastic]]
+    given = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
+    bias = robot.bias_force(*state) - np.where(np.arange(robot.nv) < len(q), robot.spring_force(state[0]), 0.0)
+    return Outcome(
+        [
+            same("A, eqs. 34, 35", A, robot.mass_matrix(state[0])),
+            same("ζ, eqs. 32, 33", zeta, bias),
+            same("accelerations, eq. 36", accelerations, robot.forward_dynamics(*state, given), 1e-10),
+        ]
+    )
+
+
+class Motion(NamedTuple):
+    """The simulated motions: times (T,), q and tau (loads, T, 4), the desired angles (T, 3), RMS errors (loads, 3)."""
+
+    times: Array
+    q: Array
+    tau: Array
+    q_d: Array
+    rms: Array
+
+
+@cache
+def run() -> Motion:
+    """Return the motions of 10 s without and with payload; the controller does not know the payload."""
+    robot, loads = law().robot, np.array(list(LOADS.values()))
+    arm = robot.places["tip"].pose[:3, 3]
+
+    def push(t: float, q: Array, v: Array) -> Array:
+        force = robot.pose(q, "tip")[:, 2, :3] * loads[:, None]  # base z in the tip's axes, which are the link's
+        external = np.zeros((len(loads), len(robot.links), 6))
+        external[:, -1] = np.concatenate([np.cross(arm, force), force], axis=1)
+        return external
+
+    start = np.tile(START, (len(loads), 1))
+    found = simulate(robot, start, duration=SECONDS, step=STEP, controller=law(), external=push, control_period=STEP)
+    reference = law().reference
+    assert reference is not None
+    q_d = np.asarray(reference(found.times)[0])
+    rms = np.sqrt(np.mean((found.q[:, :, :3] - q_d) ** 2, axis=1))
+    return Motion(found.times, found.q, found.tau, q_d, rms)
+
+
+def _table() -> Outcome:
+    links = library.elastic_arm().links
+    printed = (
+        ("2.5", ("0.4", "0.5", "0.4", "0", "0", "0")),
+        ("1.5", ("0.35", "0.4", "0.3", "0.15", "0.1", "0.2")),
+        ("1.0", ("0.3", "0.25", "0.25", "0.15", "0.13", "0.2")),
+    )
+    rows = list[Row]()
+    for k, (mass, moments) in enumerate(printed[1:], start=1):
+        J = np.asarray(links[k].inertia)
+        ours = [links[k].mass, *np.diag(J), J[0, 1], J[0, 2], J[1, 2]]
+        rows.append(numbers(f"link {k + 1}: m, Ixx, Iyy, Izz, Ixy, Ixz, Iyz", [mass, *moments], ours, "kg, kg m²"))
+    rows.append(numbers("link 1 with two motors of 1 kg: m", ["4.5"], [links[0].mass], "kg"))
+    # Link 1 is its own body and two motors at O_2: what the motors add is known, the rest is the printed inertia.
+    own, motors = np.array([0.0, 0.15, 0.0]), np.array([0.0, 0.3, 0.0])
+    J = np.asarray(links[0].inertia) - 2 * np.diag([0.006, 0.006, 0.004])
+    for mass_, place in ((2.5, own), (1.0, motors), (1.0, motors)):
+        far = place - np.asarray(links[0].com)
+        J = J - mass_ * (far @ far * np.eye(3) - np.outer(far, far))
+    rows.append(numbers("link 1: Ixx, Iyy, Izz", printed[0][1][:3], np.diag(J).round(12), "kg m²"))
+    rotors = [float(library.elastic_arm().mass_matrix(np.zeros(4))[3, 3]) / 100]  # a gear of 10
+    rows.append(numbers("motor 3: Izz", ["0.004"], np.round(rotors, 12), "kg m²"))
+    return Outcome(rows)
+
+
+def _unified() -> Outcome:
+    """Compare link 1 of the arm with its own body and two motors: the unified rigid body, rotors as if locked."""
+    link = library.elastic_arm().links[0]
+    masses, heights = np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3])  # Table I; motors at the end of link 1
+    total = float(masses.sum())
+    return Outcome(
+        [
+            same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
+            same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
+        ]
+    )
+
+
+def _errors(case: str) -> list[Row]:
+    found = run().rms[list(LOADS).index(case)]
+    return [
+        number(f"RMS error of joint {k + 1}, {case}", printed, float(value), "rad", explained=0.16)
+        for k, (printed, value) in enumerate(zip(RMS[case], found, strict=True))
+    ]
+
+
+def _joints(case: str, name: str) -> Outcome:
+    motion, k = run(), list(LOADS).index(case)
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        curves(axes, motion.times, motion.q[k, :, :3], ("joint 1", "joint 2", "joint 3"))
+        axes.plot(motion.times, motion.q_d[:, 0], "k--", linewidth=0.9, label="desired")
+        tidy(axes, f"{name}: angles of the joints, {case}", "s", "rad")
+
+    rows = _errors(case)
+    if case == "payload":
+        weight = ", ".join(f"{each:.5f}" for each in motion.rms[list(LOADS).index("payload as a weight")])
+        rows.append(only("the same with 3 N downwards", f"{weight} rad"))
+    return Outcome(rows, draw)
+
+
+def _motor(case: str, name: str) -> Outcome:
+    motion, k = run(), list(LOADS).index(case)
+    late = motion.times > 2.0
+    bent = motion.q[k, late, 3] - motion.q[k, late, 2]
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        curves(axes, motion.times, motion.q[k][:, [3, 2]], ("motor of joint 3", "joint 3"))
+        tidy(axes, f"{name}: angle of the elastic joint's motor, {case}", "s", "rad")
+
+    words = f"within {np.abs(bent).max():.3f} rad of the joint"
+    return Outcome([claim("motor 3 after 2 s", "follows its joint", words, bool(np.abs(bent).max() < 0.1))], draw)
+
+
+def _torques(case: str, name: str) -> Outcome:
+    motion, k = run(), list(LOADS).index(case)
+    early, late = motion.times < 0.5, motion.times > 2.0
+    tau = motion.tau[k][:, [0, 1, 3]]
+    first, then = float(np.abs(tau[early, 2]).max()), float(np.abs(tau[late, 2]).max())
+    rows = [
+        claim(
+            "torque of motor 3 at the beginning",
+            "large oscillation",
+            f"{first:.0f} N m, later {then:.1f} N m",
+            first > 3 * then,
+        )
+    ]
+    if case == "payload":
+        at = int(np.argmin(np.abs(motion.times - 3.0)))
+        bare, weight = (motion.tau[j, at, 1] for j in (0, list(LOADS).index("payload as a weight")))
+        words = f"{abs(tau[at, 1]):.2f} N m, without {abs(bare):.2f} N m (as a weight {abs(weight):.2f} N m)"
+        rows.append(
+            claim(
+                "torque of motor 2 at 3 s, lowest position",
+                "lower with the payload",
+                words,
+                abs(tau[at, 1]) < abs(bare),
+            )
+        )
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        curves(axes, motion.times, tau, ("motor 1", "motor 2", "motor 3"))
+        axes.set_ylim(-12.0, 16.0)
+        axes.annotate(f"motor 3 starts with {tau[0, 2]:.0f} N m", (0.05, 15.0), (0.7, 14.0), fontsize=9)
+        tidy(axes, f"{name}: torques of the motors, {case}", "s", "N m")
+
+    return Outcome(rows, draw)
+
+
+GEOMETRY = (
+    "the paper gives neither joint axes, lengths and centres of mass of links, nor gear ratios and gains: they were "
+    "chosen, and the gains fitted to the printed errors"
+)
+FIGURES: tuple[tuple[int, str, Callable[[str, str], Outcome], str], ...] = (
+    (3, "angles of the joints and RMS errors", _joints, "no payload"),
+    (4, "angle of the motor", _motor, "no payload"),
+    (5, "torques of the motors", _torques, "no payload"),
+    (6, "angles of the joints and RMS errors", _joints, "payload"),
+    (7, "angle of the motor", _motor, "payload"),
+    (8, "torques of the motors", _torques, "payload"),
+)
+
+
+def _figure(k: int, title: str, make: Callable[[str, str], Outcome], case: str) -> Item:
+    place, compute = f"Fig. {k}", partial(make, case, f"Fig. {k}")
+    return Item(f"hua/fig-{k}", f"{title}, {case}", F, place, compute, missing=GEOMETRY, seconds=4, first=10)
+
+
+F = Kind.FIGURE
+ITEMS = [
+    Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", lambda: Outcome([])),
+    Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", _unified),
+    Item("hua/algorithm-1", "inverse dynamics", Kind.ALGORITHM, "Algorithm 1, eqs. 2 to 29", _recursion),
+    Item("hua/algorithm-2", "forward dynamics", Kind.ALGORITHM, "Algorithm 2, eqs. 30 to 36", _forward),
+    Item(
+        "hua/controller",
+        "the controller is stable",
+        Kind.ALGORITHM,
+        "section IV, eqs. 37 to 52",
+        stability,
+        seconds=4,
+        first=10,
+    ),
+    Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
+    *(_figure(*each) for each in FIGURES),
+]

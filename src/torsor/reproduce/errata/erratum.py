@@ -1,0 +1,85 @@
+"""A misprint: the equation as printed and as corrected, and the computation that decides between them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+EXACT = 1e-9  # relative error of an equation that holds; rounding is below it, complex steps and differences too
+WRONG = 1e-6  # least relative error of an equation that does not hold
+
+
+class Decision(NamedTuple):
+    """Relative errors of the corrected and of the printed form against an independent result."""
+
+    corrected: float
+    printed: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the corrected form holds and the printed form does not."""
+        return self.corrected <= EXACT and self.printed >= WRONG
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """A misprint of a document.
+
+    ``name`` is that of its item ("khalil/eq-57"), ``place`` the equation or section, ``truth`` the independent result
+    with which both forms are compared.
+
+    Example:
+        >>> wrong = Erratum("notes/eq-1", "eq. 1", "2 + 2 = 5", "2 + 2 = 4", lambda: decide(2 + 2, 4, 5), "counting")
+        >>> wrong.decide().is_clear
+        True
+    """
+
+    name: str
+    place: str
+    printed: str
+    corrected: str
+    compare: Callable[[], Decision]
+    truth: str
+
+    def decide(self) -> Decision:
+        """Return the errors of both forms; they are computed once."""
+        return _decided(self)
+
+
+@cache
+def _decided(erratum: Erratum) -> Decision:
+    return erratum.compare()
+
+
+def error(found: Any, expected: Any) -> float:
+    """Return the largest difference relative to the largest component that is expected (to 1 where all are zero).
+
+    Example:
+        >>> error([1.0, 2.0], [1.0, 2.5])
+        0.2
+    """
+    expected = np.asarray(expected)
+    size = np.abs(expected).max()
+    return float(np.abs(np.asarray(found) - expected).max() / (size if size > 0 else 1.0))
+
+
+def decide(truth: Any, corrected: Any, printed: Any) -> Decision:
+    """Return the errors of two forms.
+
+    Example:
+        >>> decide(1.0, 1.0, 1.5)
+        Decision(corrected=0.0, printed=0.5)
+    """
+    return Decision(error(corrected, truth), error(printed, truth))
+
+
+def words(holds: bool, printed_holds: bool) -> Decision:
+    """Return the decision about a statement that is true or false: an error of 0 or 1.
+
+    Example:
+        >>> words(True, False).is_clear
+        True
+    """
+    return Decision(float(not holds), float(not printed_holds))

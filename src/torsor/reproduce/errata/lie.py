@@ -1,0 +1,204 @@
+"""Misprints of the Lie-algebra notes."""
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.reproduce.equations import lie
+from torsor.reproduce.equations.form import Form
+from torsor.reproduce.errata.erratum import Decision, Erratum, decide
+from torsor.reproduce.samples import screws
+
+STEP = 1e-30  # of complex steps
+
+
+def _transform() -> Decision:
+    data, robot, state = screws()
+    printed = lie.compact(data, *state, form=Form(["4"]))
+    return decide(robot.inverse_dynamics(*state), lie.compact(data, *state).tau, printed.tau)
+
+
+def _adjoint() -> Decision:
+    data, robot, state = screws()
+    printed = lie.components(data, *state, form=Form(["6.2"]))
+    return decide(robot.inverse_dynamics(*state), lie.components(data, *state).tau, printed.tau)
+
+
+def planar() -> tuple[lie.Robot, tuple[Array, Array, Array]]:
+    """Return a planar arm of two bars of 1 m and 1 kg, which hangs down in -y, and a state.
+
+    Example:
+        >>> data, state = planar()
+        >>> lie.components(data, *state).tau.round(5).tolist()
+        [17.47502, 3.00221]
+    """
+    homes = np.array([np.eye(4), np.eye(4)])
+    homes[:, 0, 3] = 0.5, 1.5
+    axes = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, -1, 0]], dtype=float)
+    inertia = np.tile(np.diag([0.01, 0.08, 0.08]), (2, 1, 1))
+    state = np.array([0.4, 0.7]), np.array([1.0, -0.6]), np.array([0.5, 0.3])
+    return lie.Robot(homes, axes, np.ones(2), inertia, np.array([0, -9.81, 0.0])), state
+
+
+def lagrange(state: tuple[Array, Array, Array]) -> Array:
+    """Return the torques of the planar arm from its Lagrangian, in closed form.
+
+    Example:
+        >>> lagrange(planar()[1]).round(5).tolist()
+        [17.47502, 3.00221]
+    """
+    (q1, q2), (v1, v2), (a1, a2) = state
+    c2, h, own = np.cos(q2), 0.5 * np.sin(q2), 0.08 + 0.25
+    M = np.array([[2 * own + 1 + c2, own + 0.5 * c2], [own + 0.5 * c2, own]])
+    weight = 9.81 * np.array([1.5 * np.cos(q1) + 0.5 * np.cos(q1 + q2), 0.5 * np.cos(q1 + q2)])
+    return np.array(M @ [a1, a2] + [-h * (2 * v1 * v2 + v2**2), h * v1**2] + weight)
+
+
+def _two_link() -> Decision:
+    data, state = planar()
+    printed = lie.components(data, *state, form=Form(["6.2"])).tau[0]
+    return decide(lagrange(state)[0], lie.components(data, *state).tau[0], printed)
+
+
+def _vee(matrix: Array) -> Array:
+    return np.array([matrix[2, 1], matrix[0, 2], matrix[1, 0], *matrix[:3, 3]])
+
+
+def _body_velocity() -> Decision:
+    data, _, _ = screws()
+    A, home = np.array([0.0, 0.0, 1.0, 0.3, -0.2, 0.1]), data.M[0]
+    T, rate = home @ lie.exp(A, 0.4), home @ lie.exp(A, 0.4 + 1j * STEP).imag / STEP
+    return decide(A, _vee(np.linalg.inv(T) @ rate), _vee(rate @ np.linalg.inv(T)))
+
+
+def _orders() -> Decision:
+    data, _, (theta, dtheta, _) = screws()
+    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2])
+    theta, dtheta, rest = theta[:2], dtheta[:2], np.zeros(2)
+    found = lie.compact(data, theta, dtheta, rest)
+
+    def spin(t: complex) -> Array:  # of link 2 in the space frame, along the motion without accelerations
+        (A, T), q = lie.transforms(data, theta + dtheta * t), theta + dtheta * t
+        w = T[1][:3, :3] @ A[0][:3] * dtheta[0] + A[1][:3] * dtheta[1]
+        pose = lie.exp(data.S[0], q[0]) @ lie.exp(data.S[1], q[1]) @ data.M[1]
+        return np.array(pose[:3, :3] @ w)
+
+    R = (lie.exp(data.S[0], theta[0]) @ lie.exp(data.S[1], theta[1]) @ data.M[1])[:3, :3]
+    truth = R.T @ spin(1j * STEP).imag / STEP
+    z = lie.transforms(data, theta)[0][1][:3]
+    return decide(truth, dtheta[1] * np.cross(found.V[1, :3], z), np.zeros(3))
+
+
+def _vectors() -> dict[str, Array]:
+    names = ("Rz1", "z2", "b2", "Rb1", "p", "w2")
+    found = dict(zip(names, np.random.default_rng(6).normal(size=(6, 3)), strict=True))
+    return found | {"rates": np.array([0.7, -1.3]), "I": np.diag([0.3, 0.5, 0.7]) + 0.05}
+
+
+def _moment() -> Decision:
+    x = _vectors()
+    (one, two), Rz1, z2, inertia = x["rates"], x["Rz1"], x["z2"], x["I"]
+    w = one * Rz1 + two * z2
+    first, last = one**2 * np.cross(Rz1, inertia @ Rz1), one * two * np.cross(z2, inertia @ Rz1)
+    corrected = first + one * two * np.cross(Rz1, inertia @ z2) + last + two**2 * np.cross(z2, inertia @ z2)
+    return decide(np.cross(w, inertia @ w), corrected, first + one * two * np.cross(Rz1, z2) + last)
+
+
+def _cross() -> Decision:
+    x = _vectors()
+    (one, two), Rz1, z2, b2, Rb1, p = x["rates"], x["Rz1"], x["z2"], x["b2"], x["Rb1"], x["p"]
+    v = np.cross(p, one * Rz1) + one * Rb1 + two * b2
+    lever = np.cross(np.cross(p, Rz1), z2)
+    corrected = one * lever + one * np.cross(Rb1, z2) + two * np.cross(b2, z2)
+    printed = one * two * lever + one * two * np.cross(Rz1, z2) + two**2 * np.cross(b2, z2)
+    return decide(np.cross(v, z2), corrected, printed)
+
+
+def _torque() -> Decision:
+    x = _vectors()
+    (one, two), Rz1, z2, inertia = x["rates"], x["Rz1"], x["z2"], x["I"]
+    w = one * Rz1 + two * z2
+    first = one**2 * np.cross(Rz1, inertia @ Rz1)
+    corrected = z2 @ (first + one * two * np.cross(Rz1, inertia @ z2))
+    return decide(z2 @ np.cross(w, inertia @ w), corrected, z2 @ (first + one * two * np.cross(Rz1, z2)))
+
+
+def _transposed() -> Decision:
+    T = screws().data.M[1]
+    return decide(np.linalg.inv(lie.Ad(T)).T, lie.Ad(lie.inverse(T)).T, lie.Ad(T).T)
+
+
+FORCES = "forces of the library"
+ERRATA = [
+    Erratum(
+        "lie/section-4",
+        "section 4, step 2; also 5.1, 5.3, 5.4 and 7",
+        "T_{i,i+1} = exp(-[A_i] θ_i) M_{i,i+1} carries V_{i-1}",
+        "T_{i,i-1} = exp(-[A_i] θ_i) M_{i,i-1}, as section 8.1 has it with R_10 and R_21",
+        _transform,
+        FORCES,
+    ),
+    Erratum(
+        "lie/section-6.2",
+        "section 6.2, term 1 and the boxed n_i, f_i; section 7",
+        "n_i = R_{i+1,i} n_{i+1} + [p_{i+1,i}] R_{i+1,i} f_{i+1} + ..., f_i = R_{i+1,i} f_{i+1} + ...",
+        "the same with R_{i,i+1} = R_{i+1,i}ᵀ and p_{i,i+1}",
+        _adjoint,
+        FORCES,
+    ),
+    Erratum(
+        "lie/section-8.2",
+        "section 8.2; also 10.4 and 10.5",
+        "n_1 = R_21 n_2 + [p_21] R_21 f_2 + ..., f_1 = R_21 f_2 + ...",
+        "the same with R_12 and p_12",
+        _two_link,
+        "Lagrangian of a planar arm, in closed form",
+    ),
+    Erratum(
+        "lie/section-3.1",
+        "section 3.1, note",
+        "T' T⁻¹ is the body velocity",
+        "T' T⁻¹ is the spatial velocity, T⁻¹ T' the body velocity",
+        _body_velocity,
+        "screw of a turning frame, by a complex step",
+    ),
+    Erratum(
+        "lie/section-9.1",
+        "section 9.1, table of link 2",
+        "ω'_2 = 0 if θ'' = 0",
+        "ω'_2 = θ'_2 [ω_2] z_2, of order 2, zero for parallel axes only; v'_1 and v'_2 have -R g besides",
+        _orders,
+        "rate of ω_2 in the space frame, by a complex step",
+    ),
+    Erratum(
+        "lie/section-10.1",
+        "section 10.1",
+        "n_2 = ... + θ'_1 θ'_2 (R z_1 × z_2) + ... + θ'_2² (z_2 × z_2)",
+        "... + θ'_1 θ'_2 (R z_1 × I_2 z_2) + ... + θ'_2² (z_2 × I_2 z_2), of which only the part along z_2 is 0",
+        _moment,
+        "ω_2 × I_2 ω_2",
+    ),
+    Erratum(
+        "lie/section-10.2",
+        "section 10.2, v_2 × z_2",
+        "θ'_1 θ'_2 (p × R z_1) × z_2 + θ'_1 θ'_2 (R z_1 × z_2) + θ'_2² (b_2 × z_2)",
+        "θ'_1 (p × R z_1) × z_2 + θ'_1 (R b_1) × z_2 + θ'_2 b_2 × z_2",
+        _cross,
+        "v_2 × z_2",
+    ),
+    Erratum(
+        "lie/section-10.3",
+        "section 10.3",
+        "τ_2 = z_2ᵀ [θ'_1² (R z_1 × I_2 R z_1) + θ'_1 θ'_2 (R z_1 × z_2) + ...] + ...",
+        "the second term is θ'_1 θ'_2 (R z_1 × I_2 z_2); those of the force follow from 10.2 as corrected",
+        _torque,
+        "z_2ᵀ (ω_2 × I_2 ω_2)",
+    ),
+    Erratum(
+        "lie/appendix",
+        "appendix, adjoint properties",
+        "(Ad_T)ᵀ = Ad_{T⁻¹}ᵀ ≠ Ad_T⁻ᵀ",
+        "Ad_T⁻ᵀ = Ad_{T⁻¹}ᵀ",
+        _transposed,
+        "inverse and transposed matrix Ad_T",
+    ),
+]

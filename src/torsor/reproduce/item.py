@@ -1,0 +1,205 @@
+"""An item of a document: what it prints, what the library computes, and the verdict."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+SHOWN = 6  # numbers of a vector that are shown
+
+
+class Kind(StrEnum):
+    """What an item is in its document."""
+
+    ALGORITHM = "algorithm"
+    TABLE = "table"
+    FIGURE = "figure"
+    NUMBER = "number"
+    MISPRINT = "misprint"
+
+
+class Verdict(StrEnum):
+    """How the library's value compares with the printed one."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"  # for a reason that is given
+    MISSING = "not reproducible"  # the document lacks data
+    DEFINES = "definition"  # nothing to compute: a sketch of symbols
+    FAILS = "fails"
+
+
+class Row(NamedTuple):
+    """One comparison: what the document has, what the library has, and their difference, as text."""
+
+    what: str
+    printed: str
+    ours: str
+    difference: str
+    verdict: Verdict | None  # None: the document prints nothing to compare with
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Rows of an item, and a function that draws its figure into a matplotlib figure, if it has one."""
+
+    rows: Sequence[Row]
+    draw: Callable[[Any], None] | None = None
+    size: tuple[float, float] = (7.0, 4.5)  # inches of the figure
+
+
+@dataclass(frozen=True)
+class Item:
+    """An algorithm, a table, a figure, a printed number or a misprint of a document.
+
+    ``name`` is "document/item", ``place`` where it is printed. ``reason`` says why numbers differ, ``missing`` which
+    data the document lacks. ``seconds`` is about how long ``compute`` takes on one core when its kernels are compiled,
+    ``first`` when they are not.
+
+    Example:
+        >>> two = Item("notes/two", "two and two", Kind.NUMBER, "page 1", lambda: Outcome([number("sum", "4", 2 + 2)]))
+        >>> verdict(two, two.compute())
+        <Verdict.AGREES: 'agrees'>
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    place: str
+    compute: Callable[[], Outcome]
+    reason: str = ""
+    missing: str = ""
+    seconds: float = 0.5
+    first: float = field(default=0.0)
+
+    @property
+    def document(self) -> str:
+        """The name of the document."""
+        return self.name.partition("/")[0]
+
+
+def number(
+    what: str, printed: str, ours: float, unit: str = "", tolerance: float | None = None, explained: float = 0.0
+) -> Row:
+    """Return a row that compares a printed number with ours.
+
+    ``tolerance`` is absolute, by default half a unit of the last printed digit. A larger difference is a difference
+    that the item's reason explains if it is at most ``explained`` times the printed number, and a failure otherwise.
+
+    Example:
+        >>> number("T", "0.392", 0.39185, "s").verdict, number("T", "0.392", 0.41).verdict
+        (<Verdict.AGREES: 'agrees'>, <Verdict.FAILS: 'fails'>)
+        >>> number("T", "0.5585", 0.6463, explained=0.2).difference
+        '+16 %'
+    """
+    value = float(printed)
+    limit = _half_digit(printed) if tolerance is None else tolerance
+    difference = ours - value
+    found = Verdict.FAILS
+    if abs(difference) <= limit * (1 + 1e-9):
+        found = Verdict.AGREES
+    elif abs(difference) <= explained * abs(value):
+        found = Verdict.DIFFERS
+    relative = f"{difference / value:+.2g}" if value else f"{difference:+.2g}"
+    shown = "0" if not difference else f"{100 * difference / value:+.2g} %" if value else relative
+    return Row(what, _with(printed, unit), _with(_digits(ours, printed), unit), shown, found)
+
+
+def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e-11, unit: str = "") -> Row:
+    """Return a row that compares results of the document's equations with ours, relative to the largest component.
+
+    Example:
+        >>> same("tau", [1.0, 2.0], [1.0, 2.0]).verdict
+        <Verdict.AGREES: 'agrees'>
+    """
+    expected, found = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
+    size = np.abs(expected).max(initial=0.0) or 1.0
+    error = float(np.abs(found - expected).max(initial=0.0) / size)
+    state = Verdict.AGREES if error <= tolerance else Verdict.FAILS
+    return Row(what, _with(vector(expected), unit), _with(vector(found), unit), f"{error:.1e}", state)
+
+
+def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") -> Row:
+    """Return a row that compares some printed numbers with ours; all must be the same.
+
+    Example:
+        >>> numbers("link 1", ["9.29", "0"], [9.29, 0.0]).verdict
+        <Verdict.AGREES: 'agrees'>
+    """
+    found = np.asarray(ours, dtype=float) + 0.0
+    held = np.allclose(found, [float(each) for each in printed], rtol=0, atol=1e-12)
+    shown = ", ".join(f"{x:.6g}" for x in found)
+    return claim(what, _with(", ".join(printed), unit), _with(shown, unit), bool(held))
+
+
+def claim(what: str, printed: str, ours: str, holds: bool, is_explained: bool = False) -> Row:
+    """Return a row about a statement of the document; one that does not hold may have a reason.
+
+    Example:
+        >>> claim("peaks", "two", "two", True).verdict
+        <Verdict.AGREES: 'agrees'>
+    """
+    other = Verdict.DIFFERS if is_explained else Verdict.FAILS
+    return Row(what, printed, ours, "", Verdict.AGREES if holds else other)
+
+
+def only(what: str, ours: str) -> Row:
+    """Return a row of ours for which the document prints no value.
+
+    Example:
+        >>> only("iterations", "34").printed
+        ''
+    """
+    return Row(what, "", ours, "", None)
+
+
+def verdict(item: Item, outcome: Outcome) -> Verdict:
+    """Return the verdict of an item from those of its rows.
+
+    Example:
+        >>> sketch = Item("notes/fig-1", "a link", Kind.FIGURE, "Fig. 1", lambda: Outcome([]))
+        >>> verdict(sketch, sketch.compute()).value
+        'definition'
+    """
+    found = {row.verdict for row in outcome.rows}
+    if Verdict.FAILS in found or (Verdict.DIFFERS in found and not (item.reason or item.missing)):
+        return Verdict.FAILS
+    if item.missing:
+        return Verdict.MISSING
+    if Verdict.DIFFERS in found:
+        return Verdict.DIFFERS
+    return Verdict.AGREES if Verdict.AGREES in found else Verdict.DEFINES
+
+
+def _half_digit(printed: str) -> float:
+    mantissa, _, exponent = printed.lower().partition("e")
+    digits = len(mantissa.partition(".")[2])
+    return 0.5 * 10.0 ** (int(exponent or 0) - digits) if digits or exponent else 0.0
+
+
+def _digits(value: float, printed: str) -> str:
+    """Return ours with two digits more than are printed."""
+    mantissa, _, exponent = printed.lower().partition("e")
+    significant = len(mantissa.replace(".", "").lstrip("-0")) or 1
+    if float(value).is_integer() and "." not in mantissa:
+        return f"{int(value)}" if not exponent else f"{value:g}"
+    return f"{value:.{significant + 2}g}"
+
+
+def _with(text: str, unit: str) -> str:
+    return f"{text} {unit}" if unit else text
+
+
+def vector(values: ArrayLike) -> str:
+    """Return a vector as text, shortened.
+
+    Example:
+        >>> vector([1.0, -2.5])
+        '1, -2.5'
+    """
+    flat = np.ravel(values)
+    least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding is shown as zero
+    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in flat[:SHOWN])
+    return shown if len(flat) <= SHOWN else f"{shown}, ... ({len(flat)})"

@@ -1,0 +1,124 @@
+"""All documents and items, and how they are found by name."""
+
+from typing import NamedTuple
+
+from torsor.errors import ModelError, describe
+from torsor.reproduce.documents import (
+    barman,
+    barman_arms,
+    gait,
+    gait_equations,
+    guarino,
+    hua,
+    khalil,
+    khalil_bases,
+    khalil_parallel,
+    lie,
+)
+from torsor.reproduce.item import Item, Kind
+from torsor.reproduce.misprints import MISPRINTS
+
+
+class Document(NamedTuple):
+    """One of the five documents: its name here, how it is cited, all its authors and its title."""
+
+    name: str
+    cited: str
+    authors: str
+    title: str
+
+
+DOCUMENTS = (
+    Document(
+        "lie",
+        "the Lie-algebra notes",
+        "without author",
+        "Recursive Newton-Euler Algorithm: Lie Algebra Formulation, working notes",
+    ),
+    Document(
+        "barman",
+        "Barman 2020",
+        "Shuvrodeb Barman",
+        "Recursive Newton-Euler Dynamics and Sensitivity Analysis for Dynamic Motion Planning, master's thesis, "
+        "Oklahoma State University",
+    ),
+    Document(
+        "guarino",
+        "Guarino Lo Bianco 2009",
+        "Corrado Guarino Lo Bianco",
+        "Evaluation of generalized force derivatives by means of a recursive Newton-Euler approach, IEEE Transactions "
+        "on Robotics",
+    ),
+    Document(
+        "khalil",
+        "Khalil 2010",
+        "Wisama Khalil",
+        "Dynamic Modeling of Robots using Recursive Newton-Euler Techniques, ICINCO 2010",
+    ),
+    Document(
+        "hua",
+        "Hua et al. 2022",
+        "Minh Tuan Hua, Mohammad Poursina and Filippo Sanfilippo",
+        "Dynamic Modelling of Mixed Rigid-Flexible Joint Robotic Manipulator Using Recursive Newton-Euler Formulation",
+    ),
+)
+ALIASES = {
+    "lie-notes": "lie",
+    "barman-2020": "barman",
+    "guarino-2009": "guarino",
+    "guarino-lo-bianco": "guarino",
+    "guarino-lo-bianco-2009": "guarino",
+    "khalil-2010": "khalil",
+    "hua-2022": "hua",
+}
+ITEMS: tuple[Item, ...] = (
+    *lie.ITEMS,
+    *barman.ITEMS,
+    *barman_arms.ITEMS,
+    *gait.ITEMS,
+    *gait_equations.ITEMS,
+    *guarino.ITEMS,
+    *khalil.ITEMS,
+    *khalil_parallel.ITEMS,
+    *khalil_bases.ITEMS,
+    *hua.ITEMS,
+    *MISPRINTS,
+)
+QUICK = 5.0  # s that an item of ``--quick`` takes at most
+
+
+def is_quick(item: Item) -> bool:
+    """Whether an item takes some seconds at most, also the first time on a machine.
+
+    Example:
+        >>> [is_quick(each) for each in find(["barman/fig-4.7", "barman/fig-5.4"])]
+        [True, False]
+    """
+    return max(item.seconds, item.first) <= QUICK
+
+
+def find(names: list[str], kind: str | None = None) -> list[Item]:
+    """Return items by their names, or all those of a document by its name; without names, all items.
+
+    Example:
+        >>> [each.title for each in find(["khalil-2010/five-bar"])]
+        ['closed loops: a five-bar']
+        >>> len(find(["guarino"], "table"))
+        3
+    """
+    chosen = [each for each in ITEMS if kind is None or each.kind == kind]
+    if not names:
+        return chosen
+    found = list[Item]()
+    for name in names:
+        document, slash, rest = name.lower().partition("/")
+        full = f"{ALIASES.get(document, document)}{slash}{rest}"
+        own = [each for each in chosen if each.name == full or (not slash and each.document == full)]
+        if not own:
+            near = [each.name for each in ITEMS if each.name.startswith(full[: full.rfind("-") + 1] or full[:3])]
+            examples = ", ".join((near or [each.name for each in ITEMS if each.kind is Kind.FIGURE])[:3])
+            allowed = f"names that torsor reproduce lists, for example {examples}; or a document: "
+            allowed += ", ".join(each.name for each in DOCUMENTS)
+            raise ModelError(describe(f"no item {name!r}", where="reproduce", allowed=allowed))
+        found += [each for each in own if each not in found]
+    return found

@@ -1,0 +1,279 @@
+"""Random robots in the conventions of the documents, each with the same robot of the library.
+
+They have every number that a table of the document can have, branches and prismatic joints where it allows them, and a
+state. Each is the same in every run. The library's robots compute in CasADi's virtual machine: each function is called
+once, and would be compiled for that.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.formats import DHLink, MDHLink
+from torsor.mechanism import Frame, Joint, Link
+from torsor.reproduce.equations import denavit_hartenberg, hua, khalil, lie, luh_walker_paul
+from torsor.robot.load import build, from_dh, from_mdh, from_screws
+from torsor.robot.robot import Robot
+from torsor.spatial import composite, from_rpy, make_pose
+
+JOINTS = (True, False, True, True)  # revolute or not
+MASS, SIZE, ANGLE = (0.5, 3.0), 0.4, 1.4  # kg, m, rad
+
+
+def _inertia(rng: np.random.Generator) -> Array:
+    """Return the inertia (3, 3) of ten random points of 1 kg about their centre of mass."""
+    points = rng.normal(size=(10, 3)) * rng.uniform(0.05, 0.2, 3)
+    points -= points.mean(axis=0)
+    return np.array(sum(p @ p * np.eye(3) - np.outer(p, p) for p in points))
+
+
+def about_origin(mass: float, com: Array, inertia: Array) -> Array:
+    """Return an inertia about the origin, from that about the centre of mass."""
+    return np.array(inertia + mass * (com @ com * np.eye(3) - np.outer(com, com)))
+
+
+def _bodies(rng: np.random.Generator, n: int) -> tuple[Array, Array, Array]:
+    return rng.uniform(*MASS, n), rng.uniform(-SIZE, SIZE, (n, 3)), np.array([_inertia(rng) for _ in range(n)])
+
+
+def _gravity(rng: np.random.Generator) -> Array:
+    return np.array([0.0, 0.0, -9.81]) + rng.uniform(-1, 1, 3)
+
+
+class Standard(NamedTuple):
+    """A chain in standard Denavit-Hartenberg parameters, a state, and what link 2 does to its environment."""
+
+    data: denavit_hartenberg.Robot
+    robot: Robot
+    state: tuple[Array, Array, Array]
+    load: denavit_hartenberg.Load
+    external: Array  # the same load, on the robot, in link axes
+
+
+@cache
+def standard() -> Standard:
+    """Return the chain of Barman 2020.
+
+    Example:
+        >>> standard().robot.joint_names
+        ('joint1', 'joint2', 'joint3', 'joint4')
+    """
+    rng, n = np.random.default_rng(1), len(JOINTS)
+    m, r, inertia = _bodies(rng, n)
+    theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
+    d, a = rng.uniform(-SIZE, SIZE, (2, n))
+    data = denavit_hartenberg.Robot(np.array(JOINTS), theta, d, a, alpha, r, m, inertia, _gravity(rng))
+    rows = zip(data.revolute, theta, d, a, alpha, r, m, inertia, strict=True)
+    links = [
+        DHLink(t, dj, aj, al, joint="revolute" if turns else "prismatic", mass=mj, com=c, inertia=J)
+        for turns, t, dj, aj, al, c, mj, J in rows
+    ]
+    robot = from_dh(links, gravity=data.g).to(device="casadi")
+    q, v, a_ = rng.normal(size=(3, n))
+    k, lever = 2, rng.uniform(-SIZE, SIZE, 3)
+    force, moment = 10 * rng.normal(size=(2, 3))
+    external, R = np.zeros((n, 6)), robot.poses(q)[k, :3, :3]
+    external[k] = -np.concatenate([R.T @ moment + np.cross(lever, R.T @ force), R.T @ force])
+    load = denavit_hartenberg.Load(k, force, moment, lever)
+    return Standard(data, robot, (q, v, a_), load, external)
+
+
+class Modified(NamedTuple):
+    """A chain in modified Denavit-Hartenberg parameters, and a motion q, v, a, j."""
+
+    data: luh_walker_paul.Robot
+    robot: Robot
+    motion: tuple[Array, Array, Array, Array]
+
+
+@cache
+def modified() -> Modified:
+    """Return the chain of Guarino Lo Bianco 2009.
+
+    Example:
+        >>> modified().robot.nv
+        4
+    """
+    rng, n = np.random.default_rng(2), len(JOINTS)
+    m, c, inertia = _bodies(rng, n)
+    theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
+    d, a = rng.uniform(-SIZE, SIZE, (2, n))
+    data = luh_walker_paul.Robot(np.array(JOINTS), a, alpha, theta, d, m, c, inertia, _gravity(rng))
+    links = [
+        MDHLink(
+            j - 1,
+            alpha=alpha[j],
+            d=a[j],
+            theta=theta[j],
+            r=d[j],
+            joint="revolute" if JOINTS[j] else "prismatic",
+            mass=m[j],
+            com=c[j],
+            inertia=inertia[j],
+        )
+        for j in range(n)
+    ]
+    q, v, acceleration, jerk = rng.normal(size=(4, n))
+    return Modified(data, from_mdh(links, gravity=data.g).to(device="casadi"), (q, v, acceleration, jerk))
+
+
+class Screws(NamedTuple):
+    """A chain in screws, and a state."""
+
+    data: lie.Robot
+    robot: Robot
+    state: tuple[Array, Array, Array]
+
+
+@cache
+def screws() -> Screws:
+    """Return the chain of the Lie-algebra notes.
+
+    Example:
+        >>> screws().data.S.shape
+        (4, 6)
+    """
+    rng, n = np.random.default_rng(3), len(JOINTS)
+    m, _, inertia = _bodies(rng, n)
+    M = np.array([make_pose(from_rpy(rng.uniform(-1, 1, 3)), rng.uniform(-SIZE, SIZE, 3)) for _ in range(n)])
+    S = []
+    for turns in JOINTS:
+        z, place = rng.normal(size=3), rng.uniform(-SIZE, SIZE, 3)
+        z /= np.linalg.norm(z)
+        S.append(np.concatenate([z, -np.cross(z, place)] if turns else [np.zeros(3), z]))
+    data = lie.Robot(M, np.array(S), m, inertia, _gravity(rng))
+    none = np.zeros((3, 3))
+    G = [np.block([[J, none], [none, mass * np.eye(3)]]) for mass, J in zip(m, inertia, strict=True)]
+    q, v, a = rng.normal(size=(3, n))
+    return Screws(data, from_screws(list(M), list(data.S), G, gravity=data.g).to(device="casadi"), (q, v, a))
+
+
+class Tree(NamedTuple):
+    """A tree in six parameters, a state, and what each link does to its environment; and the tree on a free base."""
+
+    data: khalil.Robot
+    robot: Robot
+    state: tuple[Array, Array, Array]
+    fe: Array
+    me: Array
+    base: khalil.Base
+    floating: Robot
+
+    @property
+    def wrenches(self) -> Array:
+        """What each link does to its environment, (force, moment)."""
+        return np.hstack([self.fe, self.me])
+
+    @property
+    def external(self) -> Array:
+        """The loads on the links, (moment, force)."""
+        return -np.hstack([self.me, self.fe])
+
+
+@cache
+def tree(n: int = 6) -> Tree:
+    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; a fourth of the joints are prismatic.
+
+    Example:
+        >>> tree().floating.nv
+        12
+    """
+    rng = np.random.default_rng(4)
+    m, c, inertia = _bodies(rng, n)
+    parents = np.array([-1, *((j - 1) // 2 for j in range(1, n))])
+    sigma = (np.arange(n) % 4 == 1).astype(int)
+    angles, lengths = rng.uniform(-ANGLE, ANGLE, (3, n)), rng.uniform(-SIZE, SIZE, (3, n))
+    Ia, Fs, Fv = rng.uniform(0, 0.3, (3, n))
+    J = np.array([about_origin(*body) for body in zip(m, c, inertia, strict=True)])
+    (gamma, alpha, theta), (b, d, r), g = angles, lengths, _gravity(rng)
+    data = khalil.Robot(parents, sigma, gamma, b, alpha, d, theta, r, m, m[:, None] * c, J, Ia, Fs, Fv, g)
+    robot = from_mdh(_rows(data, c, inertia), gravity=g)
+    q, v, a = rng.normal(size=(3, n))
+    fe, me = 10 * rng.normal(size=(2, n, 3))
+    base_mass, base_com, base_inertia = 5.0, rng.uniform(-SIZE, SIZE, 3), _inertia(rng)
+    base = khalil.Base(
+        base_mass,
+        base_mass * base_com,
+        about_origin(base_mass, base_com, base_inertia),
+        rng.normal(size=3),
+        np.zeros(6),
+    )
+    body = Link(robot.base.name, base_mass, base_com, base_inertia)
+    floating = build("floating_tree", [body, *robot.links], robot.joints, gravity=g, base="floating")
+    return Tree(data, robot.to(device="casadi"), (q, v, a), fe, me, base, floating.to(device="casadi"))
+
+
+def _rows(data: khalil.Robot, com: Array, inertia: Array) -> list[MDHLink]:
+    return [
+        MDHLink(
+            int(data.antecedent[j]),
+            gamma=data.gamma[j],
+            b=data.b[j],
+            alpha=data.alpha[j],
+            d=data.d[j],
+            theta=data.theta[j],
+            r=data.r[j],
+            joint="prismatic" if data.sigma[j] else "revolute",
+            mass=data.M[j],
+            com=com[j],
+            inertia=inertia[j],
+            rotor_inertia=data.Ia[j],
+            coulomb=data.Fs[j],
+            viscous=data.Fv[j],
+        )
+        for j in range(len(data.M))
+    ]
+
+
+class Mixed(NamedTuple):
+    """A chain with rigid and elastic joints and motors on other links, and a motion of joints and motors."""
+
+    data: hua.Robot
+    robot: Robot
+    joints: tuple[Array, Array, Array]
+    motors: tuple[Array, Array, Array]  # used at elastic joints
+
+    @property
+    def state(self) -> tuple[Array, Array, Array]:
+        """The motion (q, v, a) of the library's coordinates."""
+        elastic = self.data.K > 0
+        q, v, a = (np.concatenate([x, y[elastic]]) for x, y in zip(self.joints, self.motors, strict=True))
+        return q, v, a
+
+
+@cache
+def mixed() -> Mixed:
+    """Return the chain of Hua et al. 2022: joints 2 and 4 are elastic, and no motor is on the link that it drives.
+
+    Example:
+        >>> mixed().robot.coordinate_names
+        ('joint1', 'joint2', 'joint3', 'joint4', 'joint2/motor', 'joint4/motor')
+    """
+    rng, n = np.random.default_rng(5), 4
+    m, c, inertia = _bodies(rng, n)
+    Rfix = np.array([from_rpy(rng.uniform(-1, 1, 3)) for _ in range(n)])
+    r, r_tip = rng.uniform(-SIZE, SIZE, (n, 3)), rng.uniform(-SIZE, SIZE, 3)
+    carrier, K, eta = (0, 1, 1, 2), np.array([0.0, 100.0, 0.0, 150.0]), rng.uniform(5, 20, n)
+    Iz, zm, g = rng.uniform(2e-4, 6e-4, n), rng.normal(size=(n, 3)), np.array([0.0, 0.0, -9.81])
+    zm /= np.linalg.norm(zm, axis=1)[:, None]
+    bodies = [(float(m[i]), c[i], inertia[i]) for i in range(n)]
+    for k, on in enumerate(carrier):
+        if on:  # the mass of a motor, its rotor as if locked: about its axis Iz, across it 1.5 Iz
+            rotor = Iz[k] * (1.5 * np.eye(3) - 0.5 * np.outer(zm[k], zm[k]))
+            bodies[on - 1] = composite(bodies[on - 1], (0.5, rng.uniform(-SIZE, SIZE, 3), rotor))
+    m, c, inertia = (np.array(each) for each in zip(*bodies, strict=True))
+    data = hua.Robot(Rfix, r, r_tip, m, c, inertia, carrier, eta, Iz, zm, K, g)
+    links = [Link("base"), *(Link(f"link{i + 1}", m[i], c[i], inertia[i]) for i in range(n))]
+    joints = [
+        Joint(f"joint{i + 1}", "revolute", links[i].name, links[i + 1].name, make_pose(Rfix[i], r[i]), Rfix[i].T[:, 2])
+        for i in range(n)
+    ]
+    robot = build("mixed", links, joints, [Frame("tip", "link4", make_pose(p=r_tip))], gravity=g)
+    for i in range(n):
+        motor = float(Iz[i]), float(eta[i]), links[carrier[i]].name, zm[i]
+        robot = robot.with_motor(joints[i].name, *motor, stiffness=float(K[i]) or None)
+    (q, v, a), (bent, w, b) = rng.normal(size=(3, n)), rng.normal(size=(3, n))
+    theta = q + 0.01 * bent  # springs of some N m
+    return Mixed(data, robot.to(device="casadi"), (q, v, a), (theta, w, b))

@@ -1,0 +1,327 @@
+"""Online scaling: torques and torque rates are within their bounds, and little time is lost."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import torsor
+from torsor.control import OnlineScaling
+from torsor.control.scaling.intervals import FromRest, Spline, ToRest
+from torsor.control.scaling.newton import _solve
+from torsor.control.scaling.path_dynamics import coefficients, loads
+from torsor.errors import ModelError
+from torsor.motion.problems import path_time
+
+
+class Waves:
+    """A random joint path with all derivatives: q = q0 + s slope + amplitude sin(s frequency + phase)."""
+
+    def __init__(self, n: int, seed: int):
+        random = np.random.default_rng(seed)
+        self.start, self.slope = random.uniform(-1, 1, n), random.uniform(-1, 1, n)
+        self.size, self.often, self.phase = random.uniform(0, 0.5, n), random.uniform(1, 5, n), random.uniform(0, 6, n)
+
+    def __call__(self, s: float) -> list[np.ndarray]:
+        angle = np.multiply.outer(s, self.often) + self.phase
+        waves = [np.sin(angle), np.cos(angle), -np.sin(angle), -np.cos(angle)]
+        found = [self.size * self.often**k * wave for k, wave in enumerate(waves)]
+        found[0], found[1] = found[0] + self.start + np.multiply.outer(s, self.slope), found[1] + self.slope
+        return found
+
+
+def follow(scaling, path, length, most=20000):
+    """Return the timing (steps, 3) and the commands (steps, 3, nv) of a path that is fed as early as there is room."""
+    count = round(length / scaling.spacing) + 1
+    timing, commands = [], []
+    while not scaling.finished and len(timing) < most:
+        while scaling.room:
+            if scaling.fed < count:
+                scaling.feed(*path(scaling.fed * scaling.spacing))
+            else:
+                scaling.close()
+        timing.append(scaling.step())
+        commands.append(scaling.command())
+    assert scaling.finished
+    return np.array(timing), np.array(commands)
+
+
+def use_of_bounds(scaling, path, timing):
+    """Return the largest torque, torque rate and velocity relative to their bounds, by inverse dynamics on the path."""
+    s, rate, acceleration = timing.T
+    q, d1, d2, _ = path(s)
+    v = d1 * rate[:, None]
+    tau = scaling.robot.inverse_dynamics(q, v, d2 * (rate**2)[:, None] + d1 * acceleration[:, None])
+    # The mean rate over a period; the last period ends before the step does.
+    rates = np.abs(np.diff(tau, axis=0))[:-1] / scaling.period
+    return [(each / bound).max() for each, bound in ((np.abs(tau), scaling.torque), (rates, scaling.torque_rate))] + [
+        (np.abs(v) / scaling.velocity).max()
+    ]
+
+
+def two_link(**more):
+    options = {"torque": 12.0, "torque_rate": 120.0, "velocity": 6.0, "speed": 10.0, "preview": 48} | more
+    return OnlineScaling(torsor.library.two_link(), options.pop("spacing", 0.02), 1e-3, **options)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_hold_at_every_step_of_random_paths(seed):
+    path, scaling = Waves(2, seed), two_link()
+    timing, _ = follow(scaling, path, 2.0)
+    use = use_of_bounds(scaling, path, timing)
+    assert max(use) <= 1.0
+    assert max(use) > 0.95  # some bound is reached: the motion is not slower than necessary
+    assert (np.diff(timing[:, 0]) >= 0).all()
+
+
+@pytest.mark.parametrize("name", ["planar_chain", "six_axis_arm"])
+@pytest.mark.slow
+def test_bounds_hold_for_other_robots_with_friction_between_steps_too(name):
+    robot = getattr(torsor.library, name)(*([4] if name == "planar_chain" else [])).without_friction()
+    for joint in robot.joint_names:
+        robot = robot.with_friction(joint, viscous=0.5)
+    path = Waves(robot.nv, 7)
+    bound = 2 * np.abs([robot.gravity_force(path(s)[0]) for s in np.linspace(0, 1, 50)]).max(axis=0) + 1
+    # A quarter of a millisecond is far below the time between two samples.
+    scaling = OnlineScaling(robot, 0.01, 2.5e-4, torque=bound, torque_rate=10 * bound, velocity=5.0, speed=10.0)
+    timing, _ = follow(scaling, path, 1.0)
+    use = use_of_bounds(scaling, path, timing)
+    assert 0.9 < max(use) <= 1.0
+
+
+def wished(s):
+    """A motion of two joints from rest to rest in 2 s: s is the time."""
+    t = s / 2.0
+    way = [t**3 * (10 - 15 * t + 6 * t**2), 30 * t**2 * (1 - t) ** 2 / 2, 60 * t * (1 - t) * (1 - 2 * t) / 4]
+    way.append(60 * (1 - 6 * t + 6 * t**2) / 8)
+    return [
+        np.multiply.outer(each, [1.0, 1.5]) + (np.array([0.0, -2.0]) if k == 0 else 0) for k, each in enumerate(way)
+    ]
+
+
+def test_a_wished_timing_that_is_within_the_bounds_passes_unchanged():
+    scaling = two_link(speed=1.0)
+    timing, commands = follow(scaling, wished, 2.0)
+    time = 1e-3 * np.arange(1, len(timing) + 1)
+    inside = time < 2.0
+    assert np.abs(timing[inside, 0] - time[inside]).max() < 1e-12
+    assert (timing[inside[:-1].nonzero()[0], 1] == 1.0).all()
+    assert np.abs(commands[inside, 0] - wished(time[inside])[0]).max() < 1e-9
+
+
+def test_a_wished_timing_beyond_the_bounds_is_followed_later_and_never_earlier():
+    scaling = two_link(speed=1.0, torque=1.0, torque_rate=2.0)
+    timing, _ = follow(scaling, wished, 2.0)
+    time = 1e-3 * np.arange(1, len(timing) + 1)
+    assert (timing[:, 0] <= time + 1e-12).all()
+    assert timing[:, 1].max() <= 1.0 + 1e-12
+    assert max(use_of_bounds(scaling, wished, timing)) <= 1.0
+    assert len(timing) > 2010
+
+
+def test_the_commands_are_the_motion_along_the_path():
+    path, scaling = Waves(2, 3), two_link()
+    timing, commands = follow(scaling, path, 1.0)
+    s, rate, acceleration = timing.T
+    q, d1, d2, _ = path(s)
+    expected = q, d1 * rate[:, None], d2 * (rate**2)[:, None] + d1 * acceleration[:, None]
+    for k in range(3):
+        assert np.abs(commands[:, k] - expected[k]).max() < 1e-8
+
+
+def test_one_joint_takes_the_time_of_the_closed_form():
+    robot = torsor.library.planar_chain(1).with_gravity([0.0, 0.0, 0.0])
+    inertia = float(robot.mass_matrix([0.0])[0, 0])
+    scaling = OnlineScaling(
+        robot, 0.01, 1e-3, torque=10 * inertia, torque_rate=100 * inertia, speed=50.0, preview=150, margin=1e-3
+    )
+    timing, _ = follow(scaling, lambda s: [np.array([s]), np.ones(1), np.zeros(1), np.zeros(1)], 1.5)
+    # Acceleration 10 and jerk 100: ramps of 0.1 s up and down again, twice, and constant acceleration between them.
+    least = 0.1 + np.sqrt(0.1**2 + 4 * 1.5 / 10)
+    assert least < 1e-3 * len(timing) < 1.02 * least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turns", [0.0, 1.0])
+def test_the_ur5_loses_less_than_two_percent_against_the_offline_optimum(turns):
+    x = np.linspace(0, 1, 9)
+    start, way = np.array([0, -1.5, 1.0, -1.0, -1.5, 0.0]), np.array([1.5, 1.0, -0.5, -0.5, 0.5, 1.0])
+    waves = turns * np.sin(np.multiply.outer(x, [3, 4, 5, 3, 4, 5])) * 0.2
+    robot = torsor.library.ur5()
+    rates = 10 * robot.effort_limit
+    problem = path_time(start + np.multiply.outer(x, way) + waves, robot=robot, points=40, torque_rates=rates)
+    best = problem.solve().T
+
+    def path(s):
+        return [problem.path.spline.matrix(s, order) @ problem.path.points for order in range(4)]
+
+    table = path(np.linspace(0, 1, 129))
+    scaling = OnlineScaling(robot, 1 / 128, 1e-3, torque_rate=rates, speed=50.0)
+    timing, _ = follow(scaling, lambda s: [each[round(128 * s)] for each in table], 1.0)
+    assert max(use_of_bounds(scaling, path, timing)) <= 1.0
+    assert 1e-3 * len(timing) < 1.02 * best
+
+
+def test_a_short_preview_makes_the_motion_slower_and_breaks_no_bound():
+    path, times = Waves(2, 1), []
+    for preview in (16, 48):
+        scaling = two_link(preview=preview)
+        timing, _ = follow(scaling, path, 2.0)
+        assert max(use_of_bounds(scaling, path, timing)) <= 1.0
+        times.append(len(timing))
+    assert times[0] > times[1]
+
+
+def test_without_samples_the_robot_stops_within_the_known_path_and_goes_on_with_the_next_ones():
+    path, scaling = Waves(2, 2), two_link()
+    for k in range(30):
+        scaling.feed(*path(k * scaling.spacing))
+    timing = [scaling.step() for _ in range(2000)]
+    assert scaling.waits and not scaling.finished
+    assert timing[-1].rate == 0.0 and timing[-1].s <= 29 * scaling.spacing
+    rest, _ = follow(scaling, path, 1.0)
+    timing = np.array([*timing, *rest])
+    assert timing[-1, 0] == pytest.approx(1.0)
+    assert max(use_of_bounds(scaling, path, timing)) <= 1.0
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.4])
+def test_the_coefficients_give_torques_and_torque_rates(friction):
+    robot = torsor.library.two_link().with_friction("joint1", viscous=friction)
+    q, d1, d2, d3 = Waves(2, 5)(0.3)
+    x, u, w = 1.7, -0.6, 2.3
+    rate = np.sqrt(x)
+    jerk = d3 * rate**3 + 3 * d2 * rate * u + d1 * w * rate
+    tau, tau_rate = robot.force_rate(q, d1 * rate, d2 * x + d1 * u, jerk)
+    bound, ratio = np.array([10.0, 4.0]), np.array([0.1, 0.2])
+    data = coefficients(robot)(q, d1, d2, d3, bound, np.array([3.0, 4.0]))
+    *parts, (fastest, hold) = ca.vertsplit(data, 2)[:-1], ca.vertsplit(data[-2:])
+    parts = [ca.SX(each) for each in parts[0]]
+    torque, change, *_ = loads(parts, ca.SX(ca.DM(ratio)), ca.SX(w), ca.SX(u), ca.SX(x))
+    assert np.abs(np.array(ca.DM(torque)).ravel() - tau / bound).max() < 1e-13
+    assert np.abs(np.array(ca.DM(change)).ravel() - tau_rate / bound * ratio).max() < 1e-13
+    assert float(fastest) == pytest.approx(((np.array([3.0, 4.0]) / d1) ** 2).min())
+    assert float(hold) == pytest.approx(np.abs(robot.gravity_force(q) / bound).max())
+
+
+def test_derivatives_of_loads_agree_with_those_of_casadi():
+    parts, ratio = [ca.SX(ca.DM(each)) for each in np.random.default_rng(1).normal(size=(8, 3))], ca.SX(0.3)
+    state = [ca.SX.sym(name) for name in ("w", "u", "x")]
+    torque, rate, by_torque, by_rate = loads(parts, ratio, *state)
+    for value, slopes in ((torque, by_torque), (rate, by_rate)):
+        error = ca.jacobian(value, ca.vertcat(*state)) - ca.horzcat(*slopes)
+        assert np.abs(np.array(ca.Function("error", state, [error])(0.7, -0.4, 1.9))).max() < 1e-14
+
+
+def test_the_system_of_a_window_is_solved():
+    random, count = np.random.default_rng(3), 7
+    systems, matrix, right = np.zeros((count, 10)), np.zeros((count + 2, count + 2)), np.zeros(count + 2)
+    for k in range(count):
+        J = random.normal(size=(5, 3))
+        systems[k, :6], systems[k, 6:9] = (J.T @ J)[np.triu_indices(3)], random.normal(size=3)
+        matrix[k : k + 3, k : k + 3] += J.T @ J
+        right[k : k + 3] += systems[k, 6:9]
+    found = np.array(_solve(count)(systems)).ravel()
+    assert np.abs(found - np.linalg.solve(matrix, right)).max() < 1e-12
+
+
+@pytest.mark.parametrize("w", [-30.0, -1e-8, 0.0, 1e-8, 2.0, 500.0])
+def test_an_interval_is_passed_with_the_acceleration_as_a_linear_function_of_the_way(w):
+    whole, parts = (Spline(0.1, 1.2, -0.5, w, 1e-3) for _ in range(2))
+    whole.advance(0.02)
+    for _ in range(20):
+        parts.advance(1e-3)
+    for interval in (whole, parts):
+        assert interval.acceleration == pytest.approx(-0.5 + w * interval.way, abs=1e-12)
+        assert interval.rate**2 == pytest.approx(1.2 - interval.way + w * interval.way**2, abs=1e-12)
+    assert whole.way == pytest.approx(parts.way, abs=1e-14)
+    left = whole.advance(0.2)
+    assert 0 < left < 0.2
+    again = Spline(0.1, 1.2, -0.5, w, 1e-3)
+    again.advance(0.22 - left - 1e-9)
+    assert again.way == pytest.approx(0.1, abs=1e-8)
+
+
+def test_intervals_from_and_to_rest_mirror_each_other():
+    up, down = FromRest(0.1, 0.8), ToRest(0.1, 0.8)
+    length = 3 * 0.1 / np.sqrt(0.8)
+    up.advance(0.3 * length)
+    down.advance(0.7 * length)
+    assert up.way == pytest.approx(0.1 - down.way) and up.rate == pytest.approx(down.rate)
+    assert up.acceleration == pytest.approx(-down.acceleration)
+    assert up.advance(length) == pytest.approx(0.3 * length) == down.advance(0.6 * length)
+
+
+# Input
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"spacing": 0.0}, "spacing is 0.0; allowed: a finite number, above 0"),
+        ({"spacing": -0.1}, "spacing is -0.1; allowed: a finite number, above 0"),
+        ({"torque_rate": -1.0}, "torque_rate is -1.0; allowed: positive numbers"),
+        ({"torque": [1.0, 2.0, 3.0]}, "torque: [1.0, 2.0, 3.0]; allowed: a number, or 2 of them"),
+        ({"speed": np.inf}, "speed is inf; allowed: a finite number, above 0"),
+        ({"margin": 0.7}, "margin is 0.7; allowed: a finite number, above 0 and below 0.5"),
+        ({"preview": 3}, "preview is 3; allowed: a whole number from 16"),
+    ],
+)
+def test_options_are_checked(option, message):
+    with pytest.raises(ModelError) as error:
+        two_link(**option)
+    assert message in str(error.value)
+
+
+def test_a_period_of_zero_is_an_error():
+    with pytest.raises(ModelError, match="period is 0; allowed: a finite number, above 0"):
+        OnlineScaling(torsor.library.two_link(), 0.1, 0)
+
+
+def test_a_path_on_which_the_robot_cannot_stand_still_is_an_error():
+    hanging = torsor.library.two_link().with_gravity([0.0, -9.81, 0.0])
+    scaling = OnlineScaling(hanging, 0.1, 1e-3, torque=3.0)
+    scaling.feed([-np.pi / 2, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+    with pytest.raises(ModelError) as error:
+        scaling.feed([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+    assert "sample 1: standing still takes" in str(error.value)
+    assert "at 'joint1'; allowed: less than 2.97, the torque bound less the margin" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        (([0.0, np.nan], [1, 0], [0, 0], [0, 0]), "sample 0: q[1] is nan"),
+        (([0.0, 0.0], [1, 0], [0, np.inf], [0, 0]), "sample 0: d2[1] is inf"),
+        (([0.0, 0.0], [1, 0, 2], [0, 0], [0, 0]), "d1 has shape (3,); allowed: (..., 2)"),
+        (([[0.0, 0.0]] * 2, [1, 0], [0, 0], [0, 0]), "q has shape (2, 2); allowed: (2,)"),
+        ((["a", 0.0], [1, 0], [0, 0], [0, 0]), "sample 0: q"),
+    ],
+)
+def test_samples_are_checked(sample, message):
+    with pytest.raises(ModelError) as error:
+        two_link().feed(*sample)
+    assert message in str(error.value)
+
+
+def test_samples_come_neither_after_the_end_nor_beyond_the_room():
+    sample, scaling = ([-1.5, 0.0], [0.1, 0.0], [0.0, 0.0], [0.0, 0.0]), two_link(preview=16)
+    with pytest.raises(ModelError, match="a path of 0 samples; allowed: 5 or more"):
+        scaling.close()
+    while scaling.room:
+        scaling.feed(*sample)
+    with pytest.raises(ModelError, match="more than the preview holds; fix: feed samples while"):
+        scaling.feed(*sample)
+    scaling.close()
+    with pytest.raises(ModelError, match="after the end of the path"):
+        scaling.feed(*sample)
+    with pytest.raises(ModelError, match="0 samples of an open path; fix: feed 9 or more, or close the path"):
+        two_link(preview=16).step()
+
+
+def test_robots_whose_torques_jump_are_refused():
+    with pytest.raises(ModelError, match="Coulomb friction at 'joint2'"):
+        OnlineScaling(torsor.library.two_link().with_friction("joint2", coulomb=1.0), 0.1, 1e-3)
+    with pytest.raises(ModelError, match="OnlineScaling for the elastic joints"):
+        OnlineScaling(torsor.library.elastic_arm(), 0.1, 1e-3)
+    with pytest.raises(ModelError, match="OnlineScaling for a robot with loops"):
+        OnlineScaling(torsor.library.five_bar(), 0.1, 1e-3)

@@ -1,0 +1,199 @@
+"""Every item of the documents agrees, or differs for a reason that explains the difference."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from torsor.cli import main
+from torsor.reproduce import DOCUMENTS, ITEMS, Item, Kind, Outcome, Verdict, find, is_quick, run, write_report
+from torsor.reproduce.item import claim, number, numbers, only, same, verdict
+
+ROOT = Path(__file__).parents[2]
+INSTANT = [each for each in ITEMS if max(each.seconds, each.first) <= 0.5 and each.kind is not Kind.MISPRINT]
+LATER = [each for each in ITEMS if each not in INSTANT and each.kind is not Kind.MISPRINT]
+
+
+@pytest.mark.parametrize("item", INSTANT, ids=lambda each: each.name)
+def test_an_item_does_not_fail(item: Item) -> None:
+    result = run(item)
+    assert result.verdict not in (None, Verdict.FAILS), result.outcome
+    if result.has_figure:
+        assert result.png(50).startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item", LATER, ids=lambda each: each.name)
+def test_a_long_item_does_not_fail(item: Item) -> None:
+    test_an_item_does_not_fail(item)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".html", ".md"])
+def test_the_command_writes_a_report_of_all_items(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"out{suffix}"
+    assert main(["reproduce", "--all", "--report", str(path)]) == 0
+    text = path.read_text(encoding="utf-8")
+    assert all(each.name in text for each in ITEMS if each.kind is not Kind.MISPRINT)
+    pictures = text.count("data:image/png") if suffix == ".html" else len(list((tmp_path / "out").glob("*.png")))
+    assert pictures > 15
+
+
+def test_the_page_of_the_documents_has_all_items_and_none_fails() -> None:
+    page = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^### (\S+)$", page, flags=re.MULTILINE)
+    missing = "write it again: torsor reproduce --all --report docs/reproduce.md"
+    assert listed == [each.name for each in ITEMS if each.kind is not Kind.MISPRINT], missing
+    assert (
+        "| fails |" not in page.replace("| fails | ours", "") and "**fails**" not in page and "**skipped**" not in page
+    )
+    for picture in re.findall(r"\]\((reproduce/.*?)\)", page):
+        assert (ROOT / "docs" / picture).is_file()
+
+
+def test_names_are_unique_and_every_document_has_algorithms_or_tables_and_misprints() -> None:
+    names = [each.name for each in ITEMS]
+    assert len(set(names)) == len(names)
+    for document in DOCUMENTS:
+        kinds = {each.kind for each in ITEMS if each.document == document.name}
+        assert {Kind.ALGORITHM, Kind.MISPRINT} <= kinds
+        assert document.authors in (ROOT / "docs" / "bibliography.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "count"),
+    [
+        ("barman/fig", 14),
+        ("barman/table", 4),
+        ("guarino/fig", 1),
+        ("guarino/table", 3),
+        ("khalil/fig", 4),
+        ("hua/fig", 8),
+        ("hua/table", 1),
+    ],
+)
+def test_all_figures_and_tables_of_a_document_are_there(prefix: str, count: int) -> None:
+    own = [each for each in ITEMS if each.name.startswith(f"{prefix}-") and each.kind is not Kind.MISPRINT]
+    assert len(own) == count
+
+
+# Names
+
+
+def test_an_item_is_found_by_its_name_with_or_without_the_year() -> None:
+    assert find(["khalil-2010/five-bar"]) == find(["khalil/five-bar"]) == find(["KHALIL/five-bar"])
+    assert [each.name for each in find(["guarino"], "table")] == [
+        "guarino/table-1",
+        "guarino/table-2",
+        "guarino/table-3",
+    ]
+
+
+def test_an_unknown_name_is_refused_with_names_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "barman/fig-9"]) == 1
+    said = capsys.readouterr().err
+    assert "no item 'barman/fig-9'" in said and "barman/fig-2.1" in said
+
+
+# The command
+
+
+def test_without_names_the_command_lists_all_items(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce"]) == 0
+    listed = capsys.readouterr().out
+    assert all(each.name in listed for each in ITEMS if each.kind is not Kind.MISPRINT)
+    assert "24 misprints" in listed and "Mohammad Poursina" in listed
+    assert main(["reproduce", "--kind", "misprint"]) == 0
+    listed = capsys.readouterr().out
+    assert all(each.name in listed for each in ITEMS if each.kind is Kind.MISPRINT)
+
+
+def test_the_command_prints_what_the_document_has_beside_ours(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder, page = tmp_path / "figures", tmp_path / "page.html"
+    names = ["guarino/table-3", "lie/two-link", "khalil/eq-57"]
+    assert main(["reproduce", *names, "--output", str(folder), "--report", str(page)]) == 0
+    shown = capsys.readouterr().out
+    assert "because: no quintic has zero velocity" in shown and "differs" in shown
+    assert "3 items: agrees: 1, differs: 2" in shown
+    assert [each.name for each in folder.iterdir()] == ["guarino-table-3.png"]
+    text = page.read_text(encoding="utf-8")
+    assert text.count("data:image/png;base64,") == 1 and "Γ_c = Γ_a" in text and "http" not in text
+
+
+def test_a_report_needs_items_and_a_known_suffix(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["reproduce", "--report", str(tmp_path / "page.html")]) == 1
+    assert "name items, or give --all" in capsys.readouterr().err
+    assert main(["reproduce", "--all", "--report", str(tmp_path / "page.pdf")]) == 1
+    assert "allowed: .html, .md" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert main(["reproduce", "--all", "--output", str(tmp_path / "file")]) == 1
+    assert "it is a file" in capsys.readouterr().err
+
+
+def test_an_item_that_fails_makes_the_command_fail(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = Item("lie/wrong", "two and two", Kind.NUMBER, "page 1", lambda: Outcome([number("sum", "5", 2 + 2)]))
+    broken = Item("lie/broken", "nothing", Kind.NUMBER, "page 2", lambda: Outcome([number("ratio", "1", 1 / 0)]))
+    monkeypatch.setattr("torsor.reproduce.registry.ITEMS", (wrong, broken))
+    for name in ("lie/wrong", "lie/broken"):
+        assert main(["reproduce", name]) == 3
+        assert "fails" in capsys.readouterr().out
+
+
+def test_ctrl_c_skips_an_item(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ctrl_c: object
+) -> None:
+    def stop() -> Outcome:
+        ctrl_c()  # type: ignore[operator]
+        return Outcome([])
+
+    slow = Item("lie/slow", "a long item", Kind.NUMBER, "page 1", stop, seconds=100)
+    quick = Item("lie/quick", "a quick item", Kind.NUMBER, "page 2", lambda: Outcome([number("sum", "4", 2 + 2)]))
+    monkeypatch.setattr("torsor.reproduce.registry.ITEMS", (slow, quick))
+    assert not is_quick(slow)
+    assert main(["reproduce", "--all"]) == 0
+    shown = capsys.readouterr().out
+    assert "about 100 s; Ctrl-C skips it" in shown and "skipped: 1" in shown and "agrees: 1" in shown
+    assert main(["reproduce", "lie/slow"]) == 130
+    assert main(["reproduce", "--all", "--quick"]) == 0
+    assert "slow" not in capsys.readouterr().out.splitlines()[-1]
+
+
+# Verdicts
+
+
+def item(**settings: str) -> Item:
+    return Item("lie/x", "x", Kind.NUMBER, "page 1", lambda: Outcome([]), **settings)
+
+
+def test_a_number_agrees_within_half_of_its_last_digit() -> None:
+    assert number("T", "0.392", 0.39249).verdict is Verdict.AGREES
+    assert number("T", "0.392", 0.39251).verdict is Verdict.FAILS
+    assert number("e", "2.462e-2", 0.024622).verdict is Verdict.AGREES
+    assert number("n", "330", 330).verdict is Verdict.AGREES
+    assert number("n", "330", 331).verdict is Verdict.FAILS
+
+
+def test_a_difference_needs_a_reason_that_is_large_enough() -> None:
+    rows = [number("T", "1.0", 1.2, explained=0.3)]
+    assert rows[0].verdict is Verdict.DIFFERS
+    assert verdict(item(), Outcome(rows)) is Verdict.FAILS
+    assert verdict(item(reason="another computer"), Outcome(rows)) is Verdict.DIFFERS
+    assert verdict(item(missing="masses"), Outcome(rows)) is Verdict.MISSING
+    assert number("T", "1.0", 1.4, explained=0.3).verdict is Verdict.FAILS
+
+
+def test_rows_of_vectors_and_statements() -> None:
+    assert same("x", [1.0, 2.0], [1.0, 2.0 + 1e-9]).verdict is Verdict.FAILS
+    assert numbers("x", ["1", "2"], [1.0, 2.1]).verdict is Verdict.FAILS
+    assert claim("x", "yes", "no", False, is_explained=True).verdict is Verdict.DIFFERS
+    assert verdict(item(), Outcome([only("x", "1")])) is Verdict.DEFINES
+
+
+def test_a_report_in_markdown_has_a_folder_of_figures(tmp_path: Path) -> None:
+    written = write_report(tmp_path / "page.md", [run(each) for each in find(["guarino/table-3", "lie/orders"])])
+    assert [each.name for each in written] == ["page.md", "guarino-table-3.png"]
+    assert "![ends of the move](page/guarino-table-3.png)" in written[0].read_text(encoding="utf-8")
