@@ -49,7 +49,7 @@ def printed_differences() -> tuple[Difference, ...]:
         Difference(
             *("5.1", "integral of squared torques, each divided by its limit", SAME),
             "the same, and a posture penalty as a second term",
-            "torques of the joints that move; limits are not printed",
+            "torques of the joints that move, without frozen ones; limits are not printed",
         ),
         Difference(
             *("5.2", "joint angles within limits at all times", SAME),

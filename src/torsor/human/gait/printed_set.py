@@ -118,7 +118,7 @@ class PrintedWalk(HumanProblem):
         titles = tuple(each.title for each in self.conditions if _is_contact(each))
         found = (
             "no motion was found that satisfies eq. 5.4 (points in contact have no height and no velocity) together "
-            f"with eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} m, m/s (Barman 2020 accepts {TOLERANCE:g})"
+            f"with eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} m, m/s (Barman 2020: {TOLERANCE:g})"
         )
         fix = "version='nearest', or bands slack=, slip= that are not 0"
         status = "infeasible: 5.4 with 5.8 and 5.10 conflict"
