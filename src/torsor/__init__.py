@@ -18,7 +18,7 @@ from torsor.compiler import cache, compile
 from torsor.deprecation import renamed_names
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
-from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual
+from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual, Wheel
 from torsor.robot.closed_loops import AssemblyError, Mobility
 from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
 from torsor.robot.parametric import Parametric
@@ -58,6 +58,7 @@ __all__ = [
     "Spring",
     "Trajectory",
     "Visual",
+    "Wheel",
     "__version__",
     "autodiff",
     "build",

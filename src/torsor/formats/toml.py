@@ -27,6 +27,7 @@ from torsor.mechanism import (
     Motor,
     Spring,
     Visual,
+    Wheel,
     build,
 )
 from torsor.mechanism.loops import Closure
@@ -126,6 +127,9 @@ class _Reader:
     def _loops(self, data: Table) -> Iterator[Closure]:
         for _, entry in entries("loop", data, self.source):
             yield Loop(**entry, source=self.source)
+        for _, entry in entries("wheel", data, self.source):
+            roller = entry.pop("roller", 0.0)
+            yield Wheel(**entry, roller=np.radians(roller) if self.degrees else roller, source=self.source)
         for where, entry in entries("coupling", data, self.source):
             given = some(entry, "coefficients", "shares")  # shares is the old name
             if len(given) != 1:

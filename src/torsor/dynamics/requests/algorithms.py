@@ -31,7 +31,7 @@ from torsor.dynamics.recursions import (
     rates,
     regressor,
 )
-from torsor.mechanism import Loop, Mechanism
+from torsor.mechanism import Coupling, Mechanism
 
 _OPTIONS = {"tree", "place", "forced", "choice", "in_world"}  # parameters of rules that are no arrays of the caller
 
@@ -130,7 +130,7 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
         case "c":
             return sum(loop.count for loop in mechanism.loops)
         case "cuts":
-            return sum(isinstance(loop, Loop) for loop in mechanism.loops)
+            return sum(not isinstance(loop, Coupling) for loop in mechanism.loops)
     raise KeyError(axis)
 
 

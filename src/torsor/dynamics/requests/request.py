@@ -8,7 +8,7 @@ import numpy as np
 from torsor.arrays import Shape
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import ALGORITHMS, size
-from torsor.mechanism import Coupling, Mechanism
+from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import Free
 from torsor.mechanism.loops import Closure
 
@@ -143,5 +143,6 @@ def _ends(mechanism: Mechanism, loop: Closure) -> object:
     """Return the content of a loop, with places and indices instead of names."""
     if isinstance(loop, Coupling):
         return [(mechanism.position_names.index(name), c) for name, c in loop.polynomials.items()], loop.offset
-    places = (mechanism.place(end) for end in (loop.a, loop.b))
-    return loop.kind, loop.length, [(place.link, place.pose.tobytes()) for place in places]
+    places = (mechanism.place(end) for end in ends_of(mechanism, loop))
+    sizes = (loop.radius, loop.roller) if isinstance(loop, Wheel) else (loop.length,)
+    return loop.kind, sizes, [(place.link, place.pose.tobytes()) for place in places]

@@ -14,7 +14,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.dynamics.trees.modal import Modal, Shape
-from torsor.mechanism import Coordinate, Joint, Loop, Mechanism, Motor, Place
+from torsor.mechanism import Coordinate, Coupling, CutJoint, Joint, Mechanism, Motor, Place, ends_of
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia, rotational_inertia
 
@@ -63,7 +63,7 @@ class Passive:
 class Cut:
     """A cut joint between two places of the tree."""
 
-    loop: Loop
+    loop: CutJoint
     a: Place
     b: Place
 
@@ -211,8 +211,8 @@ class Tree:
 
 def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
     for loop in mechanism.loops:
-        if isinstance(loop, Loop):
-            yield Cut(loop, mechanism.place(loop.a), mechanism.place(loop.b))
+        if not isinstance(loop, Coupling):
+            yield Cut(loop, *map(mechanism.place, ends_of(mechanism, loop)))
         else:
             positions, rates = mechanism.position_names, mechanism.coordinate_names
             terms = ((positions.index(name), rates.index(name), c) for name, c in loop.polynomials.items())
