@@ -28,7 +28,7 @@ from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
 from torsor.compiler.cuda.device import current
 from torsor.compiler.cuda.spills import Budget
 from torsor.compiler.cuda.split import split
-from torsor.compiler.quotients import with_reciprocals
+from torsor.compiler.llvm.fusion import with_reciprocals
 
 CALLS = 5  # between two events
 BYTES = 1.5e9  # of all arrays of a call

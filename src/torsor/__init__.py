@@ -18,14 +18,14 @@ from torsor.compiler import cache, compile
 from torsor.deprecation import renamed_names
 from torsor.errors import ModelError, ModelWarning
 from torsor.formats import DHLink, MDHLink
-from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual
+from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Motor, Spring, Visual, Wheel
 from torsor.robot.closed_loops import AssemblyError, Mobility
 from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import autodiff, control, human, identification, library, motion, parallel
+    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel
     from torsor.identification.identify import identify
     from torsor.motion import MotionError, MotionProblem, MotionResult
     from torsor.parallel import Leg, ParallelRobot
@@ -58,12 +58,14 @@ __all__ = [
     "Spring",
     "Trajectory",
     "Visual",
+    "Wheel",
     "__version__",
     "autodiff",
     "build",
     "cache",
     "compile",
     "control",
+    "flexible",
     "from_dh",
     "from_mdh",
     "from_screws",
@@ -79,7 +81,17 @@ __all__ = [
 ]
 
 # Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
-_PACKAGES = ("autodiff", "control", "human", "identification", "library", "motion", "parallel", "simulation")
+_PACKAGES = (
+    "autodiff",
+    "control",
+    "flexible",
+    "human",
+    "identification",
+    "library",
+    "motion",
+    "parallel",
+    "simulation",
+)
 _HOMES = {
     "identify": "identification",
     "MotionError": "motion",

@@ -3,12 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, ...]
+Maybe = ArrayLike | None  # an argument that may be left out
 
 
 def real_numbers(value: Any) -> NDArray[Any] | None:

@@ -36,6 +36,7 @@ LAYERS = [
     "formats",
     "dynamics",
     "robot",
+    "flexible",
     "autodiff",
     "parallel",
     "library",

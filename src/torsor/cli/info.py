@@ -11,7 +11,7 @@ from torsor import view
 from torsor.cli.command import Command
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.errors import ModelWarning
-from torsor.mechanism import Loop
+from torsor.mechanism import Coupling, Wheel
 from torsor.parallel import ParallelRobot
 from torsor.robot.load import load
 from torsor.robot.robot import Robot
@@ -32,11 +32,13 @@ def _run(arguments: Namespace, console: Console) -> None:
     if drives is not None:
         console.print(drives)
     if robot.loops:
-        kinds = (f"{loop.name} ({loop.kind if isinstance(loop, Loop) else 'coupling'})" for loop in robot.loops)
-        console.print("Loops: " + ", ".join(kinds), highlight=False, markup=False)
+        kinds = (f"{loop.name} ({'coupling' if isinstance(loop, Coupling) else loop.kind})" for loop in robot.loops)
+        wheels = any(isinstance(loop, Wheel) for loop in robot.loops)
+        console.print(f"Loops{' and wheels' if wheels else ''}: " + ", ".join(kinds), highlight=False, markup=False)
         found = robot.mobility()
         equations = f"redundant equations: {found.redundant} of {found.equations}"
-        console.print(f"Freedoms: {found.dof}; {equations}", highlight=False)
+        positions = "" if found.position_dof == found.dof else f" of velocities, {found.position_dof} of positions"
+        console.print(f"Freedoms: {found.dof}{positions}; {equations}", highlight=False)
         console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
     if isinstance(given, ParallelRobot):
         legs = (f"{leg.name} ({', '.join(leg.driven) or 'no drive'})" for leg in given.legs)

@@ -16,6 +16,7 @@ from torsor.compiler.llvm import native
 from torsor.compiler.llvm.angles import has_angles, loops_called, write_angles
 from torsor.compiler.llvm.call import write_call
 from torsor.compiler.llvm.code import write_llvm
+from torsor.compiler.llvm.fusion import with_reciprocals
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.target import Target, host
 from torsor.compiler.program import Program, read_program
@@ -63,7 +64,7 @@ def make_code(
     The cache key is ``key``, which the caller has already looked up; without a key, it is a hash of all operations,
     which is looked up first. ``width`` is by default that of ``block_width``. ``quick`` as in ``native.emit``.
     """
-    program = read_program(function)
+    program = with_reciprocals(read_program(function))
     width = width or block_width(program, dtype)
     if key is None:
         key = program_key(program, inputs, outputs, dtype, width)

@@ -26,6 +26,10 @@ def decomposed_joints(
 ) -> Iterator[tuple[Link, Joint]]:
     """Yield each moving link with its joint, parents first; joints that are not ``supported`` are decomposed."""
     links, names = set(mechanism.places), set(mechanism.joint_names)
+    bent = next((joint.name for joint in mechanism.joints if joint.flexible is not None), None)
+    if bent is not None:
+        found = f"joint {bent!r} is a flexible link, which the format does not have"
+        raise ModelError(describe(found, where=source, fix="save as .toml"))
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         joint = _without_offset(joint, source)
         if supported(joint):

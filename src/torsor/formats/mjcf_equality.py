@@ -103,7 +103,7 @@ def write_equalities(
     for loop in mechanism.loops:
         if isinstance(loop, Coupling):
             _write_coupling(equality, loop, source)
-        else:
+        elif isinstance(loop, Loop):
             _write_loop(equality, loop, bodies, mechanism, places, names, source)
     for joint in followers:
         name, polynomial = claim_name(f"{joint.name}/follows", names), [joint.offset, joint.ratio, 0, 0, 0]

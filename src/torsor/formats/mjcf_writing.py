@@ -17,7 +17,7 @@ from torsor.formats.joint_decomposition import decomposed_joints, has_position_l
 from torsor.formats.mjcf_equality import write_equalities
 from torsor.formats.writing import Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual
+from torsor.mechanism import Coupling, Joint, Link, Mechanism, Visual, ends_of
 from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
@@ -70,8 +70,8 @@ class _Writer:
     """The state of writing one file."""
 
     def __init__(self, mechanism: Mechanism, path: Path):
-        self.mechanism, self.path, self.source = mechanism, path, path.name
-        self.omissions = Omissions()
+        self.omissions, self.path, self.source = Omissions(), path, path.name
+        self.mechanism = self.omissions.without_wheels(mechanism)
         self.root = ET.Element("mujoco", {"model": mechanism.name})
         add_element(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
         add_element(self.root, "option", gravity=mechanism.gravity)
@@ -87,7 +87,7 @@ class _Writer:
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
         places = {frame.name: frame.link for frame in m.frames}
-        ends = {places.get(end, end) for loop in m.loops if not isinstance(loop, Coupling) for end in (loop.a, loop.b)}
+        ends = {places.get(end, end) for loop in m.loops if not isinstance(loop, Coupling) for end in ends_of(m, loop)}
         needed = {*places.values(), *ends}  # a site is fixed to them: they must be bodies, with or without mass
         below = {joint.parent: joint for _, joint in moving}
         chains: dict[str, _Chain] = {}

@@ -13,6 +13,7 @@ from torsor.arrays import Array
 from torsor.checks import ROTATION_TOLERANCE
 from torsor.errors import ModelError, shortened, warn
 from torsor.files import read_limited
+from torsor.formats.toml_flexible import read_flexible
 from torsor.formats.toml_schema import EACH, ONCE, UNITS, Table, checked, entries, error, one_of, some
 from torsor.mechanism import (
     KINDS,
@@ -26,6 +27,7 @@ from torsor.mechanism import (
     Motor,
     Spring,
     Visual,
+    Wheel,
     build,
 )
 from torsor.mechanism.loops import Closure
@@ -125,6 +127,9 @@ class _Reader:
     def _loops(self, data: Table) -> Iterator[Closure]:
         for _, entry in entries("loop", data, self.source):
             yield Loop(**entry, source=self.source)
+        for _, entry in entries("wheel", data, self.source):
+            roller = entry.pop("roller", 0.0)
+            yield Wheel(**entry, roller=np.radians(roller) if self.degrees else roller, source=self.source)
         for where, entry in entries("coupling", data, self.source):
             given = some(entry, "coefficients", "shares")  # shares is the old name
             if len(given) != 1:
@@ -168,8 +173,13 @@ class _Reader:
         return Visual(shape, size, self._pose(where, entry), color, **some(entry, "mesh", "path", "name"))
 
     def _joint(self, where: str, entry: Table) -> Joint:
-        kind = KINDS[one_of(KINDS, entry["type"], "type", where)]
+        type_name = one_of((*KINDS, "flexible"), entry["type"], "type", where)
         settings = some(entry, "name", "type", "parent", "child", *ONCE) | {"coordinate": entry.get("follows", "")}
+        if "flexible" in entry:
+            settings["flexible"] = read_flexible(entry["flexible"], f"{where}: flexible")
+        elif type_name == "flexible":
+            raise error(where, "a flexible joint without its modes", fix="add the table [joints.flexible]")
+        kind = settings["flexible"].kind if "flexible" in settings else KINDS[type_name]
         if self.degrees and "offset" in entry and kind.turns == (True,):
             settings["offset"] = float(np.radians(entry["offset"]))
         settings |= {key: self._each(where, key, entry, kind) for key in EACH if key in entry}

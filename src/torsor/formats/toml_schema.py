@@ -17,32 +17,36 @@ EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_lim
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 # The keys of each table; a star marks required keys.
 _KEYS = {
-    "file": "torsor name gravity active units* links joints frames loops couplings postures",
+    "file": "torsor name gravity active units* links joints frames loops wheels couplings postures",
     "units": "angle* length mass",
     "link": "name* mass com inertia unphysical visuals",
     "visual": "shape* name size position rpy rotation color mesh path",
     "joint": " ".join(
-        ["name* type* parent* child* position rpy rotation follows multi_turn spring motor", *ONCE, *EACH]
+        ["name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible", *ONCE, *EACH]
     ),
     "spring": "stiffness* damping rest",
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
     "frame": "name* link* position rpy rotation",
     "loop": "name* a* b* kind length",
+    "wheel": "name* frame* kind radius roller ground",
     "coupling": "name* coefficients shares offset",
     "posture": "name* positions*",
 }
 UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
 # The values of the keys: in words, and as a type or as the allowed shapes of numbers; (-1,) is a row of any length.
 _TYPES: dict[str, tuple[Any, str]] = {
-    "a string in quotes": (str, "name angle link type parent child follows shape mesh path carrier a b kind"),
-    "a table": (dict, "spring motor"),
+    "a string in quotes": (
+        str,
+        "name angle link type parent child follows shape mesh path carrier a b kind frame ground",
+    ),
+    "a table": (dict, "spring motor flexible"),
     "a table of coordinates and their coefficients": (dict, "coefficients shares"),
     "a table of positions and their values": (dict, "positions"),
     "names of coordinates": (tuple, "active"),
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
-    "tables": (list, "links joints frames visuals loops couplings postures"),
+    "tables": (list, "links joints frames visuals loops wheels couplings postures"),
     "true or false": (bool, "multi_turn unphysical"),
-    "a finite number": ([()], "mass pitch ratio offset smooth damping rest length"),
+    "a finite number": ([()], "mass pitch ratio offset smooth damping rest length radius roller"),
     "a finite number, or a law in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
     "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
     "3 or 4 finite numbers": ([(3,), (4,)], "color"),

@@ -11,9 +11,10 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.formats.toml import VERSION, looks_like_degrees, parse_toml
+from torsor.formats.toml_flexible import flexible_table
 from torsor.formats.toml_schema import EACH, ONCE, Table, error
 from torsor.formats.writing import write_file
-from torsor.mechanism import Coupling, Mechanism, Motor, Spring
+from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
 
@@ -72,6 +73,8 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
             if looks_like_degrees(key, values, joint.kind):
                 table["multi_turn"] = True
         yield "[[joints]]\n", table
+        if joint.flexible is not None:
+            yield "[joints.flexible]\n", flexible_table(joint.flexible)
         if joint.spring is not None:
             yield "[joints.spring]\n", _part(joint.spring, damping=0.0, rest=0.0)
         if joint.motor is not None:
@@ -83,6 +86,12 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
         if isinstance(loop, Coupling):
             table = {"name": loop.name, "coefficients": loop.coefficients}
             yield "[[couplings]]\n", table | _unless(0.0, offset=loop.offset)
+        elif isinstance(loop, Wheel):
+            table = {"name": loop.name, "frame": loop.frame, "kind": loop.kind}
+            yield (
+                "[[wheels]]\n",
+                table | _unless(0.0, radius=loop.radius, roller=loop.roller) | _unless("", ground=loop.ground),
+            )
         else:
             ends = {"name": loop.name, "a": loop.a, "b": loop.b, "kind": loop.kind}
             yield "[[loops]]\n", ends | _unless(0.0, length=loop.length)

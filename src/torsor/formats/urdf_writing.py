@@ -38,7 +38,7 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     viscous friction plus the damping of the spring, ``friction`` the Coulomb friction (N m or N, with sign(v)),
     ``spring_stiffness`` and ``spring_reference`` are the spring. Motors are transmissions; the ``rotor_inertia`` of a
     joint becomes a motor with ratio 1 on the base. A ``ModelWarning`` names what is not written (gravity other than
-    (0, 0, -9.81), and forces and limits that URDF cannot express) and what only Torsor reads (springs and elastic
+    (0, 0, -9.81), wheels, forces and limits that URDF cannot express) and what only Torsor reads (springs and elastic
     joints). A coupling of two joints is a <mimic>: one of them has no coordinate of its own in the file. Other
     couplings, loops and spherical joints are errors.
 
@@ -61,8 +61,8 @@ class _Writer:
 
     def __init__(self, mechanism: Mechanism, path: Path):
         self.path, self.source, self.active = path, path.name, mechanism.active
-        self.mechanism = without_couplings(mechanism, self.source, "URDF")
         self.omissions = Omissions()
+        self.mechanism = without_couplings(self.omissions.without_wheels(mechanism), self.source, "URDF")
         self.root = ET.Element("robot", {"name": mechanism.name})
 
     def content(self) -> bytes:

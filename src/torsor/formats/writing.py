@@ -4,6 +4,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from torsor.errors import ModelError, describe, listing, warn
 from torsor.files import replacing
-from torsor.mechanism import Joint
+from torsor.mechanism import Joint, Mechanism, Wheel
 
 
 def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
@@ -68,6 +69,13 @@ class Omissions:
             return float(values[0])
         self.note(f"{key} that differs between the velocities of a joint", joint.name)
         return math.inf if key.endswith("limit") else 0.0
+
+    def without_wheels(self, mechanism: Mechanism) -> Mechanism:
+        """Return a mechanism without its wheels, and note them: no format but TOML has rolling without slipping."""
+        wheels = [loop for loop in mechanism.loops if isinstance(loop, Wheel)]
+        for wheel in wheels:
+            self.note("wheels that roll without slipping", wheel.name)
+        return replace(mechanism, loops=tuple(loop for loop in mechanism.loops if loop not in wheels))
 
     def report(self, source: str, format: str) -> None:
         """Warn of all that is not written, if there is anything."""

@@ -1,6 +1,7 @@
-"""Ready-made robots: of papers, commercial and generic arms, floating bases, closed loops, parallel, random trees."""
+"""Ready-made robots: of papers, arms, floating and flexible ones, wheels, closed loops, parallel robots, trees."""
 
 from torsor.library.arms import scara, seven_axis_arm, six_axis_arm
+from torsor.library.flexible import continuous_eel, flexible_arm, segmented_arm
 from torsor.library.human import human
 from torsor.library.loops import closed_leg, five_bar, four_bar, palletiser, slider_crank
 from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, quadruped
@@ -8,15 +9,21 @@ from torsor.library.papers import bevel_elastic_arm, elastic_arm, slide_link, st
 from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.products import panda, ur5
 from torsor.library.trees import planar_chain, random_tree
+from torsor.library.wheels import bicycle_car, caster, differential_drive, rolling_disc
 
 __all__ = [
     "bevel_elastic_arm",
+    "bicycle_car",
+    "caster",
     "closed_leg",
+    "continuous_eel",
     "delta",
+    "differential_drive",
     "eel",
     "elastic_arm",
     "elastic_seven_axis_arm",
     "five_bar",
+    "flexible_arm",
     "four_bar",
     "free_flying_arm",
     "gough_stewart",
@@ -26,7 +33,9 @@ __all__ = [
     "planar_chain",
     "quadruped",
     "random_tree",
+    "rolling_disc",
     "scara",
+    "segmented_arm",
     "seven_axis_arm",
     "six_axis_arm",
     "slide_link",

@@ -3,15 +3,17 @@
 from torsor.mechanism.build import build
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind
-from torsor.mechanism.loops import CUTS, Coupling, Loop
-from torsor.mechanism.mechanism import Coordinate, Mechanism, Place
+from torsor.mechanism.loops import CUTS, Coupling, CutJoint, Loop
+from torsor.mechanism.mechanism import Coordinate, Mechanism, Place, ends_of
 from torsor.mechanism.parts import Frame, Joint, Link, Visual
+from torsor.mechanism.wheels import Wheel
 
 __all__ = [
     "CUTS",
     "KINDS",
     "Coordinate",
     "Coupling",
+    "CutJoint",
     "Frame",
     "Joint",
     "JointKind",
@@ -22,5 +24,7 @@ __all__ = [
     "Place",
     "Spring",
     "Visual",
+    "Wheel",
     "build",
+    "ends_of",
 ]

@@ -160,7 +160,7 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
             if joint.name in chain:
                 raise ModelError(describe(f"joints {', '.join(chain)} follow each other in a cycle", where=where))
         leader, ratio, offset = known.setdefault(joint.name, (joint, 1.0, 0.0))
-        if chain and leader.nv != 1 and not leader.is_fixed:
+        if chain and leader.nv != 1 and not leader.is_fixed and leader.flexible is None:
             found = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
             raise ModelError(describe(found, where=where, allowed="leaders with one degree of freedom"))
         for follower in reversed(chain.values()):
@@ -203,10 +203,12 @@ def _merge(
     carrier = {root: (root, np.eye(4))}  # by link: the link that it is merged into, and its pose there
     members: dict[str, list[str]] = {root: [root]}
     moving = []
+    clamps = {joint.parent for joint in joints if joint.flexible is not None}
     for joint in joints:
         owner, pose = carrier[joint.parent]
         placement = pose @ joint.placement if owner != joint.parent else joint.placement
-        if joint.is_fixed:
+        # A flexible link that is clamped to the base stays a link: its mass moves, and its clamp has a reaction.
+        if joint.is_fixed and not (owner == root and joint.child in clamps):
             carrier[joint.child] = owner, placement
             members[owner].append(joint.child)
         else:
@@ -283,4 +285,4 @@ def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
 def _is_massless(link: Link, joint: Joint) -> bool:
     """Whether neither a link nor a motor that is rigidly geared to it resists acceleration."""
     driven = joint.motor is not None and not joint.is_elastic
-    return not (link.mass or link.inertia.any() or np.any(joint.rotor_inertia) or driven)
+    return not (link.mass or link.inertia.any() or np.any(joint.rotor_inertia) or driven or joint.flexible)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.checks import frozen_array, name_of
-from torsor.errors import ModelError, describe
+from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism.build import build, fixed_at
 from torsor.mechanism.edit_drives import with_motor_held
 from torsor.mechanism.edit_loops import loops_of, without_coordinates
+from torsor.mechanism.flexible import Modes
 from torsor.mechanism.loops import renamed
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.names import unused_name
@@ -20,7 +21,8 @@ from torsor.mechanism.parts import Frame, Joint, Link
 M = TypeVar("M", bound=Mechanism)
 
 
-def _rebuild(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
+def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
+    """Return the robot with other links, joints and frames, sorted and merged by ``build``."""
     kept = {"loops": robot.loops, "active": robot.active, "posture_table": robot.posture_table}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     built = build(links=links, joints=joints, frames=frames, **settings)
@@ -55,10 +57,13 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
         raise ModelError(describe("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1"))
+    if np.any(q) and any(isinstance(each.flexible, Modes) for each in robot.joints if each.coordinate == joint):
+        found, allowed = f"a flexible link is fixed at {shortened(q)}", "0: its mass has the shape at rest"
+        raise ModelError(describe(found, where=where, allowed=allowed))
     joints = [
         fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
     ]
-    return _rebuild(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
+    return rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
@@ -90,7 +95,7 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     for posture, q in other.posture_table.items():  # where both have it, one posture has the positions of both
         postures[own(posture)] = {**postures.get(own(posture), {}), **{own(key): x for key, x in q.items()}}
     kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures}
-    return _rebuild(robot, links, [*robot.joints, weld, *joints], frames, **kept)
+    return rebuilt(robot, links, [*robot.joints, weld, *joints], frames, **kept)
 
 
 def subtree(robot: M, link: str | int) -> M:
@@ -121,4 +126,4 @@ def subtree(robot: M, link: str | int) -> M:
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
     parts = loops_of(robot, {*carriers, *(frame.name for frame in frames)} - {root}, joints)
-    return _rebuild(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)
+    return rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

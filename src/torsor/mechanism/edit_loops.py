@@ -1,4 +1,4 @@
-"""Edits of loops and active coordinates; each returns a new mechanism."""
+"""Edits of loops, wheels and active coordinates; each returns a new mechanism."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.checks import direction
+from torsor.checks import direction, frozen_array
 from torsor.errors import ModelError, describe, listing
 from torsor.mechanism.loops import Coupling, Loop
-from torsor.mechanism.mechanism import Mechanism, carrier, lineage
+from torsor.mechanism.mechanism import Mechanism, carrier, ends_of, lineage
 from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint
+from torsor.mechanism.wheels import Wheel
 from torsor.spatial import axis_frame, make_pose
 
 M = TypeVar("M", bound=Mechanism)
@@ -92,6 +93,27 @@ def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, L
     return robot, replace(loop, a=ends["a"], b=ends["b"])
 
 
+def with_wheel(
+    robot: M,
+    name: str,
+    link: str,
+    radius: float,
+    kind: str,
+    axis: ArrayLike | None,
+    point: ArrayLike,
+    roller: float,
+    ground: str,
+) -> M:
+    """Return the robot with a wheel, whose axle is z of a link or frame, or a frame that is made for it."""
+    wheel, where = Wheel(name, link, kind, radius, roller, ground), f"{robot.name}: wheel {name!r}"
+    centre = frozen_array(point, (3,), where, "point")
+    if axis is None and not centre.any():
+        return replace(robot, loops=(*robot.loops, wheel))
+    place, along = robot.place(link), np.array([0.0, 0.0, 1.0]) if axis is None else direction(axis, where, "axis")
+    axle = Frame(f"{name}/axle", carrier(robot, place).name, place.pose @ make_pose(axis_frame(along), centre))
+    return replace(robot, frames=(*robot.frames, axle), loops=(*robot.loops, replace(wheel, frame=axle.name)))
+
+
 def with_coupling(
     robot: M,
     name: str,
@@ -148,7 +170,7 @@ def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict
     names = {name for joint in joints for name in _names(joint)}
     loops = []
     for loop in robot.loops:
-        ends, within = (loop.coefficients, names) if isinstance(loop, Coupling) else ((loop.a, loop.b), places)
+        ends, within = (loop.coefficients, names) if isinstance(loop, Coupling) else (ends_of(robot, loop), places)
         inside = [end in within for end in ends]
         if any(inside) and not all(inside):
             fix = f"open it first: robot.without_loop({loop.name!r})"

@@ -15,6 +15,7 @@ from torsor.checks import name_of, number, one_of
 from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.errors import ModelError, describe
 from torsor.mechanism.part import Part
+from torsor.mechanism.wheels import Wheel
 
 HIGHEST_POWER = 4  # of a coordinate in a coupling, as in MJCF
 LARGEST = 1e100  # factor of a coupling: squares of its equation must not overflow
@@ -135,6 +136,11 @@ class Loop(Part):
         return self.lengths + len(CUTS[self.kind][1].sines(ca.SX.eye(3)))
 
     @property
+    def positions(self) -> int:
+        """Number of equations of positions: all."""
+        return self.count
+
+    @property
     def lengths(self) -> int:
         """Number of equations in metres, which come first; the others are sines of angles."""
         return len(CUTS[self.kind][0]) if self.kind != "rod" else 1
@@ -215,6 +221,11 @@ class Coupling(Part):
         """Number of equations."""
         return 1
 
+    @property
+    def positions(self) -> int:
+        """Number of equations of positions: all."""
+        return self.count
+
     def units(self, length: float) -> list[float]:
         """Return the scale of the equation."""
         return [1.0]
@@ -237,11 +248,15 @@ def _coefficient(value: object, where: str, what: str) -> float | tuple[float, .
     return factors[0] if len(factors) == 1 else tuple(factors)
 
 
-Closure = Loop | Coupling
+CutJoint = Loop | Wheel
+Closure = CutJoint | Coupling
 
 
 def renamed(loop: Closure, name: Callable[[str], str]) -> Closure:
     """Return a loop closure with each of its names, also those of frames and coordinates, mapped by ``name``."""
     if isinstance(loop, Coupling):
         return replace(loop, name=name(loop.name), coefficients={name(k): c for k, c in loop.coefficients.items()})
+    if isinstance(loop, Wheel):
+        ground = name(loop.ground) if loop.ground else ""  # the base, also of a robot that carries this one
+        return replace(loop, name=name(loop.name), frame=name(loop.frame), ground=ground)
     return replace(loop, name=name(loop.name), a=name(loop.a), b=name(loop.b))

@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array, is_whole, name_of
 from torsor.errors import ModelError, describe, listing
-from torsor.mechanism.loops import Closure, Coupling
+from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.mechanism.postures import Postures, checked_postures
+from torsor.mechanism.wheels import Wheel
 
+_ORDER = (Loop, Wheel, Coupling)  # of closures, whatever the order in which they are given
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
 
@@ -61,7 +63,7 @@ class Mechanism(Part):
             links=tuple(self.links),
             joints=tuple(self.joints),
             frames=tuple(self.frames),
-            loops=tuple(sorted(self.loops, key=lambda loop: isinstance(loop, Coupling))),  # cut joints first
+            loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))),
             active=tuple(self.active),
             gravity=frozen_array(self.gravity, (3,), self.name, "gravity"),
         )
@@ -69,8 +71,10 @@ class Mechanism(Part):
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
             raise ModelError(f"{self.name}: {len(self.links)} moving links need as many joints, not {len(self.joints)}")
+        clamps = {joint.parent for joint in self.joints if joint.flexible is not None}
         for link, joint in zip(self.links, self.joints, strict=True):
-            if joint.child != link.name or joint.parent not in seen or joint.is_fixed:
+            merged = joint.is_fixed and not (joint.parent == self.base.name and joint.child in clamps)
+            if joint.child != link.name or joint.parent not in seen or merged:
                 found, fix = f"joint {joint.name!r} is out of order", "use torsor.build, which sorts the joints"
                 raise ModelError(describe(found, where=self.name, fix=fix))
             seen.add(link.name)
@@ -94,9 +98,10 @@ class Mechanism(Part):
                 for name in loop.coefficients:
                     self._check_coordinate(name, f"coupling {loop.name!r}")
             else:
-                for end in (loop.a, loop.b):
+                kind = "wheel" if isinstance(loop, Wheel) else "loop"
+                for end in ends_of(self, loop):
                     if end not in self.places:
-                        found = f"loop {loop.name!r} ends at {end!r}, which does not exist"
+                        found = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
                         raise ModelError(
                             describe(found, where=self.name, allowed=listing(map(repr, self.places), like=repr(end)))
                         )
@@ -286,6 +291,11 @@ class Mechanism(Part):
 def carrier(mechanism: Mechanism, place: Place) -> Link:
     """Return the link, or the base, that a place is fixed to."""
     return mechanism.base if place.link < 0 else mechanism.links[place.link]
+
+
+def ends_of(mechanism: Mechanism, loop: CutJoint) -> tuple[str, str]:
+    """Return the names of the two frames or links that a cut joint connects; of a wheel, ground and frame."""
+    return (loop.ground or mechanism.base.name, loop.frame) if isinstance(loop, Wheel) else (loop.a, loop.b)
 
 
 def check_unique(names: Iterable[str], what: str, where: str) -> None:

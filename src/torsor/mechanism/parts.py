@@ -14,6 +14,7 @@ from torsor.checks import direction, flag, frozen_array, frozen_pose, name_of, n
 from torsor.errors import ModelError, describe, shortened
 from torsor.faults import refuse_or_warn
 from torsor.mechanism.drives import Motor, Spring
+from torsor.mechanism.flexible import Flexible
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
 from torsor.spatial import axis_frame, is_physical, make_pose
@@ -124,6 +125,9 @@ class Joint(Part):
     velocity. A single number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction
     by tanh(v / smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
 
+    A joint of type "flexible" is a link that bends: ``flexible`` says how the child moves with its coordinates. Several
+    of them may have one ``coordinate``: the end of a beam and the rotation of its tip, the sections of a rod.
+
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
         1
@@ -150,12 +154,14 @@ class Joint(Part):
     rotor_inertia: ArrayLike = 0.0
     spring: Spring | None = None
     motor: Motor | None = None
+    flexible: Flexible | None = None
     source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         name_of(self.name, "joint", self.source)
         where = f"{self.source}: joint {self.name!r}" if self.source else f"joint {self.name!r}"
-        one_of(self.type, tuple(KINDS), where, "joint type")
+        one_of(self.type, (*KINDS, "flexible"), where, "joint type")
+        self._check_flexible(where)
         self._set(
             placement=frozen_pose(self.placement, where, "placement"),
             axis=direction(self.axis, where, "axis"),
@@ -164,7 +170,7 @@ class Joint(Part):
         )
         for name, least in (("pitch", -np.inf), ("ratio", -np.inf), ("offset", -np.inf), ("smooth", 0.0)):
             self._set(**{name: number(getattr(self, name), where, name, least=least)})
-        if self.follows and self.nv != 1:
+        if self.follows and self.nv != 1 and self.flexible is None:
             found = f"a {self.type} joint cannot follow {self.coordinate!r}"
             raise ModelError(describe(found, where=where, allowed="1-dof joints"))
         if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
@@ -194,6 +200,15 @@ class Joint(Part):
             fix = f"leave its stiffness out, put it on {self.coordinate!r}, or couple two joints: robot.with_coupling"
             raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
 
+    def _check_flexible(self, where: str) -> None:
+        if (self.type == "flexible") != isinstance(self.flexible, Flexible):
+            found = f"a {self.type} joint with flexible = {self.flexible!r}"
+            allowed = "modes on a flexible joint, None on all others"
+            raise ModelError(describe(found, where=where, allowed=allowed, fix="use torsor.flexible.with_beam"))
+        if self.flexible is not None and (self.spring, self.motor, self.ratio, self.offset) != (None, None, 1.0, 0.0):
+            found = "a spring, motor, ratio or offset of a flexible joint"
+            raise ModelError(describe(found, where=where, fix="give stiffness and damping with its modes"))
+
     def _expand(self, name: str, count: int, where: str) -> Array:
         """Return ``count`` numbers from one for all or one for each; only limits may be infinite."""
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
@@ -204,7 +219,7 @@ class Joint(Part):
     @property
     def kind(self) -> JointKind:
         """The kinematics of this type of joint: transform, subspace, integrate."""
-        return KINDS[self.type]
+        return KINDS[self.type] if self.flexible is None else self.flexible.kind
 
     @property
     def nq(self) -> int:
@@ -243,7 +258,8 @@ class Joint(Part):
     def position_names(self) -> tuple[str, ...]:
         """Names of the positions, in the order of q."""
         suffixes = {4: ("qx", "qy", "qz", "qw"), 7: ("x", "y", "z", "qx", "qy", "qz", "qw")}
-        return tuple(self._name(suffix) for suffix in suffixes.get(self.nq, self.kind.velocity_names))
+        plain = self.kind.velocity_names
+        return tuple(self._name(suffix) for suffix in (plain if self.nq == self.nv else suffixes[self.nq]))
 
     @property
     def velocity_names(self) -> tuple[str, ...]:

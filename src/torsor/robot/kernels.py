@@ -31,7 +31,7 @@ from torsor.dynamics.requests.algorithms import NO_METHOD, algorithm_names
 from torsor.dynamics.requests.request import LOADS
 from torsor.errors import ModelError, describe, listing
 from torsor.interrupts import Stoppable
-from torsor.mechanism import Mechanism
+from torsor.mechanism import Mechanism, Wheel
 from torsor.robot.single_precision import warn_of_condition
 from torsor.robot.target import Target
 
@@ -327,7 +327,9 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
         names = [repr(loop.name) for loop in mechanism.loops]
         listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         many = "s" if len(names) > 1 else ""
-        found = f"the robot has the loop{many} {listed}, and {name} would cut {'them' if many else 'it'} open"
+        rolls = all(isinstance(loop, Wheel) for loop in mechanism.loops)
+        kind, harm = ("wheel", "let {} slip") if rolls else ("loop", "cut {} open")
+        found = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
         own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
         fix = f"{own} for closed loops; robot.open_tree(), or loops='open' where it is an argument, cuts them"
         raise ModelError(describe(found, where=where, fix=fix))

@@ -9,7 +9,7 @@ from typing import Any, Self
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Maybe
 from torsor.checks import one_of
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm, parameter_names, parameters
@@ -30,7 +30,9 @@ from torsor.robot.kernels import Out, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.target import Target
 
+Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
+Coefficients = Mapping[str, float | Sequence[float]] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +260,7 @@ class Robot(Mechanism):
         forced: Sequence[str],
         external: ArrayLike | None = None,
         out: Out = None,
-    ) -> tuple[Array, Array]:
+    ) -> Two:
         """Return (a, tau) of all coordinates, each (..., nv), where some are driven by force, others by motion.
 
         ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
@@ -275,7 +277,7 @@ class Robot(Mechanism):
         """
         request = self.kernels.request("hybrid_dynamics", external=external is not None, forced=forced)
         loads = () if external is None else (external,)
-        found: tuple[Array, Array] = self.kernels.compiled(request)(q, v, a, tau, *loads, out=out)
+        found: Two = self.kernels.compiled(request)(q, v, a, tau, *loads, out=out)
         return found
 
     def joint_wrenches(
@@ -670,13 +672,7 @@ class Robot(Mechanism):
         )
 
     def inverse_dynamics_hessian(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        weight: ArrayLike,
-        external: ArrayLike | None = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: Maybe = None, out: Out = None
     ) -> Array:
         """Return the second derivatives (..., 3 nv, 3 nv) of weight . tau, with tau = ID(q, v, a), by (q, v, a).
 
@@ -920,7 +916,8 @@ class Robot(Mechanism):
     def closure_error(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the errors of closure (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
 
-        One entry for each closure equation: a hinge has five, some of which may be redundant.
+        One entry for each closure equation: a hinge has five, some of which may be redundant. Wheels have their height
+        (m), and 0 for the slips, which are equations of velocities.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -930,7 +927,7 @@ class Robot(Mechanism):
         return self.kernels.call("closure_error", q, out=out)
 
     def closure_jacobian(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return A (..., c, nv): the rate of ``closure_error`` is A v.
+        """Return A (..., c, nv): the rate of ``closure_error`` is A v; for the slips of wheels, A v is the slip (m/s).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -1009,9 +1006,7 @@ class Robot(Mechanism):
         """
         return constrained(self.closure, "constrained_velocities", q, v_active, out=out)
 
-    def constrained_accelerations(
-        self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None
-    ) -> tuple[Array, Array]:
+    def constrained_accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Two:
         """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
 
         Example:
@@ -1093,7 +1088,7 @@ class Robot(Mechanism):
         """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
 
         tau_tree = tau_active + A^T lambda: for an equation that keeps origins together lambda is the force (N) along
-        that axis of frame a, for one that keeps axes parallel a moment (N m).
+        that axis of frame a, for one that keeps axes parallel a moment (N m). Of wheels: the forces of the ground.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -1248,9 +1243,7 @@ class Robot(Mechanism):
 
     # Closed loops: derivatives by the active coordinates
 
-    def constrained_velocity_derivatives(
-        self, q: ArrayLike, v_active: ArrayLike, out: Out = None
-    ) -> tuple[Array, Array]:
+    def constrained_velocity_derivatives(self, q: ArrayLike, v_active: ArrayLike, out: Out = None) -> Two:
         """Return the derivatives (dq, dv) of ``constrained_velocities``, each (..., nv, N); dv is G.
 
         Example:
@@ -1518,11 +1511,7 @@ class Robot(Mechanism):
         return edit.subtree(self, link)
 
     def with_friction(
-        self,
-        joint: str,
-        coulomb: ArrayLike | None = None,
-        viscous: ArrayLike | None = None,
-        smooth: float | None = None,
+        self, joint: str, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
     ) -> Self:
         """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
@@ -1610,13 +1599,7 @@ class Robot(Mechanism):
         return edit_drives.without_motor(self, joint)
 
     def with_loop(
-        self,
-        name: str,
-        frame_a: str,
-        frame_b: str,
-        kind: str = "revolute",
-        length: float = 0.0,
-        axis: ArrayLike | None = None,
+        self, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0, axis: Maybe = None
     ) -> Self:
         """Return the robot with a loop: a cut joint between two links or frames.
 
@@ -1635,12 +1618,31 @@ class Robot(Mechanism):
         """
         return edit_loops.with_loop(self, name, frame_a, frame_b, kind, length, axis)
 
-    def with_coupling(
+    def with_wheel(
         self,
         name: str,
-        coefficients: Mapping[str, float | Sequence[float]] | None = None,
-        offset: float = 0.0,
-        shares: Mapping[str, float | Sequence[float]] | None = None,
+        link: str,
+        radius: float = 0.0,
+        kind: str = "wheel",
+        axis: Maybe = None,
+        point: ArrayLike = (0.0, 0.0, 0.0),
+        roller: float = 0.0,
+        ground: str = "",
+    ) -> Self:
+        """Return the robot with a wheel: a rolling contact of a link or frame with the ground, the base's plane z = 0.
+
+        ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), ``radius`` is in m. ``point`` (3), in m, is
+        the centre and ``axis`` (3) the axle in the axes of the link, by default its z: the frame "name/axle" is made
+        there. ``roller`` (rad) is the angle of the rollers of an omni wheel, ``ground`` another frame than the base.
+
+        Example:
+            >>> torsor.library.eel(3).with_wheel("keel", "link3", kind="edge", axis=(0, 1, 0)).mobility().dof
+            6
+        """
+        return edit_loops.with_wheel(self, name, link, radius, kind, axis, point, roller, ground)
+
+    def with_coupling(
+        self, name: str, coefficients: Coefficients = None, offset: float = 0.0, shares: Coefficients = None
     ) -> Self:
         """Return the robot with a gear, belt or lock: the sum of coefficients times coordinates equals ``offset``.
 

@@ -11,7 +11,7 @@ from torsor.arrays import Array
 from torsor.compiler import AnyKernel
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import describe
-from torsor.simulation.dynamics import acceleration, closed, forces, position_rate, symbols
+from torsor.simulation.dynamics import acceleration, closed, forces, imposed, position_rate, symbols
 from torsor.simulation.events import EventDetector
 from torsor.simulation.loop_projection import ClosureMonitor, project
 from torsor.simulation.progress import Bar
@@ -41,7 +41,8 @@ def sample_times(setup: Setup) -> Array:
 def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: EventDetector, bar: Bar, solver: Any) -> str:
     """Integrate one rollout, record at the given times, and return the status."""
     robot, nq, settings = setup.robot, setup.robot.nq, setup.settings
-    monitor = ClosureMonitor(robot, setup.q) if robot.loops else None
+    monitor = ClosureMonitor(robot, setup.choices, setup.q) if robot.loops else None
+    prescribed = setup.prescribed
     law, law_external = python_controller(setup), setup.external.call
     continuous = None if setup.is_sampled else law
     tau: Array | None = None
@@ -55,7 +56,8 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
 
     def inputs(t: float, y: Array) -> list[Any]:
         q = normalised(robot, y[:nq]) if calls else y[:nq]
-        return [np.array(t), y, *(each for each in forces(t, q, y[nq:]) if each is not None)]
+        given = [] if prescribed is None else [prescribed.at(t)]
+        return [np.array(t), y, *(each for each in forces(t, q, y[nq:]) if each is not None), *given]
 
     def begin(start: float, y: Array, end: float) -> Any:
         choice = None if monitor is None else monitor.choice
@@ -98,7 +100,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
                 recorder.add(stop[0], *stop[1], *forces(stop[0], *stop[1]))
                 return "event"
             bar.at(run.t)
-        y = np.concatenate(_project(setup, run.y))
+        y = np.concatenate(_project(setup, run.t, run.y))
     return "done"
 
 
@@ -110,14 +112,16 @@ def _stuck(setup: Setup, t: float, why: str) -> SimulationError:
 
 def _state(setup: Setup, path: Callable[[float], Array], t: float, _: tuple[int, ...] = ()) -> tuple[Array, Array]:
     """Return the state at a time within a step, by the interpolation of the solver."""
-    return _project(setup, path(t))
+    return _project(setup, t, path(t))
 
 
-def _project(setup: Setup, y: Array) -> tuple[Array, Array]:
-    """Return the state (q, v) of the solver's y with quaternions of length 1 and closed loops."""
+def _project(setup: Setup, t: float, y: Array) -> tuple[Array, Array]:
+    """Return the state (q, v) of the solver's y with quaternions of length 1, prescribed motion and closed loops."""
     robot = setup.robot
     q, v = normalised(robot, y[: robot.nq]), y[robot.nq :]
-    return project(robot, q, v) if robot.loops else (q, v)
+    if setup.prescribed is not None:
+        q, v = setup.prescribed.imposed(t, q, v)
+    return project(robot, q, v, setup.choices) if robot.loops else (q, v)
 
 
 def _kernel(setup: Setup, name: str, choice: ClosureChoice | None) -> AnyKernel:
@@ -125,12 +129,13 @@ def _kernel(setup: Setup, name: str, choice: ClosureChoice | None) -> AnyKernel:
     robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
 
     def make() -> ca.Function:
-        a = acceleration(robot, forces(robot, *sources), choice, rate=STABILISATION)
+        a = acceleration(robot, forces(robot, *sources), choice, STABILISATION, setup.prescribed)
         t, q, v, *others = symbols(a)
         y = ca.SX.sym("y", robot.nq + robot.nv)
-        rate = ca.vertcat(position_rate(robot, q, v), a(t, q, v, *others))
+        here = imposed(setup.prescribed, q, v, others[-1] if others else None)
+        rate = ca.vertcat(position_rate(robot, *here), a(t, *here, *others))
         rate = ca.substitute(rate, ca.vertcat(q, v), y)
         result = rate if name == "y_rate" else ca.jacobian(rate, y)
         return ca.Function(name, [t, y, *others], [ca.cse(ca.densify(result))], ["t", "y", *a.name_in()[3:]], [name])
 
-    return closed(robot, f"{name} {choice}", *sources, make)
+    return closed(robot, f"{name} {choice}", *sources, make, setup.prescribed)

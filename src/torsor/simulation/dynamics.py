@@ -11,6 +11,7 @@ from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.index_one import closed_forward_dynamics, projected_end
 from torsor.robot.robot import Robot
+from torsor.simulation.prescribed import Prescribed
 from torsor.simulation.sources import Source
 
 
@@ -44,20 +45,43 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
 
 
 def acceleration(
-    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, rate: float = 0.0
+    robot: Robot,
+    acting: ca.Function,
+    choice: ClosureChoice | None = None,
+    rate: float = 0.0,
+    prescribed: Prescribed | None = None,
 ) -> ca.Function:
-    """Return a(t, q, v, [tau], [external]) (nv x 1) under the forces that act.
+    """Return a(t, q, v, [tau], [external], [given]) (nv x 1) under the forces that act.
 
     ``choice`` are the equations that keep loops closed, if there are any; ``rate`` (1/s) reduces their errors.
+    ``given`` (3 x nv) are the positions, velocities and accelerations of ``prescribed`` coordinates; q and v have the
+    same positions and velocities.
     """
     t, q, v, *rest = symbols(acting)
-    arguments = acting.call([t, q, v, *rest])
-    if choice is None:
-        a = robot.function("forward_dynamics", external=len(arguments) > 1)(q, v, *arguments)
+    inputs, arguments = dict(zip(acting.name_in(), [t, q, v, *rest], strict=True)), acting.call([t, q, v, *rest])
+    external = arguments[1] if len(arguments) > 1 else None
+    if prescribed is not None:
+        inputs["given"] = ca.SX.sym("given", 3, robot.nv)
+    if choice is not None:
+        active = None if prescribed is None else inputs["given"][2, list(choice.active)].T
+        tree = lean(Tree.of(robot))
+        a = closed_forward_dynamics(tree, q, v, arguments[0], choice, external, rate, a_active=active)
+    elif prescribed is not None:
+        hybrid = robot.function("hybrid_dynamics", external=external is not None, forced=prescribed.forced)
+        a = hybrid(q, v, inputs["given"][2, :].T, *arguments)[0]
     else:
-        external = arguments[1] if len(arguments) > 1 else None
-        a = closed_forward_dynamics(lean(Tree.of(robot)), q, v, arguments[0], choice, external, rate)
-    return ca.Function("acceleration", [t, q, v, *rest], [a], acting.name_in(), ["a"])
+        a = robot.function("forward_dynamics", external=external is not None)(q, v, *arguments)
+    return ca.Function("acceleration", list(inputs.values()), [a], list(inputs), ["a"])
+
+
+def imposed(prescribed: Prescribed | None, q: ca.SX, v: ca.SX, given: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
+    """Return (q, v) with the positions and velocities of prescribed coordinates as ``given`` (3 x nv)."""
+    if prescribed is None or given is None:
+        return q, v
+    q, v = ca.SX(q), ca.SX(v)
+    for i, k in zip(prescribed.q, prescribed.v, strict=True):
+        q[i], v[k] = given[0, k], given[1, k]
+    return q, v
 
 
 def step_function(
@@ -84,9 +108,16 @@ def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def closed(
-    robot: Robot, name: str, controller: Source, external: Source, sampled: bool, make: Callable[[], ca.Function]
+    robot: Robot,
+    name: str,
+    controller: Source,
+    external: Source,
+    sampled: bool,
+    make: Callable[[], ca.Function],
+    prescribed: Prescribed | None = None,
 ) -> AnyKernel:
     """Return the kernel of a function of the acting forces, with the traced sources inlined."""
+    name = name if prescribed is None else f"{name} {prescribed.v}"
     holds = held_inputs(controller, external, sampled)
     sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
     traced = [each.function for each in sources if each.function is not None]
@@ -113,4 +144,5 @@ def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
     shapes |= dict.fromkeys(("q", "q_next", "chart"), (nq,)) | dict.fromkeys(
         ("v", "v_next", "tau", "controller", "u"), (nv,)
     )
+    shapes |= {"given": (3, nv), "stages": (9, nv)}
     return shapes | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny), "external": (len(robot.links), 6)}

@@ -85,24 +85,30 @@ Step = Callable[..., tuple[Array, Array]]
 
 def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step]]:
     """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and a function index -> step of one."""
-    robot, sources = setup.robot, (setup.controller, setup.external)
+    robot, sources, prescribed = setup.robot, (setup.controller, setup.external), setup.prescribed
     make = STEPS[setup.settings.method]
 
     def kernel(choice: ClosureChoice | None) -> Callable[..., Any]:
-        return closed(
+        direct = closed(
             robot,
             f"{setup.settings.method} {choice}",
             *sources,
             setup.is_sampled,
-            lambda: make(robot, forces(robot, *sources, setup.is_sampled), choice),
+            lambda: make(robot, forces(robot, *sources, setup.is_sampled), choice, prescribed),
+            prescribed,
         ).direct
+        if prescribed is None:
+            return direct
+        return lambda t, q, v, *rest: direct(
+            t, q, v, *rest[:-1], prescribed.stages(float(t), float(rest[-1])), rest[-1]
+        )
 
     if not robot.loops:
         plain = kernel(None)
         return plain, lambda index: plain
     cores = (robot.nv,), (len(robot.links), 6)
     acting = [core for core, holds in zip(cores, held_inputs(*sources, setup.is_sampled), strict=True) if holds]
-    step = LoopStep(robot, kernel, setup.q, acting)
+    step = LoopStep(robot, setup.choices, kernel, setup.q, acting)
     return step, step.of
 
 

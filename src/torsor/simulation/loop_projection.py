@@ -15,6 +15,7 @@ from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe
 from torsor.robot.closed_loops.closure import OPEN
+from torsor.robot.closed_loops.ground import off_ground, sliding
 from torsor.robot.closed_loops.inputs import SINGULAR
 from torsor.robot.closed_loops.multipliers import POOR
 from torsor.robot.robot import Robot
@@ -25,18 +26,55 @@ Index = tuple[int, ...]
 Kernel = Callable[..., tuple[Array, Array, Array]]
 
 
-def project_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; ModelError if not closed."""
+class Choices:
+    """Choices of independent closure equations of a robot; ``given`` are the names of its prescribed coordinates.
+
+    Where coordinates are prescribed, the equations have to be independent in the motion of all others.
+    """
+
+    def __init__(self, robot: Robot, given: tuple[str, ...] = ()) -> None:
+        self.robot, self.given = robot, given
+        self._first: Array | None = None
+        self.closure = robot.with_active(given).closure if given else robot.closure
+
+    def near(self, q: Array) -> ClosureChoice:
+        """Return equations to begin with at positions q (nq,)."""
+        return self.at(q) if self.given else self.closure.independent_near(q)
+
+    def at(self, q: Array) -> ClosureChoice:
+        """Return equations that are well independent at positions q (nq,)."""
+        if not self.given:
+            return self.closure.independent_at(q)
+        self._first = q if self._first is None else self._first  # so that equal equations are equal choices
+        choice = self.closure.driven_equations_at(q, self._first)
+        less = int(self.closure.rank(q)) - len(choice.rows)
+        if less:
+            found = f"the loops leave {less} of the {len(self.given)} prescribed coordinates no choice"
+            raise ModelError(describe(found, where=self.robot.name, fix="prescribe fewer: robot.mobility(q).dof"))
+        return choice
+
+
+def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[Array, Array]:
+    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; ModelError if not closed.
+
+    With prescribed coordinates, the velocities of all others may be anything: they are projected.
+    """
     gap = np.abs(robot.closure.scaled_error(q))
     rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
     if not gap.max(initial=0.0) <= OPEN:
         found, allowed = f"q0 does not close the loops: error of closure {gap.max():.2g}", f"{OPEN:g} of its size"
-        raise ModelError(describe(found, where=robot.name, allowed=allowed, fix="q0 = robot.assemble(q_active, guess)"))
-    if not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
+        fix = "q0 = robot.assemble(q_active, guess)"
+        lifted = off_ground(robot, robot.closure_error(q), OPEN * robot.closure.length)
+        if lifted:
+            found, fix = f"at q0, {lifted}", "q0 = robot.closed_positions(q0)"
+        raise ModelError(describe(found, where=robot.name, allowed=allowed, fix=fix))
+    if not choices.given and not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
-        fix = "v0 = robot.constrained_velocities(q0, v_active)"
+        fix = "v0 = robot.constrained_velocities(q0, v_active), or robot.closed_velocities(q0, v0)"
+        slip = sliding(robot, rate * robot.closure.scales[0], OPEN * robot.closure.length)
+        found = f"the velocities v0 {slip}" if slip else found
         raise ModelError(describe(found, where=robot.name, fix=fix))
-    choice = robot.closure.independent_near(q.reshape(-1, robot.nq)[0])
+    choice = choices.near(q.reshape(-1, robot.nq)[0])
     if q.ndim > 1 and robot.closure.ranks_differ(q, choice):
         found = "rollouts have different numbers of independent closure equations"
         fix = "simulate rollouts of different robot.mobility(q) separately"
@@ -44,17 +82,18 @@ def project_start(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     for index in map(tuple, np.argwhere(~(robot.closure.margin(choice, q) >= POOR))):
         if robot.closure.rank(q[index]) < len(choice.rows):
             raise _rank_loss(robot, 0.0, index)
-    return project(robot, q, v)
+    return project(robot, q, v, choices)
 
 
-def project(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
+def project(robot: Robot, q: Array, v: Array, choices: Choices | None = None) -> tuple[Array, Array]:
     """Return the nearest states (..., nq) and (..., nv) with closed loops, in the norm of the mass matrix."""
     if not q.size:
         return q, v
-    kernel = _projection(robot, robot.closure.independent_near(q.reshape(-1, robot.nq)[0]))
+    choices = Choices(robot) if choices is None else choices
+    kernel = _projection(robot, choices.near(q.reshape(-1, robot.nq)[0]))
     q_closed, v_closed, margin = kernel(q, v)
     for index in map(tuple, np.argwhere(~(margin >= POOR))):
-        choice = robot.closure.independent_at(q[index])
+        choice = choices.at(q[index])
         q_closed[index], v_closed[index], _ = _projection(robot, choice)(q[index], v[index])
     return q_closed, v_closed
 
@@ -75,8 +114,8 @@ class ClosureMonitor:
     det [A; N], with N a basis of the null space of A at the start of the step.
     """
 
-    def __init__(self, robot: Robot, q: Array) -> None:
-        self.robot, self.choice, self.q = robot, robot.closure.independent_near(q), q
+    def __init__(self, robot: Robot, choices: Choices, q: Array) -> None:
+        self.robot, self.choices, self.choice, self.q = robot, choices, choices.near(q), q
 
     def is_valid(self, t: float, q: Array) -> bool:
         """Return whether the equations stayed independent up to q (nq,) at time t; if not, choose others.
@@ -86,7 +125,7 @@ class ClosureMonitor:
         if self._good(self.choice, q):
             self.q = q
             return True
-        others = self.robot.closure.independent_at(self.q)
+        others = self.choices.at(self.q)
         if others == self.choice or len(others.rows) != len(self.choice.rows) or not self._good(others, q):
             if self._margin(self.choice, q) >= SINGULAR and not self._changes_sign(self.choice, q):
                 self.q = q  # close to dependent, but no other choice is better
@@ -102,7 +141,8 @@ class ClosureMonitor:
         return float(self.robot.closure.margin(choice, q))
 
     def _changes_sign(self, choice: ClosureChoice, q: Array) -> bool:
-        A, A_next = (self.robot.closure_jacobian(each)[list(choice.rows)] for each in (self.q, q))
+        given = np.eye(self.robot.nv)[list(choice.active)]
+        A, A_next = (np.vstack([self.robot.closure_jacobian(each)[list(choice.rows)], given]) for each in (self.q, q))
         N = np.linalg.svd(A)[2][len(A) :]
         signs = [np.linalg.slogdet(np.vstack([each, N]))[0] for each in (A, A_next)]
         return bool(signs[0] != signs[1])
@@ -117,11 +157,16 @@ class LoopStep:
     """
 
     def __init__(
-        self, robot: Robot, make: Callable[[ClosureChoice], Kernel], q: Array, cores: list[tuple[int, ...]]
+        self,
+        robot: Robot,
+        among: Choices,
+        make: Callable[[ClosureChoice], Kernel],
+        q: Array,
+        cores: list[tuple[int, ...]],
     ) -> None:
-        self.robot, self.make, self.batch = robot, make, q.shape[:-1]
+        self.robot, self.among, self.make, self.batch = robot, among, make, q.shape[:-1]
         self.cores = cores
-        self.choices = [robot.closure.independent_near(q.reshape(-1, robot.nq)[0])]
+        self.choices = [among.near(q.reshape(-1, robot.nq)[0])]
         self.kernels = [make(self.choices[0])]
         self.choice = np.zeros(self.batch, dtype=int)
         self.single: Kernel | None = self.kernels[0]
@@ -165,7 +210,7 @@ class LoopStep:
         margin = found[2]
         if not 0 < margin < np.inf or margin < self.searched[index] / 2:
             self.searched[index] = margin if margin > 0 else np.inf
-            choice = self.robot.closure.independent_at(q[index])
+            choice = self.among.at(q[index])
             present = self.choices[self.choice[index]]
             if choice != present and len(choice.rows) == len(present.rows):
                 other = self._kernel(choice)(t, q[index], v[index], *self._forces_of(index, rest))

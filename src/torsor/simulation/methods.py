@@ -11,10 +11,13 @@ from torsor.dynamics.recursions.sdirk import GAMMA
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import step_function, symbols
+from torsor.simulation.prescribed import Prescribed
 from torsor.simulation.runge_kutta import runge_kutta
 
 
-def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None) -> ca.Function:
+def implicit_midpoint(
+    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, prescribed: Prescribed | None = None
+) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
 
     Order 2; energy does not drift, the momentum of a floating robot is conserved to rounding, and stiff springs and
@@ -34,7 +37,7 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice |
             # Such rotor inertias are added to the mass matrix, but do not follow from any kinetic energy.
             found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
             raise ModelError(describe(found, where=robot.name, fix='remove it, or use method="rk4"'))
-    _check_friction(robot, "implicit")
+    _check(robot, "implicit", prescribed)
     t, q, v, *held = symbols(acting)
     h = ca.SX.sym("h")
 
@@ -47,7 +50,9 @@ def implicit_midpoint(robot: Robot, acting: ca.Function, choice: ClosureChoice |
     return step_function("implicit", robot, inputs, q_next, v_next, choice)
 
 
-def sdirk(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None) -> ca.Function:
+def sdirk(
+    robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None, prescribed: Prescribed | None = None
+) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one L-stable step of length h (s).
 
     Order 2; stiff springs and dampers do not limit the step and come to rest. Forces are evaluated at both stages. See
@@ -60,7 +65,7 @@ def sdirk(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None
         >>> sdirk(robot, forces(robot, Source(), Source(), False))
         Function(sdirk:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
-    _check_friction(robot, "sdirk")
+    _check(robot, "sdirk", prescribed)
     if choice is not None:
         fix = 'use method="implicit" or "adaptive"'
         raise ModelError(describe('method "sdirk" with closed loops', where=robot.name, fix=fix))
@@ -79,8 +84,11 @@ def sdirk(robot: Robot, acting: ca.Function, choice: ClosureChoice | None = None
     return step_function("sdirk", robot, inputs, q_next, v_next, choice)
 
 
-def _check_friction(robot: Robot, method: str) -> None:
-    """Raise ModelError for Coulomb friction that is discontinuous, which Newton's method cannot solve."""
+def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:
+    """Raise ModelError for prescribed motion, and for discontinuous friction, which Newton's method cannot solve."""
+    if prescribed is not None:
+        fix = 'use method="rk4" or "adaptive"'
+        raise ModelError(describe(f'method "{method}" with prescribed motion', where=robot.name, fix=fix))
     for joint in robot.joints:
         for where, part in ((joint.name, joint), (f"{joint.name}/motor", joint.motor)):
             if part is not None and np.any(part.coulomb) and not part.smooth:
@@ -89,13 +97,13 @@ def _check_friction(robot: Robot, method: str) -> None:
                 raise ModelError(describe(found, where=robot.name, fix=fix))
 
 
-STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None], ca.Function]] = {
+STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None, Prescribed | None], ca.Function]] = {
     "rk4": runge_kutta,
     "implicit": implicit_midpoint,
     "sdirk": sdirk,
 }
-"""Methods of fixed step by name. Each takes a robot, the acting forces (t, q, v, ...) -> tau, [external], and the
-equations that keep loops closed (None without loops), and returns its step.
+"""Methods of fixed step by name. Each takes a robot, the acting forces (t, q, v, ...) -> tau, [external], the equations
+that keep loops closed (None without loops) and prescribed motion (or None), and returns its step.
 
 Forces and step are CasADi functions over SX. The inputs of the step are those of the forces, by name and in order, and
 the length "h" (s). Its outputs are "q_next" and "v_next", with loops also "margin": see ``runge_kutta``. The names

@@ -8,6 +8,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.compiler import AnyKernel
 from torsor.simulation.dynamics import compiled, held_inputs
+from torsor.simulation.needed import needed
 from torsor.simulation.samples import Crossings
 from torsor.simulation.setup import Setup
 from torsor.simulation.trajectory import Trajectory, forward_dynamics
@@ -80,8 +81,12 @@ class Recorder:
             tau = still if controller is None else _evaluate(self.setup, "controller", times, q, v)
         if external is None and environment is not None:
             external = _evaluate(self.setup, "external", times, q, v)
-        a = forward_dynamics(robot)(q, v, tau, external)
-        holding = self.tau is not None, self.external is not None
+        prescribed = self.setup.prescribed
+        if prescribed is None:
+            a = forward_dynamics(robot)(q, v, tau, external)
+        else:
+            a, tau = needed(prescribed, times, q, v, tau, external)
+        holding = self.tau is not None and prescribed is None, self.external is not None
         return Trajectory(robot, times, q, v, a, tau, status, events, external, holding)
 
 

@@ -92,7 +92,7 @@ def rollout(
     label = f"rollout {method} {[each is not None for each in (tau, loads, law.function, wrenches.function, halt)]}"
 
     def make() -> ca.Function:
-        function = STEPS[method](robot, forces(robot, law, wrenches, False), None)
+        function = STEPS[method](robot, forces(robot, law, wrenches, False), None, None)
         return function if halt is None else _halting(function, halt)
 
     kernel = compiled(robot, label, acting, make)

@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,8 +15,9 @@ from torsor.checks import arrays, common_shape, number, one_of, positive
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
-from torsor.simulation.loop_projection import project_start
+from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.methods import METHODS
+from torsor.simulation.prescribed import Prescribed
 from torsor.simulation.samples import SimulationError
 from torsor.simulation.sources import Law, Source
 from torsor.simulation.trajectory import forward_dynamics
@@ -92,6 +94,12 @@ class Setup:
     controller: Source
     external: Source
     settings: Settings
+    prescribed: Prescribed | None = None
+
+    @cached_property
+    def choices(self) -> Choices:
+        """How the equations that keep loops closed are chosen."""
+        return Choices(self.robot, () if self.prescribed is None else self.prescribed.names)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -121,6 +129,7 @@ class Setup:
         controller: Any,
         external: Any,
         settings: Settings,
+        prescribed: Any = None,
     ) -> "Setup":
         """Return the setup for the arguments of ``simulate``; raise ModelError where one is not allowed."""
         if not isinstance(robot, Robot):
@@ -144,9 +153,15 @@ class Setup:
             raise ModelError(describe(f"no rollout: the leading axes are {batch}", where=where, allowed="1 or more"))
         q = np.ascontiguousarray(np.broadcast_to(normalised(robot, q), (*batch, robot.nq)))
         v = np.ascontiguousarray(np.broadcast_to(v, (*batch, robot.nv)))
-        if robot.loops:
-            q, v = project_start(robot, q, v)
-        return cls(robot, q, v, law, wrenches, settings)
+        motion = Prescribed.of(robot, prescribed, settings.duration)
+        if motion is not None:
+            q, v = motion.imposed(0.0, q, v)
+        setup = cls(robot, q, v, law, wrenches, settings, motion)
+        return setup if not robot.loops else setup._closed()
+
+    def _closed(self) -> "Setup":
+        q, v = project_start(self.robot, self.choices, self.q, self.v)
+        return replace(self, q=q, v=v)
 
 
 def normalised(robot: Robot, q: Array) -> Array:
@@ -165,6 +180,8 @@ def normalised(robot: Robot, q: Array) -> Array:
 def check_mass_matrix(setup: Setup) -> None:
     """Raise SimulationError if the mass matrix at the start is singular: the acceleration is then not defined."""
     robot = setup.robot
+    if setup.prescribed is not None:
+        return  # an inertia that only prescribed coordinates move is not needed
     with np.errstate(all="ignore"):
         a = forward_dynamics(robot)(setup.q, setup.v, np.zeros(robot.nv))
         bad = np.argwhere(~np.isfinite(a))

@@ -1,6 +1,6 @@
 """``simulate``: the motion of a robot under the forces of a controller."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
@@ -36,6 +36,7 @@ def simulate(
     rtol: float = 1e-8,
     atol: float = 1e-10,
     events: Any = (),
+    prescribed: Mapping[str | tuple[str, ...], Any] | None = None,
     progress: bool | None = None,
 ) -> Trajectory:
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
@@ -57,6 +58,14 @@ def simulate(
     result is closed to rounding. The initial state must be closed (``assemble``, ``constrained_velocities``). The
     forces may be given for the active coordinates alone (..., N). The motion may pass dead points of the drives. Where
     the equations of closure lose rank, so that the motion is not unique, a ``SimulationError`` is raised.
+
+    ``prescribed`` are coordinates whose motion is given, {name: motion} or {(name, name, ...): motion} for several with
+    one motion: a number (it stays there), samples (times, q) with a cubic spline through them, (times, q, v, a), a
+    ``casadi.Function`` t -> q (v and a are its derivatives) or t -> (q, v, a), or a Python function t -> (q, v, a). The
+    others are found, such as the base of a robot that swims or flies (Khalil 2010, section 7.2); ``tau`` of the result
+    has the forces that the given motion needs. Their entries of q0, v0 and of the controller's forces have no effect.
+    With loops, the others begin with the velocities nearest to v0 that keep the loops closed. Not with "implicit" and
+    "sdirk".
 
     ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into the
     duration or control period; all rollouts are integrated at once. ``method="implicit"`` does the same with symplectic
@@ -84,7 +93,7 @@ def simulate(
         found, fix = "simulate checks every step on the host", "torsor.simulation.rollout, or robot.to(device='cpu')"
         raise ModelError(describe(found, where=robot.name, allowed="device cpu or casadi", fix=fix))
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
-    setup = Setup.of(robot, q0, v0, controller, external, settings)
+    setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed)
     check_mass_matrix(setup)
     detector = EventDetector(read_events(robot, events, setup.batch), robot, len(setup.batch))
     run, recorder = _adaptive(setup) if method == "adaptive" else _fixed(setup)

@@ -75,6 +75,11 @@ class Trajectory(Samples):
         return self.robot.closure_error(self.q)
 
     @cached_property
+    def closure_rate(self) -> Array:
+        """A v (..., T, c), the rates of the closure equations along the motion; of wheels, their slips (m/s)."""
+        return np.asarray((self.robot.closure_jacobian(self.q) @ self.v[..., None])[..., 0])
+
+    @cached_property
     def kinetic_energy(self) -> Array:
         """Kinetic energy (..., T), in J."""
         return self.robot.kinetic_energy(self.q, self.v)

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 from rich.markup import escape
 from rich.table import Table
 
+from torsor.mechanism import Wheel
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -160,6 +161,8 @@ def motion_table(trajectory: Trajectory) -> Table:
     }
     if trajectory.robot.loops:
         rows["largest error of closure (m or 1)"] = f"{np.abs(trajectory.closure_error).max(initial=0.0):.1e}"
+    if any(isinstance(loop, Wheel) for loop in trajectory.robot.loops):
+        rows["largest slip (m/s)"] = f"{np.abs(trajectory.closure_rate).max(initial=0.0):.1e}"
     if speeds.size:
         fastest = trajectory.robot.coordinate_names[int(np.argmax(speeds))]
         rows["largest speed (rad/s or m/s)"] = f"{_number(speeds.max())} ({escape(fastest)})"

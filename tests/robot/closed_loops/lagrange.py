@@ -11,7 +11,8 @@ import casadi as ca
 import numpy as np
 
 import torsor
-from torsor import Coupling
+from torsor import Coupling, Wheel
+from torsor.mechanism import ends_of
 
 
 def turn(axis: np.ndarray, angle: ca.SX) -> ca.SX:
@@ -125,6 +126,8 @@ class Lagrangian:
                 names = self.robot.coordinate_names
                 rows.append(sum(c * self.e[names.index(each)] for each, c in loop.coefficients.items()) - loop.offset)
                 continue
+            if isinstance(loop, Wheel):
+                continue
             (Ra, pa), (Rb, pb) = self.poses[loop.a], self.poses[loop.b]
             apart, z, zb = pb - pa, Ra[:, 2], Rb[:, 2]
             parallel, aligned = ca.cross(z, zb), sum((ca.cross(Ra[:, k], Rb[:, k]) for k in range(3)), start=0)
@@ -139,6 +142,32 @@ class Lagrangian:
                 "rod": [ca.dot(apart, apart) - loop.length**2],
             }[loop.kind]
         return ca.vertcat(*rows)
+
+    @cached_property
+    def constraints(self) -> ca.SX:
+        """The matrix A of A de = 0: the rates of closure, and velocities at the contact points of wheels."""
+        rows = [ca.jacobian(self.closure, self.e)]
+        for wheel in (loop for loop in self.robot.loops if isinstance(loop, Wheel)):
+            ground, frame = (self.poses[name] for name in ends_of(self.robot, wheel))
+            n, u = ground[0][:, 2], frame[0][:, 2]
+            up = n if wheel.kind in ("ball", "skid") else n - ca.dot(n, u) * u
+            contact = frame[1] - wheel.radius * up / ca.norm_2(up)
+            ahead = ca.cross(u, n) / ca.norm_2(ca.cross(u, n))
+            slip = self.material(frame, contact) - self.material(ground, contact)
+            directions = {
+                "wheel": [n, ahead, ca.cross(n, ahead)],
+                "omni": [n, ca.cos(wheel.roller) * ahead + ca.sin(wheel.roller) * ca.cross(n, ahead)],
+                "edge": [n, ca.cross(n, ahead)],
+                "ball": [n, ground[0][:, 0], ground[0][:, 1]],
+                "skid": [n],
+            }[wheel.kind]
+            rows += [ca.jacobian(ca.dot(d, slip), self.de) for d in directions]
+        return ca.vertcat(*rows)
+
+    def material(self, pose: tuple[ca.SX, ca.SX], point: ca.SX) -> ca.SX:
+        """Return the velocity of the point of a body, at a pose, that is at a point of the world."""
+        R, p = pose
+        return self.rate(p) + self.rate(R) @ (R.T @ (point - p))
 
     def external_force(self, external: np.ndarray) -> ca.SX:
         """Generalised forces of wrenches at the links' origins, in their axes: the power by the rates."""
@@ -161,7 +190,7 @@ class Lagrangian:
         rest = self.rate(momentum) - ca.gradient(self.kinetic - self.potential, e) + self.friction
         if external is not None:
             rest = rest - self.external_force(external)
-        A = ca.jacobian(self.closure, e)
+        A = self.constraints
         drift = self.rate(A) @ de
         M, rest, A, drift, B, B_rate = self._at(v, ca.jacobian(momentum, de), rest, A, drift, B, self.rate(B) @ de)
         system = np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])

@@ -75,6 +75,26 @@ def floating_four_bar() -> tuple[torsor.Robot, np.ndarray]:
     return robot, np.r_[turned[:7], q]
 
 
+def cart() -> tuple[torsor.Robot, np.ndarray]:
+    """A cart on a slope: two wheels that lean, a skid in front and an arm."""
+    body = torsor.Link("body", 5.0, (0.1, 0.02, 0.05), np.diag([0.3, 0.2, 0.25]))
+    tyres = [torsor.Link(side, 0.8, (0.0, 0.01, 0.0), np.diag([0.01, 0.02, 0.01])) for side in ("left", "right")]
+    arm = torsor.Link("arm", 1.0, (0.2, 0.0, 0.1), np.diag([0.02, 0.03, 0.02]))
+    joints = [
+        torsor.Joint("spin_left", "revolute", "body", "left", make_pose(p=[0, 0.3, 0]), (0.0, 1.0, -0.1)),
+        torsor.Joint("spin_right", "revolute", "body", "right", make_pose(p=[-0.05, -0.3, 0]), (0.0, 1.0, 0.15)),
+        torsor.Joint("swing", "revolute", "body", "arm", make_pose(p=[0.1, 0, 0.2]), (0.2, 1.0, 0.3)),
+    ]
+    robot = torsor.build("cart", [body, *tyres, arm], joints, base="floating")
+    robot = robot.with_frame("slope", robot.base.name, make_pose(from_rpy([0.2, -0.3, 0.1]), [0.1, 0.0, 0.2]))
+    robot = robot.with_wheel("left", "left", 0.2, axis=joints[0].axis, ground="slope")
+    robot = robot.with_wheel("right", "right", 0.2, axis=joints[1].axis, ground="slope")
+    robot = robot.with_wheel("skid", "body", 0.05, "skid", point=(0.4, 0, -0.1), ground="slope")
+    robot = robot.with_spring("swing", 4.0, damping=0.2, rest=0.3)
+    q = robot.integrate(robot.neutral(), np.r_[0.3, -0.2, 0.4, 0.2, 0.1, 0.5, 0.7, -0.4, 0.5])
+    return robot.with_active(["spin_left", "spin_right", "swing"]), robot.to(device="casadi").closed_positions(q)
+
+
 MADE = {
     "loaded": loaded_four_bar,
     "elastic": elastic_four_bar,
@@ -82,6 +102,7 @@ MADE = {
     "floating": floating_four_bar,
     "ball": ball_chain,
     "geared": geared_chain,
+    "rolling": cart,
 }
 CASES = [*(case for case in MADE if case != "ball"), "revolute", "spherical", "rod", "universal", "prismatic"]
 

@@ -17,10 +17,10 @@ from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
 from torsor.compiler.cuda.device import Device, Launch, current
 from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed
 from torsor.compiler.cuda.split import split, whole
+from torsor.compiler.llvm.fusion import with_reciprocals
 from torsor.compiler.machine_code import compiler_fingerprint, program_key
 from torsor.compiler.order import ordered
 from torsor.compiler.program import Program, read_program
-from torsor.compiler.quotients import with_reciprocals
 from torsor.compiler.virtual_machine import VirtualMachine
 
 

@@ -1,9 +1,14 @@
-"""Sums of products in one instruction: which product belongs to which sum is decided here, not by LLVM.
+"""Operations in the form that processors compute fastest: products fused with sums, and one division for several.
 
-So the same products are fused on every processor that can, whether LLVM optimises or not, and the plan of registers
-knows what each instruction takes.
+Which product belongs to which sum is decided here, not by LLVM: so the same products are fused on every processor that
+can, whether LLVM optimises or not, and the plan of registers knows what each instruction takes.
+
+A division takes as long as ten products or more, and on a card it has a branch. A number that divides several others is
+inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units of the last place,
+not 0.5, and infinite where d is so small that 1 / d is beyond the largest number.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,6 +26,7 @@ PRODUCTS = {ca.OP_MUL, PLUS, MINUS, FROM}
 """Operations whose first or second argument may be a constant factor."""
 
 _NOTHING = Operation(ca.OP_CONST, ())  # what remains of a product, a constant that nobody uses
+_LEAST = 2  # divisions by a number for which it is inverted
 
 
 def _plus(e: Emitter, a: str, b: str, c: str) -> str:
@@ -85,3 +91,36 @@ def _users(program: Program) -> Sequence[int]:
             if index is not None:
                 users[index] += 1
     return users
+
+
+def with_reciprocals(program: Program) -> Program:
+    """Return a program in which numbers that divide several others are inverted once.
+
+    Example:
+        >>> from torsor.compiler.program import read_program
+        >>> x = ca.SX.sym("x", 4)
+        >>> program = with_reciprocals(read_program(ca.Function("f", [x], [x[:3] / x[3]])))
+        >>> [sum(each.code == code for each in program.operations) for code in (ca.OP_DIV, ca.OP_INV, ca.OP_MUL)]
+        [0, 1, 3]
+    """
+    divisors = Counter(each.arguments[1] for each in program.operations if each.code == ca.OP_DIV)
+    operations: list[Operation] = []
+    place: list[int] = []
+    inverse: dict[int, int] = {}
+    for operation in program.operations:
+        if operation.code in (ca.OP_INPUT, ca.OP_CONST):
+            arguments = operation.arguments
+        else:
+            arguments = tuple(place[each] for each in operation.arguments)
+        if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _LEAST:
+            x, d = arguments
+            if d not in inverse:
+                inverse[d] = len(operations)
+                operations.append(Operation(ca.OP_INV, (d,)))
+            operation = Operation(ca.OP_MUL, (x, inverse[d]))
+        else:
+            operation = Operation(operation.code, arguments, operation.number)
+        place.append(len(operations))
+        operations.append(operation)
+    results = tuple(tuple(None if each is None else place[each] for each in result) for result in program.results)
+    return replace(program, operations=tuple(operations), results=results)

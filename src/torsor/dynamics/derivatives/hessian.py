@@ -27,8 +27,10 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics.derivatives.inverse_dynamics import Loads, Setting, carry
+from torsor.dynamics.derivatives.traced import traced_hessian
 from torsor.dynamics.recursions.composite import Entries, body_momenta, climb, momentum_composites, rotors, times_B_T
 from torsor.dynamics.recursions.kinematics import sx, twists
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.recursions.passive import passive_hessians
 from torsor.dynamics.trees.tree import Body, Rotor, Tree
 from torsor.mechanism import Joint
@@ -85,6 +87,8 @@ def inverse_dynamics_hessian(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None = None
 ) -> ca.SX:
     """Return the Hessian of weight . tau with respect to q (along ``integrate``), v and a (3 nv x 3 nv)."""
+    if tree.bends or any(body.joint.flexible is not None for body in tree.bodies):
+        return traced_hessian(tree, inverse_dynamics, q, v, a, weight, external)
     tree, external = _simple(tree, external)
     at = Setting(tree, q, v, a, Loads(external))
     virtual, bodies = _Virtual(at, v, weight), tree.bodies
@@ -103,7 +107,7 @@ def inverse_dynamics_hessian(
                 vv.add_both(body, other, V_by_v @ each.S)
                 qv.add(body, other, V_by_q @ each.S + A_by_q @ each.P3)
                 qa.add(body, other, A_by_q @ each.S)
-    for k, rotor in rotors(tree):
+    for k, rotor in rotors(at.moved):
         for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.rotor_covectors(k, rotor)):
             each, W = at.change[j], virtual.change[j]
             qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from torsor.dynamics.derivatives.traced import traced_derivatives
 from torsor.dynamics.recursions.composite import (
     Composite,
     Entries,
@@ -42,7 +43,7 @@ from torsor.dynamics.recursions.composite import (
     times_B_T,
 )
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists
-from torsor.dynamics.recursions.newton_euler import to_link, wrenches
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics, joint_wrenches, to_link, wrenches
 from torsor.dynamics.recursions.passive import passive_jacobians
 from torsor.dynamics.trees.tree import Rotor, Tree
 from torsor.spatial import ad, cross, skew
@@ -224,6 +225,8 @@ class Setting:
 
 def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
+    if tree.bends:
+        return traced_derivatives(tree, inverse_dynamics, q, v, a, Loads(**loads))
     at = Setting(tree, q, v, a, Loads(**loads))
 
     def of_joint(k: int) -> tuple[ca.SX, ...]:
@@ -260,6 +263,8 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
 
 def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
+    if tree.bends:
+        return traced_derivatives(tree, joint_wrenches, q, v, a, Loads(**loads))
     at = Setting(tree, q, v, a, Loads(**loads))
     none = ca.SX(6, 0)
     rows: tuple[list[ca.SX], ...] = [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)]

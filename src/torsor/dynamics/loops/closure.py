@@ -5,6 +5,9 @@ the kind of the loop determines which of its entries are zero (``mechanism.loops
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
+Wheels also have equations of velocities alone, A(q) v = 0, which are no derivative of any phi(q)
+(``mechanism.wheels``): their rows of A and drift are as above, and those of phi are 0.
+
 Khalil 2010, section 2.2, eqs. 3-5; here with the smallest number of equations for each kind of cut joint.
 """
 
@@ -29,6 +32,16 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
         else:
             rows.append(closure.loop.error(*Chain(tree, moved, closure).pose))
     return ca.vertcat(*rows)
+
+
+def velocity_rows(tree: Tree) -> list[int]:
+    """Return the equations without a position level: the slips of wheels, whose closure error is always 0."""
+    found, first = list[int](), 0
+    for closure in tree.closures:
+        count, positions = (1, 1) if isinstance(closure, Relation) else (closure.loop.count, closure.loop.positions)
+        found += range(first + positions, first + count)
+        first += count
+    return found
 
 
 class Closures:

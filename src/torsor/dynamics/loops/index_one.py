@@ -60,8 +60,12 @@ class _WithMultipliers:
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
-        """Return the vector nearest to x (nv x 1), in the norm of M, with A times it equal to A x - ``rate``."""
-        return x - self.spread(self.Z @ self.factors.solve(rate))
+        """Return the vector nearest to x (nv x 1), in the norm of M, with A times it equal to A x - ``rate``.
+
+        ``rate`` is that of the chosen equations of closure; active coordinates stay as they are.
+        """
+        kept = ca.SX.zeros(self.A.size1() - len(self.rows), 1)
+        return x - self.spread(self.Z @ self.factors.solve(ca.vertcat(rate, kept)))
 
     def spread(self, u: ca.SX) -> ca.SX:
         """Return L^-T D^-1 u (nv x 1)."""
@@ -78,14 +82,22 @@ class _WithMultipliers:
         return ca.vertcat(value, self.margin) if margin else value
 
     def accelerations(
-        self, tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, external: Load, rate: float = 0.0
+        self,
+        tree: Tree,
+        q: ca.SX,
+        v: ca.SX,
+        tau: ca.SX,
+        external: Load,
+        rate: float = 0.0,
+        a_active: ca.SX | None = None,
     ) -> tuple[ca.SX, ca.SX]:
-        """Return a (nv x 1) and minus the multipliers of the chosen rows."""
+        """Return a (nv x 1) and minus the multipliers of the chosen rows; those of active coordinates follow."""
         u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
-        violation = free + self.closures.drift(v)[self.rows]
+        drift, A = self.closures.drift(v)[self.rows], self.A[: len(self.rows), :]
         if rate:
-            violation += 2 * rate * (self.A @ v) + rate**2 * closure_error(tree, q)[self.rows]
-        minus_lambda = self.factors.solve(violation)
+            drift += 2 * rate * (A @ v) + rate**2 * closure_error(tree, q)[self.rows]
+        known = drift if a_active is None else ca.vertcat(drift, -a_active)
+        minus_lambda = self.factors.solve(free + known)
         return self.spread(u - self.Z @ minus_lambda), minus_lambda
 
 
@@ -98,10 +110,14 @@ def closed_forward_dynamics(
     external: Load = None,
     rate: float = 0.0,
     margin: bool = False,
+    a_active: ca.SX | None = None,
 ) -> ca.SX:
-    """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation."""
+    """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation.
+
+    Active coordinates, if there are any in the choice, have given accelerations ``a_active``.
+    """
     system = _WithMultipliers(tree, q, choice)
-    return system.result(system.accelerations(tree, q, v, tau, external, rate)[0], margin)
+    return system.result(system.accelerations(tree, q, v, tau, external, rate, a_active)[0], margin)
 
 
 def closed_inverse_dynamics(

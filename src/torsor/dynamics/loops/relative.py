@@ -13,7 +13,8 @@ not, and have the opposite sign. With Z_j the part of V that joint j moves (that
     dA/dq_j = J_j x (part of A that it moves) - (J_j x Y_j) x Z_j        dA/dv_j = C_j x J_j + J_j x Z_j
 
 The equations of a cut joint are functions r(R, p) of the pose of b relative to a, whose change with a twist is
-dR = [w] R, dp = v + w x (p - p_now): their derivatives are small and come from CasADi.
+dR = [w] R, dp = v + w x (p - p_now): their derivatives are small and come from CasADi. A wheel has no such functions of
+its slip, but the matrix W(R, p) of r' = W V all the same.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from torsor.dynamics.recursions.composite import coordinates, onto_coordinates
 from torsor.dynamics.recursions.kinematics import Move, sx
 from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Body, Cut, Tree
-from torsor.mechanism.loops import Loop
+from torsor.mechanism import CutJoint, Loop, Wheel
 from torsor.spatial import ad, cross, skew
 
 Pose = tuple[ca.SX, ca.SX]
@@ -76,7 +77,7 @@ class Chain:
     """The chain from frame a to frame b of a cut joint, at the positions of the tree."""
 
     def __init__(self, tree: Tree, moved: list[Move], cut: Cut, exact: bool = False):
-        self.nv, self.count, self._rules = tree.nv, cut.loop.count, _rules_of(cut.loop.kind, exact)
+        self.nv, self.count, self._rules = tree.nv, cut.loop.count, _rules_of(cut.loop, exact)
         up, down = _between(tree, cut)
         R, p = place_in_body(tree, cut.a)
         R, p = R.T, -R.T @ p  # of the body that carries a, relative to a
@@ -232,22 +233,33 @@ def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:
 Rules = tuple[ca.Function, ca.Function, ca.Function, ca.Function]
 
 
-@cache
-def _rules_of(kind: str, exact: bool) -> Rules:
-    """Return functions of the equations of a kind of cut joint at the pose (R, p), and of V, A or forces.
+def _rules_of(loop: CutJoint, exact: bool) -> Rules:
+    """Return functions of the equations of a cut joint at the pose (R, p), and of V, A or forces.
 
     They are: W; r''; the derivatives of r' by the pose and of r'' by the pose and by V; the derivative of W^T forces by
     the pose. Derivatives by the pose are along twists.
     """
+    if isinstance(loop, Wheel):
+        return _rules("slips", loop.kind, loop.radius, loop.roller)
+    return _rules("error" if exact else "rows", loop.kind, float(loop.kind == "rod"))  # its length has no effect
+
+
+@cache
+def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
+    """Return these functions of the ``slips`` of a wheel, or of the ``error`` or the ``rows`` of a loop."""
     R, p, V, A = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("V", 6), ca.SX.sym("A", 6)
     step = ca.SX.sym("step", 3)  # of the origin of b from its present position: evaluated at zero
     at = ca.vertcat(ca.vec(R), step)
     turns = [ca.vec(skew(sx(axis)) @ R) for axis in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
     along = ca.vertcat(ca.horzcat(*turns, ca.SX(9, 3)), ca.horzcat(-skew(step), ca.SX.eye(3)))
-    loop = Loop("any", "a", "b", kind, 1.0 if kind == "rod" else 0.0)
-    r = loop.error(R, p + step) if exact else loop.rows(R, p + step)
-    forces = ca.SX.sym("forces", r.size1())
-    W = ca.jacobian(r, at) @ along
+    if of == "slips":
+        at_b = ca.vertcat(ca.SX.eye(6)[:3, :], along[9:, :])  # from the twist at the present origin of b
+        W = Wheel("any", "b", kind, size, roller).slips(R) @ at_b
+    else:
+        loop = Loop("any", "a", "b", kind, size)
+        r = loop.error(R, p + step) if of == "error" else loop.rows(R, p + step)
+        W = ca.jacobian(r, at) @ along
+    forces = ca.SX.sym("forces", W.size1())
     by_pose = ca.jacobian(W @ V, at) @ along
     second = by_pose @ V + W @ A
     rate_derivatives = by_pose, ca.jacobian(second, at) @ along, ca.jacobian(second, V)

@@ -63,7 +63,7 @@ class Composite:
 
 def composites(tree: Tree, moved: list[Move]) -> list[Composite]:
     """Return the composite of each joint, in its body's frame, tips to root."""
-    total = [Composite(sx(b.P[:3, :3]), sx(b.P[:3, 3]), b.mass) for b in tree.bodies]
+    total = [Composite(move.body.Sigma, move.body.ms, move.body.mass) for move in moved]
     for i in reversed(range(len(total))):
         parent = tree.bodies[i].parent
         if parent >= 0:
@@ -135,9 +135,9 @@ def onto_coordinates(columns: Coordinates, nv: int) -> ca.SX:
     return matrix
 
 
-def rotors(tree: Tree) -> Iterator[tuple[int, Rotor]]:
-    """Yield each rotor with the index of the body that carries it."""
-    return ((k, rotor) for k, body in enumerate(tree.bodies) for rotor in body.rotors)
+def rotors(moved: list[Move]) -> Iterator[tuple[int, Rotor]]:
+    """Yield each rotor, and each mode of a flexible link, with the index of the body that carries it."""
+    return ((k, rotor) for k, move in enumerate(moved) for rotor in move.body.rotors)
 
 
 def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
@@ -151,9 +151,12 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
                 entries.add(bodies[k], bodies[k], ca.triu2symm(ca.triu(block)))
             else:
                 entries.add_both(bodies[j], bodies[k], block)
-    for k, rotor in rotors(tree):
-        for j, F in climb(tree, moved, k, sx(rotor.h), ca.SX.zeros(3, 1)):
+    for k, rotor in rotors(moved):
+        for j, F in climb(tree, moved, k, *rotor.momentum):
             entries.add_both(bodies[j], rotor, moved[j].S.T @ F)
+    for i, j, m in tree.coupled:
+        entries.add_at(i, j, ca.SX(m))
+        entries.add_at(j, i, ca.SX(m))
     return entries.matrix() + ca.diag(sx(tree.armature))
 
 
@@ -173,7 +176,7 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
             entries.add(bodies[j], bodies[k], moved[j].S.T @ down)
             if j != k:
                 entries.add(bodies[k], bodies[j], up.T @ S_rate[j] + turned.T @ moved[j].S)
-    for k, rotor in rotors(tree):
+    for k, rotor in rotors(moved):
         h, zero = sx(rotor.h), ca.SX.zeros(3, 1)
         half = cross(twist[k][:3], h) / 2
         for (j, F), (_, G) in zip(climb(tree, moved, k, h, zero), climb(tree, moved, k, half, zero), strict=True):

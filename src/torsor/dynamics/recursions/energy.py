@@ -6,7 +6,7 @@ from torsor.arrays import Array
 from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.dynamics.recursions.passive import spring_energy
 from torsor.dynamics.trees.tree import Body, Tree
-from torsor.spatial import cross, rotational_inertia
+from torsor.spatial import cross
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -14,9 +14,9 @@ def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
 
     The spin of its rotors at the rates (nv x 1) of the coordinates is included.
     """
-    J, ms, m = sx(rotational_inertia(body.P[:3, :3])), sx(body.P[:3, 3]), body.mass
-    w, v = V[:3], V[3:]
-    return J @ w + cross(ms, v) + body.spin(rates), m * v + cross(w, ms)
+    J, ms, m = body.J, body.ms, body.mass
+    (w, v), (h, b) = (V[:3], V[3:]), body.momenta(rates)
+    return J @ w + cross(ms, v) + h, m * v + cross(w, ms) + b
 
 
 def twice_kinetic_energy(body: Body, V: ca.SX, v: ca.SX) -> ca.SX:
@@ -27,15 +27,16 @@ def twice_kinetic_energy(body: Body, V: ca.SX, v: ca.SX) -> ca.SX:
 
 def kinetic_energy(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return v^T M v / 2 (J): the sum over the bodies, and the energy of the rotors' spin."""
-    bodies = zip(tree.bodies, twists(tree, moves(tree, q), v), strict=True)
-    spin = ca.dot(v, sx(tree.armature) * v)
-    return sum((twice_kinetic_energy(body, V, v) for body, V in bodies), start=spin) / 2
+    moved = moves(tree, q)
+    bodies = zip(moved, twists(tree, moved, v), strict=True)
+    spin = ca.dot(v, tree.armature_times(v))
+    return sum((twice_kinetic_energy(move.body, V, v) for move, V in bodies), start=spin) / 2
 
 
 def _body_first_moment(body: Body, pose: tuple[ca.SX, ca.SX]) -> ca.SX:
     """Return mass times position of a body at the pose (R, p), in base axes."""
     R, p = pose
-    return R @ sx(body.P[:3, 3]) + body.mass * p
+    return R @ body.ms + body.mass * p
 
 
 def body_gravity_energy(body: Body, pose: tuple[ca.SX, ca.SX], gravity: Array) -> ca.SX:
@@ -45,8 +46,9 @@ def body_gravity_energy(body: Body, pose: tuple[ca.SX, ca.SX], gravity: Array) -
 
 def _first_moment(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the sum of mass times position over the bodies, in base axes."""
-    bodies = zip(tree.bodies, world_poses(tree, moves(tree, q)), strict=True)
-    return sum((_body_first_moment(body, pose) for body, pose in bodies), start=ca.SX.zeros(3, 1))
+    moved = moves(tree, q)
+    bodies = zip(moved, world_poses(tree, moved), strict=True)
+    return sum((_body_first_moment(move.body, pose) for move, pose in bodies), start=ca.SX.zeros(3, 1))
 
 
 def _mass(tree: Tree) -> ca.SX:
@@ -75,11 +77,11 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     If the total mass is zero, the angular momentum is the same about every point.
     """
     moved, (h, p, first) = moves(tree, q), [ca.SX.zeros(3, 1)] * 3
-    bodies = zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True)
-    for body, V, (R, origin) in bodies:
-        h_body, p_body = _momentum(body, V, v)
+    bodies = zip(moved, twists(tree, moved, v), world_poses(tree, moved), strict=True)
+    for move, V, (R, origin) in bodies:
+        h_body, p_body = _momentum(move.body, V, v)
         p_world = R @ p_body
         h, p = h + R @ h_body + cross(origin, p_world), p + p_world
-        first = first + _body_first_moment(body, (R, origin))
+        first = first + _body_first_moment(move.body, (R, origin))
     mass = _mass(tree)
     return ca.vertcat(h if mass.is_zero() else h - cross(first, p) / mass, p)

@@ -33,7 +33,7 @@ def symmetric(A: ca.SX) -> ca.SX:
 
 
 class Move:
-    """The transform of a joint: constant rotation, then the joint's; and the joint's motion subspace S.
+    """The transform of a joint: constant rotation, then the joint's; its motion subspace S; and the body itself at q.
 
     The two rotations are applied one after the other: the constant one is often a permutation, which takes no
     operations, and the joint's usually changes two components only.
@@ -46,6 +46,7 @@ class Move:
         self._placement_T, self._joint_T = self._placement.T, self._joint.T
         self.p = sx(body.T[:3, 3]) + self._placement @ sx(p)
         self.S = sx(kind.subspace(position, pitch))
+        self.body = body.at(q)
         self._kind, self._position, self._pitch = kind, position, pitch
 
     def down(self, x: ca.SX) -> ca.SX:

@@ -18,7 +18,8 @@ velocities are NaN.
 
 Loops exert impulses at both ends of the step: at the start along A^T, with multipliers that close them at the end,
 phi(q1) = 0, and at the end with others so that A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). This is
-variational too: energy does not drift.
+variational too: energy does not drift. Equations of velocities, those of wheels, hold at the midpoint instead, A v = 0,
+with impulses at both ends as well (the discrete principle of Lagrange and d'Alembert, Cortes and Martinez 2001).
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from functools import partial
 
 import casadi as ca
 
-from torsor.dynamics.loops.closure import closure_error, closure_jacobian
+from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.loops.index_one import CLOSED
@@ -120,9 +121,10 @@ class _Loops:
         self.tree, self.q, self.h, self.rows = tree, q, h, list(choice.rows)
         self.A_T = closure_jacobian(tree, q)[self.rows, :].T
         self.multipliers = ca.SX.zeros(len(self.rows), 1)
-        u = ca.SX.sym("u", tree.nv)
-        by_u = ca.jacobian(closure_error(tree, chart(tree, q, u))[self.rows], u)
-        self.jacobian = h * ca.substitute(by_u, u, h * v)  # derivative by w of the closure error at the expected end
+        self._velocities = velocity_rows(tree)
+        w = ca.SX.sym("w", tree.nv)
+        by_w = ca.jacobian(self.error(w), w)
+        self.jacobian = ca.substitute(by_w, w, v)  # derivative of the error at the expected end
 
     @property
     def impulse(self) -> ca.SX:
@@ -130,8 +132,13 @@ class _Loops:
         return self.A_T @ self.multipliers
 
     def error(self, w: ca.SX) -> ca.SX:
-        """Return the closure error after a step with the mean rate w."""
-        return closure_error(self.tree, chart(self.tree, self.q, self.h * w))[self.rows]
+        """Return the closure error after a step with the mean rate w; of wheels, how far they slip at its middle."""
+        error = closure_error(self.tree, chart(self.tree, self.q, self.h * w))
+        if self._velocities:
+            u = self.h / 2 * w
+            A, v = closure_jacobian(self.tree, chart(self.tree, self.q, u)), chart_velocity(self.tree, u, w)
+            error[self._velocities] = self.h * (A[self._velocities, :] @ v)
+        return error[self.rows]
 
     def closing(self, w: ca.SX, change: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
         """Return the change of w that also closes the loops, from the unconstrained one, and update the multipliers."""

@@ -4,7 +4,8 @@
     n_j = axial(U Sigma) + ms x a - external moment + sum over children of (R n_k + p x R f_k)
     tau_j = S^T (n_j, f_j) + Ia a + springs(q) + friction(v)
 
-A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate.
+A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate. So
+does a mode of a flexible link, with a linear momentum, and with the rates of its inertia (``trees.modal``).
 f_j, n_j is the wrench of the parent on body j at its origin. Khalil 2010, eqs. 22-31; the pseudo-inertia (m, ms,
 Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
 """
@@ -28,12 +29,19 @@ def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) ->
 
     A rotor adds the rate of its spin momentum h a + (w x h) v with v and a of its coordinate (Hua et al. 2022, eq. 25).
     """
-    Sigma, ms, m = sx(body.P[:3, :3]), sx(body.P[:3, 3]), body.mass
+    Sigma, ms, m = sx(body.P[:3, :3]), body.ms, body.mass
     n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
+    for shape in body.shapes:
+        n = n + shape.J @ motion.wd + cross(motion.w, shape.J @ motion.w)
     if a is not None:
-        n = n + body.spin(a)
+        h, b = body.momenta(a)
+        n, f = n + h, f + b
     if v is not None:
-        n = n + cross(motion.w, body.spin(v))
+        h, b = body.momenta(v)
+        n, f = n + cross(motion.w, h), f + cross(motion.w, b)
+        for shape in body.shapes:
+            n_rate, f_rate = shape.wrench(motion.w, v[shape.modal.v])
+            n, f = n + n_rate, f + f_rate
     return n, f
 
 
@@ -41,7 +49,7 @@ def wrenches(
     tree: Tree, moved: list[Move], motion: list[Motion], v: ca.SX | None, a: ca.SX | None, external: Load
 ) -> list[tuple[ca.SX, ca.SX]]:
     """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root."""
-    wrench = [body_wrench(body, m, v, a) for body, m in zip(tree.bodies, motion, strict=True)]
+    wrench = [body_wrench(move.body, m, v, a) for move, m in zip(moved, motion, strict=True)]
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]
         if external is not None:
@@ -68,15 +76,23 @@ def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
     return ca.vertcat(R_T @ (n - p @ f), R_T @ f)
 
 
-def _project(tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], motion: list[Motion]) -> ca.SX:
-    """Return the forces S^T (n, f) of each coordinate, plus h . omega' of its rotors."""
+def _project(
+    tree: Tree, moved: list[Move], wrench: list[tuple[ca.SX, ca.SX]], motion: list[Motion], v: ca.SX | None
+) -> ca.SX:
+    """Return the forces S^T (n, f) of each coordinate, plus h . omega' of its rotors, and those of modes."""
 
     def forces() -> Iterator[tuple[int, ca.SX]]:
-        for body, move, (n, f), m in zip(tree.bodies, moved, wrench, motion, strict=True):
+        for move, (n, f), m in zip(moved, wrench, motion, strict=True):
+            body = move.body
             force = body.joint.ratio * (move.S.T @ ca.vertcat(n, f))
             yield from enumerate(ca.vertsplit(force) if body.v.stop > body.v.start else [], body.v.start)
             for rotor in body.rotors:
-                yield rotor.v, ca.dot(sx(rotor.h), m.wd)
+                h, b = rotor.momentum
+                yield rotor.v, ca.dot(h, m.wd) + ca.dot(b, m.a)
+            if v is None:
+                continue
+            for shape in body.shapes:
+                yield from enumerate(shape.forces(m.w, v[shape.modal.v]), shape.modal.v.start)
 
     return gather(tree.nv, forces())
 
@@ -85,12 +101,12 @@ def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: Lo
     """Return the forces of the motion of the bodies (nv x 1), gravity included; no v or a means zero."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
-    return _project(tree, moved, wrenches(tree, moved, motion, v, a, external), motion)
+    return _project(tree, moved, wrenches(tree, moved, motion, v, a, external), motion, v)
 
 
 def inertial_force(tree: Tree, q: ca.SX, a: ca.SX) -> ca.SX:
     """Return M(q) a (nv x 1); with a velocity instead of a, the generalised momentum."""
-    return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + sx(tree.armature) * a
+    return _forces(replace(tree, gravity=np.zeros(3)), q, None, a) + tree.armature_times(a)
 
 
 def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
@@ -100,7 +116,7 @@ def load_force(tree: Tree, q: ca.SX, external: ca.SX) -> ca.SX:
 
 def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:
     """Return tau = M(q) a + C(q, v) v + g(q) + springs and friction - J^T external (nv x 1)."""
-    return _forces(tree, q, v, a, external) + sx(tree.armature) * a + passive_force(tree, q, v)
+    return _forces(tree, q, v, a, external) + tree.armature_times(a) + passive_force(tree, q, v)
 
 
 def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:

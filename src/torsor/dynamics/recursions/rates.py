@@ -194,7 +194,7 @@ def _passive_rates(tree: Tree, q: ca.SX, rates: Sequence[ca.SX]) -> list[ca.SX]:
     return [ca.substitute(each, *here) for each in found]
 
 
-def _loads(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> list[ca.SX]:
+def load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> list[ca.SX]:
     """Return the jet of the external wrenches; rates beyond the first are zero."""
     if external is None:
         return []
@@ -211,7 +211,7 @@ def force_rate(
     """
     rates = [v, a, j, *more.values()]
     recursion = _Recursion(tree, q, rates)
-    moving = recursion.forces(recursion.wrenches(_loads(rates, external, external_rate)))
+    moving = recursion.forces(recursion.wrenches(load_rates(rates, external, external_rate)))
     passive, armature = _passive_rates(tree, q, rates), sx(tree.armature)
     return tuple(moving[m] + armature * rates[m + 1] + passive[m] for m in recursion.orders)
 
@@ -222,7 +222,7 @@ def joint_wrench_rates(
     """Return the joint reactions in the links' axes and the rates of their components (L x 6 each)."""
     rates = [v, a, j, *more.values()]
     recursion = _Recursion(tree, q, rates)
-    wrench = recursion.wrenches(_loads(rates, external, external_rate))
+    wrench = recursion.wrenches(load_rates(rates, external, external_rate))
     pairs = [(body, zip(*jets, strict=True)) for body, jets in zip(tree.bodies, wrench, strict=True)]
     links = [[to_link(body, n, f).T for n, f in jet] for body, jet in pairs]
     return tuple(ca.vertcat(ca.SX.zeros(0, 6), *(link[m] for link in links)) for m in recursion.orders)

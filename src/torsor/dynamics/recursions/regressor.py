@@ -19,6 +19,7 @@ from torsor.dynamics.recursions.energy import body_gravity_energy, twice_kinetic
 from torsor.dynamics.recursions.kinematics import Motion, motions, moves, sx, twists, world_poses
 from torsor.dynamics.recursions.newton_euler import body_wrench
 from torsor.dynamics.trees.tree import Body, Tree
+from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import PAIRS
 from torsor.spatial import move_pseudo_inertia, pseudo_inertia, rotational_inertia, second_moment
@@ -50,6 +51,7 @@ def _link_columns(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
 
 def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     """Return Y (nv x p) with tau = Y pi, pi as in ``parameters``, without the forces of springs and motors."""
+    _refuse_modes(tree)
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     blocks: list[ca.SX] = []
@@ -64,6 +66,14 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     return ca.horzcat(ca.SX(tree.nv, 0), *blocks, *_joint_columns(tree, v, a))
 
 
+def _refuse_modes(tree: Tree) -> None:
+    """Raise ModelError for links with assumed modes: their forces are not linear in inertial parameters alone."""
+    bent = next((body.joint.child for body in tree.bodies if body.modal), None)
+    if bent is not None:
+        found = f"link {bent!r} has assumed modes, and the inertia of modes is not among the parameters"
+        raise ModelError(describe(found, allowed="rigid links and rods", fix="fix the modes: robot.fix(joint, 0)"))
+
+
 def power_regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     """Return y (p x 1) with v . tau = y . pi: the rate of the energy plus the dissipation of friction, in W."""
     return regressor(tree, q, v, a).T @ v
@@ -71,6 +81,7 @@ def power_regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 
 def energy_regressor(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return h (p x 1) with kinetic energy + gravity energy = h . pi, in J; zero for friction."""
+    _refuse_modes(tree)
     moved = moves(tree, q)
     columns: list[ca.SX] = []
     for body, V, pose in zip(tree.bodies, twists(tree, moved, v), world_poses(tree, moved), strict=True):

@@ -27,6 +27,7 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.dynamics.recursions.regressor import inertial, parameter_basis
 from torsor.dynamics.trees.tree import Tree
+from torsor.errors import ModelError, describe
 from torsor.spatial import axis_frame, inverse_pose, move_pseudo_inertia, second_moment
 
 PARALLEL = 1e-9  # sine of an angle that counts as zero
@@ -92,6 +93,10 @@ class _Row:
 
 def regroupings(tree: Tree) -> Array:
     """Return changes of the parameters (r x p), ordered as in ``regressor.parameters``, that change no force."""
+    bent = next((body.joint.name for body in tree.bodies if body.joint.flexible is not None), None)
+    if bent is not None:
+        text = f"the rules of regrouping are those of rigid links, and joint {bent!r} is flexible"
+        raise ModelError(describe(text, fix=f"fix it first: robot.fix({bent!r}, 0)"))
     row, motions = _Row(tree), _possible_motions(tree)
     found = [row.link(i, P) for i, motion in enumerate(motions) for P in _without_effect(motion, tree.gravity)]
     found += _moves_to_parents(tree, row, motions)

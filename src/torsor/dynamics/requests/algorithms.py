@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from torsor.dynamics.derivatives import forward_dynamics as solved
-from torsor.dynamics.derivatives import hessian
+from torsor.dynamics.derivatives import hessian, traced
 from torsor.dynamics.derivatives import inverse_dynamics as derivatives
 from torsor.dynamics.derivatives import kinematics as motion
 from torsor.dynamics.loops import (
@@ -31,7 +31,7 @@ from torsor.dynamics.recursions import (
     rates,
     regressor,
 )
-from torsor.mechanism import Loop, Mechanism
+from torsor.mechanism import Coupling, Mechanism
 
 _OPTIONS = {"tree", "place", "forced", "choice", "in_world"}  # parameters of rules that are no arrays of the caller
 
@@ -130,7 +130,7 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
         case "c":
             return sum(loop.count for loop in mechanism.loops)
         case "cuts":
-            return sum(isinstance(loop, Loop) for loop in mechanism.loops)
+            return sum(not isinstance(loop, Coupling) for loop in mechanism.loops)
     raise KeyError(axis)
 
 
@@ -161,9 +161,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A, instead="constrained_joint_wrench_derivatives"
     ),
     "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=NO_METHOD),
-    "force_rate": Algorithm(rates.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
+    "force_rate": Algorithm(traced.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
     "joint_wrench_rates": Algorithm(
-        rates.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
+        traced.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
     ),
     "joint_wrenches": Algorithm(newton_euler.joint_wrenches, _LINKS, instead="constrained_joint_wrenches"),
     "bias_force": Algorithm(newton_euler.bias_force, _N, lean=True, instead=_INVERSE),
@@ -174,7 +174,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
     "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
     "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True, instead=_MASS),
-    "coriolis_matrix": Algorithm(composite.coriolis_matrix, _NN, lean=True, instead=NO_METHOD),
+    "coriolis_matrix": Algorithm(traced.coriolis_matrix, _NN, lean=True, instead=NO_METHOD),
     "poses": Algorithm(places.poses, ("L", 4, 4)),
     "velocities": Algorithm(places.velocities, _LINKS),
     "accelerations": Algorithm(places.accelerations, _LINKS),

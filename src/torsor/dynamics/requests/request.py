@@ -8,7 +8,7 @@ import numpy as np
 from torsor.arrays import Shape
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.requests.algorithms import ALGORITHMS, size
-from torsor.mechanism import Coupling, Mechanism
+from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import Free
 from torsor.mechanism.loops import Closure
 
@@ -127,6 +127,10 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
             parts = {each.name: getattr(joint.motor, each.name) for each in fields(joint.motor) if each.compare}
             parts |= {"carrier": carrier, "axis": joint.motor.axis.tolist()}
             digest.update(repr(parts).encode())
+        if joint.flexible is not None:
+            shape = joint.flexible.numbers()
+            digest.update(f"{type(joint.flexible).__name__} {[each.shape for each in shape]}".encode())
+            digest.update(b"".join(each.tobytes() for each in shape))
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())
@@ -139,5 +143,6 @@ def _ends(mechanism: Mechanism, loop: Closure) -> object:
     """Return the content of a loop, with places and indices instead of names."""
     if isinstance(loop, Coupling):
         return [(mechanism.position_names.index(name), c) for name, c in loop.polynomials.items()], loop.offset
-    places = (mechanism.place(end) for end in (loop.a, loop.b))
-    return loop.kind, loop.length, [(place.link, place.pose.tobytes()) for place in places]
+    places = (mechanism.place(end) for end in ends_of(mechanism, loop))
+    sizes = (loop.radius, loop.roller) if isinstance(loop, Wheel) else (loop.length,)
+    return loop.kind, sizes, [(place.link, place.pose.tobytes()) for place in places]

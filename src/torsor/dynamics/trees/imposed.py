@@ -17,6 +17,7 @@ import numpy as np
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.dynamics.trees.lean import SymbolicFrames
 from torsor.dynamics.trees.tree import Body, Passive, Tree, spring_along
+from torsor.errors import ModelError, describe
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import PAIRS, Free, Number, read_number
 from torsor.spatial import about_z, from_quaternion, make_pose, pseudo_inertia, quaternion_exp
@@ -64,6 +65,11 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX) -> 
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
     for i in symbolic.frames:
+        if bodies[i].modal:
+            found = (
+                f"the point of joint {bodies[i].joint.name!r} is an input, and a flexible link is clamped to its link"
+            )
+            raise ModelError(describe(found, where=mechanism.name, fix="choose other numbers as inputs"))
         bodies[i] = replace(bodies[i], link=_link_frame(values, i))
     for i in range(len(bodies)):
         if i in symbolic.frames:  # no inertia was regrouped into or out of it

@@ -39,6 +39,9 @@ NOTHING = SymbolicFrames()
 
 def lean(tree: Tree, symbolic: SymbolicFrames = NOTHING) -> Tree:
     """Return an equivalent tree that takes fewer operations; its poses and joint wrenches differ from the robot's."""
+    # The modes of flexible links are in the frame of the body that they are clamped to, which is not moved.
+    clamps = frozenset(i for i, body in enumerate(tree.bodies) if body.modal)
+    symbolic = SymbolicFrames(symbolic.poses, symbolic.frames | clamps)
     bodies = _align(_regroup(_slide(list(tree.bodies), symbolic), symbolic), symbolic)
     return replace(tree, bodies=tuple(map(tidy, bodies)))
 

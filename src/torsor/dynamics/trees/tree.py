@@ -13,8 +13,10 @@ import casadi as ca
 import numpy as np
 
 from torsor.arrays import Array
-from torsor.mechanism import Coordinate, Joint, Loop, Mechanism, Motor, Place
-from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia
+from torsor.dynamics.trees.modal import Modal, Shape
+from torsor.mechanism import Coordinate, Coupling, CutJoint, Joint, Mechanism, Motor, Place, ends_of
+from torsor.mechanism.flexible import Modes
+from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia, rotational_inertia
 
 Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
 
@@ -24,10 +26,20 @@ ROUNDING = 4e-15
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A rotor on a body: ``h`` (3) is its angular momentum, in the body's axes, for a unit rate of coordinate ``v``."""
+    """A rotor on a body: ``h`` (3) is its angular momentum, in the body's axes, for a unit rate of coordinate ``v``.
+
+    A mode of a flexible link is a rotor that has the linear momentum ``b`` (3) too.
+    """
 
     v: int
-    h: Array
+    h: Numbers
+    b: Numbers = None
+
+    @property
+    def momentum(self) -> tuple[ca.SX, ca.SX]:
+        """(angular, linear) momentum (3 x 1 each) for a unit rate."""
+        h, b = (ca.densify(ca.SX(np.zeros(3) if each is None else each)) for each in (self.h, self.b))
+        return h, b
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +63,7 @@ class Passive:
 class Cut:
     """A cut joint between two places of the tree."""
 
-    loop: Loop
+    loop: CutJoint
     a: Place
     b: Place
 
@@ -80,6 +92,36 @@ class Body:
     link: Numbers  # pose of the user's link frame in the body's frame
     turn: float = 0.0  # angle of the joint that T does not include
     rotors: tuple[Rotor, ...] = ()
+    modal: tuple[Modal, ...] = ()  # of the flexible links that are clamped to it
+    shapes: tuple[Shape, ...] = ()  # the same at positions q, see ``at``
+
+    def at(self, q: ca.SX) -> "Body":
+        """Return the body with the inertia that it has at the positions q: that of flexible links changes."""
+        if not self.modal:
+            return self
+        shapes = tuple(each.at(q[each.q]) for each in self.modal)
+        modes = (
+            Rotor(each.v.start + k, *momenta)
+            for each, shape in zip(self.modal, shapes, strict=True)
+            for k, momenta in enumerate(zip(shape.h, shape.b, strict=True))
+        )
+        return replace(self, rotors=(*self.rotors, *modes), shapes=shapes)
+
+    @property
+    def Sigma(self) -> ca.SX:
+        """Second moments (3 x 3), with those that the shape of flexible links adds."""
+        return sum((shape.Sigma for shape in self.shapes), start=ca.densify(ca.SX(self.P[:3, :3])))
+
+    @property
+    def ms(self) -> ca.SX:
+        """First moments (3 x 1), with those that the shape of flexible links adds."""
+        return sum((shape.ms for shape in self.shapes), start=ca.densify(ca.SX(self.P[:3, 3])))
+
+    @property
+    def J(self) -> ca.SX:
+        """Rotational inertia (3 x 3), with that which the shape of flexible links adds."""
+        J = ca.densify(ca.SX(rotational_inertia(self.P[:3, :3])))
+        return sum((shape.J for shape in self.shapes), start=J)
 
     @property
     def mass(self) -> float | ca.SX:
@@ -98,9 +140,15 @@ class Body:
 
     def spin(self, rates: ca.SX) -> ca.SX:
         """Return the spin momentum (3 x 1) of the rotors on this body at the rates (nv x 1) of the coordinates."""
-        spins = (ca.SX(rotor.h) * rates[rotor.v] for rotor in self.rotors)
-        total: ca.SX = sum(spins, start=ca.SX.zeros(3, 1))
-        return total
+        return self.momenta(rates)[0]
+
+    def momenta(self, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the (angular, linear) momentum (3 x 1 each) of the rotors and modes at the rates of coordinates."""
+        angular, linear = ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
+        for rotor in self.rotors:
+            h, b = rotor.momentum
+            angular, linear = angular + h * rates[rotor.v], linear + b * rates[rotor.v]
+        return angular, linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +166,20 @@ class Tree:
     armature: Numbers
     passives: tuple[Passive, ...]
     closures: tuple[Cut | Relation, ...] = ()
+    coupled: tuple[tuple[int, int, float], ...] = ()  # inertia (i, j, m), i < j, between coordinates: modal masses
+
+    def armature_times(self, a: ca.SX) -> ca.SX:
+        """Return the forces (nv x 1) that accelerate the armature, and the modal masses of flexible links."""
+        forces = ca.densify(ca.SX(self.armature)) * a
+        for i, j, m in self.coupled:
+            forces[i], forces[j] = forces[i] + m * a[j], forces[j] + m * a[i]
+        return forces
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Tree":
         """Return the tree of a mechanism."""
         frames = [joint.frame for joint in mechanism.joints]
-        rotors = _rotors(mechanism)
+        rotors, modal = _rotors(mechanism), _modal(mechanism)
         bodies = []
         for link, joint, parent, slices in zip(
             mechanism.links, mechanism.joints, mechanism.parents, mechanism.coordinates, strict=True
@@ -134,9 +190,16 @@ class Tree:
                 T = inverse_pose(frames[parent]) @ T
             P = move_pseudo_inertia(to_body, pseudo_inertia(*link.body))
             carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
-            bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried))
+            clamped = tuple(modal[link.name])
+            bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried, modal=clamped))
         drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(_closures(mechanism))
-        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives)
+        coupled = tuple(_coupled(mechanism))
+        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives, coupled)
+
+    @property
+    def bends(self) -> bool:
+        """Whether a link has assumed modes: the inertia of its body then depends on q."""
+        return any(body.modal for body in self.bodies)
 
     @property
     def motors(self) -> tuple[tuple[int, int], ...]:
@@ -148,8 +211,8 @@ class Tree:
 
 def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
     for loop in mechanism.loops:
-        if isinstance(loop, Loop):
-            yield Cut(loop, mechanism.place(loop.a), mechanism.place(loop.b))
+        if not isinstance(loop, Coupling):
+            yield Cut(loop, *map(mechanism.place, ends_of(mechanism, loop)))
         else:
             positions, rates = mechanism.position_names, mechanism.coordinate_names
             terms = ((positions.index(name), rates.index(name), c) for name, c in loop.polynomials.items())
@@ -174,13 +237,36 @@ def _rotors(mechanism: Mechanism) -> dict[str, list[Rotor]]:
     return rotors
 
 
+def _modal(mechanism: Mechanism) -> dict[str, list[Modal]]:
+    """Return the flexible links by the link that they are clamped to, in its joint frame."""
+    modal: dict[str, list[Modal]] = defaultdict(list)
+    frames = {link.name: joint.frame for link, joint in zip(mechanism.links, mechanism.joints, strict=True)}
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        if isinstance(joint.flexible, Modes):
+            clamp = joint.placement @ make_pose(p=-joint.flexible.positions[-1])
+            modal[joint.parent].append(
+                Modal.of(joint.flexible, inverse_pose(frames[joint.parent]) @ clamp, slices.q, slices.v)
+            )
+    return modal
+
+
 def _armature(mechanism: Mechanism) -> Array:
     armature = np.zeros(mechanism.nv)
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
         armature[slices.v] += joint.ratio**2 * np.asarray(joint.rotor_inertia)
+        if isinstance(joint.flexible, Modes):
+            armature[slices.v] += joint.flexible.mass_matrix.diagonal()
     for _, motor, v, rate in _motor_rates(mechanism):
         armature[v] += rate**2 * motor.inertia
     return armature
+
+
+def _coupled(mechanism: Mechanism) -> Iterator[tuple[int, int, float]]:
+    """Yield the modal masses between two coordinates."""
+    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        if isinstance(joint.flexible, Modes):
+            for i, j in np.argwhere(np.triu(joint.flexible.mass_matrix, 1)).tolist():
+                yield slices.v.start + i, slices.v.start + j, float(joint.flexible.mass_matrix[i, j])
 
 
 def _passives(mechanism: Mechanism) -> Iterator[Passive]:
@@ -192,12 +278,31 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
             yield Passive((), one, (joint.ratio,), 0.0, 0.0, float(viscous[k]), float(coulomb[k]), joint.smooth)
         if joint.spring is not None:
             yield _spring(joint, slices)
+        if joint.flexible is not None and not joint.follows:
+            yield from _elasticity(joint, slices)
         if joint.is_elastic:
             yield _transmission(joint, slices, mechanism.motor_coordinates[joint.name])
     for joint, motor, v, _ in _motor_rates(mechanism):
         if motor.coulomb or motor.viscous:
             coefficient = 1.0 if joint.is_elastic else joint.ratio
             yield Passive((), (v,), (coefficient,), 0.0, 0.0, motor.viscous, motor.coulomb, motor.smooth)
+
+
+def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
+    """Yield the springs and dampers of a flexible link: together they have its stiffness and damping matrices.
+
+    The entry K of two coordinates is a spring along their sum; what it adds to the diagonal is subtracted there, so
+    that a spring of one coordinate may have a negative stiffness.
+    """
+    flexible: Any = joint.flexible
+    for name, matrix in (("stiffness", flexible.stiffness_matrix), ("damping", flexible.damping_matrix)):
+        rest = matrix.diagonal() - (matrix.sum(axis=1) - matrix.diagonal())
+        strengths: dict[tuple[int, ...], float] = {(k,): float(rest[k]) for k in np.flatnonzero(rest).tolist()}
+        strengths |= {(i, j): float(matrix[i, j]) for i, j in np.argwhere(np.triu(matrix, 1)).tolist()}
+        for used, strength in strengths.items():
+            q, v = (tuple(each.start + k for k in used) for each in (at.q, at.v))
+            force: Any = {name: strength}
+            yield Passive(q if name == "stiffness" else (), v, (1.0,) * len(used), **force)
 
 
 def _spring(joint: Joint, at: Coordinate) -> Passive:

@@ -21,6 +21,7 @@ from torsor.checks import finite_vector, indices_of
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import steps
 from torsor.errors import ModelError, describe
+from torsor.mechanism import Wheel
 from torsor.motion.transcription.paths import Path
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
@@ -69,6 +70,10 @@ class MotionModel:
             found = f"frozen is {self.frozen!r}"
             raise ModelError(describe(found, where=robot.name, allowed="{coordinate: a finite number}"))
         indices_of(list(self.frozen), robot.coordinate_names, f"{robot.name}: frozen")
+        wheels = [loop.name for loop in robot.loops if isinstance(loop, Wheel)]
+        if wheels:
+            found = f"wheels ({', '.join(wheels)}): they do not slip, but positions do not follow from active ones"
+            raise ModelError(describe(found, where=robot.name, fix="a model without wheels, or torsor.simulate"))
         if robot.loops and (self.frozen or self.path is not None):
             fix = "lock it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
             raise ModelError(describe("frozen coordinates or a path of a robot with loops", where=robot.name, fix=fix))

@@ -12,14 +12,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.checks import indices_of, vectors
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.characteristic_scales import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.errors import ModelError, describe, warn
-from torsor.mechanism import Loop, Mechanism
+from torsor.mechanism import Coupling, Loop, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
+from torsor.robot.closed_loops.ground import off_ground
 from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
 from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
@@ -56,22 +57,24 @@ class LoopClosure:
         hinges = kinds & {"revolute", "cylindrical", "planar"}
         texts += [f": the z axes of a {sorted(hinges)[-1]} joint point the same way"] if hinges else []
         texts += [": the z axes of a universal joint are perpendicular"] if "universal" in kinds else []
+        wheels = any(isinstance(loop, Wheel) for loop in self.mechanism.loops)
+        texts += [": every wheel stands on its ground"] if wheels else []
         return "".join(texts)
 
     # Characteristic scales
 
     @cached_property
     def length(self) -> float:
-        """Size of the mechanism (m): the longest distance between joints, to a loop's frame, or of a rod.
+        """Size of the mechanism (m): the longest distance between joints, to a loop's frame, rod or radius of a wheel.
 
         Where the base has its origin does not matter: points of the base count by their distances from each other.
         """
         mechanism, on_base = self.mechanism, list[Array]()
-        cuts = [loop for loop in mechanism.loops if isinstance(loop, Loop)]
-        ends = [mechanism.place(end) for loop in cuts for end in (loop.a, loop.b)]
+        cuts = [loop for loop in mechanism.loops if not isinstance(loop, Coupling)]
+        ends = [mechanism.place(end) for loop in cuts for end in ends_of(mechanism, loop)]
         placements = [joint.placement for joint in mechanism.joints]
         places = [*((place.link, place.pose) for place in ends), *zip(mechanism.parents, placements, strict=True)]
-        sizes = [loop.length for loop in cuts]
+        sizes = [loop.radius if isinstance(loop, Wheel) else loop.length for loop in cuts]
         for link, pose in places:
             if link < 0:
                 on_base.append(pose[:3, 3])
@@ -85,6 +88,11 @@ class LoopClosure:
         """Scales of all closure equations (c,), the positions (nq,) and the velocities (nv,)."""
         rows = [unit for loop in self.mechanism.loops for unit in loop.units(self.length)]
         return np.array(rows), *characteristic_scales(Tree.of(self.mechanism), self.length)
+
+    @cached_property
+    def velocity_rows(self) -> Flags:
+        """Which of the closure equations (c,) are equations of velocities: those of wheels that roll."""
+        return np.array([k >= loop.positions for loop in self.mechanism.loops for k in range(loop.count)], dtype=bool)
 
     @cached_property
     def scales(self) -> tuple[Array, Array, Array]:
@@ -114,11 +122,15 @@ class LoopClosure:
         return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
-        """Return the configuration space, for searches of one state at a time, without some of the equations."""
+        """Return the configuration space, for searches of one state at a time, without some of the equations.
+
+        Equations of velocities do not restrict positions: their rows of the Jacobian are 0 there.
+        """
         call, (rows, _, columns) = self.kernels.exact.call, self._scales_without(out)
+        of_positions = np.where(self.velocity_rows, np.inf, rows)[:, None]
         return Space(
             lambda q: np.asarray(call("closure_error", q) / rows),
-            lambda q: np.asarray(call("closure_jacobian", q) / rows[:, None] * columns),
+            lambda q: np.asarray(call("closure_jacobian", q) / of_positions * columns),
             lambda q, dv: np.asarray(call("integrate", q, dv)),
             columns,
         )
@@ -134,8 +146,6 @@ class LoopClosure:
 
     def scaled_jacobian(self, q: ArrayLike, numbers: Numbers = OWN) -> Array:
         """Return the Jacobian of closure (..., c, nv), both sides divided by their scales."""
-        if not numbers.move_loops:
-            return self.space.jacobian(np.asarray(q))
         rows, _, columns = self.scales
         return np.asarray(self.exact("closure_jacobian", q, numbers) / rows[:, None] * columns)
 
@@ -198,14 +208,15 @@ class LoopClosure:
             q, error = self.space.closest(self.space.integrate(neutral, away))
             if error <= CLOSED:
                 found.append(q)
-                motions = null_space(self.scaled_jacobian(q))
+                motions = null_space(self.space.jacobian(q))
                 along = rng.normal(size=len(motions)) @ motions * step
                 q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
                 found += [q] if error <= CLOSED else []
                 if trial >= ENOUGH:
                     break
         if not found:
-            text = "no configuration that closes the loops was found"
+            lifted = self._off_ground(self.exact("closure_error", neutral))
+            text = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
             raise ModelError(describe(text, where=self.name, fix=f"check the frames that the loops join{self.axes}"))
         scores = [quality(self.scaled_jacobian(q), active) for q in found]
         best = max(scores)
@@ -227,7 +238,7 @@ class LoopClosure:
     @cached_property
     def assembly_choice(self) -> ClosureChoice:
         """The same for assembly, where coordinates that no loop depends on, such as a floating base, stay as given."""
-        A = self.scaled_jacobian(self.reference)
+        A = self.space.jacobian(self.reference)
         choice = choose(A, self.active)
         self._check_driven(choice, np.flatnonzero(np.abs(A).max(axis=0, initial=0.0) > RANK))
         return self._with_scales(choice)
@@ -257,12 +268,16 @@ class LoopClosure:
             raise ModelError(describe(found, where=self.name, fix=fix))
         return choice
 
-    def driven_equations_at(self, q: Array) -> ClosureChoice:
-        """Return closure equations that are independent at q (nq,) where the active coordinates are given."""
+    def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
+        """Return closure equations that are independent at q (nq,) where the active coordinates are given.
+
+        Their margin is relative to their sizes at q, or at the positions ``scaled_at`` (nq,).
+        """
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
-        M = self.kernels.call("mass_matrix", q, loops="open")
-        sizes = *self._equation_scales_at(q)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
+        at = q if scaled_at is None else scaled_at
+        M = self.kernels.call("mass_matrix", at, loops="open")
+        sizes = *self._equation_scales_at(at)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
         choice = ClosureChoice(rows, active=tuple(self.active), scales=tuple(map(float, sizes)))
         return self._with_scales(choice)
 
@@ -328,7 +343,8 @@ class LoopClosure:
         lengths = np.full(3, self.length) if point else np.repeat([1.0, self.length], 3)
         if output is not None:
             J = self.kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
-        found = analyse(self.scaled_jacobian(at), self.active if self.mechanism.active else [], units, J)
+        active = self.active if self.mechanism.active else []
+        found = analyse(self.scaled_jacobian(at), active, units, J, self.velocity_rows)
         if found.output is None:
             return found
         return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
@@ -358,11 +374,15 @@ class LoopClosure:
         size = float(np.linalg.norm(error / self._all_scales[0], axis=-1).max(initial=0.0))
         if not size <= OPEN:  # are there equations that are redundant up to rounding?
             size = float(np.linalg.norm(error / self.scales[0], axis=-1).max(initial=0.0))
-        self.check_error(size)
+        self.check_error(size, error)
 
-    def check_error(self, size: float) -> None:
-        """Raise ModelError for an error of closure that is too large, relative to the size of the mechanism."""
+    def check_error(self, size: float, error: ArrayLike) -> None:
+        """Raise ModelError for a closure ``error`` (..., c) whose ``size``, relative to the mechanism, is too large."""
         if not size <= OPEN:
-            found = f"the loops are not closed: error of closure {size:.2g} of its size"
-            fix = "q = robot.assemble(q_active, guess=q)"
+            lifted = self._off_ground(error)
+            found = lifted or f"the loops are not closed: error of closure {size:.2g} of its size"
+            fix = "q = robot.closed_positions(q)" if lifted else "q = robot.assemble(q_active, guess=q)"
             raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
+
+    def _off_ground(self, error: ArrayLike) -> str:
+        return off_ground(self.mechanism, np.asarray(error), OPEN * self.length)

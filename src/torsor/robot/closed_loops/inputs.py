@@ -14,6 +14,7 @@ from torsor.dynamics import ALGORITHMS, Request
 from torsor.errors import ModelError, describe, shortened
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import OPEN, LoopClosure
+from torsor.robot.closed_loops.ground import sliding
 from torsor.robot.closed_loops.mobility import RANK, analyse
 
 REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding
@@ -48,15 +49,13 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
     """Raise ModelError for velocities v (..., nv) that would open the loops: A v is not 0."""
     if np.shape(v)[-1:] != (closure.mechanism.nv,):
         return  # the algorithm itself raises an error that names the input
-    exact, of_loops = closure.kernels.exact, numbers if numbers.move_loops else OWN
-    rest = [np.zeros(len(of_loops.free))] if of_loops.free else []  # numbers do not change with time
-    request = exact.request("closure_error", form="jvp", free=of_loops.free)
-    _, rate = exact.compiled(request)(q, *of_loops.inputs, v, *rest)
-    gap = np.linalg.norm(np.asarray(rate) / closure.scales[0], axis=-1)
+    rate = np.einsum("...ij,...j->...i", closure.exact("closure_jacobian", q, numbers), np.asarray(v, dtype=float))
+    gap = np.linalg.norm(rate / closure.scales[0], axis=-1)
     size = np.linalg.norm(np.asarray(v, dtype=float) / closure.scales[2], axis=-1)
     if (gap > OPEN * size).any():
         worst = float((gap / np.where(size > 0, size, 1.0)).max())
-        found = f"the velocities open the loops: A v is {worst:.2g} of their size"
+        slip = sliding(closure.mechanism, rate, OPEN * closure.length)
+        found = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
         fix = "v = robot.closed_velocities(q, v)"
         raise ModelError(describe(found, where=closure.name, allowed=f"{OPEN:g}", fix=fix))
 
@@ -71,7 +70,9 @@ def check_margin(closure: LoopClosure, margin: Array) -> None:
 def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> None:
     """Raise ModelError where loops are open, or where the active coordinates do not determine the others."""
     state = closure.exact("closure_state", q, numbers)
-    closure.check_error(float(state[..., 0].max(initial=0.0)))
+    size = float(state[..., 0].max(initial=0.0))
+    if not size <= OPEN:
+        closure.check_error(size, closure.exact("closure_error", q, numbers))
     regular = (state[..., 1] > REGULAR) & (state[..., 0] <= CURVED * state[..., 1] ** 2)
     fine = regular & (state[..., 2] < RANK)
     if fine.all():

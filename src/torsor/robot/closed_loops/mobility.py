@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 
-from torsor.arrays import Array
+from torsor.arrays import Array, Flags
 from torsor.dynamics.loops.constrained import ClosureChoice
 
 # Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more;
@@ -41,7 +41,9 @@ class Mobility:
     ``control`` is the smallest motion of the active coordinates over all motions of unit size: 1 if they control all
     motions fully, 0 at a singularity of the second kind. ``margin`` is the least nonzero singular value of the
     equations relative to the largest: 0 where they lose rank and the mechanism may continue in several directions (a
-    change point). ``output`` has the singularities of the requested output, or is None.
+    change point). ``output`` has the singularities of the requested output, or is None. ``position_dof`` is the number
+    of degrees of freedom that positions have; wheels leave more to positions than the ``dof`` of velocities: a car
+    cannot move sideways, but gets there.
     """
 
     dof: int
@@ -52,6 +54,7 @@ class Mobility:
     control: float
     margin: float
     output: Output | None = None
+    position_dof: int = 0
 
     @property
     def is_singular(self) -> bool:
@@ -71,10 +74,13 @@ def null_space(A: Array, scale: float | None = None) -> Array:
     return np.asarray(V[np.count_nonzero(values > RANK * size) :])
 
 
-def analyse(A: Array, active: list[int], units: Array, J: Array | None = None) -> Mobility:
+def analyse(
+    A: Array, active: list[int], units: Array, J: Array | None = None, velocity_rows: Flags | None = None
+) -> Mobility:
     """Return the mobility where the Jacobian of the equations of closure is A (c x nv), scaled to be without units.
 
-    ``units`` (nv) are the scales of the coordinates; J (6 or 3 x nv) is the scaled Jacobian of an output.
+    ``units`` (nv) are the scales of the coordinates; J (6 or 3 x nv) is the scaled Jacobian of an output;
+    ``velocity_rows`` (c) are the equations that do not restrict positions.
     """
     motions = null_space(A)
     dof, nv = motions.shape
@@ -85,7 +91,9 @@ def analyse(A: Array, active: list[int], units: Array, J: Array | None = None) -
     uncontrolled = free @ motions * units
     values = np.linalg.svd(A, compute_uv=False)[: nv - dof] if nv > dof else np.ones(1)
     measures = _control(motions, active), float(values[-1] / values[0])
-    return Mobility(dof, len(A), len(A) - (nv - dof), uncontrolled, blocked * units[active], *measures, output)
+    of_positions = dof if velocity_rows is None else len(null_space(A[~velocity_rows], max(float(values[0]), 1e-300)))
+    counts = dof, len(A), len(A) - (nv - dof)
+    return Mobility(*counts, uncontrolled, blocked * units[active], *measures, output, of_positions)
 
 
 def _control(motions: Array, active: Sequence[int]) -> float:

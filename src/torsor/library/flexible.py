@@ -1,0 +1,104 @@
+"""Robots with flexible links: an arm of two beams, the same arm as a chain of rigid segments, a continuous eel."""
+
+from typing import Any
+
+import numpy as np
+
+from torsor.checks import number, whole_number
+from torsor.flexible import beam, with_beam, with_rod
+from torsor.library.shapes import cylinder
+from torsor.mechanism import Joint, Link
+from torsor.robot.load import build
+from torsor.robot.robot import Robot
+from torsor.spatial import make_pose
+
+# Of each link of the arm: m, kg, N m^2; an aluminium tube of 30 mm.
+LENGTH, MASS, BENDING = 1.0, 1.0, 200.0
+
+
+def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0) -> Robot:
+    """Return an arm of two flexible links of 1 m and 1 kg, with hinges about z, and a payload (kg) at its tip.
+
+    ``modes`` are those of each link (``torsor.flexible.beam``): by default two in the horizontal plane. Its first
+    two natural frequencies, with the hinges held, agree with those of the continuous arm to 2e-3 and better.
+
+    Example:
+        >>> arm = flexible_arm()
+        >>> arm.coordinate_names
+        ('joint1', 'beam1/1', 'beam1/2', 'joint2', 'beam2/1', 'beam2/2')
+    """
+    load = number(payload, "flexible_arm", "payload", least=0)
+    settings: dict[str, Any] = {"length": LENGTH, "mass": MASS, "bending": BENDING, "modes": modes, "damping": damping}
+    carried = MASS + load, (MASS / 3 + load) * LENGTH**2
+    inner = beam(**settings, carries=carried, coordinates="tip")
+    outer = beam(**settings, tip_mass=load)
+    # The hub of the second link makes the robot regular while it has no beam yet.
+    hubs = [Link("base"), Link("link1", 0.1, inertia=1e-4 * np.eye(3))]
+    arm = build("flexible_arm", hubs, [Joint("joint1", "revolute", "base", "link1")])
+    arm = with_beam(arm, "link1", inner, "beam1")
+    elbow = [Link("elbow"), Link("link2", 0.1, inertia=1e-4 * np.eye(3))]
+    arm = arm.attach(build("outer", elbow, [Joint("joint2", "revolute", "elbow", "link2")]), "beam1/tip")
+    return with_beam(arm, "link2", outer, "beam2")
+
+
+def segmented_arm(segments: int = 10, payload: float = 0.5, spatial: bool = False) -> Robot:
+    """Return the arm of ``flexible_arm`` with each link as a chain of rigid segments with springs between them.
+
+    The first and the last segment of a link are half as long as the others. ``spatial`` segments bend about y too.
+
+    Example:
+        >>> arm = segmented_arm()
+        >>> arm.nv, round(arm.mass, 9)
+        (20, 2.7)
+    """
+    n = whole_number(segments, "segmented_arm", "segments", least=3)
+    step, links, joints = LENGTH / (n - 1), [Link("base")], list[Joint]()
+    parent, reach = "base", 0.0
+    for k in (1, 2):
+        for i in range(n):
+            length, name = step / 2 if i in (0, n - 1) else step, f"link{k}" if i == 0 else f"link{k}/{i}"
+            mass = MASS * length / LENGTH
+            if i and spatial:
+                links.append(Link(f"{name}/y"))
+                place = make_pose(p=[reach, 0.0, 0.0])
+                joints.append(
+                    Joint(f"spring{k}/{i}/y", "revolute", parent, f"{name}/y", place, axis=np.array([0, 1, 0]))
+                )
+                parent, reach = f"{name}/y", 0.0
+            links.append(Link(name, mass, np.array([length / 2, 0, 0]), mass * length**2 / 12 * np.diag([0, 1, 1])))
+            joint = f"joint{k}" if i == 0 else f"spring{k}/{i}"
+            joints.append(Joint(joint, "revolute", parent, name, make_pose(p=[reach, 0.0, 0.0])))
+            parent, reach = name, length
+    arm = build("segmented_arm", links, joints)
+    for hub in ("link1", "link2"):
+        arm = arm.with_payload(hub, 0.1, inertia=1e-4 * np.eye(3))
+    load = number(payload, "segmented_arm", "payload", least=0)
+    arm = arm.with_frame("tip", parent, make_pose(p=[reach, 0.0, 0.0])).with_payload(parent, load, [reach, 0.0, 0.0])
+    for each in arm.joints:
+        if each.name.startswith("spring"):
+            arm = arm.with_spring(each.name, BENDING / step)
+    return arm
+
+
+def continuous_eel(
+    length: float = 1.2, radius: float = 0.03, density: float = 1000.0, modes: Any = (4, 2, 1), sections: int = 12
+) -> Robot:
+    """Return an eel as one flexible rod behind a head, with a free base and the density of water.
+
+    It is the limit of ``eel`` for many links: the body bends by strain modes (``torsor.flexible.with_rod``), sideways
+    (along y), up and down and in torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the
+    origin and swims towards -x. Gravity and buoyancy cancel; forces of the water are given as ``external``, one wrench
+    for each section.
+
+    Example:
+        >>> robot = continuous_eel()
+        >>> robot.nv, round(robot.mass, 2), robot.coordinate_names[6]
+        (13, 3.45, 'body/y1')
+    """
+    mass, area_moment = density * np.pi * radius**2 * length, np.pi * radius**4 / 4
+    ball = density * 2 / 3 * np.pi * radius**3
+    head = Link("head", ball, np.array([-3 / 8 * radius, 0.0, 0.0]), cylinder(ball, radius, radius, 0))
+    swimmer = build("continuous_eel", [head], [], gravity=(0.0, 0.0, 0.0), base="floating")
+    EI = 1e5 * area_moment
+    settings: dict[str, Any] = {"radius": radius, "torsion": EI / 1.5, "damping": 0.02, "name": "body"}
+    return with_rod(swimmer, "head", length, mass, EI, modes, sections=sections, **settings)

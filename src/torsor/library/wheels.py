@@ -1,0 +1,132 @@
+"""Robots on wheels: a differential drive, a car with one track, a rolling disc; and a caster as a part of others."""
+
+import numpy as np
+
+from torsor.arrays import Array
+from torsor.library.shapes import check_positive, cylinder
+from torsor.mechanism import Frame, Joint, Link
+from torsor.robot.load import build
+from torsor.robot.robot import Robot
+from torsor.spatial import make_pose
+
+_AXLE = np.array([0.0, 1.0, 0.0])  # to the left: a positive rate rolls forwards
+
+
+def _wheel(name: str, mass: float, radius: float, width: float) -> Link:
+    return Link(name, mass, np.zeros(3), cylinder(mass, radius, width, 1))
+
+
+def _at(x: float, y: float, z: float) -> Array:
+    return make_pose(p=[x, y, z])
+
+
+def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robot:
+    """Return a caster, to be attached to a robot: a wheel in a fork that swivels, ``trail`` (m) behind the swivel.
+
+    The base is the point of the ground below the swivel, whose axis is z. ``radius`` is in m; fork and wheel have the
+    ``mass`` (kg) together. The joints are "swivel" and "roll".
+
+    Example:
+        >>> at = torsor.spatial.make_pose(p=[-0.3, 0, 0])
+        >>> cart = torsor.library.differential_drive().with_frame("rear", "chassis", at)
+        >>> cart.attach(caster(), at="rear", prefix="rear_caster/").mobility().dof
+        2
+    """
+    check_positive("caster", radius=radius, trail=trail, mass=mass)
+    light = 0.4 * mass
+    links = [
+        Link("mount"),
+        Link("fork", light, np.array([-trail / 2, 0.0, 0.0]), cylinder(light, radius / 4, trail, 0)),
+        _wheel("wheel", mass - light, radius, radius / 4),
+    ]
+    joints = [
+        Joint("swivel", "continuous", "mount", "fork", _at(0.0, 0.0, radius)),
+        Joint("roll", "continuous", "fork", "wheel", _at(-trail, 0.0, 0.0), _AXLE),
+    ]
+    return build("caster", links, joints).with_wheel("contact", "wheel", radius, axis=_AXLE)
+
+
+def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0.05) -> Robot:
+    """Return a mobile robot with two driven wheels on one axle, and a caster in front of it: x is forwards.
+
+    ``radius`` (m) is that of the wheels, ``track`` (m) their distance, ``trail`` (m) that of the ``caster``, whose
+    wheel has half their radius. The chassis of 10 kg moves in the plane (joint "planar"); its origin is on the ground
+    between the wheels, its centre of mass 0.1 m in front of it. The active coordinates are "left" and "right".
+
+    Example:
+        >>> robot = differential_drive()
+        >>> robot.nv, robot.mobility().dof, robot.mobility().position_dof
+        (7, 2, 7)
+        >>> v = robot.constrained_velocities(robot.neutral(), [1.0, 1.0])  # 0.1 m/s; the wheel of the caster is smaller
+        >>> bool(np.allclose(v, [0.1, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0]))
+        True
+    """
+    check_positive("differential_drive", radius=radius, track=track, trail=trail)
+    links = [
+        Link("ground"),
+        Link("chassis", 10.0, np.array([0.1, 0.0, radius]), np.diag([0.2, 0.4, 0.5])),
+        _wheel("left_wheel", 1.0, radius, 0.04),
+        _wheel("right_wheel", 1.0, radius, 0.04),
+    ]
+    joints = [
+        Joint("planar", "planar", "ground", "chassis"),
+        Joint("left", "continuous", "chassis", "left_wheel", _at(0.0, track / 2, radius), _AXLE),
+        Joint("right", "continuous", "chassis", "right_wheel", _at(0.0, -track / 2, radius), _AXLE),
+    ]
+    frames = [Frame("front", "chassis", _at(0.3, 0.0, 0.0))]
+    robot = build("differential_drive", links, joints, frames).with_active(["left", "right"])
+    for side in ("left", "right"):
+        robot = robot.with_wheel(side, f"{side}_wheel", radius, axis=_AXLE)
+    return robot.attach(caster(radius / 2, trail), at="front", prefix="caster/")
+
+
+def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
+    """Return a car in the model of one track: one wheel behind, and one in front that steers; x is forwards.
+
+    ``radius`` (m) is that of the wheels, ``wheelbase`` (m) their distance. The chassis of 1000 kg moves in the plane
+    (joint "planar"); its origin is on the ground below the rear axle, its centre of mass in the middle. The active
+    coordinates are the joints "rear", the drive, and "steer".
+
+    Example:
+        >>> car = bicycle_car()
+        >>> q = car.assemble([0.0, np.arctan(0.25)])
+        >>> v = car.constrained_velocities(q, [1 / 0.3, 0.0])  # at 1 m/s on a circle of 10 m
+        >>> bool(np.allclose(v[:3], [1.0, 0.0, 0.1]))
+        True
+    """
+    check_positive("bicycle_car", radius=radius, wheelbase=wheelbase)
+    middle = np.array([wheelbase / 2, 0.0, 0.5])
+    links = [
+        Link("ground"),
+        Link("chassis", 1000.0, middle, np.diag([300.0, 1200.0, 1400.0])),
+        _wheel("rear_wheel", 30.0, radius, 0.2),
+        Link("kingpin", 10.0, np.zeros(3), np.diag([0.1, 0.1, 0.1])),
+        _wheel("front_wheel", 30.0, radius, 0.2),
+    ]
+    joints = [
+        Joint("planar", "planar", "ground", "chassis"),
+        Joint("rear", "continuous", "chassis", "rear_wheel", _at(0.0, 0.0, radius), _AXLE),
+        Joint("steer", "revolute", "chassis", "kingpin", _at(wheelbase, 0.0, radius), lower=-1.0, upper=1.0),
+        Joint("front", "continuous", "kingpin", "front_wheel", axis=_AXLE),
+    ]
+    robot = build("bicycle_car", links, joints).with_active(["rear", "steer"])
+    for end in ("rear", "front"):
+        robot = robot.with_wheel(end, f"{end}_wheel", radius, axis=_AXLE)
+    return robot
+
+
+def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0) -> Robot:
+    """Return a homogeneous disc, such as a coin, that rolls without slipping on its edge; its axle is y of the disc.
+
+    ``radius`` and ``thickness`` (of its inertia; the edge is thin) are in m, ``mass`` in kg. It has a free base: six
+    velocities, three of which are left free by the contact. It stands at ``q = disc.closed_positions(disc.neutral())``.
+
+    Example:
+        >>> disc = rolling_disc()
+        >>> q = disc.closed_positions(disc.neutral())
+        >>> q[:3].round(12).tolist(), disc.mobility(q).dof, disc.mobility(q).position_dof
+        ([0.0, 0.0, 0.3], 3, 5)
+    """
+    check_positive("rolling_disc", radius=radius, mass=mass)
+    body = Link("disc", mass, np.zeros(3), cylinder(mass, radius, thickness, 1))
+    return build("rolling_disc", [body], [], base="floating").with_wheel("rim", "disc", radius, axis=_AXLE)

@@ -1,0 +1,324 @@
+"""Flexible links: the shape of a link is a function of a few coordinates eta, those of a joint of type "flexible".
+
+The joint leads from the clamped end of the link to its tip. Its data say how the tip moves with eta, and what a shape
+costs: the stiffness. ``Modes`` are assumed modes (floating frame of reference): a point at r moves to
+
+    r + Phi eta + eta^T Gamma eta / 2
+
+with mode shapes Phi and second-order displacements Gamma: a beam that bends does not become longer, so that its
+points move back towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``.
+``mechanism.rods`` has the other kind, rods by strain modes.
+"""
+
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.arrays import Array
+from torsor.checks import frozen_array, positive_vector, real_array
+from torsor.errors import ModelError, describe, shortened
+from torsor.mechanism.joints import JointKind
+from torsor.mechanism.part import Part
+from torsor.spatial import Matrix, Vector, axis_frame, from_quaternion, matrix, skew, stack
+from torsor.spatial.vectors import is_symbolic
+
+# The least eigenvalue of the modal mass matrix, scaled to ones on its diagonal: below it, modes move the same mass.
+INDEPENDENT = 1e-10
+
+
+class Flexible(Part):
+    """What a joint of type "flexible" needs: the ``kind``, ``stiffness`` and ``damping`` (n, n) of its coordinates."""
+
+    def numbers(self) -> list[Array]:
+        """Return all numbers, in order: equal ones give equal functions."""
+        values = (getattr(self, each.name) for each in fields(self) if each.compare)  # type: ignore[arg-type]
+        return [np.asarray(value, dtype=float) for value in values]
+
+    @property
+    def kind(self) -> JointKind:
+        """The kinematics from the clamped end, or the section before, to the tip, or the section itself."""
+        raise NotImplementedError
+
+    @property
+    def stiffness_matrix(self) -> Array:
+        """The symmetric matrix K (n x n) of the elastic energy eta^T K eta / 2."""
+        raise NotImplementedError
+
+    @property
+    def damping_matrix(self) -> Array:
+        """The symmetric matrix D (n x n) of the damping forces D eta'."""
+        raise NotImplementedError
+
+
+def numbers_like(x: Vector, values: Array) -> Matrix:
+    """Return numbers as CasADi numbers where x is a symbol, so that products of both fold."""
+    return ca.densify(ca.SX(values)) if is_symbolic(x) else values
+
+
+def _slope(first: Array, second: Array, q: Vector) -> Matrix:
+    """Return the derivative (3 x n) of first q + q^T second q / 2."""
+    columns = [numbers_like(q, second[:, :, k]) @ q for k in range(second.shape[2])]
+    beside = ca.horzcat(*columns) if is_symbolic(q) else np.column_stack(columns)
+    return numbers_like(q, first) + beside
+
+
+def _rows(angular: Matrix, linear: Matrix) -> Matrix:
+    return ca.vertcat(angular, linear) if is_symbolic(angular, linear) else np.vstack([angular, linear])
+
+
+@dataclass(frozen=True, eq=False)
+class _Slide(JointKind):
+    """The displacement ``first`` q + q^T ``second`` q / 2 of the tip, in the axes of the clamped end; no rotation."""
+
+    _invisible = (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)  # as for a prismatic joint
+    first: Array = field(default_factory=lambda: np.zeros((3, 0)))
+    second: Array = field(default_factory=lambda: np.zeros((3, 0, 0)))
+
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return np.eye(3), (numbers_like(q, self.first) + _slope(self.first, self.second, q)) @ q / 2
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        return _rows(np.zeros_like(self.first), _slope(self.first, self.second, q))
+
+    def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
+        none = np.zeros_like(self.first)
+        return _rows(none, _slope(none, self.second, v))
+
+
+@dataclass(frozen=True, eq=False)
+class _Hinge(JointKind):
+    """The rotation of the tip about the joint axis by 2 atan(x), x = ``slopes`` . q / 2: bending in one plane.
+
+    To second order the angle is ``slopes`` . q; sine and cosine are rational in x, which takes a tenth of the time.
+    """
+
+    _invisible = (3, 3), (2, 3), (2, 2)  # as for a revolute joint
+    slopes: Array = field(default_factory=lambda: np.zeros(0))
+
+    def _half(self, q: Vector) -> tuple[Any, Any]:
+        """Return x and 2 / (1 + x^2)."""
+        x = (numbers_like(q, self.slopes[None, :] / 2) @ q)[0]
+        return x, 2 / (1 + x * x)
+
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        x, scale = self._half(q)
+        s = x * scale
+        c = 1 - x * s
+        return matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]]), np.zeros(3)
+
+    def _along(self, scale: Any) -> Matrix:
+        none, slopes = np.zeros((2, self.slopes.size)), self.slopes[None, :] / 2
+        return _rows(_rows(none, numbers_like(scale, slopes) * scale), np.zeros((3, self.slopes.size)))
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        return self._along(self._half(q)[1])
+
+    def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
+        (x, scale), (rate, _) = self._half(q), self._half(v)
+        return self._along(-scale * scale * (x * rate))
+
+
+@dataclass(frozen=True, eq=False)
+class _Turn(JointKind):
+    """The rotation of the tip by the Gibbs vector theta = ``first`` q + q^T ``second`` q / 2: no sine, no cosine.
+
+    A Gibbs vector is 2 tan(angle / 2) times the axis: to second order, the rotation vector.
+    """
+
+    _invisible = ((3, 3),)  # as for a spherical joint
+    first: Array = field(default_factory=lambda: np.zeros((3, 0)))
+    second: Array = field(default_factory=lambda: np.zeros((3, 0, 0)))
+
+    def _half(self, q: Vector) -> tuple[Vector, Matrix, Matrix]:
+        """Return x = theta / 2, its derivative X (3 x n), and X - x x X."""
+        slope = _slope(self.first, self.second, q) / 2
+        half = (numbers_like(q, self.first / 2) + slope) @ q / 2
+        return half, slope, slope - skew(half) @ slope
+
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        return from_quaternion(stack(self._half(q)[0], 1.0)), np.zeros(3)
+
+    def subspace(self, q: Vector, pitch: float) -> Matrix:
+        half, _, turned = self._half(q)
+        return _rows(turned * (2 / (1 + half.T @ half)), np.zeros_like(self.first))
+
+    def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix:
+        half, slope, turned = self._half(q)
+        none = np.zeros_like(self.first)
+        half_rate, slope_rate = slope @ v, _slope(none, self.second, v) / 2
+        scale = 2 / (1 + half.T @ half)
+        change = slope_rate - skew(half_rate) @ slope - skew(half) @ slope_rate
+        return _rows(change * scale - turned * (scale * scale * (half.T @ half_rate)), none)
+
+
+@dataclass(frozen=True, eq=False)
+class TipTurn(Flexible):
+    """The rotation of the tip of a link with modes: ``first`` (3, n) and ``second`` (3, n, n), in joint axes."""
+
+    first: Array
+    second: Array
+    turns: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        n = len(self.turns)
+        self._set(first=frozen_array(self.first, (3, n), "tip", "first"))
+        self._set(second=frozen_array(self.second, (3, n, n), "tip", "second"))
+
+    @cached_property
+    def kind(self) -> JointKind:
+        """A hinge where the tip turns about the z axis of the joint only, else a general rotation."""
+        kind = "flexible", tuple(str(k + 1) for k in range(len(self.turns))), self.turns
+        if self.first[:2].any() or self.second.any():
+            return _Turn(*kind, first=self.first, second=self.second)
+        return _Hinge(*kind, slopes=self.first[2])
+
+    @property
+    def stiffness_matrix(self) -> Array:
+        """Zero: the stiffness is that of the modes."""
+        return np.zeros((len(self.turns), len(self.turns)))
+
+    @property
+    def damping_matrix(self) -> Array:
+        """Zero: the damping is that of the modes."""
+        return np.zeros((len(self.turns), len(self.turns)))
+
+
+@dataclass(frozen=True, eq=False)
+class Modes(Flexible):
+    """Assumed modes of a link: N nodes with masses, n mode shapes and their stiffness, in the axes of the clamped end.
+
+    ``positions`` (N, 3) m are at rest; the last node is the tip, which carries what follows. ``masses`` (N,) kg and
+    ``inertias`` (N, 3, 3) kg m^2 are those of the nodes (a beam: weights of a quadrature). A unit of coordinate k
+    displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad); two coordinates displace
+    it by ``second[i, :, k, l]`` / 2 more. ``tip_second`` (3, n, n) is the second-order rotation of the tip.
+    ``stiffness`` and ``damping`` are matrices (n, n), or their diagonals (n,). ``turns`` says which coordinates are
+    angles; the others are in m.
+
+    Example:
+        >>> x = np.array([[0.5, 0, 0], [1.0, 0, 0]])
+        >>> shapes, slopes = np.zeros((2, 3, 1)), np.zeros((2, 3, 1))
+        >>> shapes[:, 1, 0], slopes[:, 2, 0] = [0.3, 1.0], [1.0, 1.4]
+        >>> Modes(x, [1.0, 0.5], shapes, slopes, stiffness=[40.0]).mass_matrix.round(9).tolist()
+        [[0.59]]
+    """
+
+    positions: Array
+    masses: Array
+    shapes: Array
+    rotations: Array
+    stiffness: ArrayLike
+    damping: ArrayLike = 0.0
+    second: Array | None = None
+    tip_second: Array | None = None
+    inertias: Array | None = None
+    turns: tuple[bool, ...] = ()
+    source: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        where = self.source or "modes"
+        masses = real_array(self.masses, where, "masses")
+        shapes = real_array(self.shapes, where, "shapes")
+        if masses.ndim != 1 or shapes.ndim != 3 or not masses.size or not shapes.shape[-1]:
+            found = f"masses have shape {masses.shape}, mode shapes {shapes.shape}"
+            raise ModelError(describe(found, where=where, allowed="(N,) and (N, 3, n): N nodes, n modes, at least one"))
+        N, n = masses.size, shapes.shape[-1]
+        none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
+        for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
+            given = getattr(self, name)
+            self._set(**{name: frozen_array(np.zeros(shape) if given is None else given, shape, where, name)})
+        self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True))
+        self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))
+        self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
+        turns = tuple(bool(each) for each in self.turns) or (False,) * n
+        if len(turns) != n:
+            raise ModelError(
+                describe(f"turns has {len(turns)} entries", where=where, allowed=f"{n}, one for each mode")
+            )
+        self._set(turns=turns)
+        M = self.mass_matrix
+        scale = np.sqrt(np.abs(M.diagonal()))
+        if not scale.all() or np.linalg.eigvalsh(M / np.outer(scale, scale)).min() < INDEPENDENT:
+            found = f"{n} modes are not independent at the {np.count_nonzero(self.masses)} nodes that have mass"
+            allowed = "modes that move mass, each in its own way"
+            raise ModelError(describe(found, where=where, allowed=allowed, fix="use fewer modes or more nodes"))
+
+    @property
+    def count(self) -> int:
+        """Number of modes."""
+        return int(self.shapes.shape[-1])
+
+    @cached_property
+    def mass_matrix(self) -> Array:
+        """Modal mass matrix (n x n): the sum of m Phi^T Phi and of the rotational inertias of the nodes."""
+        inertias = np.asarray(self.inertias)
+        moving = np.einsum("i,ixk,ixl->kl", self.masses, self.shapes, self.shapes)
+        M = moving + np.einsum("ixk,ixy,iyl->kl", self.rotations, inertias, self.rotations)
+        scale = np.sqrt(np.abs(np.outer(M.diagonal(), M.diagonal())))
+        return np.where(np.abs(M) <= 1e-13 * scale, 0.0, M)  # orthogonal modes: without rounding
+
+    @property
+    def frequencies(self) -> Array:
+        """Natural frequencies (n,) rad/s with the clamped end at rest and nothing on the tip, in increasing order.
+
+        Example:
+            >>> import torsor
+            >>> torsor.flexible.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0)).frequencies.round(4).tolist()
+            [3.516]
+        """
+        L = np.linalg.cholesky(self.mass_matrix)
+        reduced = np.linalg.solve(L, np.linalg.solve(L, self.stiffness_matrix).T)
+        return np.asarray(np.sqrt(np.linalg.eigvalsh((reduced + reduced.T) / 2)))
+
+    @cached_property
+    def body(self) -> tuple[float, Array, Array]:
+        """(mass, centre of mass, inertia about it) of the link at rest, in the axes of the clamped end."""
+        mass = float(self.masses.sum())
+        com = self.masses @ self.positions / mass
+        x = self.positions - com
+        J = np.einsum("i,ix,ix->", self.masses, x, x) * np.eye(3) - np.einsum("i,ix,iy->xy", self.masses, x, x)
+        return mass, com, J + np.asarray(self.inertias).sum(axis=0)
+
+    @cached_property
+    def kind(self) -> JointKind:
+        """The displacement of the tip."""
+        names = tuple(str(k + 1) for k in range(self.count))
+        return _Slide("flexible", names, self.turns, first=self.shapes[-1], second=np.asarray(self.second)[-1])
+
+    def turn(self) -> tuple[TipTurn, Array]:
+        """Return the rotation of the tip, and its axis (3,) if there is only one, else the z axis."""
+        first, second, z = self.rotations[-1], np.asarray(self.tip_second), np.array([0.0, 0.0, 1.0])
+        largest = first[:, np.argmax(np.linalg.norm(first, axis=0))]
+        size = float(np.linalg.norm(largest)) * np.sign(
+            largest[np.argmax(np.abs(largest))]
+        )  # x, y, z rather than -x ...
+        axis = largest / size if size else z
+        if second.any() or np.abs(np.cross(axis, first.T)).max() > 1e-12 * np.abs(first).max():
+            axis = z
+        R = axis_frame(axis)
+        return TipTurn(R.T @ first, np.einsum("xy,ykl->xkl", R.T, second), self.turns), axis
+
+    @property
+    def stiffness_matrix(self) -> Array:
+        """The matrix K (n x n) of the elastic energy eta^T K eta / 2."""
+        return np.asarray(self.stiffness)
+
+    @property
+    def damping_matrix(self) -> Array:
+        """The matrix D (n x n) of the damping forces D eta'."""
+        return np.asarray(self.damping)
+
+
+def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = False) -> Array:
+    """Return a stiffness or damping as a symmetric matrix (n, n), positive definite or, for a damping, semidefinite."""
+    if np.ndim(np.asarray(value, dtype=object)) < 2:
+        return frozen_array(np.diag(positive_vector(value, n, where, what, or_zero=or_zero)), (n, n), where, what)
+    A = frozen_array(value, (n, n), where, what)
+    largest, least = np.abs(A).max(), np.linalg.eigvalsh((A + A.T) / 2).min()
+    if np.abs(A - A.T).max() > 1e-9 * largest or least < -1e-12 * largest or (least <= 0 and not or_zero):
+        found = f"{what} {shortened(A)} has the least eigenvalue {least:.3g}"
+        raise ModelError(describe(found, where=where, allowed="a symmetric matrix with positive eigenvalues"))
+    return frozen_array((A + A.T) / 2, (n, n), where, what)
