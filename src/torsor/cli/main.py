@@ -125,8 +125,8 @@ def _in_options(message: str, flags: Mapping[str, str], given: Mapping[str, obje
         'walk: --steps is 3; fix: --version clean'
         >>> _in_options("tie_break of given durations; fix: leave it out", {"tie_break": "--tie-break"}, {})
         '--tie-break of given durations; fix: leave it out'
-        >>> _in_options("the number of control points is 2; fix: solve(points=...)", {"points": "--points"}, {"points": 2})
-        'the number of control points is 2; fix: solve(points=...)'
+        >>> _in_options("the control points is 2; fix: solve(points=...)", {"points": "--points"}, {"points": 2})
+        'the control points is 2; fix: solve(points=...)'
     """
     for words, instead in IN_PYTHON.items():
         message = re.sub(words, instead, message)
