@@ -159,16 +159,16 @@ def starts(problem: MotionProblem, count: int) -> None:
 
 def variants() -> None:
     """Print walks of different people, speeds, loads and slopes."""
-    print(
-        "| walk | variables | constraints | objective | iterations | setup (s) | search (s) | vertical peak (weights) |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    columns = ("walk", "variables", "constraints", "objective", "effort", "iterations", "setup (s)", "search (s)")
+    print("| " + " | ".join((*columns, "vertical peak (weights)")) + " |")
+    print("|---" * (len(columns) + 1) + "|")
     for title, options in VARIANTS.items():
         problem = walking(**options)
         result = problem.solve(check=False)
         peak = Stride(result).force[:, 1].max()
         counts = problem.program.n, problem.program.m
-        cells = [title, *counts, f"{result.objective:.4f}", result.iterations]
+        effort = next(part.weighted for part in result.parts if part.title == "effort")
+        cells = [title, *counts, f"{result.objective:.4f}", f"{effort:.4f}", result.iterations]
         cells += [f"{result.setup_seconds:.1f}", f"{result.solve_seconds:.1f}", f"{peak:.2f}"]
         print("| " + " | ".join(map(str, cells)) + f" |{'' if result.is_solved else ' ' + result.status}", flush=True)
 

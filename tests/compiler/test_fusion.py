@@ -1,12 +1,16 @@
 """Which products are fused with which sums, and how CasADi's list of operations is read."""
 
 import gc
+import re
 
 import casadi as ca
 import numpy as np
+import pytest
 
 from torsor.compiler import program as programs
-from torsor.compiler.llvm.fusion import FROM, MINUS, NEAR, PLUS, fused
+from torsor.compiler.llvm.code import write_llvm
+from torsor.compiler.llvm.fusion import FROM, MINUS, NEAR, PLUS, fused, with_reciprocals
+from torsor.compiler.llvm.target import TARGETS
 from torsor.compiler.program import read_program, uncollected
 
 
@@ -39,6 +43,20 @@ def test_a_product_far_before_its_sum_is_not_fused():
         for _ in range(length):
             value = ca.sqrt(value)
         assert fused_codes(x[0] * x[1] + value) == expected
+
+
+@pytest.mark.parametrize("target", ["AVX2", "AVX-512", "NEON"])
+def test_llvm_fuses_no_other_products(target):
+    x = ca.SX.sym("x", 4)
+    product, value = x[0] * x[1], x[3]
+    for _ in range(NEAR + 5):
+        value = ca.sqrt(value)
+    processor = TARGETS[target]
+    for results, count in (((product + value,), 0), ((product + x[2], product - value), 0), ((x[2] + product,), 1)):
+        function = ca.Function("f", [x], [ca.vertcat(*results, x[2] < x[3])])
+        modules = write_llvm(read_program(function), (1, 1), "float64", processor.width("float64"), target=processor)
+        text = processor.assembly(modules)
+        assert len(re.findall(r"\b(?:vfn?m(?:add|sub)\w*|fml[as])\b", text)) == count
 
 
 def test_operations_are_read_the_same_in_bulk_and_one_by_one(monkeypatch):
@@ -79,3 +97,11 @@ def test_the_search_for_cycles_goes_on_afterwards():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_whole_numbers_and_comparisons_of_quotients_are_exact():
+    x = ca.SX.sym("x", 2)
+    quotient = x[0] / x[1]
+    program = with_reciprocals(read_program(ca.Function("f", [x], [ca.floor(quotient), 3 / x[1], 7 / x[1]])))
+    codes = [each.code for each in program.operations]
+    assert [codes.count(code) for code in (ca.OP_DIV, ca.OP_INV, ca.OP_MUL)] == [1, 1, 2]

@@ -172,3 +172,17 @@ def test_blocks_far_from_the_beginning_are_reached(monkeypatch):
     kernel = torsor.compile(ca.Function("far", [x], [3.0 - x[::-1]]))
     values = np.random.default_rng(3).normal(size=count)
     assert np.array_equal(kernel(values), 3.0 - values[::-1])
+
+
+@on_arm
+def test_constants_are_found_behind_long_code(monkeypatch):
+    monkeypatch.setenv("TORSOR_CACHE", "off")
+    count = 5000
+    x = ca.SX.sym("x", 2)
+    function = ca.Function("same", [x], [ca.repmat(0.3 * x[0], count, 1), ca.repmat(x[1] - 0.7, count, 1)])
+    usual = torsor.compile(function)(np.array([1.5, 2.5]))
+    monkeypatch.setattr(neon, "_LONG", count)
+    long = torsor.compile(function)(np.array([1.5, 2.5]))
+    for one, other, number in zip(usual, long, (0.3 * 1.5, 2.5 - 0.7), strict=True):
+        assert (one == number).all()
+        assert (other == number).all()

@@ -278,3 +278,10 @@ def test_sin_and_cos_obey_their_symmetries_to_the_last_bit(dtype):
     assert same_bits(cos_minus, cos).all()
     assert (np.abs(sin) <= 1).all()
     assert (np.abs(cos) <= 1).all()
+
+
+def test_symbols_that_are_no_inputs_are_named():
+    x, mass = ca.SX.sym("x", 2), ca.SX.sym("mass")
+    function = ca.Function("weight", [x], [mass * x], {"allow_free": True})
+    with pytest.raises(ValueError, match="weight: it depends on symbols that are not among its inputs: mass; fix"):
+        compile(function)

@@ -81,6 +81,9 @@ def read_program(function: ca.Function) -> Program:
         except RuntimeError as error:
             found = "it does not expand to scalar operations"
             raise ValueError(f"{function.name()}: {found}; allowed: functions of SX, or that expand to SX") from error
+    if function.has_free():
+        found = f"it depends on symbols that are not among its inputs: {', '.join(map(str, function.get_free()))}"
+        raise ValueError(f"{function.name()}: {found}; fix: make them inputs of the function")
     table = _table(function)
     code, places = table["code"], table["places"]
     is_output = code == ca.OP_OUTPUT

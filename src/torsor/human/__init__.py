@@ -10,6 +10,7 @@ from torsor.human.contact.support import Carried, Foot, Sitting, Stance, Standin
 from torsor.human.gait.animation import animate
 from torsor.human.gait.energy import Energy
 from torsor.human.gait.joint_loads import fatigued, joint_loads
+from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start, walking
@@ -36,6 +37,7 @@ __all__ = [
     "JointLoads",
     "JointStrength",
     "Likeness",
+    "PrintedGait",
     "Reference",
     "Sitting",
     "Stance",
@@ -56,6 +58,8 @@ __all__ = [
     "lifting",
     "likeness",
     "plot_task",
+    "printed_differences",
+    "printed_gait",
     "reaching",
     "standing_up",
     "walking",

@@ -35,6 +35,11 @@ def _pairs(flag: str, text: str) -> Option:
     return Option(flag, type=_pair, nargs="+", metavar="NAME=NUMBER", help=text)
 
 
+_VERSIONS = (
+    "thesis: 6 control points (default); clean: 8, tighter contact; "
+    "printed: Barman's equations alone, which no known motion satisfies; "
+    "nearest: the same with contact within 2 mm and 2 mm/s"
+)
 OPTIONS = (
     *BODY,
     Option("--speed", type=float, metavar="M/S", help="speed of walking (default: 1.2), for the same length of a step"),
@@ -43,7 +48,7 @@ OPTIONS = (
     Option("--slope", type=float, metavar="DEGREES", help="slope, positive uphill (default: 0)"),
     Option("--backpack", type=float, metavar="KG", help="mass of a backpack"),
     BOX,
-    Option("--version", choices=tuple(VERSIONS), help="6 control points, or 8 and tighter contact constraints"),
+    Option("--version", choices=tuple(VERSIONS), help=_VERSIONS),
     Option("--steps", type=int, choices=(1, 2), help="2: left and right may differ"),
     Option("--planar", action="store_true", help="freeze lateral motion"),
     _pairs("--frozen", "joints that do not move, with their angles in degrees"),

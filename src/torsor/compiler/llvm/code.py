@@ -84,7 +84,7 @@ def write_llvm(
         calls.append(f"  call void @{name}(ptr %in, ptr %out, ptr %scratch)")
         piece: Piece | NeonPiece
         copies = _copies(program, wanted) if part is parts[-1] else []
-        if encode and can_encode(program, part, len(copies)):
+        if encode and can_encode(program, part):
             piece = NeonPiece(program, scalar, memory, count)
         else:
             piece = Piece(program, Emitter(scalar, width, target.constants), memory, registers, count)

@@ -27,6 +27,7 @@ PRODUCTS = {ca.OP_MUL, PLUS, MINUS, FROM}
 
 _NOTHING = Operation(ca.OP_CONST, ())  # what remains of a product, a constant that nobody uses
 _LEAST = 2  # divisions by a number for which it is inverted
+_JUMPS = {ca.OP_FLOOR, ca.OP_CEIL, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMOD, ca.OP_REMAINDER}
 
 
 def _plus(e: Emitter, a: str, b: str, c: str) -> str:
@@ -104,15 +105,17 @@ def with_reciprocals(program: Program) -> Program:
         [0, 1, 3]
     """
     divisors = Counter(each.arguments[1] for each in program.operations if each.code == ca.OP_DIV)
+    # Where a result jumps, the last place matters: floor(49 / 49) is 1.
+    exact = {argument for each in program.operations if each.code in _JUMPS for argument in each.arguments}
     operations: list[Operation] = []
     place: list[int] = []
     inverse: dict[int, int] = {}
-    for operation in program.operations:
+    for index, operation in enumerate(program.operations):
         if operation.code in (ca.OP_INPUT, ca.OP_CONST):
             arguments = operation.arguments
         else:
             arguments = tuple(place[each] for each in operation.arguments)
-        if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _LEAST:
+        if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _LEAST and index not in exact:
             x, d = arguments
             if d not in inverse:
                 inverse[d] = len(operations)

@@ -18,7 +18,7 @@ REGISTERS = 32
 BLOCK = 16  # bytes of a register, and of a block of memory
 _NEAR = 4096  # blocks that an instruction reaches from a pointer
 REACH = _NEAR * 256  # blocks that are reached at all, with another instruction
-MOST_COPIES = 1 << 15  # the table of constants lies behind the code, at most a megabyte away
+_LONG = 1 << 17  # words of code, behind which lies the table of constants: one instruction reaches twice as far
 
 # Instructions on four float32; with _DOUBLE on two float64. The fields are rd, rn << 5, rm << 16.
 _DOUBLE = 1 << 22
@@ -49,9 +49,9 @@ _POINTERS = {"%in": 0, "%out": 1, "%scratch": 2, "%numbers": 8}  # the registers
 _FAR_POINTERS = range(9, 16)
 
 
-def can_encode(program: Program, part: Stage, copies: int) -> bool:
-    """Return whether machine code of a piece with a number of copies can be written here."""
-    return copies < MOST_COPIES and all(program.operations[index].code in _KNOWN for index in part.indices)
+def can_encode(program: Program, part: Stage) -> bool:
+    """Return whether machine code of a piece can be written here."""
+    return all(program.operations[index].code in _KNOWN for index in part.indices)
 
 
 class NeonPiece(Plan[int]):
@@ -159,9 +159,13 @@ class NeonPiece(Plan[int]):
         named = body[body >> 24 != _ADD_PAGES >> 24] & 31
         saves = bool(np.any((named >= 8) & (named < 16)))
         head, end = (list(_SAVE), [*_RESTORE, _RET]) if saves else ([], [_RET])
-        length = len(head) + 1 + len(body) + len(end)
+        # A value that is a result many times makes code so long that the address takes a second instruction.
+        is_long = len(body) > _LONG
+        length = len(head) + 1 + is_long + len(body) + len(end)
         distance = length + -length % 4 - len(head)  # in words, from the instruction that computes the address
-        words = np.concatenate([np.array([*head, _ADR | distance << 5 | 8], "<u4"), body, np.array(end, "<u4")])
+        pages, near = divmod(distance, 4096 // 4) if is_long else (0, distance)
+        address = [_ADR | near << 5 | 8, _ADD_PAGES | pages << 10 | 8 << 5 | 8][: 1 + is_long]
+        words = np.concatenate([np.array([*head, *address], "<u4"), body, np.array(end, "<u4")])
         lanes = BLOCK // self._scalar.size
         rows = np.repeat(np.array(list(self._numbers), f"<u{self._scalar.size}"), lanes)
         return words.tobytes() + bytes(4 * (-length % 4)) + rows.tobytes()

@@ -21,6 +21,7 @@ class Piece(Plan[str]):
         self._pointers: dict[str, str] = {}
         self._seen: dict[Place, int] = {}
         emitter.load_flags = ", !invariant.load !0"
+        emitter.may_fuse = False  # ``fusion.py`` has decided
 
     def compute(self, code: int, number: float, names: list[str], ends: bool) -> str:
         """Write an operation by its rule."""

@@ -110,7 +110,7 @@ class Emitter:
         self.bits = f"<{width} x i1>"
         self.suffix = f"v{width}f{8 * scalar.size}"
         self.lines: list[str] = []
-        self.load_flags, self.prefix = "", ""
+        self.load_flags, self.prefix, self.may_fuse = "", "", True
         self.block = "entry"  # the one that is being written
         self.masks: dict[str, str] = {}  # the bits of each comparison, whose value is 0 or 1
         self.functions: dict[str, str] = {}  # elementary functions that are called, by name, with their code
@@ -202,8 +202,8 @@ class Emitter:
         return self.put(f"call {self.vector} @llvm.{intrinsic}.{self.suffix}({typed})")
 
     def arithmetic(self, operation: str, *arguments: str) -> str:
-        """Add, subtract, multiply or divide; LLVM may fuse products and sums."""
-        return self.put(f"{operation} contract {self.vector} {', '.join(arguments)}")
+        """Add, subtract, multiply or divide; LLVM may fuse products and sums if ``may_fuse``."""
+        return self.put(f"{operation}{' contract' * self.may_fuse} {self.vector} {', '.join(arguments)}")
 
     def exact(self, operation: str, a: str, b: str) -> str:
         """Add, subtract, multiply or divide without fusion."""

@@ -29,7 +29,8 @@ class Version:
 
     ``points`` is the number of control points of each coordinate, ``nodes`` the number of nodes of a step or their
     times s, ``slack`` (m) the tolerance of positions and ``slip`` (m/s) that of velocities of points in stance, and
-    ``order`` the highest derivative that is continuous from one step to the next.
+    ``order`` the highest derivative that is continuous from one step to the next. ``is_printed`` is for the objective
+    and the constraints that Barman 2020 prints, and these alone: there a band of 0 is an equation.
     """
 
     points: int
@@ -37,10 +38,14 @@ class Version:
     slack: float
     slip: float
     order: int
+    is_printed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("slack", "slip"):
-            positive(getattr(self, name), "walk", name)
+            if self.is_printed:
+                number(getattr(self, name), "walk", name, least=0.0)
+            else:
+                positive(getattr(self, name), "walk", name)
         whole_number(self.points, "walk", "points")
         whole_number(self.order, "walk", "order", least=0)
         if not isinstance(self.nodes, (list, tuple, np.ndarray)):
@@ -68,6 +73,8 @@ class VersionChanges(TypedDict, total=False):
 VERSIONS: Mapping[str, Version] = {
     "thesis": Version(points=6, nodes=31, slack=0.003, slip=0.25, order=1),
     "clean": Version(points=8, nodes=41, slack=0.002, slip=0.05, order=2),
+    "printed": Version(points=6, nodes=19, slack=0.0, slip=0.0, order=1, is_printed=True),
+    "nearest": Version(points=6, nodes=19, slack=0.002, slip=0.002, order=1, is_printed=True),
 }
 
 
@@ -100,12 +107,13 @@ class WalkSettings:
     curves: StrengthCurves | None
     planar: bool
     objective: Mapping[str, float] | None
-    habits: Habits
+    given_habits: Habits | None
     friction: float
 
     def check(self, objectives: Sequence[str]) -> None:
         """Raise ModelError for settings that are invalid, with the fix."""
         instance_of(self.habits, Habits, "walk", "habits")
+        self._check_printed()
         instance_of(self.planar, bool, "walk", "planar")
         if self.curves is not None:
             instance_of(self.curves, StrengthCurves, "walk", "curves", allowed="a torsor.human.StrengthCurves")
@@ -130,6 +138,30 @@ class WalkSettings:
         held = self.held  # raises for invalid angles
         if self.walk.steps == 1:
             self._check_symmetry({"frozen": held, "strength": factors})
+
+    def _check_printed(self) -> None:
+        """Raise ModelError for settings that the printed problem does not have."""
+        if not self.version.is_printed:
+            return
+        given = {
+            "habits": self.given_habits is not None,
+            "objective": self.objective is not None,
+            "curves": self.curves is not None,
+            "a box": self.box is not None,
+            "planar=True": self.planar,
+            "steps=2": self.walk.steps == 2,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                found = f"{name} with a version that has the printed objective and constraints alone"
+                raise ModelError(describe(found, where="walk", fix="leave it out, or choose another version"))
+
+    @cached_property
+    def habits(self) -> Habits:
+        """The habits: those given, or the default ones; the printed problem has none."""
+        if self.given_habits is not None:
+            return self.given_habits
+        return Habits.none() if self.version.is_printed else Habits()
 
     def _check_symmetry(self, tables: Mapping[str, Mapping[str, float]]) -> None:
         """Raise ModelError if the sides differ, since the second step is the mirror image of the first."""

@@ -33,7 +33,7 @@ class Stride(StrideCurves):
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return peaks, likeness, energy and curves as plain numbers, lists and strings, as for JSON."""
+        """Return parts of the objective, peaks, likeness, energy and curves as plain values, as for JSON."""
         step = self.step
         pressure = [[None if np.isnan(each).any() else each.tolist() for each in foot] for foot in self.pressure]
         return {
@@ -43,6 +43,7 @@ class Stride(StrideCurves):
             "step_width": step.width,
             "duration": self.duration,
             "mass": self.body.mass,
+            "objective": {part.title: part.weighted for part in self.result.parts},
             "peaks": peaks(self),
             "energy": {name: getattr(self.energy, name) for name in ENERGY}
             | {"work": {name: each._asdict() for name, each in self.energy.work.items()}},
@@ -64,13 +65,13 @@ class Stride(StrideCurves):
         }
 
     def report(self, width: int = 110) -> str:
-        """Return tables as text: peaks, energy, and the likeness to people."""
+        """Return tables as text: parts of the objective, peaks, energy, and the likeness to people."""
         file = io.StringIO()
         Console(file=file, width=width, color_system=None).print(self)
         return file.getvalue()
 
     def __rich__(self) -> Any:
-        return Group(_peaks(self), _energy(self), _likeness(self))
+        return Group(_objective(self), _peaks(self), _energy(self), _likeness(self))
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it."""
@@ -103,6 +104,17 @@ def peaks(stride: StrideCurves) -> dict[str, Any]:
         "medial": _ends(stride.force[:, 0]),
         "knee_in_swing": float(stride.angle("knee_flexion")[swing].max()),
     }
+
+
+def _objective(stride: StrideCurves) -> Table:
+    """Return the parts of the objective; the effort is that of the torques alone."""
+    total = stride.result.objective
+    table = titled_table("Objective of the solved walk", "part", "value", "of the whole")
+    for part in stride.result.parts:
+        table.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %" if total else "")
+    table.add_section()
+    table.add_row("objective", f"{total:.6f}", "")
+    return table
 
 
 def _peaks(stride: StrideCurves) -> Table:

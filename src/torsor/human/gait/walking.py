@@ -18,10 +18,11 @@ from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.schedule import Step, Walk
+from torsor.human.gait.printed_set import PrintedWalk, printed_constraints
 from torsor.human.gait.settings import VersionChanges, WalkSettings, changed_version
 from torsor.human.terms.feet import Clears, Stands, contacts
 from torsor.human.terms.forces import Balance, Effort, JointReactions, Strengths, Torques, Unbalance
-from torsor.human.terms.habits import Habits
+from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.problem import HumanProblem
 from torsor.motion import MotionProblem, Periodic, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
@@ -66,6 +67,12 @@ def walking(
     accelerations that are continuous from step to step, and feet that hardly slip. ``changes`` replace fields of the
     version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
 
+    As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
+    and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s)
+    of the points in contact (eq. 5.4), and is otherwise the same. ``printed_gait`` shows what conflicts,
+    ``printed_differences`` how the versions differ. Both versions take no ``habits``, ``objective``, ``curves``, box,
+    ``planar`` or ``steps=2``.
+
     Example:
         >>> problem = walking()
         >>> problem.program.n, len(problem.model.names)
@@ -82,20 +89,20 @@ def walking(
         curves=curves,
         planar=planar,
         objective=objective,
-        habits=Habits() if habits is None else habits,
+        given_habits=habits,
         friction=friction,
     )
     settings.check(tuple(OBJECTIVES))
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
-    strengths = ["torques"] if curves is None else ["torques", "strength curves"]
-    feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
-    return HumanProblem(
+    order = _relaxation_order(settings, constraints)
+    kind = PrintedWalk if settings.version.is_printed else HumanProblem
+    return kind(
         model,
         settings.version.phase(settings.walk),
         _objective(settings),
         constraints,
-        relaxation_order=(strengths, ["balance"], feet),
+        relaxation_order=order,
         frozen=settings.held,
         numbers=numbers,
         name="walk",
@@ -103,8 +110,21 @@ def walking(
     )
 
 
+def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | Ends]) -> tuple[list[str], ...]:
+    """Return groups of constraints in the order in which they may be relaxed."""
+    if settings.version.is_printed:
+        return ([each.title for each in constraints if isinstance(each, Stands) and each.at is None],)
+    feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
+    return (["torques"] if settings.curves is None else ["torques", "strength curves"], ["balance"], feet)
+
+
 def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     version, habits, body = settings.version, settings.habits, settings.loaded
+    if version.is_printed:
+        return [
+            _repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
+            *printed_constraints(settings),
+        ]
     lower, upper = habits.bounds(body, list(settings.moving), settings.slope, settings.box is not None)
     curves = [] if settings.curves is None else [settings.curves]
     return [
@@ -119,7 +139,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     ]
 
 
-def _repetition(names: tuple[str, ...], walk: Walk, order: int) -> Ends:
+def _repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
     """Return the constraint that the walk ends as it began: mirrored after one step, the same after two."""
     ahead = {"tz": walk.steps * walk.step.length}
     if walk.steps == 2:
@@ -127,7 +147,7 @@ def _repetition(names: tuple[str, ...], walk: Walk, order: int) -> Ends:
     others, signs = mirror(names)
     partners = {name: names[k] for name, k in zip(names, others, strict=True)}
     turned = dict(zip(names, signs.tolist(), strict=True))
-    return Symmetric(partners=partners, signs=turned, shifts=ahead, order=order, name="symmetry")
+    return Symmetric(partners=partners, signs=turned, shifts=ahead, order=order, name=name)
 
 
 def _swing(settings: WalkSettings) -> list[Constraint]:
@@ -155,12 +175,18 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
 
 
 def _objective(settings: WalkSettings) -> list[Cost]:
-    more: dict[str, dict[str, Any]] = {"effort": {"moving": settings.moving, "posture": settings.habits.posture}}
-    return [
+    """Return the terms of the objective; with the effort comes the posture, a term of its own."""
+    moving, habits = settings.moving, settings.habits
+    more: dict[str, dict[str, Any]] = {"effort": {"moving": moving}}
+    costs: list[Cost] = [
         OBJECTIVES[name](weight=weight, **settings.ground, **more.get(name, {}), name=name)
         for name, weight in settings.weights.items()
         if weight
     ]
+    weight = settings.weights.get("effort", 0.0)
+    if weight and habits.posture:
+        costs.append(Posture(weight=weight, body=settings.loaded, moving=moving, scale=habits.posture, name="posture"))
+    return costs
 
 
 def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:

@@ -20,7 +20,7 @@ from torsor.human.body.kernels import shared_model
 from torsor.human.contact.support import Standing
 from torsor.human.terms.feet import contacts
 from torsor.human.terms.forces import Balance, Effort, Torques
-from torsor.human.terms.habits import Habits
+from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.problem import HumanProblem
 from torsor.human.terms.samples import joint_torques
 from torsor.motion import MotionProblem, MotionResult, Phase, Positions
@@ -154,7 +154,10 @@ class TaskSettings:
         return Task(
             model,
             Phase(self.duration, points=self.points, nodes=self.nodes, quadrature="trapezoid"),
-            Effort(moving=self.moving, posture=posture, **ground, name="effort"),
+            [
+                Effort(moving=self.moving, **ground, name="effort"),
+                Posture(body=body, moving=self.moving, scale=posture, name="posture"),
+            ],
             constraints,
             frozen=self.held,
             numbers=numbers,

@@ -1,7 +1,7 @@
 """Constraints of the feet: points in stance do not move, and all other points stay above the ground."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -31,13 +31,15 @@ def _local(body: Robot, frame: str) -> tuple[str, Array]:
 class Stands(Constraint):
     """Points of a foot stay at their places on the ground: within ``slack`` (m), and slower than ``slip`` (m/s).
 
-    Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free.
+    Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free. Positions are
+    bounded along those of these axes that are among ``axes``: with "y", heights alone. A bound of 0 is an equation.
     """
 
     body: Robot
     stance: Stance
     slack: float = 0.003
     slip: float | None = None
+    axes: str = AXES
 
     def _places(self) -> Array:
         """Return the places (points, 3) of the points: those of a flat foot."""
@@ -57,21 +59,19 @@ class Stands(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the distances of the points from their places, then their velocities."""
-        rows, velocities, labels = list[ca.SX](), list[ca.SX](), list[str]()
-        for point, axes in self.stance.points:
+        rows, velocities, labels, speeds = list[ca.SX](), list[ca.SX](), list[str](), list[str]()
+        for point, fixed in self.stance.points:
             link, _ = _local(self.body, f"{self.stance.side}_{point}")
             given, pose = STANCE.unpack(node.data(f"{self.title}: {point}", STANCE.size)), node.pose(link)
-            held = [AXES.index(axis) for axis in axes]
-            rows.append((pose[:3, :3] @ given["local"] + pose[:3, 3] - given["place"])[held])
-            labels += [f"{axis} of {self.stance.side} {point}" for axis in axes]
+            held, placed = ([AXES.index(axis) for axis in fixed if axis in own] for own in (AXES, self.axes))
+            rows.append((pose[:3, :3] @ given["local"] + pose[:3, 3] - given["place"])[placed])
+            labels += [f"{AXES[k]} of {self.stance.side} {point}" for k in placed]
             if self.slip is not None:
                 V = node.velocity(link)
                 velocities.append((pose[:3, :3] @ (V[3:] + ca.cross(V[:3], given["local"])))[held])
-        bound = np.full(len(labels), self.slack)
-        if self.slip is not None:
-            bound = np.append(bound, np.full(len(labels), self.slip))
-            labels += [f"speed along {each}" for each in labels]
-        return Rows(ca.vertcat(*rows, *velocities), -bound, bound, tuple(labels))
+                speeds += [f"speed along {AXES[k]} of {self.stance.side} {point}" for k in held]
+        bound = np.append(np.full(len(labels), self.slack), np.full(len(speeds), self.slip or 0.0))
+        return Rows(ca.vertcat(*rows, *velocities), -bound, bound, (*labels, *speeds))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -96,10 +96,21 @@ class Clears(Constraint):
         return Rows(row, np.zeros(1), np.full(1, np.inf), (f"height of {self.side} {self.point}",))
 
 
-def contacts(body: Robot, support: Support, slack: float, slip: float | None, axes: str = AXES) -> list[Constraint]:
+def contacts(
+    body: Robot,
+    support: Support,
+    slack: float,
+    slip: float | None,
+    axes: str = AXES,
+    *,
+    placed: str = AXES,
+    below: float | None = None,
+    prefix: str = "",
+) -> list[Constraint]:
     """Return the constraints of all stances, and of heels, balls and toes that stay above the ground otherwise.
 
-    Points are fixed along these ``axes`` only.
+    Points are fixed along these ``axes`` only, and bounded in position along those of them that are ``placed``. Free
+    points are at most ``below`` (m) under the ground, by default ``slack``. Names begin with the ``prefix``.
     """
     found: list[Constraint] = []
     names = list[str]()
@@ -110,10 +121,12 @@ def contacts(body: Robot, support: Support, slack: float, slip: float | None, ax
         names.append(f"{stance.side} {part} stands" + (f", {again + 1}" if again else ""))
         held = [(point, "".join(axis for axis in own if axis in axes)) for point, own in stance.points]
         stance = stance._replace(points=tuple((point, own) for point, own in held if own))
-        found.append(Stands(body=body, stance=stance, slack=slack, slip=slip, during=during, name=names[-1]))
+        stands = Stands(body=body, stance=stance, slack=slack, slip=slip, axes=placed, during=during)
+        found.append(replace(stands, name=prefix + names[-1]))
+    height = -slack if below is None else -below
     for side in SIDES:
         for point in ("heel", "ball", "toe"):
             for k, during in enumerate(support.free(side, point)):
-                name = f"{side} {point} above the ground" + (f", {k + 1}" if k else "")
-                found.append(Clears(body=body, side=side, point=point, height=-slack, during=during, name=name))
+                name = f"{prefix}{side} {point} above the ground" + (f", {k + 1}" if k else "")
+                found.append(Clears(body=body, side=side, point=point, height=height, during=during, name=name))
     return found

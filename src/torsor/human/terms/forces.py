@@ -11,7 +11,6 @@ from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.strength import JOINTS, Curve, JointStrength, StrengthCurves
 from torsor.human.contact.contact_forces import REACTIONS, contact_forces, ground_data
 from torsor.human.contact.support import Support
-from torsor.human.terms.habits import relaxed
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows, Term
@@ -57,41 +56,15 @@ class Driven(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
-    """The integral of squared torques divided by strengths, and of squared deviations from the relaxed posture.
-
-    ``posture`` is the weight of the squared deviations (rad^2) of angles from ``habits.RELAXED``. Some angles cost
-    almost no torque and would be undetermined without it. Relaxed elbows flex as the arms swing forward.
-    """
-
-    posture: float = 0.03
-
-    def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Driven``, and the relaxed angles with their weights for the coordinates that move."""
-        found = [relaxed(name) for name in self.body.coordinate_names if name in self.moving]
-        angles, weights, drags, follows = np.array(found).T
-        parts = {"angle": np.radians(angles), "weight": self.posture * weights, "drag": self.posture * drags}
-        return {**super().data(s), "posture": _posture(len(found)).pack(len(s), **parts, follows=follows)}
+    """The integral of squared torques divided by strengths (Barman 2020, eq. 5.1), of the joints that move."""
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the weighted sum of squared deviations from the relaxed posture."""
-        names, total, layout = node.model.names, ca.SX(0), _posture(len(node.model.names))
-        given = layout.unpack(node.data("posture", layout.size))
-        for k, name in enumerate(names):
-            rest, leader = given["angle"][k], "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")
-            if leader != name and leader in names:
-                rest = rest + given["follows"][k] * node.profile(leader)
-            deviation, rate = node.profile(name) - rest, node.profile(name, 1)
-            total += given["weight"][k] * deviation**2 + given["drag"][k] * rate**2
-        return total
+        """Return 0: the whole cost is a sum of squares."""
+        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques divided by strengths."""
         return contact_forces(node).relative_torques
-
-
-def _posture(count: int) -> VectorLayout:
-    """Return the layout of the relaxed posture of a number of coordinates: the fields of ``habits.Relaxed``."""
-    return VectorLayout(angle=count, weight=count, drag=count, follows=count)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

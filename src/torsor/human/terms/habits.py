@@ -17,8 +17,9 @@ from torsor.errors import ModelError, describe
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.human.terms.places import Held
+from torsor.human.vector_layout import VectorLayout
 from torsor.motion import ExpressionConstraint, Node
-from torsor.motion.terms.term import Constraint, Rows
+from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.robot.robot import Robot
 
 # Ranges of the joints in walking (degrees; m for tx and ty): narrower than the anatomical ones.
@@ -100,6 +101,44 @@ def relaxed(name: str) -> Relaxed:
         (1, 0)
     """
     return next((RELAXED[key] for key in sorted(RELAXED, key=len, reverse=True) if name.endswith(key)), Relaxed(0, 0))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Posture(Cost):
+    """The integral of squared deviations from the relaxed posture (rad^2), weighted by ``RELAXED`` and by ``scale``.
+
+    Some angles cost almost no torque and would be undetermined without it. Relaxed elbows flex as the arms swing
+    forward. ``moving`` are the coordinates that are not frozen.
+    """
+
+    body: Robot
+    moving: tuple[str, ...]
+    scale: float = 0.03
+    together = "forces"
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the relaxed angles with their weights for the coordinates that move (K, 4 N)."""
+        found = [relaxed(name) for name in self.body.coordinate_names if name in self.moving]
+        angles, weights, drags, follows = np.array(found).T
+        parts = {"angle": np.radians(angles), "weight": self.scale * weights, "drag": self.scale * drags}
+        return {"posture": _posture(len(found)).pack(len(s), **parts, follows=follows)}
+
+    def integrand(self, node: Node) -> ca.SX:
+        """Return the weighted sum of squared deviations from the relaxed posture."""
+        names, total, layout = node.model.names, ca.SX(0), _posture(len(node.model.names))
+        given = layout.unpack(node.data("posture", layout.size))
+        for k, name in enumerate(names):
+            rest, leader = given["angle"][k], "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")
+            if leader != name and leader in names:
+                rest = rest + given["follows"][k] * node.profile(leader)
+            deviation, rate = node.profile(name) - rest, node.profile(name, 1)
+            total += given["weight"][k] * deviation**2 + given["drag"][k] * rate**2
+        return total
+
+
+def _posture(count: int) -> VectorLayout:
+    """Return the layout of the relaxed posture of a number of coordinates: the fields of ``Relaxed``."""
+    return VectorLayout(angle=count, weight=count, drag=count, follows=count)
 
 
 @dataclass(frozen=True)
@@ -191,14 +230,14 @@ class Habits:
             return [*found, Holds(body=body, box=box, name="hands hold the box")]
         if clear:
             name = "hands clear of hips"
-            found.append(ExpressionConstraint(function=_clearance, lower=1.0, labels=SIDES, name=name))
+            found.append(ExpressionConstraint(function=hand_clearance, lower=1.0, labels=SIDES, name=name))
         if self.arms is not None:
             name, most = "arms swing against legs", self.arms
             found.append(ExpressionConstraint(function=_coupling, lower=-most, upper=most, labels=SIDES, name=name))
         return found
 
 
-def _clearance(node: Node) -> ca.SX:
+def hand_clearance(node: Node) -> ca.SX:
     """Return the squared distances of the wrists from the hips, divided by the least one."""
     ways = [node.position(f"{side}_hand") - node.position(f"{side}_thigh") for side in SIDES]
     return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / RADIUS**2

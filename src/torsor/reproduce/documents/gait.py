@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from torsor import library
-from torsor.human import Stride, walking
+from torsor.human import Stride, printed_gait, walking
 from torsor.human.body.coordinates import GLOBAL, frozen_joints
 from torsor.human.body.drawing import landmarks, skeleton
+from torsor.human.gait.printed_set import TOLERANCE
 from torsor.human.gait.settings import VERSIONS
-from torsor.motion import MotionError
 from torsor.reproduce.documents.drawing import peaks, tidy
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, only
 
@@ -187,18 +187,32 @@ def _reactions() -> Outcome:
 
 
 def _printed() -> Outcome:
-    """Solve the problem of eqs. 5.1 to 5.10 alone, the version "printed" of a walk."""
-    try:
-        found = walking(version="printed").solve()
-    except MotionError as error:  # no motion satisfies all of them: the message names the rows that conflict
-        words = str(error).partition("\n")[0]
-        return Outcome([claim("eqs. 5.2 to 5.10 hold together", "yes", words, False, is_explained=True)])
-    parts = ", ".join(f"{each.title} {each.value:.4f}" for each in found.parts)
+    """Narrow the bands of eq. 5.4, with all other equations as printed, until no motion is found."""
+    gait = printed_gait()
+    program = walking(version="printed").program
+    equations = int((program.row_lower == program.row_upper).sum())
+    conflict = ", ".join(f"{name}: {share:.2g}" for name, share in list(gait.conflict.items())[1:4])
+    near = f"{1e3 * VERSIONS['nearest'].slack:g} mm and {1e3 * VERSIONS['nearest'].slip:g} mm/s"
+    words = f"5.4 to {gait.least_violation:g} (m, m/s), all others to rounding"
+    is_accepted = gait.least_violation <= TOLERANCE
+    found = [each for each in gait.stages if each.is_feasible]
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        axes.loglog([1e3 * each.slip for each in found], [each.outcome.objective for each in found], "o-")
+        tidy(axes, "Effort of walks with a band for eq. 5.4", "largest velocity in contact (mm/s)", "effort (eq. 5.1)")
+
     return Outcome(
         [
-            claim("eqs. 5.2 to 5.10 hold together", "yes", found.status, found.is_solved, is_explained=True),
-            only("objective of eq. 5.1, its parts", parts),
-        ]
+            claim("eqs. 5.2 to 5.10 hold together", f"to {TOLERANCE:g}", words, is_accepted, is_explained=True),
+            only("narrower bands of 5.4", "no motion found" if not gait.stages[-1].is_feasible else "not tried"),
+            number("constraints", "1726", program.m, explained=0.05),
+            only("equations, variables", f"{equations}, {program.n}"),
+            only("what acts against 5.4 (5.4 itself: 1)", conflict),
+            only(f"effort with 5.4 within {near}", f"{gait.nearest.parts[0].value:.4f}"),
+        ],
+        draw,
+        (6.0, 3.6),
     )
 
 
@@ -217,16 +231,19 @@ ITEMS = [
     Item("barman/fig-5.4", "ground reaction forces", F, "Figure 5.4", _forces, missing=DATA, **LONG),
     Item("barman/fig-5.5", "internal forces of the joints", F, "Figure 5.5", _reactions, missing=DATA, **LONG),
 ]
-if "printed" in VERSIONS:  # the walking problem with nothing but the printed equations
-    DIFFERENT = "the printed set has no solution; docs/human.md says which rows conflict, and gives the nearest set"
-    ITEMS.append(
-        Item(
-            "barman/gait-printed",
-            "the walk of eqs. 5.1 to 5.10 alone",
-            Kind.ALGORITHM,
-            "eqs. 5.1 to 5.10",
-            _printed,
-            DIFFERENT,
-            **LONG,
-        )
+DIFFERENT = (
+    "six cubic control points cannot hold points at rest on the ground: no motion is known that satisfies eq. 5.4 with "
+    "eqs. 5.8 and 5.10 exactly. Times of contacts and of the nodes, limits and the body are not printed"
+)
+ITEMS.append(
+    Item(
+        "barman/gait-printed",
+        "the walk of eqs. 5.1 to 5.10 alone",
+        Kind.ALGORITHM,
+        "eqs. 5.1 to 5.10",
+        _printed,
+        DIFFERENT,
+        seconds=170.0,
+        first=200.0,
     )
+)

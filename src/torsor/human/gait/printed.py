@@ -1,0 +1,195 @@
+"""The gait of Barman 2020 as printed: how near its equations a motion comes, and what versions of ``walking`` change.
+
+Eq. 5.4 wants heights and velocities of the points in contact to be zero at all times. Six cubic control points of each
+coordinate cannot do that together with eqs. 5.8 and 5.10: with 19 nodes there are 315 equations for 228 variables.
+"""
+
+import io
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rich.console import Console, Group
+from rich.table import Table
+
+from torsor.errors import ModelError, describe
+from torsor.human.contact.schedule import Step
+from torsor.human.gait.printed_set import TOLERANCE, PrintedWalk, Stage
+from torsor.human.gait.settings import VERSIONS
+from torsor.human.gait.walking import walking
+from torsor.motion import MotionResult
+from torsor.motion.results.report import titled_table
+from torsor.robot.robot import Robot
+
+
+class Difference(NamedTuple):
+    """An equation of Barman 2020, chapter V: what it says, and what the versions of ``walking`` have in its place."""
+
+    equation: str
+    printed: str
+    nearest: str
+    thesis: str
+    remark: str = ""
+
+
+SAME = "as printed"
+
+
+def printed_differences() -> tuple[Difference, ...]:
+    """Return the equations 5.1 to 5.10 as printed, in the version "nearest" and in the version "thesis".
+
+    The version "printed" has them as printed. ``remark`` says how an equation is read where the text leaves it open.
+
+    Example:
+        >>> [each.equation for each in printed_differences() if each.nearest != "as printed"]
+        ['5.4']
+    """
+    near, thesis = VERSIONS["nearest"], VERSIONS["thesis"]
+    return (
+        Difference(
+            *("5.1", "integral of squared torques, each divided by its limit", SAME),
+            "the same, and a posture penalty as a second term",
+            "torques of the joints that move, without frozen ones; limits are not printed",
+        ),
+        Difference(
+            *("5.2", "joint angles within limits at all times", SAME),
+            "narrower ranges, for control points; also an upright chest and a pelvis that drops",
+            "ranges of the body's joints at the nodes; limits are not printed",
+        ),
+        Difference("5.3", "torques within limits", SAME, SAME, "limits are not printed"),
+        Difference(
+            *("5.4", "points in contact: height 0, velocity 0; all others: height above 0"),
+            f"contact: heights within {1e3 * near.slack:g} mm, velocities within {1e3 * near.slip:g} mm/s",
+            f"contact: positions within {1e3 * thesis.slack:g} mm, velocities within {1e3 * thesis.slip:g} mm/s; "
+            "swing: 5 mm or more above the ground",
+            "the times of the contacts are not printed: those of Step",
+        ),
+        Difference(
+            *("5.5", "zero-moment point within the support polygon", SAME),
+            "within a box of 2/3 of the sole, in double support around a given path; also friction cones",
+            "the hull of the lines of heel, ball and toes in contact; how two feet share the force is not printed",
+        ),
+        Difference(
+            *("5.6", "product of the forward components of left arm and right leg is not negative", SAME),
+            "wrist in front of the shoulder within 12 cm of half the opposite ankle in front of its hip, both arms",
+            "n_z is called vertical, where the product is always positive; y is up in eq. 5.4, so n_z is forward",
+        ),
+        Difference("5.7", "distance of wrist and hip at least r1 + r2", SAME, SAME, "r1 + r2 is not printed: 0.17 m"),
+        Difference("5.8", "posture and velocity at the end mirror those at the start", SAME, SAME),
+        Difference(
+            *("5.9", "knee within 5 degrees of 60 at mid-swing", SAME),
+            "the same at Step.knee, where knees of people flex most",
+            "mid-swing is the middle between toe-off and heel strike",
+        ),
+        Difference(
+            *("5.10", "places of the feet at start and end", SAME),
+            "at all times of contact, by the bands of eq. 5.4",
+            "rows at the start; those at the end follow by eq. 5.8",
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedGait:
+    """How near the printed gait a motion comes: see ``printed_gait``.
+
+    ``stages`` are the searches with ever narrower bands of eq. 5.4 while all other equations hold; ``nearest`` is the
+    walk of least effort in the version "nearest".
+    """
+
+    stages: tuple[Stage, ...]
+    nearest: MotionResult
+
+    @property
+    def least_violation(self) -> float:
+        """The least violation of eq. 5.4 that was found, in m and m/s, while all other equations hold."""
+        return min(each.slip for each in self.stages if each.is_feasible)
+
+    @property
+    def conflict(self) -> dict[str, float]:
+        """How strongly each equation acts against eq. 5.4 in the nearest walk, eq. 5.4 itself being 1.
+
+        These are sums of |dJ/d(bound)| over the rows of an equation. As the bands go to the least ones, all of these
+        derivatives grow without bound and their ratios say which equations contradict each other.
+        """
+        sums = defaultdict[str, float](float)
+        for title, group in self.nearest.constraints.items():
+            sums[title.split()[0]] += sum(map(abs, group.sensitivity.values()))
+        return {name: sums[name] / sums["5.4"] for name in sorted(sums, key=lambda each: -sums[each])}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as plain numbers, lists and strings, as for JSON."""
+        return {
+            "least_violation": self.least_violation,
+            "tolerance_of_the_thesis": TOLERANCE,
+            "stages": [
+                {"slack": each.slack, "slip": each.slip, "effort": each.outcome.objective, "status": _status(each)}
+                for each in self.stages
+            ],
+            "conflict": self.conflict,
+            "nearest": {"effort": self.nearest.objective, "status": self.nearest.status},
+            "differences": [each._asdict() for each in printed_differences()],
+        }
+
+    def __rich__(self) -> Any:
+        return Group(self._stages(), self._conflict(), differences_table())
+
+    def report(self, width: int = 110) -> str:
+        """Return the tables as text: bands and effort, the conflict, the differences of the versions."""
+        file = io.StringIO()
+        Console(file=file, width=width, color_system=None).print(self)
+        return file.getvalue()
+
+    def _stages(self) -> Table:
+        title = "Eq. 5.4 within bands, all other equations as printed"
+        table = titled_table(title, "heights (mm)", "velocities (mm/s)", "effort", "search")
+        for each in self.stages:
+            effort = f"{each.outcome.objective:.3f}" if each.is_feasible else ""
+            table.add_row(f"{1e3 * each.slack:g}", f"{1e3 * each.slip:g}", effort, _status(each))
+        table.caption = f"Least violation found: {self.least_violation:g}; Barman 2020 accepts {TOLERANCE:g} (m, m/s)."
+        table.caption_justify = "left"
+        return table
+
+    def _conflict(self) -> Table:
+        title = "Equations that act against eq. 5.4 in the nearest walk"
+        table = titled_table(title, "equation", "sum of |dJ/d(bound)|, relative to 5.4")
+        for name, value in self.conflict.items():
+            table.add_row(name, f"{value:.2g}")
+        return table
+
+
+def differences_table() -> Table:
+    """Return the table of ``printed_differences`` for the terminal."""
+    title = "Barman 2020, chapter V"
+    table = titled_table(title, "equation", "as printed", 'version "nearest"', 'version "thesis"', "reading")
+    for column in table.columns:
+        column.justify = "left"
+    for each in printed_differences():
+        table.add_row(*each)
+    return table
+
+
+def _status(stage: Stage) -> str:
+    return stage.outcome.status if stage.is_feasible else "no motion found"
+
+
+def printed_gait(body: Robot | None = None, step: Step | None = None, *, progress: bool = False) -> PrintedGait:
+    """Return how near the equations of Barman 2020, chapter V, a walk comes: the least violation, and what conflicts.
+
+    All equations but 5.4 hold as printed; the bands of eq. 5.4 become narrower until no motion is found. ``body`` is a
+    ``library.human``, ``step`` has length, speed and contacts. ``progress`` shows the iterations. It takes minutes.
+
+    Example:
+        >>> gait = torsor.human.printed_gait()  # doctest: +SKIP
+        >>> gait.least_violation  # doctest: +SKIP
+        0.001
+    """
+    problem = walking(body, step, "printed")
+    assert isinstance(problem, PrintedWalk)
+    stages, near = tuple(problem.approach(progress=progress)), VERSIONS["nearest"]
+    wider = [each for each in stages if each.is_feasible and each.slip > near.slip]
+    if not wider:
+        found = "no motion satisfies the printed equations even with wide bands of eq. 5.4"
+        raise ModelError(describe(found, where="printed gait", fix="give another body or step"))
+    problem = problem.with_bands(near.slack, near.slip)
+    return PrintedGait(stages, problem.solve(start=wider[-1].outcome.x, progress=progress))
