@@ -184,6 +184,43 @@ def test_without_samples_the_robot_stops_within_the_known_path_and_goes_on_with_
     assert max(use_of_bounds(scaling, path, timing)) <= 1.0
 
 
+def test_samples_that_come_one_by_one_late_are_followed_within_the_bounds_also_in_a_pause():
+    waves, scaling = Waves(2, 1), two_link(preview=16)
+
+    def path(s):  # it stands still from sample 8 to sample 24; all derivatives are smooth
+        before, after = np.clip(1 - s / 0.16, 0, None), np.clip(s / 0.48 - 1, 0, None)
+        way = 0.1 * (after**5 - before**5)
+        slopes = [
+            0.1 * (scale * after**power / 0.48**k - (-1) ** k * scale * before**power / 0.16**k)
+            for k, (scale, power) in enumerate(((5, 4), (20, 3), (60, 2)), 1)
+        ]
+        q, d1, d2, d3 = waves(way)
+        a, b, c = (np.asarray(each)[..., None] for each in slopes)
+        return [q, d1 * a, d2 * a**2 + d1 * b, d3 * a**3 + 3 * d2 * a * b + d1 * c]
+
+    timing = []
+    while not scaling.finished and len(timing) < 10000:
+        if scaling.fed < 33 and len(timing) >= 200 * (scaling.fed - 9):  # one sample in 0.2 s, as the robot waits
+            scaling.feed(*path(scaling.fed * scaling.spacing))
+            if scaling.fed == 33:
+                scaling.close()
+        elif scaling.fed > 8:
+            timing.append(scaling.step())
+    assert scaling.finished
+    assert max(use_of_bounds(scaling, path, np.array(timing))) <= 1.0
+
+
+def test_a_bound_that_cannot_hold_between_two_samples_is_an_error():
+    rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
+    pendulum = torsor.from_dh([rod], gravity=(0, -9.81, 0))
+    scaling = OnlineScaling(pendulum, 1.0, 1e-2, torque=2.0, torque_rate=100.0, preview=16)
+    for k in range(10):  # upright, then hanging, ...: at the samples there is no torque
+        scaling.feed([np.pi * (k + 0.5)], [np.pi], [0.0], [0.0])
+    scaling.close()
+    with pytest.raises(ModelError, match=r"between samples . and . even the slowest motion takes .* times a bound"):
+        scaling.step()
+
+
 @pytest.mark.parametrize("friction", [0.0, 0.4])
 def test_the_coefficients_give_torques_and_torque_rates(friction):
     robot = torsor.library.two_link().with_friction("joint1", viscous=friction)

@@ -132,6 +132,19 @@ def test_a_report_needs_items_and_a_known_suffix(capsys: pytest.CaptureFixture[s
     assert "it is a file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["lie", "--kind", "figure"], "'lie' has no figure; allowed: algorithm, misprint, table"),
+        (["barman/fig-5.4", "--quick"], "take longer than --quick allows; fix: leave out --quick"),
+        (["lie/orders", "--all"], "names and --all are both given"),
+    ],
+)
+def test_options_that_leave_no_item_or_contradict_names_are_refused(options, words, capsys) -> None:
+    assert main(["reproduce", *options]) == 1
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_item_that_fails_makes_the_command_fail(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

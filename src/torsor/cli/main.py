@@ -125,14 +125,16 @@ def _in_options(message: str, flags: Mapping[str, str], given: Mapping[str, obje
         'walk: --steps is 3; fix: --version clean'
         >>> _in_options("tie_break of given durations; fix: leave it out", {"tie_break": "--tie-break"}, {})
         '--tie-break of given durations; fix: leave it out'
+        >>> _in_options("the control points is 2; fix: solve(points=...)", {"points": "--points"}, {"points": 2})
+        'the control points is 2; fix: solve(points=...)'
     """
     for words, instead in IN_PYTHON.items():
         message = re.sub(words, instead, message)
     for name, flag in flags.items():
         message = re.sub(rf"\b{name}=True\b", flag, message)
-        message = re.sub(rf"\b{name}=(['\"]?)([\w.+-]+)\1", rf"{flag} \2", message)
+        message = re.sub(rf"\b{name}=(['\"]?)([\w+-][\w.+-]*)\1", rf"{flag} \2", message)
         if "_" in name:  # no word of a sentence
             message = re.sub(rf"(?<![\w./'\"-]){name}(?![\w./'\"=-])", flag, message)
         found, told = re.escape(f"{name} is {given.get(name)!r}"), f"{flag} is {given.get(name)}".replace("\\", r"\\")
-        message = re.sub(rf"(?<![\w-]){found}(?=;|$)", told, message)
+        message = re.sub(rf"(?:^|(?<=: )){found}(?=;|$)", told, message)
     return message

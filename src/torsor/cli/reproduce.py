@@ -44,6 +44,9 @@ def _run(arguments: Namespace, console: Console) -> int:
     if arguments.errata is not None:
         write_text(arguments.errata, errata_page())
         print_paths(console, arguments.errata)
+    if arguments.names and arguments.all:
+        found = "names and --all are both given"
+        raise ModelError(describe(found, where="reproduce", allowed="one of them"))
     wanted = bool(arguments.names or arguments.all)
     if not wanted and (arguments.report is not None or arguments.output is not None):
         fix = "name items, or give --all"
@@ -53,6 +56,9 @@ def _run(arguments: Namespace, console: Console) -> int:
         if arguments.errata is None:
             _list(items, arguments.kind, console)
         return DONE
+    if not items:
+        fix = "leave out --quick"
+        raise ModelError(describe("all of these items take longer than --quick allows", where="reproduce", fix=fix))
     results = list(_computed(items, console))
     if len(results) > 1:
         console.print(f"{len(results)} items: {summary(results)}")

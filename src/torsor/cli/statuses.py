@@ -31,7 +31,7 @@ ALL = (
     | PREDICTED
     | {
         DONE: f"the command succeeded; a predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
-        NONE: "an infeasible motion problem (the nearest motion is written), a failed simulation, an item that fails",
+        NONE: "the motion problem is infeasible (the nearest motion is written), a simulation failed, or an item fails",
     }
 )
 

@@ -114,6 +114,8 @@ def find(names: list[str], kind: str | None = None) -> list[Item]:
         document, slash, rest = name.lower().partition("/")
         full = f"{ALIASES.get(document, document)}{slash}{rest}"
         own = [each for each in chosen if each.name == full or (not slash and each.document == full)]
+        if not own and kind is not None and (kinds := sorted({each.kind for each in find([name])})):
+            raise ModelError(describe(f"{name!r} has no {kind}", where="reproduce", allowed=", ".join(kinds)))
         if not own:
             near = [each.name for each in ITEMS if each.name.startswith(full[: full.rfind("-") + 1] or full[:3])]
             examples = ", ".join((near or [each.name for each in ITEMS if each.kind is Kind.FIGURE])[:3])

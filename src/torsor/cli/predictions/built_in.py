@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from torsor.checks import number
 from torsor.cli.predictions.prediction import Option, Prediction
 from torsor.motion import PROBLEMS, MotionProblem
 from torsor.motion.problems.papers import VARIANTS
@@ -36,6 +37,8 @@ _ARGUMENTS = {"weight": "u"}  # of the functions, where the option has another n
 
 def _prediction(name: str) -> Prediction:
     def problem(given: Mapping[str, Any]) -> MotionProblem:
+        if "weight" in given:  # in the words of the option
+            number(given["weight"], name, "weight", least=0, most=1)
         arguments = {_ARGUMENTS.get(option, option): value for option, value in given.items()}
         if len(arguments.get("torque_rates", ())) == 1:
             arguments["torque_rates"] = arguments["torque_rates"][0]

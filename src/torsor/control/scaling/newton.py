@@ -26,7 +26,7 @@ from torsor.compiler import AnyKernel, compile
 from torsor.control.scaling.path_dynamics import inside, loads
 
 FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
-CHECKED = 0.25, 0.5, 0.75  # parts of an interval at which loads are checked
+CHECKED = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # parts of an interval at which loads are checked
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -36,7 +36,7 @@ class Kernels:
 
     ``system`` makes the Newton system of each interval, ``solve`` solves that of the window, ``step`` returns the
     steps of slacks and multipliers, ``rows`` the rows, and ``use`` the largest use of a bound in each interval: at its
-    ends and at three points between them, 1 at the bound.
+    ends and at seven points between them, 1 at the bound.
     """
 
     rows_count: int
@@ -64,23 +64,26 @@ class _Interval:
         self.h, self.aim, self.scale, self.ratio = ca.vertsplit(self.common, [0, 1, 2, 3, 3 + n])
         size = parts * n
         split = ca.vertsplit(self.own, [0, size, 2 * size, 2 * size + 1, 2 * size + 2, 2 * size + 8, 2 * size + 17])
-        self.before, self.after, self.fastest, tight, places, S = split
+        self.before, self.after, self.fastest, self.tight, places, S = split
         self.places, self.S = ca.reshape(places, 3, 2).T, ca.reshape(S, 3, 3).T
         self.y, self.l = ca.vertsplit(self.slacks, self.m)
         h, t = self.h, self.t
         self.parts = ca.vertsplit(self.before, n), ca.vertsplit(self.after, n)
+        # 0 at an end at rest, where only the inertia matters, else 1.
+        self.moves = 2 * self.places[0, 0], 2 * self.places[1, 2]
+        self.is_spline = self.moves[0] * self.moves[1]
         self.by_w = ca.horzcat(1, -2, 1) / (2 * h**2)
         self.by_u = ca.horzcat(-1, 1, 0) / (2 * h), ca.horzcat(0, -1, 1) / (2 * h)
         self.w, self.u = self.by_w @ t, [each @ t for each in self.by_u]
         self.x = [self.places[k, :] @ t for k in (0, 1)]
-        ends = [loads(self.parts[k], tight * self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
+        at_ends = [[self.parts[k][0], *(self.moves[k] * each for each in self.parts[k][1:])] for k in (0, 1)]
+        ends = [loads(at_ends[k], self.tight * self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
         # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
         between = self._map(0.5)
-        middle = loads(inside(*self.parts, h, 0.5), tight * self.ratio, *ca.vertsplit(between @ t))
-        self.is_spline = 4 * self.places[0, 0] * self.places[1, 2]  # 0 in an interval from or to rest
+        middle = loads(inside(*self.parts, h, 0.5), self.tight * self.ratio, *ca.vertsplit(between @ t))
         self.groups = [
-            (tight * ends[1][0], [tight * slope for slope in ends[1][2]], maps[1]),
+            (self.tight * ends[1][0], [self.tight * slope for slope in ends[1][2]], maps[1]),
             (ends[0][1], ends[0][3], maps[0]),
             (ends[1][1], ends[1][3], maps[1]),
             (self.is_spline * middle[1], [self.is_spline * slope for slope in middle[3]], between),
@@ -94,6 +97,15 @@ class _Interval:
         """Return the derivatives (3 x 3) of w, u and x at a part of the interval by its triple."""
         by_x = ca.horzcat((1 - part) ** 2, 1 + 2 * part * (1 - part), part**2) / 2
         return ca.vertcat(self.by_w, (1 - part) * self.by_u[0] + part * self.by_u[1], by_x)
+
+    def _state(self, part: float) -> list[ca.SX]:
+        """Return w, u and x at a part of the interval, which may be one from or to rest, with constant jerk."""
+        rest, x = 1 - part, self.x[0]  # x at the end that moves; at rest it is the same number
+        from_rest = 2 / 9 * part ** (-2 / 3) * x / self.h**2, 2 / 3 * part ** (1 / 3) * x / self.h, part ** (4 / 3) * x
+        to_rest = 2 / 9 * rest ** (-2 / 3) * x / self.h**2, -2 / 3 * rest ** (1 / 3) * x / self.h, rest ** (4 / 3) * x
+        jerks = [ca.if_else(self.moves[0] == 0, *each) for each in zip(from_rest, to_rest, strict=True)]
+        spline = ca.vertsplit(self._map(part) @ self.t)
+        return [ca.if_else(self.is_spline > 0, *each) for each in zip(spline, jerks, strict=True)]
 
     def system(self) -> ca.Function:
         """Return the upper triangle of the Newton matrix (6), the right-hand side (3) and the largest row, in one."""
@@ -141,9 +153,8 @@ class _Interval:
         """Return the largest relative torque, rate and speed at both ends and between; infinite where x < 0."""
         worst = [ca.fabs(value) for value, _, _ in self.groups]
         for part in CHECKED:
-            state = ca.vertsplit(self._map(part) @ self.t)
-            values = loads(inside(*self.parts, self.h, part), self.ratio, *state)[:2]
-            worst += [ca.if_else(self.is_spline > 0, ca.fabs(value), 0) for value in values]
+            found = loads(inside(*self.parts, self.h, part), self.ratio, *self._state(part))[:2]
+            worst += [self.tight * ca.fabs(value) for value in found]
         most = ca.fmax(ca.mmax(ca.vertcat(*worst)), ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0)))
         return self._function("use", [], ca.if_else(ca.fmin(*self.x) > 0, most, np.inf))
 

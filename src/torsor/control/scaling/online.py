@@ -28,6 +28,7 @@ MOST_KEPT = 0.6  # of a plan, since its end brakes: the rest is planned anew
 MORE_PATIENT, LESS_PATIENT = 1.4, 0.9  # factors of the time for a search over that of the one before
 MOST_PATIENT = 4.0  # the largest time for a search over the least one
 ROUNDING = 1 + 1e-9
+BETWEEN = 0.2  # of the margin: the part that a check leaves for what happens between the checked points
 ATTEMPTS = 4  # searches in one window, each with tighter bounds where the one before broke them between samples
 FIRST_JERK = 0.3
 FIRST_USE = 3.0  # of the bounds, by the first guess of a search from rest
@@ -56,7 +57,7 @@ class OnlineScaling:
     them that is left for what happens between two samples.
 
     Up to ``preview`` samples ahead are used (``room`` tells how many may be fed now). At every moment there is a plan
-    that stops within the known samples. It was checked to be within the bounds at all samples of the path and at three
+    that stops within the known samples. It was checked to be within the bounds at all samples of the path and at seven
     points between them. A better plan replaces it when it is found and has passed the same check. So a preview that
     is too short, or samples that come too late, make the motion slower, but break no bound. The search for the better
     plan is divided over the steps.
@@ -107,7 +108,8 @@ class OnlineScaling:
         shapes = [*2 * [(4, *joint)], *4 * [()]]
         self._interpolation = compile(interpolation(self.joints), inputs=shapes, outputs=[(3 * self.joints,)])
         functions = kernels(self.joints, width // self.joints, self.preview)
-        self._window = Window(functions, self.spacing, self._ratio, self.preview, width, max(8, PIECE // self.joints))
+        piece, spare = max(8, PIECE // self.joints), 1 / (1 - BETWEEN * self.margin)
+        self._window = Window(functions, self.spacing, self._ratio, self.preview, width, piece, spare)
         self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)
         # Samples in a ring: sample k is in row k % capacity.
         self._capacity = self.preview + LEAST + 2
@@ -205,7 +207,7 @@ class OnlineScaling:
             if m <= self._k + 1:  # too late: the robot stops
                 return
         n = min(self._last_usable() - m, self.preview)
-        if m + n <= plan.reach and not self._is_slow:  # nothing new
+        if n < LEAST or (m + n <= plan.reach and not self._is_slow):  # too little, or nothing, is new
             return
         rows = self._ring[m % self._capacity :][: n + 1]
         data, fastest = self._data[rows], self._fastest[rows]
@@ -231,9 +233,18 @@ class OnlineScaling:
         if not is_found and not given:
             window.take(guess)
             window.slow_down()
+            self._check_standing(m)
         if not given or (is_found and self._k < m):
             plan.adopt(self._k, m, window.points, end)
             self._is_slow = not is_found
+
+    def _check_standing(self, m: int) -> None:
+        """Raise ModelError if even the slowest motion from sample m on is beyond a bound between two samples."""
+        uses = self._window.uses()
+        if uses.max() > ROUNDING:
+            k = m + int(np.argmax(uses))
+            found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
+            raise ModelError(describe(found, where=self._where, fix="a larger bound, another path, or nearer samples"))
 
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
         """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""

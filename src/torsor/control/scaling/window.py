@@ -37,15 +37,18 @@ class Window:
     """A window of at most ``count`` intervals of a robot with n joints.
 
     ``fill`` takes the samples, ``improve`` searches in pieces: each ``next`` is at most one call of a kernel, for at
-    most ``piece`` intervals. ``points`` are the control points of x, ``use`` says whether they are within the bounds.
+    most ``piece`` intervals. ``points`` are the control points of x, ``use`` says whether they are within the bounds:
+    loads times ``spare``, since between two checked points they may be a little larger.
     """
 
-    def __init__(self, kernels: Kernels, spacing: float, ratio: Array, count: int, width: int, piece: int):
-        self.kernels, self.count, self.piece, self._width = kernels, count, piece, width
+    def __init__(
+        self, kernels: Kernels, spacing: float, ratio: Array, count: int, width: int, piece: int, spare: float
+    ):
+        self.kernels, self.count, self.piece, self._width, self._spare = kernels, count, piece, width, spare
         n, m = len(ratio), kernels.rows_count
         self._common = np.array([spacing, 0.0, 0.0, *ratio])
         self._rows = np.zeros((count, row_size(n, width // n)))
-        self._joints, self._m = n, m
+        self._m = m
         self._all, self._steps = np.zeros(count + 2), np.zeros(count + 2)
         self._triples, self._step_triples = (
             as_strided(each, (count, 3), (8, 8), writeable=False) for each in (self._all, self._steps)
@@ -79,10 +82,6 @@ class Window:
         )
         maps = self._maps[start, end]
         rows[:-2, 2 * width + 2 :], rows[-2:, 2 * width + 2 :] = maps[: n - 2], maps[-2:]
-        if start == "rest":  # at rest, only the inertia matters
-            rows[0, self._joints : width] = 0.0
-        if end == "rest":
-            rows[-1, width + self._joints : 2 * width] = 0.0
         self.is_feasible, self._systems[n:] = False, 0.0
         self._all[: n + 2] = guess
         self._constrain(self._all)
@@ -122,7 +121,7 @@ class Window:
 
     def uses_in_pieces(self) -> Iterator[Array]:
         """Yield the largest use of a bound in each interval, piece by piece."""
-        self._rows[: self.n, 2 * self._width + 1] = 1.0
+        self._rows[: self.n, 2 * self._width + 1] = self._spare
         for piece in self._pieces():
             yield self.kernels.use(self._common, piece.rows, piece.triples)
 
