@@ -266,6 +266,7 @@ class Modes(Flexible):
         self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True))
         self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))
         self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
+        _check_pairs(self, where)
         turns = tuple(bool(each) for each in self.turns) or (False,) * n
         if len(turns) != n:
             raise ModelError(
@@ -343,6 +344,21 @@ class Modes(Flexible):
     def damping_matrix(self) -> Array:
         """The matrix D (n x n) of the damping forces D eta'."""
         return np.asarray(self.damping)
+
+
+def _check_pairs(modes: Modes, where: str) -> None:
+    """Check that second-order displacements are symmetric, and that the inertias of nodes are those of bodies."""
+    for name in ("second", "tip_second"):
+        values = getattr(modes, name)
+        if np.abs(values - values.swapaxes(-1, -2)).max(initial=0.0) > 1e-9 * np.abs(values).max(initial=0.0):
+            allowed = "equal numbers for the pairs (k, l) and (l, k) of modes"
+            raise ModelError(describe(f"{name} is not symmetric", where=where, allowed=allowed))
+        modes._set(**{name: frozen_array((values + values.swapaxes(-1, -2)) / 2, values.shape, where, name)})
+    for i, J in enumerate(np.asarray(modes.inertias)):
+        largest = np.abs(J).max()
+        if np.abs(J - J.T).max() > 1e-9 * largest or np.linalg.eigvalsh((J + J.T) / 2).min() < -1e-9 * largest:
+            allowed = "a symmetric matrix without negative eigenvalues"
+            raise ModelError(describe(f"inertia of node {i + 1} is {shortened(J)}", where=where, allowed=allowed))
 
 
 def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = False) -> Array:

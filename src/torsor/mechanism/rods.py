@@ -70,8 +70,8 @@ class _Strain(JointKind):
         S = ca.densify(right_jacobian(twist) @ ca.jacobian(twist, q))
         rate = ca.densify(ca.reshape(ca.jtimes(ca.vec(S), q, v), S.shape))
         bias = ca.densify(ca.jtimes(S @ v, q, v))
-        of_both = (ca.Function(name, [q, v], [ca.cse(each)]) for name, each in (("S_rate", rate), ("bias", bias)))
-        return ca.Function("S", [q], [ca.cse(S)]), *of_both
+        of_rates = ca.Function("S_rate", [q, v], [ca.cse(rate)]), ca.Function("bias", [q, v], [ca.cse(bias)])
+        return ca.Function("S", [q], [ca.cse(S)]), *of_rates
 
     def subspace(self, q: Vector, pitch: float) -> Matrix:
         return _called(self._functions[0], q)

@@ -189,12 +189,13 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     """Return B X for twists X (6 x m)."""
     w = X[:3, :]
-    return ca.vertcat(rotational_inertia(D) @ w, -skew(P) @ w)
+    product: ca.SX = ca.vertcat(rotational_inertia(D) @ w, -skew(P) @ w)
+    return product
 
 
 def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     """Return B^T X, pure moments."""
-    moment = rotational_inertia(D).T @ X[:3, :] + skew(P) @ X[3:, :]
+    moment: ca.SX = rotational_inertia(D).T @ X[:3, :] + skew(P) @ X[3:, :]
     return ca.vertcat(moment, ca.SX.zeros(*moment.shape))
 
 

@@ -165,7 +165,7 @@ class Elimination:
         pending[k] = pending.get(k, ca.SX.zeros(6, 1)) + IS
 
     def _condense(self, j: int, shape: Shape) -> None:
-        """Eliminate the modes of a flexible link that carries nothing; the inertia of body j is without them already."""
+        """Eliminate the modes of a flexible link that carries nothing; the inertia of body j has been without them."""
         modes = _modes(shape)
         U, inverse = shape.momenta, sx(shape.modal.compliance)
         y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))

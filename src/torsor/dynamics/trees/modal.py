@@ -14,15 +14,17 @@ Lagrange's equations of this energy (Shabana 2013; in the form of quasi-coordina
 Euler's equations of a body with the moments ms(eta) and Sigma(eta), where the rates of the shape add
 
     n: axial(2 [w] E) + w x s + axial(G)                       E = sum of D_k eta'_k,  s = sum of s_k eta'_k
-    f: 2 w x ms' + eta'^T Gamma_m eta'                         G = sum of eta'_k eta'_l times the integral of Gamma_kl r^T
+    f: 2 w x ms' + eta'^T Gamma_m eta'
     tau_k: U : D_k + s_k . w' + b_k . a + 2 w . sum of c_lk eta'_l        c_lk: integral of Phi_l x Phi_k
 
-with U = [w'] + [w]^2 and the acceleration a of the origin; U : D_k has the centrifugal forces that stiffen the link.
+with U = [w'] + [w]^2, the acceleration a of the origin, and G the sum of eta'_k eta'_l times the integral of
+Gamma_kl r^T. U : D_k has the centrifugal forces that stiffen the link.
 The modal masses m_k are the armature of the coordinates.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations_with_replacement
 
 import casadi as ca
 import numpy as np
@@ -99,8 +101,9 @@ class Modal:
         lost1, lost2 = lost1 + lost1.swapaxes(0, 1), lost2 + lost2.swapaxes(2, 3)
         first = _difference(rigid[0], lost1)
         second = _difference(rigid[1] + rigid[1].swapaxes(2, 3), lost2)
-        fixed = ~(_without_rounding(lost1).any(axis=2) | _without_rounding(lost2).any(axis=(2, 3)))
-        return Condensed(U0 @ self.compliance @ U0.T, first, fixed, ~second.any(axis=(2, 3)))
+        changes = np.any(_without_rounding(lost1), axis=2) | np.any(_without_rounding(lost2), axis=(2, 3))
+        curved = np.any(second, axis=(2, 3))
+        return Condensed(U0 @ self.compliance @ U0.T, first, np.logical_not(changes), np.logical_not(curved))
 
     def at(self, eta: ca.SX) -> "Shape":
         """Return the inertia at a shape."""
@@ -122,7 +125,10 @@ class Modal:
                 if x == y:
                     rest = slopes[k][x, x]
                 else:
-                    pairs = second[x, y, k, :k].tolist() + [second[x, y, k, k] / 2]  # of (k, l) and (l, k) at once
+                    pairs = [
+                        *second[x, y, k, :k].tolist(),
+                        float(second[x, y, k, k]) / 2,
+                    ]  # of (k, l) and (l, k) at once
                     rest = sum((c * eta[i] for i, c in enumerate(pairs) if c), start=ca.SX(0))
                 value = value + (first[x, y, k] + rest) * eta[k]
             Sigma[x, y] = Sigma[y, x] = value
@@ -174,7 +180,7 @@ class Shape:
         rest = ca.SX.zeros(6, 6)
         rest[:3, :3], rest[:3, 3:] = rotational_inertia(self.Sigma), skew(self.ms)
         lost, found = U @ (_sx(self.modal.compliance) @ U.T), ca.SX.zeros(6, 6)
-        for i, j in zip(*np.triu_indices(6), strict=True):
+        for i, j in combinations_with_replacement(range(6), 2):
             if known.linear[i, j]:
                 found[i, j] = body[i, j] - known.lost[i, j] + _sx(known.first[i, j]).T @ self.eta
             elif known.fixed[i, j]:
