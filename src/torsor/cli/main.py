@@ -19,18 +19,27 @@ from torsor.cli.command import Command
 from torsor.cli.console import PlainConsole
 from torsor.cli.count import COUNT
 from torsor.cli.demo import DEMO
+from torsor.cli.doctor import DOCTOR
+from torsor.cli.dynamics import DYNAMICS
 from torsor.cli.export import EXPORT
+from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
+from torsor.cli.kinematics import KINEMATICS
+from torsor.cli.outputs import STANDARD_OUTPUT
 from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
+from torsor.cli.warm import WARM
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
 from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
-COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, REPRODUCE, EXPORT, BENCH, CACHE, DEMO)
+COMMANDS: tuple[Command, ...] = (
+    *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, IDENTIFY, REPRODUCE, EXPORT),
+    *(BENCH, CACHE, WARM, DOCTOR, DEMO),
+)
 
 # Advice that has no option: by the words of the library, those of the command line.
 IN_PYTHON = {
@@ -50,7 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         1
     """
     arguments = _parser().parse_args(argv)
-    console, errors = PlainConsole(), PlainConsole(stderr=True, highlight=False, soft_wrap=True)
+    # With JSON on standard output, everything else goes to standard error.
+    console = PlainConsole(stderr=getattr(arguments, "json", None) == STANDARD_OUTPUT)
+    errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
@@ -80,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
             command.name,
             help=command.summary,
             description=command.summary,
-            epilog=statuses_help(command.statuses),
+            epilog=_examples(command) + statuses_help(command.statuses),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         own._negative_number_matcher = NEGATIVE_NUMBER
@@ -88,6 +99,10 @@ def _parser() -> argparse.ArgumentParser:
         flags = {action.dest: action.option_strings[-1] for action in own._actions if action.option_strings}
         own.set_defaults(run=command.run, flags=flags)
     return parser
+
+
+def _examples(command: Command) -> str:
+    return "\n".join(["examples:", *(f"  {each}" for each in command.examples), "", ""]) if command.examples else ""
 
 
 def _report(error: Exception, arguments: argparse.Namespace, errors: Console) -> int:
