@@ -59,13 +59,8 @@ def _run(arguments: Namespace, console: Console) -> None:
         result.robot.save(arguments.output)
     if arguments.plot is not None:
         (result if validated is None else validated).plot(arguments.plot)
-    shown: dict[str, Any] = {
-        "names": result.names,
-        "values": result.values,
-        "deviations": result.deviations,
-        "rms": result.rms,
-    }
-    shown |= {"robot": robot.name, "relative_residuals": result.relative_residuals, "condition": result.condition}
+    fields = ("names", "values", "deviations", "condition", "rms", "relative_residuals")
+    shown: dict[str, Any] = {"robot": robot.name, **{name: getattr(result, name) for name in fields}}
     if validated is not None:
         shown["validation"] = {"rms": validated.rms, "relative_residuals": validated.relative_residuals}
     write_json(arguments, console, shown)

@@ -16,6 +16,7 @@ import torsor
 from torsor.cli.bench import BENCH
 from torsor.cli.cache import CACHE
 from torsor.cli.command import Command
+from torsor.cli.completion import COMPLETION
 from torsor.cli.console import PlainConsole
 from torsor.cli.count import COUNT
 from torsor.cli.demo import DEMO
@@ -38,7 +39,7 @@ from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
     *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, IDENTIFY, REPRODUCE, EXPORT),
-    *(BENCH, CACHE, WARM, DOCTOR, DEMO),
+    *(BENCH, CACHE, WARM, DOCTOR, DEMO, COMPLETION),
 )
 
 # Advice that has no option: by the words of the library, those of the command line.
@@ -96,8 +97,9 @@ def _parser() -> argparse.ArgumentParser:
         )
         own._negative_number_matcher = NEGATIVE_NUMBER
         command.add_arguments(own)
+        own.add_argument("--debug", action="store_true", help="show the traceback of an error")
         flags = {action.dest: action.option_strings[-1] for action in own._actions if action.option_strings}
-        own.set_defaults(run=command.run, flags=flags)
+        own.set_defaults(run=command.run, flags=flags, parser=parser)
     return parser
 
 
@@ -106,17 +108,18 @@ def _examples(command: Command) -> str:
 
 
 def _report(error: Exception, arguments: argparse.Namespace, errors: Console) -> int:
-    """Print an error and return the exit status: one line for a user's mistake, a traceback for an internal error."""
+    """Print an error in one line and return the exit status; with ``--debug``, its traceback before."""
+    if arguments.debug:
+        errors.print(escape("".join(traceback.format_exception(error))))
     if _is_mistake(error):
         text = escape(_in_options(str(error), arguments.flags, vars(arguments)))
         errors.print(f"[bold red]error[/bold red]: {text}")
         return status_of_error(error)
-    errors.print(escape("".join(traceback.format_exception(error))))
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
     errors.print(f"[bold red]internal error[/bold red]: {escape(text)}")
-    advice = f"This is a mistake in Torsor, not in your input. Please report it, with the lines above and: {version}"
-    errors.print(advice)
+    traced = "with the lines above" if arguments.debug else "with what the same command prints with --debug"
+    errors.print(f"This is a mistake in Torsor, not in your input. Please report it, {traced}, and: {version}")
     return INTERNAL
 
 

@@ -86,4 +86,8 @@ def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[floa
 
 
 _SUMMARY = "simulate a robot from an initial state, save or plot the motion"
-SIMULATE = Command("simulate", _SUMMARY, _add_arguments, _run, SIMULATED)
+_EXAMPLES = (
+    "torsor simulate two_link --q0 0.3 -1.2 --v0 1 0 --duration 0.1 --plot fall.png",
+    "torsor simulate two_link --controller computed-torque --bandwidth 20 --target 1 1 --output reach.npz",
+)
+SIMULATE = Command("simulate", _SUMMARY, _add_arguments, _run, SIMULATED, _EXAMPLES)
