@@ -45,11 +45,7 @@ class Compiling:
         from rich.markup import escape
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns: tuple[Any, ...] = (
-            TextColumn("{task.description}"),
-            BarColumn(pulse_style="cyan"),
-            TimeElapsedColumn(),
-        )
+        columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
             progress.add_task(escape(self.title), total=None)
             self._end.wait()
