@@ -273,7 +273,7 @@ def test_documents_run_and_print_what_they_say(
 
 
 def test_links_in_the_documents_lead_somewhere() -> None:
-    for page in [ROOT / "CONTRIBUTING.md", *(ROOT / each for each in PAGES)]:
+    for page in [ROOT / "CONTRIBUTING.md", ROOT / "docs/llms.txt", *(ROOT / each for each in PAGES)]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
