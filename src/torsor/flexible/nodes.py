@@ -1,6 +1,5 @@
 """Modes from shapes at nodes, as finite elements give them."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
 from torsor.checks import frozen_array, positive_vector, real_array
-from torsor.errors import ModelError, ModelWarning, describe, shortened
+from torsor.errors import ModelError, describe, shortened, warn
 from torsor.mechanism.flexible import Modes
 
 # Distance of nodes from a straight line, relative to its length.
@@ -71,7 +70,7 @@ def _check_frequencies(modes: Modes, given: Array, where: str) -> None:
         natural = f"{shortened(found)} rad/s instead of {shortened(given)}"
         text = f"natural frequencies are {natural}: the shapes are not orthogonal with the masses of the nodes"
         fix = "check masses and shapes, or give the stiffness matrix"
-        warnings.warn(describe(text, where=where, fix=fix), ModelWarning, stacklevel=3)
+        warn(describe(text, where=where, fix=fix))
 
 
 def _shortening(r: Array, Phi: Array) -> Array | None:
