@@ -164,6 +164,6 @@ def test_forces_are_those_of_the_points_of_the_beam_to_second_order() -> None:
     for size in (1e-2, 1e-4):
         at = np.random.default_rng(1).normal(size=(3, 5)) * [1, 1, size, size, size]
         found = traced.value("inverse_dynamics", *at)
-        errors.append(np.abs(found - np.array(expected(*at)).ravel()).max() / np.abs(found).max())
-    assert errors[0] < 1e-3
+        errors.append(np.abs(found - np.array(expected(*at)).ravel()).max())
+    assert errors[0] < 0.01
     assert errors[1] < 2e-4 * errors[0]
