@@ -246,8 +246,8 @@ SPLINE = (
     "SNOPT and the splines of the earlier papers are not known; their times are those of about so many control points"
 )
 SHIFTS = (
-    "the number of control points is not printed. The true optimum jumps earlier, at 0.196 s = T/2 and 0.235 s; torques "
-    "of splines need time to shift, and the printed times lie within the shifts of 20 points"
+    "the number of control points is not printed. The true optimum jumps earlier, at 0.196 s = T/2 and 0.235 s; "
+    "torques of splines need time to shift, and the printed times lie within the shifts of 20 points"
 )
 VALLEYS = (
     "between the peaks joint 2 carries more; the thesis describes its figure in words, and the forces are those of the "
