@@ -9,6 +9,7 @@ import numpy as np
 from torsor import library
 from torsor.arrays import Array
 from torsor.mechanism import Link
+from torsor.reproduce.documents import sketches
 from torsor.reproduce.documents.drawing import curves, tidy
 from torsor.reproduce.documents.hua_control import law, stability
 from torsor.reproduce.equations import hua
@@ -148,16 +149,7 @@ def _settings() -> Outcome:
 
 
 def _unified() -> Outcome:
-    """Compare link 1 of the arm with its own body and two motors: the unified rigid body, rotors as if locked."""
-    link = library.elastic_arm().links[0]
-    masses, heights = np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3])  # Table I; motors at the end of link 1
-    total = float(masses.sum())
-    return Outcome(
-        [
-            same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
-            same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
-        ]
-    )
+    return sketches.unified_body(np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3]))  # Table I; motors at O_2
 
 
 def _errors(case: str) -> list[Row]:
@@ -255,7 +247,7 @@ def _figure(k: int, title: str, make: Callable[[str, str], Outcome], case: str) 
 
 F = Kind.FIGURE
 ITEMS = [
-    Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", lambda: Outcome([])),
+    Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", sketches.drives),
     Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", _unified),
     Item("hua/algorithm-1", "inverse dynamics", Kind.ALGORITHM, "Algorithm 1, eqs. 2 to 29", _recursion),
     Item("hua/algorithm-2", "forward dynamics", Kind.ALGORITHM, "Algorithm 2, eqs. 30 to 36", _forward),
