@@ -85,7 +85,8 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
         shown = [each for each in own if each.kind is not Kind.MISPRINT or kind == "misprint"]
         if not shown:
             continue
-        console.print(f"[bold]{escape(document.cited)}[/bold]: {escape(document.authors)}, {escape(document.title)}")
+        cited = f"{document.cited[0].upper()}{document.cited[1:]}"
+        console.print(f"[bold]{escape(cited)}[/bold]: {escape(document.authors)}, {escape(document.title)}")
         table = Table()
         for head in ("name", "what and where", "kind", "seconds"):
             table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head == "name")
