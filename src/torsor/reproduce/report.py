@@ -18,7 +18,7 @@ STYLE = (
     "body{font-family:sans-serif;max-width:75em;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;margin:.5em 0 1em;font-size:90%}"
     "td,th{border:1px solid #ccc;padding:.2em .5em;text-align:left;vertical-align:top;overflow-wrap:break-word}"
-    "td{max-width:28em}th,td:nth-last-child(-n+2){white-space:nowrap}h3{margin-top:2em}"
+    "td{max-width:28em}th,td:nth-last-child(-n+2){white-space:nowrap}.legend td{max-width:none}h3{margin-top:2em}"
     "img{max-width:100%}.agrees{color:#1a7f37}.differs{color:#9a6700}.fails{color:#cf222e;font-weight:bold}"
 )
 INTRODUCTION = (
@@ -160,7 +160,7 @@ def _html(results: Sequence[Result], dpi: int) -> str:
     legend = (
         f"<tr><td class={_class(each)}>{each}</td><td>{escape(words)}</td></tr>" for each, words in LEGEND.items()
     )
-    parts.append(f"<table>{''.join(legend)}</table>")
+    parts.append(f"<table class=legend>{''.join(legend)}</table>")
     parts += [f"<p>{_upper(escape(each.cited))}: {_contents(*own[each.name])}</p>" for each in shown]
     for each in shown:
         items, wrong = own[each.name]
@@ -182,7 +182,7 @@ def _contents(items: Sequence[Result], wrong: Sequence[Result]) -> str:
         for each in items
     ]
     if wrong:
-        links.append(f'<a href="#{wrong[0].item.document}/misprints">{len(wrong)} misprints</a>')
+        links.append(f'<a href="#{wrong[0].item.document}/misprints">misprints ({len(wrong)})</a>')
     return ", ".join(links)
 
 
