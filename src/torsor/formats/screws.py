@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from torsor.arrays import Array
 from torsor.checks import frozen_array, frozen_pose, one_of, rows, whole_number
 from torsor.errors import ModelError, describe, shortened
+from torsor.formats.dh import check_floats
 from torsor.mechanism import Joint, Link, Mechanism, build
 from torsor.spatial import adjoint, inverse_pose, spatial_inertia
 
@@ -38,6 +39,7 @@ def read_screws(
         found = f"{len(home)} home poses, {count} screws and {len(inertias)} inertias"
         raise ModelError(describe(found, where=name, allowed="the same number of each"))
     one_of(frame, ("space", "body"), name, "frame")
+    check_floats(count, base, name)
     parents = list(range(-1, count - 1)) if parents is None else rows(parents, name, "parents", "a list of indices")
     if len(parents) != count:
         raise ModelError(describe(f"{len(parents)} parents", where=name, allowed=f"{count}, one for each link"))

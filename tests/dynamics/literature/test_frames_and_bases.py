@@ -101,3 +101,14 @@ def test_a_closed_chain_of_a_table_floats():
     q = robot.closed_positions(np.r_[0, 0, 0, 0, 0, 0, 1, 0.5, 1.0, 1.5])
     a = robot.closed_forward_dynamics(q, np.zeros(9), np.zeros(9))
     np.testing.assert_allclose(a, np.r_[0, 0, 0, robot.gravity, 0, 0, 0], atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "read", [torsor.from_dh, torsor.from_mdh, lambda none, base: torsor.from_screws([], [], none, base=base)]
+)
+def test_a_floating_base_without_links_is_refused(read):
+    with pytest.raises(
+        torsor.ModelError, match=r"robot: a floating base without links has no mass; allowed: links; fix"
+    ):
+        read([], base="floating")
+    assert read([], base="fixed").nv == 0
