@@ -208,8 +208,10 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
         found = f"the equations of the step to t = {t:.6g} s could not be solved"
     elif setup.robot.loops and np.isnan(v[(*rollout, k)]):
         found = f"the loops could not be closed after the step to t = {t:.6g} s"
+        if setup.prescribed is not None:
+            found += ": the prescribed motion may leave their reach"
     others = {
-        "rk4": 'method="implicit" or "adaptive"',
+        "rk4": 'method="implicit" or "adaptive"' if setup.prescribed is None else 'method="adaptive"',
         "implicit": 'method="adaptive"',
         "sdirk": 'method="adaptive"',
     }.get(method)

@@ -215,7 +215,7 @@ class LoopClosure:
                 if trial >= ENOUGH:
                     break
         if not found:
-            lifted = self._off_ground(self.exact("closure_error", neutral))
+            lifted = self.off_ground(self.exact("closure_error", neutral))
             text = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
             raise ModelError(describe(text, where=self.name, fix=f"check the frames that the loops join{self.axes}"))
         scores = [quality(self.scaled_jacobian(q), active) for q in found]
@@ -379,10 +379,11 @@ class LoopClosure:
     def check_error(self, size: float, error: ArrayLike) -> None:
         """Raise ModelError for a closure ``error`` (..., c) whose ``size``, relative to the mechanism, is too large."""
         if not size <= OPEN:
-            lifted = self._off_ground(error)
+            lifted = self.off_ground(error)
             found = lifted or f"the loops are not closed: error of closure {size:.2g} of its size"
             fix = "q = robot.closed_positions(q)" if lifted else "q = robot.assemble(q_active, guess=q)"
             raise ModelError(describe(found, where=self.name, allowed=f"{OPEN:g}", fix=fix))
 
-    def _off_ground(self, error: ArrayLike) -> str:
+    def off_ground(self, error: ArrayLike) -> str:
+        """Return what is wrong with a wheel at a closure error (..., c), or nothing."""
         return off_ground(self.mechanism, np.asarray(error), OPEN * self.length)
