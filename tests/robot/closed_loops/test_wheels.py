@@ -307,10 +307,16 @@ def test_an_axle_that_is_normal_to_the_ground_is_refused() -> None:
             flat.mobility()
         with pytest.raises(torsor.ModelError, match="wheel 'w' lies flat"):
             flat.closed_forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))
-        with pytest.raises(torsor.ModelError, match="no closed positions were found .* wheel 'w' lies flat"):
+        with pytest.raises(torsor.ModelError, match=r"no closed positions were found .* wheel 'w' lies flat"):
             flat.closed_positions(np.zeros(3))
         with pytest.raises(torsor.ModelError, match="at q0, wheel 'w' lies flat"):
             torsor.simulate(flat)  # and no warning of NumPy, which would be an error here
     high = robot.with_wheel("w", "sleigh", 0.1, axis=(0, 1, 0))
     with pytest.raises(torsor.ModelError, match=r"wheel 'w' is 0.1 m below its ground"):
         high.mobility()
+
+
+def test_the_rate_of_closure_is_that_of_the_jacobian() -> None:
+    robot = torsor.library.differential_drive().to(device="casadi")
+    q, v = robot.closed_positions(robot.neutral()), np.arange(7.0)
+    close(np.array(robot.function("closure_rate")(q, v)).ravel(), robot.closure_jacobian(q) @ v, 1e-15)

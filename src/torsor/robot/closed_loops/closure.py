@@ -155,12 +155,15 @@ class LoopClosure:
         exact = self.kernels.exact
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
 
-    def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN) -> Array:
-        """Evaluate an algorithm of the loops at positions (..., nq) in float64, with other numbers of the mechanism."""
+    def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN, *rates: ArrayLike) -> Array:
+        """Evaluate an algorithm of the loops at positions (..., nq) in float64, with other numbers of the mechanism.
+
+        ``rates`` are its other inputs, such as velocities.
+        """
         exact, of_loops = self.kernels.exact, numbers if numbers.move_loops else OWN
         if not of_loops.free:
-            return exact.call(name, q)
-        return np.asarray(exact.compiled(exact.request(name, free=of_loops.free))(q, of_loops.p))
+            return exact.call(name, q, *rates)
+        return np.asarray(exact.compiled(exact.request(name, free=of_loops.free))(q, *rates, of_loops.p))
 
     # Active coordinates
 
