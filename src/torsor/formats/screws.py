@@ -75,7 +75,7 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
 
 def _link(name: str, G: Array, where: str, strict: bool) -> Link:
     """Return the link of a spatial inertia [[J, [m c]], [-[m c], m 1]], J about the origin of the link's frame."""
-    tolerance = 1e-12 * max(1.0, float(np.abs(G).max()))
+    tolerance = 1e-12 * float(np.abs(G).max())  # relative: a link of a microgram has its centre of mass too
     allowed, what = "[[J, [m c]], [-[m c], m 1]]: J symmetric, [m c] skew-symmetric, m the mass", "spatial inertia"
     mass, ms = float(G[3, 3]), np.array([G[2, 4], G[0, 5], G[1, 3]])
     if not mass and np.abs(ms).max() > tolerance:

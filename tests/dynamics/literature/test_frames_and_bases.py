@@ -112,3 +112,12 @@ def test_a_floating_base_without_links_is_refused(read):
     ):
         read([], base="floating")
     assert read([], base="fixed").nv == 0
+
+
+def test_a_link_of_a_microgram_keeps_its_centre_of_mass():
+    m, c, J = 1e-9, np.array([5e-4, -2e-4, 1e-4]), 1e-16 * np.diag([1.0, 2.0, 2.5])
+    C = np.cross(np.eye(3), c)
+    G = np.block([[J - m * C @ C, m * C], [-m * C, m * np.eye(3)]])
+    link = torsor.from_screws([np.eye(4)], [[0, 0, 1, 0, 0, 0]], [G]).links[0]
+    assert_close(link.com, c)
+    assert_close(link.inertia, J, 1e-9)
