@@ -57,17 +57,17 @@ def no_rule(title: str, code: int) -> str:
 
     Example:
         >>> print(no_rule("f", ca.OP_PRINTME))
-        f: no rule for CasADi's operation OP_PRINTME; allowed: arithmetic, elementary functions and comparisons; fix: \
-leave printme out
+        f: no rule for CasADi's operation OP_PRINTME; allowed: the operations in the table of rules; fix: leave \
+printme out
     """
-    allowed = "arithmetic, elementary functions and comparisons"
-    return f"{title}: no rule for CasADi's operation {operation_name(code)}; allowed: {allowed}; fix: {_fix(code)}"
+    found, allowed = f"no rule for CasADi's operation {operation_name(code)}", "the operations in the table of rules"
+    return f"{title}: {found}; allowed: {allowed}; fix: {_fix(code)}"
 
 
 def _fix(code: int) -> str:
     if code == ca.OP_CALL:
         return "make the function that it calls without never_inline, so that its operations are copied into this one"
-    return "leave printme out" if code == ca.OP_PRINTME else "write it with these, or evaluate it with CasADi itself"
+    return "leave printme out" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"
 
 
 def uncovered(rules: Collection[int]) -> list[str]:
