@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import arrays, by_name, number, whole_number
-from torsor.compiler import compile
+from torsor.checks import by_name, number, whole_number
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.intervals import Interval
 from torsor.control.scaling.newton import kernels
-from torsor.control.scaling.path_dynamics import coefficients, interpolation
 from torsor.control.scaling.plan import Plan, first_points, near_wish
+from torsor.control.scaling.samples import Samples
 from torsor.control.scaling.window import LEAST, Window
 from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
@@ -101,23 +100,13 @@ class OnlineScaling:
         self.torque_rate = self._bound(np.inf if torque_rate is None else torque_rate, "torque_rate")
         self.velocity = self._bound(robot.velocity_limit if velocity is None else velocity, "velocity")
         self._ratio = self.torque / self.torque_rate
-        traced = coefficients(robot)
-        width = traced.size1_out(0) - 2
-        joint = (self.joints,)
-        self._coefficients = compile(traced, inputs=6 * [joint], outputs=[(width + 2,)])
-        shapes = [*2 * [(4, *joint)], *4 * [()]]
-        self._interpolation = compile(interpolation(self.joints), inputs=shapes, outputs=[(3 * self.joints,)])
-        functions = kernels(self.joints, width // self.joints, self.preview)
+        bounds = self.torque, self.velocity, self.speed, self.margin
+        self._samples = Samples(robot, self.spacing, *bounds, self.preview + LEAST + 2)
+        functions = kernels(self.joints, self._samples.width // self.joints, self.preview)
         piece, spare = max(8, PIECE // self.joints), 1 / (1 - BETWEEN * self.margin)
-        self._window = Window(functions, self.spacing, self._ratio, self.preview, width, piece, spare)
+        self._window = Window(functions, self._samples, self._ratio, self.preview, piece, spare)
         self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)
-        # Samples in a ring: sample k is in row k % capacity.
-        self._capacity = self.preview + LEAST + 2
-        self._samples = np.zeros((self._capacity, 4, self.joints))
-        self._data, self._fastest = np.zeros((self._capacity, width)), np.zeros(self._capacity)
-        self._tight = np.ones(self._capacity)  # factors of the loads after each sample, for a margin
-        self._ring = np.arange(2 * self._capacity) % self._capacity
-        self.fed, self.closed, self.finished = 0, False, False
+        self.closed, self.finished = False, False
         self.plan = Plan(self.spacing)
         self._k = 0  # the sample that was passed last
         self._interval: Interval | None = None
@@ -135,43 +124,22 @@ class OnlineScaling:
     # Samples
 
     @property
+    def fed(self) -> int:
+        """The number of samples that were fed."""
+        return self._samples.fed
+
+    @property
     def room(self) -> int:
         """The number of samples that ``feed`` takes now."""
-        return 0 if self.closed else self._k + self._capacity - self.fed
+        return 0 if self.closed else self._k + self._samples.capacity - self._samples.fed
 
     def feed(self, q: ArrayLike, d1: ArrayLike, d2: ArrayLike, d3: ArrayLike) -> None:
         """Add the next sample of the path: q (nv) and its first three derivatives by s, each (nv)."""
-        if self.closed or self._k + self._capacity <= self.fed:
+        if not self.room:
             found = "a sample after the end of the path" if self.closed else "a sample more than the preview holds"
             fix = "feed no sample after close()" if self.closed else "feed samples while scaling.room is above 0"
             raise ModelError(describe(found, where=self._where, fix=fix))
-        row = self.fed % self._capacity
-        try:
-            data = self._coefficients(q, d1, d2, d3, self.torque, self.velocity)
-            for order, value in enumerate((q, d1, d2, d3)):
-                self._samples[row, order] = np.asarray(value, dtype=float)
-        except (ValueError, TypeError):
-            self._explain((q, d1, d2, d3))
-            raise
-        if data.ndim > 1 or not data[-1] < 1 - self.margin:  # NaN too
-            self._explain((q, d1, d2, d3))
-        self._data[row], self._tight[row] = data[:-2], 1 / (1 - self.margin)
-        self._fastest[row] = min(float(data[-2]) * (1 - self.margin) ** 2, self.speed**2)
-        self.fed += 1
-
-    def _explain(self, sample: tuple[ArrayLike, ...]) -> None:
-        """Raise the error of a sample that cannot be used."""
-        where = f"{self._where}: sample {self.fed}"
-        for value, name in zip(sample, ("q", "d1", "d2", "d3"), strict=True):
-            array = arrays(value, (self.joints,), where, name)
-            if array.ndim > 1:
-                raise ModelError(describe(f"{name} has shape {array.shape}", where=where, allowed=f"({self.joints},)"))
-        force = np.abs(self.robot.inverse_dynamics(sample[0], np.zeros(self.joints), np.zeros(self.joints)))
-        worst = int(np.argmax(force / self.torque))
-        found = f"standing still takes {force[worst]:.4g} at {self.robot.coordinate_names[worst]!r}"
-        allowed = f"less than {self.torque[worst] * (1 - self.margin):.4g}, the torque bound less the margin"
-        fix = "a larger bound, or another path: no timing is within this bound"
-        raise ModelError(describe(found, where=where, allowed=allowed, fix=fix))
+        self._samples.add(q, d1, d2, d3)
 
     def close(self) -> None:
         """Say that the last sample was the end of the path."""
@@ -182,10 +150,6 @@ class OnlineScaling:
         self.closed = True
 
     # The look-ahead
-
-    def _stands(self, k: int) -> bool:
-        """Return whether the path itself stands still at a sample: then the rate of s is free there."""
-        return not self._samples[k % self._capacity, 1:3].any()
 
     def _last_usable(self) -> int:
         """Return the last sample for plans.
@@ -209,38 +173,40 @@ class OnlineScaling:
         n = min(self._last_usable() - m, self.preview)
         if n < LEAST or (m + n <= plan.reach and not self._is_slow):  # too little, or nothing, is new
             return
-        rows = self._ring[m % self._capacity :][: n + 1]
-        data, fastest = self._data[rows], self._fastest[rows]
         yield
+        samples = self._samples
         given = plan.state(m)[0] > 0
-        start = "given" if given else "free" if m == 0 and self._stands(0) else "rest"
-        end = "free" if self.closed and m + n == self.fed - 1 and self._stands(m + n) else "rest"
+        start = "given" if given else "free" if m == 0 and samples.stands(0) else "rest"
+        end = "free" if self.closed and m + n == self.fed - 1 and samples.stands(m + n) else "rest"
+        row = m % samples.capacity
+        yield from samples.refine(m + n)
+        fastest = samples.fastest[row : row + n]
         if given:
-            guess = plan.stretched(m, n, fastest)
+            guess = yield from plan.stretched(m, n, fastest)
         else:
-            guess = first_points(n, self.spacing, self._jerk(data), fastest, start, end)
+            guess = first_points(n, self.spacing, self._jerk(samples.near[row : row + n]), fastest, start, end)
         yield
-        window.fill(data, fastest, self._tight[rows[:-1]], guess, start, end)
+        yield from window.fill(m, n, start, end)
+        window.begin(guess)
         if not given:
-            window.slow_down(FIRST_USE)
-        yield
+            yield from window.slow_down(FIRST_USE)
         is_found = False
         for _ in range(ATTEMPTS):
             is_found = yield from self._searched(m, given)
-            self._tight[rows[:-1]] = window.tight
             if is_found or (given and self._k >= m):
                 break
+            samples.tighten(m, window.tight)
         if not is_found and not given:
             window.take(guess)
-            window.slow_down()
-            self._check_standing(m)
+            self._check_standing(m, (yield from window.slow_down()))
         if not given or (is_found and self._k < m):
-            plan.adopt(self._k, m, window.points, end)
-            self._is_slow = not is_found
+            ahead = yield from plan.ahead_of(m, window.points, end)
+            if not given or self._k < m:
+                plan.adopt(self._k, m, ahead)
+                self._is_slow = not is_found
 
-    def _check_standing(self, m: int) -> None:
+    def _check_standing(self, m: int, uses: Array) -> None:
         """Raise ModelError if even the slowest motion from sample m on is beyond a bound between two samples."""
-        uses = self._window.uses()
         if uses.max() > ROUNDING:
             k = m + int(np.argmax(uses))
             found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
@@ -264,13 +230,12 @@ class OnlineScaling:
         yield
         for points in chain(near_wish(found, self.speed**2, window.end), [found]):
             window.take(points)
-            uses = []
-            for piece in window.uses_in_pieces():
-                uses.append(piece)
-                yield
-            if max(piece.max() for piece in uses) <= ROUNDING:
+            uses = yield from window.uses()
+            if given and self._k >= m:
+                return False
+            if uses.max() <= ROUNDING:
                 return True
-        window.tighten(np.concatenate(uses))  # between two samples a bound is broken
+        window.tighten(uses)  # between two samples a bound is broken
         return False
 
     def _jerk(self, data: Array) -> float:
@@ -347,7 +312,5 @@ class OnlineScaling:
         """
         s, rate, acceleration = self._timing
         k = min(self._k, self.fed - 2)
-        ends = (self._samples[each % self._capacity] for each in (k, k + 1))
-        found = self._interpolation(*ends, s / self.spacing - k, self.spacing, rate, acceleration)
-        q, v, a = found.reshape(3, self.joints)
+        q, v, a = self._samples.motion(k, s / self.spacing - k, rate, acceleration)
         return q, v, a
