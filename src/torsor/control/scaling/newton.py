@@ -97,8 +97,8 @@ class _Interval:
         self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
         plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
         self.g = ca.vertcat(*((self.tight * value) ** 2 - 1 for value, _, _ in self.groups), plain)
-        # Between ``system`` and ``step``: the Newton system, g, its derivatives, slacks and multipliers.
-        sizes = SYSTEM, self.m, 3 * self.m, self.m, self.m
+        # Between ``system`` and ``step``: the Newton system, g, its derivatives by (w, u, x), slacks and multipliers.
+        sizes = SYSTEM, self.m, 12 * n, self.m, self.m
         self.kept = ca.SX.sym("kept", sum(sizes))
         self.split = [0, *np.cumsum(sizes).tolist()]
         self.changes = ca.SX.sym("changes", 2 * self.m + ENDING)
@@ -148,13 +148,12 @@ class _Interval:
             if k == 0:
                 pull[2] -= 0.5 * self.scale * self.h * self.x[1] ** -1.5
             r -= map_.T @ pull
-            rows.append((2 * square * ca.repmat(value, 1, 3) * ca.horzcat(*slopes)) @ (map_ @ self.S))
+            rows.append(2 * square * ca.repmat(value, 1, 3) * ca.horzcat(*slopes))
         last = slice(4 * self.n, self.m)
         H += self.by_plain.T @ ca.diag(stiff[last]) @ self.by_plain
         r -= self.by_plain.T @ push[last]
         H, r = self.S.T @ H @ self.S, self.S.T @ r
         system = ca.vertcat(*(H[i, j] for i, j in _PAIRS), r, ca.mmax(self.g))
-        rows.append(self.by_plain @ self.S)
         found = ca.vertcat(system, self.g, ca.vec(ca.vertcat(*rows)), y, multipliers)
         return self._function("system", [self.near, self.kept, self.changes], found)
 
@@ -165,25 +164,30 @@ class _Interval:
         """
         z = ca.SX.sym("z", 3)
         _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
-        dy = -(g + y) - ca.reshape(rows, self.m, 3) @ z
+        d = self.S @ z
+        by_state = ca.vertsplit(ca.reshape(rows, 4 * self.n, 3), self.n)
+        changes = [each @ (map_ @ d) for each, (_, _, map_) in zip(by_state, self.groups, strict=True)]
+        dy = -(g + y) - ca.vertcat(*changes, self.by_plain @ d)
         inverse = 1 / y
         dl = (self.aim - multipliers * dy) * inverse - multipliers
         ending = [ca.mmax(-dy * inverse), ca.mmax(-dl / multipliers)]
         ending += [ca.dot(*each) for each in ((y, multipliers), (multipliers, dy), (y, dl), (dy, dl))]
-        return ca.Function("step", [self.common, self.kept, z], [ca.densify(ca.cse(ca.vertcat(dy, dl, *ending)))])
+        found = ca.densify(ca.cse(ca.vertcat(dy, dl, *ending)))
+        return ca.Function("step", [self.common, self.own, self.kept, z], [found])
 
     def use(self) -> ca.Function:
         """Return the largest relative torque, rate and speed in the interval; infinite where x < 0.
 
         Between two checked points a load is at most larger by an eighth of its second difference.
         """
-        inner = ca.SX.sym("inner", len(CHECKED) * (self.size + 1))
+        each = self.size + 2  # coefficients, the x of the largest velocity, and a number that is not needed
+        inner = ca.SX.sym("inner", (len(CHECKED) + 1) * each)  # the last ones are those of the next sample
         found, least = [self._end(0)], ca.fmin(*self.x)
         faster = ca.SX(0)
-        for part, at in zip(CHECKED, ca.vertsplit(inner, self.size + 1), strict=True):
+        for part, at in zip(CHECKED, ca.vertsplit(inner, each), strict=False):
             state = self._state(part)
-            found.append(ca.vertcat(*loads(ca.vertsplit(at[:-1], self.n), self.ratio, *state)[:2]))
-            least, faster = ca.fmin(least, state[2]), ca.fmax(faster, state[2] / at[-1])
+            found.append(ca.vertcat(*loads(ca.vertsplit(at[:-2], self.n), self.ratio, *state)[:2]))
+            least, faster = ca.fmin(least, state[2]), ca.fmax(faster, state[2] / at[-2])
         found.append(self._end(1))
         worst = [ca.fabs(found[0]), ca.fabs(found[-1])]
         for before, at, after in zip(found, found[1:], found[2:], strict=False):

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from itertools import chain
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +20,14 @@ from torsor.errors import ModelError, describe
 from torsor.robot.robot import Robot
 
 UNBOUNDED = 1e9  # N m, N: the torque bound of a joint that has none
-PIECE = 120  # joints times intervals of the look-ahead that are computed in one step
+PIECE = 132  # joints times intervals of the look-ahead that are computed in one step
 FEWEST = 12  # iterations for which a search has time at least
-HURRY = 0.5, 0.75  # parts of the time of a search, after which two and three pieces are computed in one step
-AT_REST = 3  # pieces that are computed in one step while the robot stands
+PATIENT, QUICK = 1.2, 1.8  # steps for a search over those with one piece in each of them, and with the most pieces
+LAST = 0.2  # of the expected pieces of a search: as many may still come when all of them were computed
+ADOPTION = 6  # pieces of work from the check of a plan to its use
 MOST_KEPT = 0.6  # of a plan, since its end brakes: the rest is planned anew
-MORE_PATIENT, LESS_PATIENT = 1.4, 0.9  # factors of the time for a search over that of the one before
-MOST_PATIENT = 4.0  # the largest time for a search over the least one
+MORE_PATIENT, LESS_PATIENT = 1.2, 0.9  # factors of the expected pieces after a search that was too late, and in time
+MOST_PATIENT = 4.0  # the largest number of expected pieces over the least one
 ROUNDING = 1 + 1e-9
 BETWEEN = 0.2  # of the margin: the part that a check leaves for what happens between the checked points
 ATTEMPTS = 4  # searches in one window, each with tighter bounds where the one before broke them between samples
@@ -86,6 +88,7 @@ class OnlineScaling:
         speed: float = 1.0,
         preview: int = 128,
         margin: float = 0.01,
+        pieces: int = 2,
     ):
         check_vector_space(robot, "OnlineScaling")
         check_rigid(robot, "OnlineScaling", "use the robot without springs: robot.without_motor(...)")
@@ -95,6 +98,7 @@ class OnlineScaling:
         self.period = number(period, self._where, "period", above=0)
         self.speed = number(speed, self._where, "speed", above=0)
         self.margin = number(margin, self._where, "margin", above=0, below=0.5)
+        self.pieces = whole_number(pieces, self._where, "pieces", least=1)
         self.preview = whole_number(preview, self._where, "preview", least=4 * LEAST)
         self.torque = np.minimum(self._bound(robot.effort_limit if torque is None else torque, "torque"), UNBOUNDED)
         self.torque_rate = self._bound(np.inf if torque_rate is None else torque_rate, "torque_rate")
@@ -111,8 +115,10 @@ class OnlineScaling:
         self._k = 0  # the sample that was passed last
         self._interval: Interval | None = None
         self._search: Iterator[None] | None = None
-        self._patience, self._limit = float(self._least_patience), 0.0  # steps of the next search, and those it has
+        self._patience, self._limit = float(self._least_patience), 0.0  # expected pieces of a search, and steps it has
         self._pace, self._is_slow = 1, True  # pieces in one step, and whether the plan is only a slow one
+        self._was_fed, self._skipped = False, False
+        self._spent, self._elapsed = 0, 0  # pieces and steps of this search
         self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
 
     def _bound(self, value: Any, what: str) -> Array:
@@ -140,6 +146,7 @@ class OnlineScaling:
             fix = "feed no sample after close()" if self.closed else "feed samples while scaling.room is above 0"
             raise ModelError(describe(found, where=self._where, fix=fix))
         self._samples.add(q, d1, d2, d3)
+        self._was_fed = True
 
     def close(self) -> None:
         """Say that the last sample was the end of the path."""
@@ -165,12 +172,17 @@ class OnlineScaling:
         m = self._k
         if self._began and m < plan.reach:  # after the search, and such that the window is no shorter than the plan
             first = m
-            m = min(plan.ahead(first, self._patience * self.period), first + int(MOST_KEPT * (plan.reach - first)))
+            quickly = plan.ahead(first, QUICK * self._patience / self.pieces * self.period)
+            m = max(first + int(MOST_KEPT * (plan.reach - first)), quickly)
+            m = min(plan.ahead(first, PATIENT * self._patience * self.period), m, plan.reach - 1)
             m = max(m, plan.reach - self.preview)
             self._limit = plan.time_between(first + 1, m) / self.period
             if m <= self._k + 1:  # too late: the robot stops
                 return
-        n = min(self._last_usable() - m, self.preview)
+        last = self._last_usable()
+        n = min(last - m, self.preview)
+        if self.closed and 0 < last - m - n < LEAST:  # the rest of the path would be too short for a plan
+            n -= LEAST
         if n < LEAST or (m + n <= plan.reach and not self._is_slow):  # too little, or nothing, is new
             return
         yield
@@ -179,7 +191,6 @@ class OnlineScaling:
         start = "given" if given else "free" if m == 0 and samples.stands(0) else "rest"
         end = "free" if self.closed and m + n == self.fed - 1 and samples.stands(m + n) else "rest"
         row = m % samples.capacity
-        yield from samples.refine(m + n)
         fastest = samples.fastest[row : row + n]
         if given:
             guess = yield from plan.stretched(m, n, fastest)
@@ -203,6 +214,7 @@ class OnlineScaling:
             ahead = yield from plan.ahead_of(m, window.points, end)
             if not given or self._k < m:
                 plan.adopt(self._k, m, ahead)
+                self._patience = max(self._spent, LESS_PATIENT * self._patience, self._least_patience)
                 self._is_slow = not is_found
 
     def _check_standing(self, m: int, uses: Array) -> None:
@@ -214,22 +226,25 @@ class OnlineScaling:
 
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
         """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""
-        window, steps = self._window, 0
+        window = self._window
+        ready = self._limit - window.pieces_of_check - ADOPTION
+        self._pace = 1 if given else self.pieces
         for _ in window.improve(ITERATIONS if given else 6 * ITERATIONS):
-            steps += 1
-            if given and self._k == m - 1 and window.is_feasible:
-                break  # little time is left, so a plan that is not the best one is taken
+            if given and self._elapsed >= ready and window.feasible is not None:
+                window.take(window.feasible)  # little time is left, so a plan that is not the best one is taken
+                break
             if given and self._k >= m:
                 self._patience = min(MORE_PATIENT * self._patience, MOST_PATIENT * self._least_patience)
                 return False
-            self._pace = 1 + sum(steps > part * self._limit for part in HURRY) if given else AT_REST
+            if given:
+                missing, left = max(self._patience - self._spent, LAST * self._patience), self._limit - self._elapsed
+                self._pace = min(self.pieces, max(1, ceil(missing / max(left, 1))))
             yield
-        if given:
-            self._patience = max(MORE_PATIENT * steps, LESS_PATIENT * self._patience, self._least_patience)
-        found = window.points.copy()
+        found = window.clipped()
         yield
         for points in chain(near_wish(found, self.speed**2, window.end), [found]):
             window.take(points)
+            yield
             uses = yield from window.uses()
             if given and self._k >= m:
                 return False
@@ -272,13 +287,20 @@ class OnlineScaling:
         """
         if not self._began:
             self.prepare()
-        if self._search is not None:
+        self._elapsed += 1
+        if self._was_fed and not self._skipped:  # the work of a step is that for a sample or a piece of the search
+            self._skipped = True
+            self._spent += 1
+        elif self._search is not None:
+            self._skipped = False
             for _ in range(self._pace):
+                self._spent += 1
                 if next(self._search, self) is self:
                     self._search, self._pace = None, 1
                     break
         elif self._last_usable() > self.plan.reach or self._is_slow:
-            self._search = self._improve()
+            self._search, self._skipped, self._spent, self._elapsed = self._improve(), False, 0, 0
+        self._was_fed = False
         self._timing = self._advance()
         return self._timing
 

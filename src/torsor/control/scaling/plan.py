@@ -2,8 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.arrays import Array
 from torsor.control.scaling.intervals import FromRest, Interval, Spline, ToRest
@@ -110,16 +112,22 @@ def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
         >>> [each.round(3).tolist() for each in near_wish(np.array([0.98, 0.5, 0.995, 0.3]), 1.0, "rest")][-1]
         [0.99, 0.5, 1.0, 0.3]
     """
-    near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
-    if not near.any():
+    if points.max() <= _NEAR * wished:
         return
+    near = _part((points / wished - _NEAR) / (_AT - _NEAR))
     if end == "free":
         yield np.full(len(points), wished)
     last = int((near > 0).nonzero()[0].max(initial=0))
     for part in (1.0, 0.75, 0.5):
-        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND * last + 1), 0.0, 1.0)
+        ahead = _part((part * last - np.arange(len(points))) / (_BLEND * last + 1))
         yield _raised(points, wished, ahead)
     yield _raised(points, wished, near)
+
+
+def _part(value: NDArray[np.floating[Any]]) -> Array:
+    """Return numbers limited to 0 to 1."""
+    found: Array = np.minimum(np.maximum(value, 0.0), 1.0)
+    return found
 
 
 def _raised(points: Array, wished: float, part: Array) -> Array:

@@ -1,7 +1,5 @@
 """The samples of a path that are known: a ring with the dynamics at each of them and between them."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
@@ -15,7 +13,6 @@ from torsor.robot.robot import Robot
 
 CHECKED = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # parts of an interval at which loads are checked
 _MIDDLE, _PARTS = CHECKED.index(0.5), np.array([*CHECKED, 1.0])  # eight states, which are two or four vectors
-AT_ONCE = 3  # intervals between whose samples the dynamics is computed in one piece of work
 
 
 class Samples:
@@ -24,8 +21,7 @@ class Samples:
     Sample k is in row k % capacity of each array, and ``capacity`` rows later once more, so that the rows of a window
     are one view, without copies. ``near`` has the coefficients at a sample, in the middle of the interval after it and
     at the next sample, ``inner`` those at the checked points of the interval, each with the x at which a velocity
-    reaches its bound; ``fastest`` is the largest x in the interval and ``tight`` a factor of its loads. What lies
-    between samples is known after ``refine``.
+    reaches its bound; ``fastest`` is the largest x in the interval and ``tight`` a factor of its loads.
     """
 
     def __init__(
@@ -35,7 +31,7 @@ class Samples:
         self.robot, self.spacing, self.capacity = robot, spacing, capacity
         self.where = f"{robot.name}: online scaling"
         self._torque, self._velocity, self._margin = torque, velocity, margin
-        self._most, self._slower = speed**2, (1 - margin) ** 2
+        self._most, self._slower, self._tightness = speed**2, (1 - margin) ** 2, 1 / (1 - margin)
         self._fixed = np.array([spacing, *torque, *velocity])
         traced = coefficients(robot)
         self.width = width = traced.size1_out(0) - 2
@@ -49,41 +45,38 @@ class Samples:
         data = np.zeros((2 * capacity, 2 * width))  # coefficients at each sample, and in the middle after it
         self._at, self._middle = data[:, :width], data[:, width:]
         self.near = as_strided(data, (2 * capacity - 1, 3 * width), data.strides, writeable=False)
-        self.inner = np.zeros((2 * capacity, len(CHECKED) * (width + 1)))
-        self.fastest, self.tight = np.zeros(2 * capacity), np.full(2 * capacity, 1 / (1 - margin))
-        self.fed, self._refined = 0, 0
+        self._between = np.zeros((2 * capacity, len(_PARTS), width + 2))
+        self.inner = self._between.reshape(2 * capacity, -1)
+        self.fastest, self.tight = np.zeros(2 * capacity), np.zeros(2 * capacity)
+        self.fed, self._largest = 0, 0.0  # the last: x at which a velocity reaches its bound, at the last sample
 
     def add(self, *sample: ArrayLike) -> None:
         """Add a sample: q and its first three derivatives by s, each (nv)."""
-        row = self.fed % self.capacity
-        given, again = self._given[row], row + self.capacity
+        row, before, turn = self.fed % self.capacity, (self.fed - 1) % self.capacity, self.capacity
+        given = self._given[row]
         try:
             given[0], given[1], given[2], given[3] = sample
-            found = self._coefficients(*given, self._torque, self._velocity)
         except (ValueError, TypeError):
             self._explain(sample)
             raise
-        if not found[-1] < 1 - self._margin:  # NaN too
+        self._given[row + turn] = given
+        if self.fed == 0:
+            found = self._coefficients(*given, self._torque, self._velocity)[None]
+        else:
+            found = self._refinement(self._pairs[before], _PARTS, self._fixed)
+        last = found[-1]
+        if not last[-1] < 1 - self._margin:  # NaN too
             self._explain(sample)
-        self._given[again], self._at[row] = given, found[:-2]
-        self._at[again] = self._at[row]
-        self.fastest[row] = self.fastest[again] = min(found[-2] * self._slower, self._most)
+        self._at[row] = self._at[row + turn] = last[:-2]
+        largest = found[:, -2].tolist()
+        if self.fed > 0:
+            self._between[before] = self._between[before + turn] = found
+            self._middle[before] = self._middle[before + turn] = found[_MIDDLE, :-2]
+            fastest = min(self._slower * min(self._largest, *largest), self._most)
+            self.fastest[before] = self.fastest[before + turn] = fastest
+            self.tight[before] = self.tight[before + turn] = self._tightness
+        self._largest = largest[-1]
         self.fed += 1
-
-    def refine(self, last: int) -> Iterator[None]:
-        """Compute the dynamics between the samples up to the last one of a window, in pieces of work."""
-        while self._refined < last:
-            k = self._refined % self.capacity
-            count = min(AT_ONCE, last - self._refined, self.capacity - k)
-            rows = slice(k, k + count)
-            found = self._refinement(self._pairs[rows, None], _PARTS, self._fixed)
-            inner, fastest = found[:, :-1, :-1].reshape(count, -1), found[..., -2].min(axis=1) * self._slower
-            fastest = np.minimum(np.minimum(fastest, self._most), self.fastest[rows])
-            for place in (rows, slice(k + self.capacity, k + count + self.capacity)):
-                self.inner[place], self._middle[place] = inner, found[:, _MIDDLE, : self.width]
-                self.fastest[place], self.tight[place] = fastest, 1 / (1 - self._margin)
-            self._refined += count
-            yield
 
     def _explain(self, sample: tuple[ArrayLike, ...]) -> None:
         """Raise the error of a sample that cannot be used."""

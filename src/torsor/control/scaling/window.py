@@ -53,12 +53,13 @@ class Window:
         self._triples, self._step_triples = (
             as_strided(each, (count, 3), (8, 8), writeable=False) for each in (self._all, self._steps)
         )
-        self._systems, self._endings = np.zeros((count, SYSTEM)), np.zeros((count, ENDING))
+        self._systems, self._endings = np.zeros((count, SYSTEM)), np.zeros((ENDING, count))
         self._unchanged = np.zeros(2 * kernels.rows_count + ENDING)
         ends = [(start, end) for start in ("rest", "given", "free") for end in ("rest", "free")]
         self._maps = {each: free_points(count, *each) for each in ends}
         self.n, self.start, self.end, self.tight = 0, "rest", "rest", np.zeros(0)
-        self.iterations, self.is_feasible = 0, False
+        self.iterations = 0
+        self.feasible: Array | None = None  # the last points that were within the tightened bounds
         self._pieces: list[_Piece] = []
 
     @property
@@ -69,7 +70,7 @@ class Window:
     def fill(self, m: int, n: int, start: str, end: str) -> Iterator[None]:
         """Take the n intervals from sample m on, in pieces of work; ``begin`` comes next."""
         samples, row = self._samples, m % self._samples.capacity
-        self.n, self.start, self.end, self.is_feasible = n, start, end, False
+        self.n, self.start, self.end = n, start, end
         self.tight = samples.tight[row : row + n]
         own, maps = self._own[:n], self._maps[start, end]
         own[:, 0] = samples.fastest[row : row + n]
@@ -77,14 +78,20 @@ class Window:
         self._systems[n:] = 0.0
         yield
         self._pieces = []
-        arrays = self._systems, self._endings, self._step_triples, self._own, self._triples
-        for first in range(0, n, self.piece):
-            last = min(first + self.piece, n)
+        arrays = self._systems, self._endings.T, self._step_triples, self._own, self._triples
+        size = -(-n // -(-n // self.piece))  # as equal as possible
+        for first in range(0, n, size):
+            last = min(first + size, n)
             parts = [each[first:last] for each in arrays]
             parts += [each[row + first : row + last] for each in (samples.near, samples.inner)]
             self._pieces.append(_Piece(*parts))
             if len(self._pieces) % 3 == 0:
                 yield
+
+    @property
+    def pieces_of_check(self) -> int:
+        """The pieces of work of ``uses``."""
+        return CHECKS * len(self._pieces)
 
     def begin(self, points: Array) -> None:
         """Use control points (n + 2) as the first guess."""
@@ -96,6 +103,12 @@ class Window:
         kept = 2 if self.start == "given" else 0
         self._all[kept : self.n + 2] = points[kept:]
         self._constrain(self._all)
+
+    def clipped(self) -> Array:
+        """Return the control points (n + 2), none above the largest x: a search may end a little beyond it."""
+        found = self.points.copy()
+        np.minimum(found[1:-1], self._own[: self.n, 0], out=found[1:-1])
+        return found
 
     def _constrain(self, points: Array) -> None:
         """Set the control points that depend on others."""
@@ -124,8 +137,9 @@ class Window:
     def uses(self) -> Generator[None, None, Array]:
         """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
         self._own[: self.n, 1] = self._spare
-        found, size = [], -(-self.piece // CHECKS)
+        found = []
         for each in self._pieces:
+            size = -(-len(each.own) // CHECKS)
             for first in range(0, len(each.own), size):
                 part = slice(first, first + size)
                 found.append(self.kernels.use(self._common, *(array[part] for array in each[-4:])))
@@ -139,16 +153,16 @@ class Window:
     def improve(self, iterations: int) -> Iterator[None]:
         """Search for the least time within the tightened bounds, in pieces and so many iterations.
 
-        It may be ended early where ``is_feasible`` says that the points keep these bounds, at the samples.
+        It may be ended early: ``feasible`` are the last points that keep these bounds, at the samples.
         """
         n, kernels, common, pieces = self.n, self.kernels, self._common, self._pieces
-        self._own[:n, 1] = self.tight
+        self._own[:n, 1], self.feasible = self.tight, None
         self.take(np.maximum(self.points, LOWEST * self.points.max()))
         yield
         size, taken, residual, gap = n * kernels.rows_count, 1.0, 1.0, 1.0
         # Products of slacks and multipliers, the scale of the time, primal and dual step
         time = common[0] * (1 / np.sqrt(self._all[2:n])).sum()
-        common[1:COMMON] = 1 / size, 1 / time, 0.0, 0.0
+        common[1:COMMON] = gap / size, 1 / time, 0.0, 0.0
         kept, changes = [], len(pieces) * [self._unchanged]
         yield
         for each in pieces:
@@ -160,27 +174,27 @@ class Window:
                 kept[k] = kernels.system(common, each.own, each.triples, each.near, kept[k], changes[k])
                 each.systems[:] = kept[k][:, :SYSTEM]
                 yield
-            self.is_feasible = bool(self._systems[:n, -1].max() < FEASIBLE)
-            if gap < GAP and residual < STATIONARY and self.is_feasible:
-                break
+            if self._systems[:n, -1].max() < FEASIBLE:
+                self.feasible = self.points.copy()
+                if gap < GAP and residual < STATIONARY:
+                    break
             self._steps[:] = kernels.solve(self._systems)
             yield
             for k, each in enumerate(pieces):
-                changes[k] = kernels.step(common, kept[k], each.steps)
+                changes[k] = kernels.step(common, each.own, kept[k], each.steps)
                 each.endings[:] = changes[k][:, -ENDING:]
                 if k % STEPS == STEPS - 1:
                     yield
-            self.is_feasible = False  # not known
             gap, taken = self._move()
             residual *= 1 - taken
             yield
 
     def _move(self) -> tuple[float, float]:
         """Take a step, as long as slacks and multipliers stay positive; return the next gap and the part taken."""
-        n, endings = self.n, self._endings[: self.n]
-        least_y, least_l = np.maximum.reduce(endings).tolist()[:2]
+        n, endings = self.n, self._endings[:, : self.n]
+        least_y, least_l = np.maximum.reduce(endings[:2], axis=1).tolist()
         primal, dual = BOUNDARY / max(least_y, BOUNDARY), BOUNDARY / max(least_l, BOUNDARY)
-        now, by_primal, by_dual, by_both = np.add.reduce(endings).tolist()[2:]
+        now, by_primal, by_dual, by_both = np.add.reduce(endings[2:], axis=1).tolist()
         self._common[3], self._common[4] = primal, dual
         self._constrain(self._steps)
         if self.start == "given":
