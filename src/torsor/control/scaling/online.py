@@ -59,9 +59,10 @@ class OnlineScaling:
 
     Up to ``preview`` samples ahead are used (``room`` tells how many may be fed now). At every moment there is a plan
     that stops within the known samples. It was checked to be within the bounds at all samples of the path and at seven
-    points between them. A better plan replaces it when it is found and has passed the same check. So a preview that
-    is too short, or samples that come too late, make the motion slower, but break no bound. The search for the better
-    plan is divided over the steps.
+    points between them, with the dynamics on the commanded path. A better plan replaces it when it is found and has
+    passed the same check. So a preview that is too short, or samples that come too late, make the motion slower, but
+    break no bound. The search for the better plan is divided over the steps: each computes one piece, or up to
+    ``pieces`` where the search would be late or the robot stands. A short preview needs more of them.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -265,7 +266,7 @@ class OnlineScaling:
             raise ModelError(describe(found, where=self._where, fix=fix))
         for _ in self._improve():
             pass
-        self._began = True
+        self._began, self._pace = True, 1
 
     # The motion
 

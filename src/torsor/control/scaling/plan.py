@@ -58,7 +58,9 @@ class Plan:
         times = 2 * self.spacing / np.maximum(rates[1:] + rates[:-1], 1e-12)
         times[0] += self._passed[m - self.first]
         yield
-        return x.tolist(), u.tolist(), np.cumsum(times).tolist()
+        ahead = x.tolist(), u.tolist(), np.cumsum(times).tolist()
+        yield
+        return ahead
 
     def adopt(self, k: int, m: int, ahead: Ahead) -> None:
         """Take a timing from sample m on in place of what was planned; samples before k are forgotten."""
