@@ -82,9 +82,8 @@ def main() -> None:
     """Print one row for each path."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else REPEATS
     robot = torsor.library.ur5()
-    print(
-        "| path | offline (s) | online (s) | lost | largest torque, rate | one sample: median, mean, 99 %, largest (us) |"
-    )
+    head = "| path | offline (s) | online (s) | lost | largest torque, rate |"
+    print(f"{head} one sample: median, mean, 99 %, largest (us) |")
     print("|---|---|---|---|---|---|")
     for name, way in paths().items():
         given = {} if way is None else {"waypoints": way}
