@@ -29,6 +29,7 @@ LAYERS = [
     "deprecation",
     "errors",
     "checks",
+    "summary",
     "faults",
     "files",
     "spatial",
@@ -36,6 +37,7 @@ LAYERS = [
     "formats",
     "dynamics",
     "robot",
+    "results",
     "flexible",
     "autodiff",
     "parallel",
@@ -59,6 +61,7 @@ ALONE = {
 # The public names that scripts and acceptance checks call, as far as this version has them.
 NAMES = [
     "load",
+    "load_result",
     "from_dh",
     "from_mdh",
     "from_screws",
