@@ -40,8 +40,8 @@ class Summary(NamedTuple):
         table = [self.head, *self._shown] if self.rows else []
         clean = [[printable(cell).replace("\n", " ") for cell in row] for row in table]
         widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
-        for row in clean:
-            lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        aligned = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in clean)
+        lines += ["  ".join(row).rstrip() for row in aligned]
         return "\n".join(printable(line).replace("\n", " ") for line in lines)
 
     def html(self) -> str:

@@ -13,7 +13,7 @@ from torsor.deprecation import renamed_argument, warn_deprecated
 from torsor.errors import ModelError, describe, warn
 from torsor.motion.files import read_problem
 from torsor.motion.multistart import Multistart, solve_from_random_starts
-from torsor.motion.results import files, plot, replay, report
+from torsor.motion.results import files, plot, replay, report, several
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.settings import SolveSettings
 from torsor.motion.solve import solve
@@ -142,7 +142,7 @@ class MotionProblem(ProblemStatement):
 
     def multistart(
         self, count: int = 20, seed: int = 0, workers: int = 1, spread: float = 1.0, **settings: Any
-    ) -> "Multistart[MotionResult]":
+    ) -> "MotionMultistart":
         """Return the results from that many random starts (seeds seed, seed + 1, ...), in several processes.
 
         ``settings`` are those of ``solve``; progress is shown with one worker only. The same seeds give the same
@@ -153,7 +153,7 @@ class MotionProblem(ProblemStatement):
         whole_number(seed, self.name, "seed", least=0)
         seeds = range(seed, seed + count)
         found = solve_from_random_starts(self, seeds, workers, spread, self._settings(settings))
-        return Multistart(tuple(map(MotionResult.of, found)), found.seeds)
+        return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
 
     def save(self, path: str | Path) -> None:
         """Write the problem as TOML, with its robot in a file beside it (``NAME.robot.toml``)."""
@@ -244,6 +244,44 @@ class MotionResult(Result, Solution):
 
     def _summary(self) -> Summary:
         return report.summary(self)
+
+
+@dataclass(frozen=True, repr=False)
+class MotionMultistart(Result, Multistart[MotionResult]):
+    """The results of ``MotionProblem.multistart``, the best first; ``plot`` draws their objectives.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+        >>> phase = motion.Phase(0.5, points=6)
+        >>> motion.MotionProblem(torsor.library.two_link(), phase, motion.Effort(), ends).multistart(2).reached
+        2
+    """
+
+    kind = "multistart"
+
+    @classmethod
+    def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
+        """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
+        with reading_archive(Path(path), cls.kind) as found:
+            solutions, seeds = several.of_archive(found, problem, load_problem)
+            return cls(tuple(map(MotionResult.of, solutions)), seeds)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw the objective of each start, the best first, and return the figure; ``path`` saves it too."""
+        return several.plot(self.results, self.seeds, path)
+
+    def _archive(self) -> Archive:
+        return several.archive(self.results, self.seeds)
+
+    def _columns(self) -> list[Column]:
+        return several.columns(self.results, self.seeds)
+
+    def _content(self) -> dict[str, Any]:
+        return several.content(self.results, self.seeds)
+
+    def _summary(self) -> Summary:
+        return several.summary(self.results, self.seeds, repr(self).strip("<>"))
 
 
 def _warn_between_nodes(result: MotionResult) -> None:

@@ -28,7 +28,7 @@ FORMAT = 2  # 1: trajectories and motions, without a header
 KINDS: Mapping[str, tuple[str, str, str]] = {
     "trajectory": ("torsor.simulation", "Trajectory", "a trajectory"),
     "motion": ("torsor.motion", "MotionResult", "a result of a motion problem"),
-    "multistart": ("torsor.motion", "Multistart", "results from random starts"),
+    "multistart": ("torsor.motion", "MotionMultistart", "results from random starts"),
     "stride": ("torsor.human", "Stride", "a stride"),
     "printed_gait": ("torsor.human", "PrintedGait", "a printed gait"),
     "identification": ("torsor.identification", "Identified", "identified parameters"),

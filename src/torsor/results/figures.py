@@ -1,4 +1,4 @@
-"""Figures of curves over time (matplotlib, the extra ``plot``): panels by unit, one colour for each name, bounds, jumps.
+"""Figures of curves over time (matplotlib, the extra ``plot``): panels by unit, a colour for each name, bounds, jumps.
 
 Every figure of the library comes from here or takes its colours, units and axes from here.
 """
@@ -201,7 +201,7 @@ def plot_quantities(
         for row, (unit, own) in enumerate(quantity.panels):
             axes = grid[row, column] if wide else next(places)
             head = quantity.title if row == 0 or not wide else ""
-            _panel(axes, quantity, own, times, colours)
+            draw_panel(axes, quantity, times, colours, own)
             styled(axes, head, unit)
             for mark in [] if marks is None else marks:
                 axes.axvline(mark, color="0.5", linewidth=0.8, linestyle="--")
@@ -230,7 +230,16 @@ def _notes(quantities: Sequence[Quantity]) -> Iterator[str]:
         yield "dotted jumps: Coulomb friction changes its sign with the velocity"
 
 
-def _panel(axes: Any, quantity: Quantity, own: list[int], times: Array, colours: Mapping[str, str]) -> None:
+def draw_panel(
+    axes: Any,
+    quantity: Quantity,
+    times: Array,
+    colours: Mapping[str, str] | None = None,
+    own: list[int] | None = None,
+) -> None:
+    """Draw the curves of a quantity, or its ``own`` ones, into one panel, with bounds and a legend beside it."""
+    colours = colours_of(quantity.names) if colours is None else colours
+    own = list(range(len(quantity.names))) if own is None else own
     rollouts = quantity.values.reshape(-1, *quantity.values.shape[-2:])[:MOST_ROLLOUTS]
     jumps = None if quantity.jumps is None else quantity.jumps.reshape(-1, *quantity.jumps.shape[-2:])
     opacity = 1.0 if len(rollouts) == 1 else max(0.15, 1 / len(rollouts) ** 0.5)

@@ -124,7 +124,8 @@ def columns(samples: Samples) -> list[Column]:
     if samples.external is None:
         return table
     parts = [(f"{link} {part}", unit) for link in robot.link_names for part, unit in COMPONENTS]
-    return [*table, *columns_of(wrench, *zip(*parts, strict=True), samples.external)]
+    links = [name for name, _ in parts]
+    return [*table, *columns_of(wrench, links, [unit for _, unit in parts], samples.external)]
 
 
 def _header(robot: Robot, external: bool, held: tuple[bool, bool]) -> list[str]:

@@ -39,9 +39,7 @@ def how(samples: Samples) -> str:
     return f"simulated with {settings['method']}, {steps}, {settings['controller']}"
 
 
-def plot(
-    samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None
-) -> Any:
+def plot(samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None) -> Any:
     """Return a figure with panels for each quantity over time; ``curves(name)`` are the values (..., T, K) of one."""
     drawn = [_quantity(samples, name, curves(name)) for name in checked_what(what, QUANTITIES)]
     batch = samples.q.shape[:-2]

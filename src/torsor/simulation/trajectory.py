@@ -33,8 +33,8 @@ class Trajectory(Result, Samples):
     the controller. ``external`` (..., T, L, 6) are the wrenches of the environment, or None. ``held`` says for tau and
     for external whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
     "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` has one ``Crossings`` for each
-    event that was given. ``settings`` says how it was made: method, step, tolerances, controller. ``len`` is T; an index
-    selects rollouts.
+    event that was given. ``settings`` says how it was made: method, step, tolerances, controller. ``len`` is T; an
+    index selects rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
@@ -167,9 +167,9 @@ class Trajectory(Result, Samples):
     def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Any:
         """Draw quantities over time and return the figure; with ``path``, save it too.
 
-        ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each unit
-        has panels of its own, with eight curves at most. Limits of joints and drives are dotted where they are near.
-        Needs matplotlib: ``torsor[plot]``.
+        ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each
+        unit has panels of its own, with eight curves at most. Limits of joints and drives are dotted where they are
+        near. Needs matplotlib: ``torsor[plot]``.
 
         Example:
             >>> figure = torsor.simulate(torsor.library.two_link(), duration=0.1).plot(what=("q", "energy"))
