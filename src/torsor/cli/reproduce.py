@@ -30,12 +30,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="leave out items that take more than some seconds")
     parser.add_argument("--kind", choices=KINDS, help="only items of this kind")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="write the figures to this folder (PNG)")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write a page with rows and figures: .html or .md")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write rows and figures: .html or .md; rows alone: .json")
     parser.add_argument("--errata", type=Path, metavar="FILE", help="write the page of all misprints: .md")
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(arguments.report, [".html", ".md"])
+    check_output(arguments.report, [".html", ".md", ".json"])
     check_output(arguments.errata, [".md"])
     _check_folder(arguments.output)
     from torsor.reproduce import errata_page, find, is_quick, summary, write_report

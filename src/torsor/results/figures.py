@@ -74,7 +74,7 @@ def new_figure(width: float, height: float, tidy: bool = True) -> Any:
     """Return an empty figure of a size (inches); ``tidy`` makes room for labels between its panels.
 
     Example:
-        >>> new_figure(4.0, 3.0).get_figwidth()
+        >>> float(new_figure(4.0, 3.0).get_figwidth())
         4.0
     """
     try:
