@@ -26,6 +26,8 @@ LAYERS = [
     "startup",
     "arrays",
     "interrupts",
+    "compiling",
+    "viewable",
     "deprecation",
     "errors",
     "checks",
