@@ -82,7 +82,7 @@ class Workspace(Result):
         across, up = (self.poses[..., k] for k in pair)
         shade = np.where(self.within_limits, np.log10(np.maximum(self.condition, 1.0)), np.nan)
         drawn = panel.pcolormesh(across, up, np.ma.masked_invalid(shade), shading="nearest", cmap="viridis")
-        figure.colorbar(drawn, ax=panel, label="log10 of the condition number of $J_p^{-1}$")
+        figure.colorbar(drawn, ax=panel, label="log10 of the condition number of Jₚ⁻¹")
         beyond = self.reachable & ~self.within_limits
         if beyond.any():
             grey = np.ma.masked_where(~beyond, np.full(beyond.shape, 0.8))

@@ -4,7 +4,7 @@ Every figure of the library comes from here or takes its colours, units and axes
 """
 
 import colorsys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ LONGEST = 26  # characters of a name in a legend
 DPI = 130
 FEW = 10  # names that have the ten usual colours; more have colours of a circle of hues
 NEAR = 1.0  # a limit that is farther from the curves than this times their span is not drawn
+JUMPS = "dotted jumps: Coulomb friction acts against the velocity, and is zero at rest"
 HOUSE = {"alpha": 0.3}
 SIZES = {"wide": 9.0, "column": 6.2, "row": 2.5, "head": 0.7}
 
@@ -91,32 +92,37 @@ def saved(figure: Any, path: str | Path | None, dpi: int = DPI) -> Any:
     return figure
 
 
-def palette(count: int) -> list[str]:
-    """Return as many different colours; eight of them that follow each other can be told apart.
+def colours_of(*panels: Iterable[str]) -> dict[str, str]:
+    """Return a colour for each name of some panels: no two names have the same, and those of a panel are far apart.
+
+    Up to ten names have the ten usual colours. More have hues from a circle: eight slots, in each of which hue and
+    lightness change from name to name.
 
     Example:
-        >>> len(set(palette(55)))
+        >>> colours_of(["hip", "knee"], ["hip", "toe"])
+        {'hip': 'C0', 'knee': 'C1', 'toe': 'C2'}
+        >>> len(set(colours_of(map(str, range(55))).values()))
         55
     """
-    if count <= FEW:
-        return [f"C{k}" for k in range(count)]
-    turns, found = -(-count // MOST), []
-    for k in range(count):
-        hue = (k % MOST + (k // MOST) / turns) / MOST
-        rgb = colorsys.hls_to_rgb(hue, 0.32 if k % 2 else 0.5, 0.85 if k % 3 else 0.6)
-        found.append("#" + "".join(f"{round(255 * each):02x}" for each in rgb))
-    return found
+    groups = [list(dict.fromkeys(panel)) for panel in panels]
+    names = list(dict.fromkeys(name for group in groups for name in group))
+    if len(names) <= FEW:
+        return {name: f"C{k}" for k, name in enumerate(names)}
+    slots = dict[str, tuple[int, int]]()  # the slot of each name, and its turn in the slot
+    used = [0] * MOST
+    for group in groups:
+        taken = [slots[name][0] for name in group if name in slots]
+        for name in (each for each in group if each not in slots):
+            slot = min(range(MOST), key=lambda k: (taken.count(k), used[k], k))
+            slots[name] = slot, used[slot]
+            used[slot] += 1
+            taken.append(slot)
+    return {name: _hue(*slots[name], max(used)) for name in names}
 
 
-def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each name; no two names have the same.
-
-    Example:
-        >>> colours_of(["hip", "knee", "hip"])
-        {'hip': 'C0', 'knee': 'C1'}
-    """
-    different = list(dict.fromkeys(names))
-    return dict(zip(different, palette(len(different)), strict=True))
+def _hue(slot: int, turn: int, turns: int) -> str:
+    rgb = colorsys.hls_to_rgb((slot + turn / turns) / MOST, (0.5, 0.3, 0.4)[turn % 3], 0.9 if slot % 2 else 0.7)
+    return "#" + "".join(f"{round(255 * each):02x}" for each in rgb)
 
 
 def label(name: str) -> str:
@@ -191,29 +197,32 @@ def plot_quantities(
     """
     counts = [len(each.panels) for each in quantities]
     wide = len(quantities) > 1 and max(counts) > 2
-    colours = colours_of(name for each in quantities for name in each.names)
+    colours = colours_of(*([each.names[i] for i in own] for each in quantities for _, own in each.panels))
     rows, columns = (max(counts), len(quantities)) if wide else (sum(counts), 1)
     width = SIZES["column"] * columns if wide else SIZES["wide"]
     figure = new_figure(width, SIZES["row"] * rows + SIZES["head"])
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    places = iter(grid.ravel() if not wide else [])
+    places, shown = iter(grid.ravel() if not wide else []), False
     for column, quantity in enumerate(quantities):
         for row, (unit, own) in enumerate(quantity.panels):
             axes = grid[row, column] if wide else next(places)
             head = quantity.title if row == 0 or not wide else ""
-            draw_panel(axes, quantity, times, colours, own)
+            shown |= draw_panel(axes, quantity, times, colours, own)
             styled(axes, head, unit)
             for mark in [] if marks is None else marks:
                 axes.axvline(mark, color="0.5", linewidth=0.8, linestyle="--")
-        last = grid[counts[column] - 1, column] if wide else axes
-        last.set_xlabel("time (s)")
-        last.tick_params(labelbottom=True)
-        for empty in grid[counts[column] :, column] if wide else ():
-            figure.delaxes(empty)
+        if wide:
+            axes.tick_params(labelbottom=True)
+            for empty in grid[counts[column] :, column]:
+                figure.delaxes(empty)
+        if wide or quantity is quantities[-1]:
+            axes.set_xlabel("time (s)")
     if len(times) > 1:
         grid[0, 0].set_xlim(float(times[0]), float(times[-1]))
-    notes = list(_notes(quantities))
-    figure.suptitle("\n".join([label_of_title(title), *notes]), fontsize="large")
+    grid[0, 0].locator_params("x", nbins=6)
+    jumps = any(each.jumps is not None and each.jumps.any() for each in quantities)
+    lines = [label_of_title(title), *["dotted lines: bounds"] * shown, *[JUMPS] * jumps]
+    figure.suptitle("\n".join(lines), fontsize="large")
     return saved(figure, path)
 
 
@@ -222,22 +231,17 @@ def label_of_title(title: str) -> str:
     return title.replace("$", r"\$")
 
 
-def _notes(quantities: Sequence[Quantity]) -> Iterator[str]:
-    """Yield what dotted lines mean."""
-    if any(each.bounds for each in quantities):
-        yield "dotted lines: bounds"
-    if any(each.jumps is not None and each.jumps.any() for each in quantities):
-        yield "dotted jumps: Coulomb friction changes its sign with the velocity"
-
-
 def draw_panel(
     axes: Any,
     quantity: Quantity,
     times: Array,
     colours: Mapping[str, str] | None = None,
     own: list[int] | None = None,
-) -> None:
-    """Draw the curves of a quantity, or its ``own`` ones, into one panel, with bounds and a legend beside it."""
+) -> bool:
+    """Draw the curves of a quantity, or its ``own`` ones, into one panel, with a legend beside it.
+
+    Return whether bounds were near enough to be drawn.
+    """
     colours = colours_of(quantity.names) if colours is None else colours
     own = list(range(len(quantity.names))) if own is None else own
     rollouts = quantity.values.reshape(-1, *quantity.values.shape[-2:])[:MOST_ROLLOUTS]
@@ -248,9 +252,10 @@ def draw_panel(
             style = {"color": colours[quantity.names[i]], "alpha": opacity}
             _curve(axes, times, rollout[:, i], None if jumps is None else jumps[k, :, i], style)
     lines = [line for line in axes.lines if line.get_linestyle() == "-"][: len(own)]
-    _bounds(axes, quantity, own, colours)
+    bounded = _bounds(axes, quantity, own, colours)
     if lines:
         legend_beside(axes, lines, [quantity.names[i] for i in own])
+    return bounded
 
 
 def _curve(axes: Any, times: Array, values: Array, jumps: NDArray[np.bool_] | None, style: Mapping[str, Any]) -> None:
@@ -265,7 +270,7 @@ def _curve(axes: Any, times: Array, values: Array, jumps: NDArray[np.bool_] | No
         axes.plot(times[between], values[between], linewidth=0.9, linestyle=":", **style)
 
 
-def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str, str]) -> None:
+def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str, str]) -> bool:
     """Draw the bounds of each curve while they hold, and shade the region beyond the bounds of all curves."""
     low, high = axes.get_ylim()
     span = high - low
@@ -275,7 +280,7 @@ def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str,
     if not quantity.fits:
         ends = ends[(ends >= low - NEAR * span) & (ends <= high + NEAR * span)]
     if not ends.size:
-        return
+        return False
     margin = 0.08 * max(high, ends.max()) - 0.08 * min(low, ends.min())
     low = min(low, ends.min() - margin * bool(ends.min() < low))
     high = max(high, ends.max() + margin * bool(ends.max() > high))
@@ -289,3 +294,4 @@ def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str,
             if low <= edge <= high:
                 axes.fill_between([each.first, each.last], edge, end, color="0.5", alpha=0.15, linewidth=0)
     axes.set_ylim(low, high)
+    return True
