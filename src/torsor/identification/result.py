@@ -252,7 +252,7 @@ class Identified(Result):
             >>> len(torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).plot().axes)
             2
         """
-        return plot(self.prior, self.measurements, self.predicted, self.rms, self._how, path)
+        return plot(self.prior, self.measurements, self.predicted, self.rms, self.relative_residuals, self._how, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Identified":
