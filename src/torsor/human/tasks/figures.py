@@ -23,19 +23,11 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     Postures show the load and the seat. The torques are those with the largest fraction of the strength, which is
     dotted where it is near; ``path`` saves the figure.
     """
-    body, torques, term = result.robot, joint_torques(result), grounded_term(result.problem)
-    figure = new_figure(12.0, 7.5)
-    upper, lower = figure.subplots(2, 1, height_ratios=[1.3, 1.0])
-    load = load_of(result.problem)
-    points = landmarks(body, result.at(np.linspace(0.0, result.T, POSTURES)).q, load)
-    for k in range(POSTURES):
-        if isinstance(term.support, Sitting):
-            _draw_seat(upper, term.support, APART * k)
-        skeleton(upper, {name: each[k] for name, each in points.items()}, "side", APART * k, scale=0.6)
-        upper.text(APART * k, -0.15, f"{result.T * k / (POSTURES - 1):.2f} s", ha="center", fontsize=8)
-    upper.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
-    upper.set(aspect="equal", title="postures, from the right side")
-    upper.axis("off")
+    body, torques = result.robot, joint_torques(result)
+    figure = new_figure(12.0, 6.4)
+    upper, lower = figure.subplots(2, 1, height_ratios=[0.8, 1.0])
+    draw_postures(upper, result)
+    upper.set_title("postures, from the right side")
     fractions = np.abs(torques[:, len(GLOBAL) :] / body.effort_limit[len(GLOBAL) :]).max(axis=0)
     shown = len(GLOBAL) + np.argsort(-fractions)[:TORQUES]
     limits = body.effort_limit[shown]
@@ -49,6 +41,20 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
     how = f"{result.solver}: {result.status}, T = {result.T:.3g} s"
     figure.suptitle(label_of_title(f"{who(result.problem)}: {result.problem.name}, least effort; {how}"))
     return saved(figure, path, dpi=110)
+
+
+def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> None:
+    """Draw postures of a task side by side into a panel, seen from the right, with the load and the seat."""
+    support, times = grounded_term(result.problem).support, np.linspace(0.0, result.T, count)
+    points = landmarks(result.robot, result.at(times).q, load_of(result.problem))
+    for k, time in enumerate(times):
+        if isinstance(support, Sitting):
+            _draw_seat(axes, support, APART * k)
+        skeleton(axes, {name: each[k] for name, each in points.items()}, "side", APART * k, scale=0.6)
+        axes.text(APART * k, -0.15, f"{time:.2f} s", ha="center", fontsize=8)
+    axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
+    axes.set_aspect("equal")
+    axes.axis("off")
 
 
 def _draw_seat(axes: Any, seat: Sitting, shift: float) -> None:

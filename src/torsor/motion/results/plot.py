@@ -8,6 +8,7 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.mechanism.units import FORCES, units
+from torsor.motion.results.replay import trajectory
 from torsor.motion.results.solution import Solution
 from torsor.results.figures import Bound, Quantity, checked_what, friction_jumps, plot_quantities
 
@@ -21,6 +22,8 @@ QUANTITIES = {
     "tau_rate": ("Rates of the forces", "{}/s"),
     "reactions": ("Joint reactions: size of the force", "N"),
 }
+MOTION = ("q", "v", "a", "j")  # without the coordinates that are frozen
+CONTACT = ", with the wrenches of contact"
 DEFAULT = ("q", "v", "tau", "reactions")
 
 
@@ -40,8 +43,10 @@ def _quantity(result: Solution, name: str) -> Quantity:
     robot, (positions, rates) = result.robot, units(result.robot)
     title, form = QUANTITIES[name]
     if name == "reactions":
-        sizes = np.linalg.norm(result.reactions[..., 3:], axis=-1)
-        return Quantity(title, robot.joint_names, [form] * len(robot.joint_names), sizes)
+        touches = result.problem.contact(result) is not None
+        wrenches = trajectory(result).reactions if touches else result.reactions
+        sizes, more = np.linalg.norm(wrenches[..., 3:], axis=-1), CONTACT if touches else ""
+        return Quantity(title + more, robot.joint_names, [form] * len(robot.joint_names), sizes)
     names: Sequence[str] = robot.position_names if name == "q" else robot.coordinate_names
     own, values = positions if name == "q" else rates, np.asarray(getattr(result, name))
     contact = result.problem.contact(result) if name == "tau" else None
@@ -53,7 +58,9 @@ def _quantity(result: Solution, name: str) -> Quantity:
         own = [FORCES[known[each]] for each in names]
     if name == "tau" and not robot.loops:
         jumps = friction_jumps(robot, result.v)
-    title = f"{title}, with those of contact" if contact is not None else title
+    title = title + CONTACT if contact is not None else title
+    moves = [k for k, each in enumerate(names) if name not in MOTION or each not in result.problem.frozen]
+    names, own, values = [names[k] for k in moves], [own[k] for k in moves], values[:, moves]
     bounds = tuple(_bounds(result, name, names))
     return Quantity(title, names, [form.format(unit) for unit in own], values, bounds, jumps)
 
