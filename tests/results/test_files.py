@@ -49,6 +49,8 @@ def test_a_result_reads_back_equal_with_its_robot_and_settings(
     again.save(tmp_path / "again.npz")
     with np.load(tmp_path / "result.npz") as first, np.load(tmp_path / "again.npz") as second:
         assert sorted(first.files) == sorted(second.files)
+        header = json.loads(first["header"].tobytes())
+        assert header["kind"] == result.kind and header["version"] == torsor.__version__ and header["units"]
         for name in first.files:
             assert first[name].tobytes() == second[name].tobytes(), name
 

@@ -8,10 +8,11 @@ import numpy as np
 from torsor.files import check_array
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.results.archive import Archive, as_bytes, as_text, robot_text
-from torsor.results.documents import plain
+from torsor.results.documents import plain, state_units
 from torsor.robot.inertial import BaseParameters
 from torsor.robot.robot import Robot
 
+SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
 OWN = ("values", "covariance", "predicted")
 BASE = ("columns", "matrix", "values", "unknown")
 MEASURED = ("q", "v", "a", "tau", "weights", "times")
@@ -29,7 +30,10 @@ def archive(
     if own["parameters"] is not None:
         arrays["parameters"] = own["parameters"]
     arrays |= {"condition": own["condition"], "robot": as_bytes(robot_text(robot))}
-    return Archive("identification", arrays, plain(settings))
+    units = state_units(robot)
+    measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
+    own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
+    return Archive("identification", arrays, plain(settings), measured | own_units)
 
 
 def fields_of(found: Archive) -> dict[str, Any]:

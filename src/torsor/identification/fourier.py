@@ -14,7 +14,7 @@ from torsor.arrays import Array
 from torsor.files import check_array
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
-from torsor.results.documents import plain, robot_facts
+from torsor.results.documents import plain, robot_facts, state_units
 from torsor.results.figures import Bound, Quantity, friction_jumps, plot_quantities
 from torsor.results.result import Result
 from torsor.results.tables import Column, columns_of
@@ -22,6 +22,7 @@ from torsor.robot.robot import Robot
 from torsor.summary import Summary
 
 DRAWN = 401  # instants of one period in figures and tables
+LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
 
 
@@ -181,15 +182,15 @@ class Excitation(Result):
         names, (q, v, a) = self.robot.coordinate_names, self(times)
         forces = self.robot.inverse_dynamics(q, v, a)
         drawn = [
-            Quantity("Positions", names, rates, q, self._bounds("lower", "upper")),
-            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, self._bounds("velocity")),
-            Quantity("Accelerations", names, [f"{unit}/s²" for unit in rates], a, self._bounds("acceleration")),
+            Quantity("Positions", names, rates, q, self._bounds(*LIMITS[0])),
+            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, self._bounds(*LIMITS[1])),
+            Quantity("Accelerations", names, [f"{unit}/s²" for unit in rates], a, self._bounds(*LIMITS[2])),
             Quantity(
                 "Forces of the robot as given",
                 names,
                 [FORCES[unit] for unit in rates],
                 forces,
-                self._bounds("effort"),
+                self._bounds(*LIMITS[3]),
                 friction_jumps(self.robot, v),
             ),
         ]
@@ -227,12 +228,23 @@ class Excitation(Result):
             if status not in STATUSES:
                 raise ValueError(f"status {status[:40]!r}; allowed: {', '.join(STATUSES)}")
             period, condition, start = figures.tolist()
-            return cls(robot, period, coefficients, condition, start, status, found.settings)
+            made = cls(robot, period, coefficients, condition, start, status, found.settings)
+            for names in LIMITS:
+                for bound in made._bounds(*names):
+                    check_array(bound.lower, (robot.nv,), names[0])
+                    check_array(bound.upper, (robot.nv,), names[-1])
+            return made
 
     def _archive(self) -> Archive:
         figures = [self.period, self.condition, self.start_condition]
-        arrays = {"coefficients": self.coefficients, "figures": np.array(figures, dtype=float), "status": self.status}
-        return Archive(self.kind, arrays | {"robot": as_bytes(robot_text(self.robot))}, plain(self.settings))
+        arrays: dict[str, Any] = {
+            "coefficients": self.coefficients,
+            "figures": np.array(figures, dtype=float),
+            "status": self.status,
+        }
+        arrays["robot"] = as_bytes(robot_text(self.robot))
+        own = {"coefficients": state_units(self.robot)["q"], "figures": ["s", "1", "1"]}
+        return Archive(self.kind, arrays, plain(self.settings), own)
 
     def _columns(self) -> list[Column]:
         times, rates = np.linspace(0.0, self.period, DRAWN), units(self.robot)[1]

@@ -126,7 +126,8 @@ class Workspace(Result):
 
     def _archive(self) -> Archive:
         arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *SHAPED)}
-        return Archive(self.kind, arrays | {"parallel_robot": as_bytes(parallel_text(self.robot))}, self._settings)
+        arrays["parallel_robot"] = as_bytes(parallel_text(self.robot))
+        return Archive(self.kind, arrays, self._settings, {"poses": list(self.labels), "q": "rad, m", "condition": "1"})
 
     @property
     def _settings(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,9 @@ def robot_of(text: str) -> Robot:
 
 @dataclass(frozen=True)
 class Archive:
-    """The content of a file: its ``kind``, named ``arrays`` and ``settings``; ``format`` is its version.
+    """The content of a file: its ``kind``, ``arrays`` by name with their ``units``, and ``settings``.
+
+    ``format`` is the version of the format.
 
     Example:
         >>> inner = Archive("trajectory", {"q": np.zeros(2)}, {}).within("first/")
@@ -108,6 +110,7 @@ class Archive:
     kind: str
     arrays: Mapping[str, Any]
     settings: Mapping[str, Any]
+    units: Mapping[str, Any] = field(default_factory=dict)
     format: int = FORMAT
 
     @property
@@ -117,7 +120,7 @@ class Archive:
 
     def within(self, prefix: str = "") -> dict[str, Any]:
         """Return all arrays, the header among them, under names that begin with a prefix."""
-        header = {"kind": self.kind, "version": version(), "settings": dict(self.settings)}
+        header = {"kind": self.kind, "version": version(), "settings": dict(self.settings), "units": dict(self.units)}
         named = {_HEADER: as_bytes(json.dumps(header)), **self.arrays}
         return {prefix + name: value for name, value in named.items()}
 
@@ -150,12 +153,12 @@ def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
 
 def _archive(found: Arrays, format: int) -> Archive:
     if format == 1:  # the kind is known from the arrays
-        return Archive("motion" if "x" in found else "trajectory", found, {}, format)
+        return Archive("motion" if "x" in found else "trajectory", found, {}, format=format)
     header = json.loads(as_text(found[_HEADER]))
     if not isinstance(header, dict) or header.get("kind") not in KINDS or not isinstance(header.get("settings"), dict):
         raise ValueError(f"its header names no kind of result; allowed: {listing(KINDS)}")
     arrays = {name: each for name, each in found.items() if name != _HEADER}
-    return Archive(header["kind"], arrays, header["settings"], format)
+    return Archive(header["kind"], arrays, header["settings"], format=format)
 
 
 def load_result(path: str | Path, **given: Any) -> Any:

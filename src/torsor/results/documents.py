@@ -72,6 +72,17 @@ def robot_facts(robot: Mechanism) -> dict[str, Any]:
     }
 
 
+def state_units(robot: Mechanism) -> dict[str, list[str]]:
+    """Return the units of the columns of q, v, a and tau.
+
+    Example:
+        >>> state_units(torsor.library.planar_chain(1))
+        {'q': ['rad'], 'v': ['rad/s'], 'a': ['rad/s^2'], 'tau': ['N m']}
+    """
+    facts, keys = robot_facts(robot), ("position", "velocity", "acceleration", "force")
+    return {name: facts[f"{key}_units"] for name, key in zip(("q", "v", "a", "tau"), keys, strict=True)}
+
+
 def write_document(path: Path, document: Mapping[str, Any]) -> None:
     """Write a document as JSON, whole or not at all."""
     with replacing(path) as part:

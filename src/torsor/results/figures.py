@@ -196,27 +196,29 @@ def plot_quantities(
     The curves of one name have the same colour everywhere, and no other has it. ``marks`` are times of dashed lines.
     """
     counts = [len(each.panels) for each in quantities]
-    wide = len(quantities) > 1 and max(counts) > 2
+    most = max(counts)
+    beside = most <= 2  # the panels of a quantity are side by side; otherwise one below the other
+    rows, columns = (len(quantities), most) if beside else (most, len(quantities))
     colours = colours_of(*([each.names[i] for i in own] for each in quantities for _, own in each.panels))
-    rows, columns = (max(counts), len(quantities)) if wide else (sum(counts), 1)
-    width = SIZES["column"] * columns if wide else SIZES["wide"]
+    width = SIZES["wide"] if columns == 1 else SIZES["column"] * columns
     figure = new_figure(width, SIZES["row"] * rows + SIZES["head"])
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    places, shown = iter(grid.ravel() if not wide else []), False
-    for column, quantity in enumerate(quantities):
-        for row, (unit, own) in enumerate(quantity.panels):
-            axes = grid[row, column] if wide else next(places)
-            head = quantity.title if row == 0 or not wide else ""
+    places = grid if beside else grid.T
+    shown, used = False, np.zeros(grid.shape, dtype=bool)
+    for k, quantity in enumerate(quantities):
+        for j, (unit, own) in enumerate(quantity.panels):
+            axes = places[k, j]
             shown |= draw_panel(axes, quantity, times, colours, own)
-            styled(axes, head, unit)
+            styled(axes, "" if j else quantity.title, unit)
+            (used if beside else used.T)[k, j] = True
             for mark in [] if marks is None else marks:
                 axes.axvline(mark, color="0.5", linewidth=0.8, linestyle="--")
-        if wide:
-            axes.tick_params(labelbottom=True)
-            for empty in grid[counts[column] :, column]:
-                figure.delaxes(empty)
-        if wide or quantity is quantities[-1]:
-            axes.set_xlabel("time (s)")
+    for empty in grid[~used]:
+        figure.delaxes(empty)
+    for column, own_column in zip(grid.T, used.T, strict=True):
+        lowest = column[np.flatnonzero(own_column)[-1]]
+        lowest.set_xlabel("time (s)")
+        lowest.tick_params(labelbottom=True)
     if len(times) > 1:
         grid[0, 0].set_xlim(float(times[0]), float(times[-1]))
     grid[0, 0].locator_params("x", nbins=6)

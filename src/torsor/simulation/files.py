@@ -11,7 +11,7 @@ from torsor.errors import ModelError, describe
 from torsor.files import check_array
 from torsor.mechanism.units import FORCES, units
 from torsor.results.archive import Archive, as_bytes, reading_archive, robot_text
-from torsor.results.documents import plain, robot_facts
+from torsor.results.documents import plain, robot_facts, state_units
 from torsor.results.result import Result
 from torsor.results.tables import Column, columns_of
 from torsor.robot.robot import Robot
@@ -20,6 +20,7 @@ from torsor.simulation.samples import Crossings, Samples
 SUFFIXES = Result.suffixes
 STATUSES = ("done", "event", "interrupted", "failed")
 ARRAYS = ("times", "q", "v", "a", "tau")
+WRENCHES = "N m, N: moment and force on each link, at its origin in its axes"
 COMPONENTS = tuple((f"{letter}{axis}", unit) for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz")
 
 
@@ -31,7 +32,9 @@ def archive(samples: Samples) -> Archive:
     for k, event in enumerate(samples.events):
         arrays |= {f"event{k}_{name}": value for name, value in event._asdict().items()}
     arrays |= {"events": len(samples.events), "status": samples.status, "held": samples.held}
-    return Archive("trajectory", arrays | {"robot": as_bytes(robot_text(samples.robot))}, plain(samples.settings))
+    units_ = {"times": "s", "external": WRENCHES, **state_units(samples.robot)}
+    arrays["robot"] = as_bytes(robot_text(samples.robot))
+    return Archive("trajectory", arrays, plain(samples.settings), units_)
 
 
 def content(samples: Samples) -> dict[str, Any]:
@@ -39,7 +42,7 @@ def content(samples: Samples) -> dict[str, Any]:
     held = dict(zip(("tau", "external"), samples.held, strict=True))
     external = None if samples.external is None else plain(samples.external)
     return {
-        "units": {"times": "s", "external": "N m, N: moment and force on each link, at its origin in its axes"},
+        "units": {"times": "s", "external": WRENCHES},
         "robot": robot_facts(samples.robot),
         "settings": plain(samples.settings),
         "status": samples.status,

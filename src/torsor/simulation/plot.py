@@ -34,9 +34,11 @@ def how(samples: Samples) -> str:
     """
     settings = samples.settings
     if "method" not in settings:
-        return "motion"
-    steps = f"rtol {settings['rtol']:g}" if settings["method"] == "adaptive" else f"steps of {settings['step']:g} s"
-    return f"simulated with {settings['method']}, {steps}, {settings['controller']}"
+        return str(settings.get("made", "motion"))
+    how_long = (
+        f"rtol {settings.get('rtol')}" if settings["method"] == "adaptive" else f"steps of {settings.get('step')} s"
+    )
+    return f"simulated with {settings['method']}, {how_long}, {settings.get('controller')}"
 
 
 def plot(samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None) -> Any:

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from torsor.errors import ModelError, describe
 from torsor.human.contact.schedule import Step
-from torsor.human.gait.printed_files import stage_arrays, stages_of
+from torsor.human.gait.printed_files import FIGURES, stage_arrays, stages_of
 from torsor.human.gait.printed_set import TOLERANCE, PrintedWalk, Stage
 from torsor.human.gait.settings import VERSIONS
 from torsor.human.gait.walking import walking
@@ -120,7 +120,8 @@ class PrintedGait(Result):
             return cls(stages_of(found.arrays), MotionResult.of(nearest))
 
     def _archive(self) -> Archive:
-        return Archive(self.kind, stage_arrays(self.stages) | archive(self.nearest).within(NEAREST), {})
+        units = {"figures of a stage": dict(zip(FIGURES, ("m", "m/s", "1", "1", "1", "1"), strict=True))}
+        return Archive(self.kind, stage_arrays(self.stages) | archive(self.nearest).within(NEAREST), {}, units)
 
     @property
     def least_violation(self) -> float:

@@ -68,7 +68,7 @@ class Stride(Result, StrideCurves):
             return cls(MotionResult.of(motion), str(found.settings["side"]))
 
     def _archive(self) -> Archive:
-        return Archive(self.kind, archive(self.result).within(MOTION), {"side": self.side})
+        return Archive(self.kind, archive(self.result).within(MOTION), {"side": self.side}, {MOTION: "as in a motion"})
 
     def _content(self) -> dict[str, Any]:
         """Return parts of the objective, peaks, likeness, energy and curves as plain values."""

@@ -25,6 +25,7 @@ LONGEST, MOST = 1000, 10**9  # characters of a status, and iterations
 SAME = 1e-6  # relative difference within which two objectives are equal
 OUTSIDE = 1e-3  # largest violation of a bound of a variable that a solver leaves
 NAME, WITHOUT = "problem", "without_problem"  # of the header: the name of the problem, and why it is left out
+UNITS = {"x": "control points rad, m; durations s; other numbers SI", "seconds": "s", "multipliers": "scaled rows"}
 PROBLEM = {"problem": "problem.toml", "problem_robot": "problem.robot.toml"}
 
 
@@ -51,7 +52,7 @@ def archive(result: Solution) -> Archive:
     }
     problem, why = _written(result.problem)
     settings = plain(result.settings) | {NAME: result.problem.name, WITHOUT: why}
-    return Archive("motion", arrays | problem, settings)
+    return Archive("motion", arrays | problem, settings, UNITS)
 
 
 def _written(problem: ProblemStatement) -> tuple[dict[str, Any], str]:

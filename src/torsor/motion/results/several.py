@@ -31,7 +31,7 @@ def archive(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
                 own.kind, {name: each for name, each in own.arrays.items() if name not in SHARED}, own.settings
             )
         arrays |= own.within(f"{k}/")
-    return Archive("multistart", arrays, first.settings)
+    return Archive("multistart", arrays, first.settings, {"seeds": "1", "0/ and so on": "as in a motion"})
 
 
 def of_archive(
@@ -93,6 +93,7 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
             axes.annotate(str(seed), (x, y), textcoords="offset points", xytext=(4, 4), fontsize=7, color="0.4")
     styled(axes, "objective of each start; numbers are seeds", "objective")
     axes.set_xlabel("rank")
+    axes.locator_params("x", integer=True)
     if axes.lines:
         axes.legend(frameon=False)
     best = results[0]
