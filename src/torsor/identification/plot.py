@@ -46,7 +46,7 @@ def plot(
     for axes in lowest:
         axes.set_xlabel("sample" if data.times is None else "time (s)")
         axes.tick_params(labelbottom=True)
-    what = f"{len(data)} samples, parameters by {how}"
-    figure.suptitle(label_of_title(f"{robot.name}: measured and predicted forces; {what}"), x=0.01, ha="left")
+    what = f"{len(data)} samples, parameters: {how}"
+    figure.suptitle(label_of_title(f"{robot.name}: measured and predicted forces\n{what}"))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return saved(figure, path)
