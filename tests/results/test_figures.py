@@ -129,6 +129,7 @@ def test_walks_and_tasks_know_their_load() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::torsor.errors.ModelWarning")  # optimal at the nodes only
 def test_the_figure_of_a_task_shows_load_seat_and_strengths() -> None:
     lift = task_figures.plot_task(human.lifting().solve(check=False, iterations=5))
     assert "box of 10 kg" in lift.get_suptitle()

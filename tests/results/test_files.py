@@ -23,7 +23,6 @@ from torsor.results import FORMAT, KINDS, schema_of
 from . import small as made
 from .schemas import faults
 
-
 SOLVED = ("motion", "multistart")
 
 
@@ -277,6 +276,7 @@ def test_results_are_pickled(kind: str, results: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::torsor.errors.ModelWarning")  # optimal at the nodes only
 def test_walks_strides_and_lifts_read_back_equal(tmp_path: Path) -> None:
     walk = human.walking(load=human.Backpack(10.0)).solve()
     stride = human.Stride(walk, "left")
