@@ -16,8 +16,10 @@ import pytest
 
 import torsor
 from torsor import human, motion
+from torsor.human.gait.printed_set import Stage
 from torsor.human.terms.problem import HumanProblem
 from torsor.motion.encoding import decoded, encoded
+from torsor.optimisation import Outcome
 from torsor.results import FORMAT, KINDS, schema_of
 
 from . import small as made
@@ -295,3 +297,17 @@ def test_walks_strides_and_lifts_read_back_equal(tmp_path: Path) -> None:
 def _saved(result: Any, folder: Path) -> Path:
     result.save(folder / "stride.npz")
     return folder / "stride.npz"
+
+
+@pytest.mark.slow
+def test_searches_for_the_printed_gait_read_back_equal(tmp_path: Path) -> None:
+    problem = human.walking(version="nearest")
+    program, x = problem.program, problem.guess()
+    by_hand = Outcome(x, np.zeros(program.m), np.zeros(program.n), 1.0, 3, "by hand", False, [], 0.0)
+    gait = human.PrintedGait((Stage(0.003, 0.25, by_hand),), motion.MotionResult(problem, by_hand, "condensed"))
+    gait.save(tmp_path / "gait.npz")
+    again = torsor.load_result(tmp_path / "gait.npz")
+    assert again.stages[0][:2] == (0.003, 0.25) and np.array_equal(again.stages[0].outcome.x, x)
+    assert np.array_equal(again.nearest.x, x) and again.nearest.problem.bands == problem.bands
+    gait.save(tmp_path / "gait.csv")
+    assert (tmp_path / "gait.csv").read_text().startswith("band of heights [m],band of velocities [m/s],effort [1],")
