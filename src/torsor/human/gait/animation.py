@@ -9,11 +9,13 @@ import numpy as np
 from torsor.arrays import Array
 from torsor.checks import positive, whole_number
 from torsor.errors import ModelError, describe
-from torsor.human.body.drawing import ARROW, LONG, VIEWS, figure_of, landmarks, skeleton
+from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
 from torsor.human.contact.schedule import Walk
 from torsor.human.gait.curves import COUNT, StrideCurves
 from torsor.human.terms.forces import Grounded
+from torsor.human.terms.problem import load_of
 from torsor.motion import MotionResult
+from torsor.results.figures import new_figure
 from torsor.robot.robot import Robot
 
 MARKS = 0.2  # distance of the marks on the ground (m)
@@ -55,14 +57,14 @@ def animate(result: MotionResult, path: str | Path, rate: int = 25, slower: floa
         raise ModelError(describe(found, where="animate", allowed=allowed))
     whole_number(rate, "animate", "rate")
     positive(slower, "animate", "slower")
-    figure = figure_of(8.0, 5.2, tidy=False)
+    figure = new_figure(8.0, 5.2, tidy=False)
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.93)
     try:
         from matplotlib.animation import FuncAnimation, PillowWriter
     except ImportError:
         raise ImportError("animations need matplotlib and pillow; fix: pip install torsor[plot]") from None
     body, q, arrows = _frames(result, rate * slower)
-    points = landmarks(body, q)
+    points = landmarks(body, q, load_of(result.problem))
     panels = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
     top = 1.08 * float(max(each[..., 1].max() for each in points.values()))
     for axes, title, half in zip(panels, ("right side", "front"), (0.9, 0.6), strict=True):
