@@ -8,6 +8,7 @@ from torsor.spatial import axis_frame, make_pose
 from torsor.view.scene.triangles import Triangles, box, capsule, cylinder, sphere
 
 THIN = 0.02  # radius of a bone, as a fraction of the size of the robot
+SLIM = 0.07  # the same, as a fraction of the length (root mean square) of all bones: trees with many short ones
 SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see
 
 
@@ -35,6 +36,19 @@ def _ends(robot: Mechanism, index: int) -> tuple[Array, list[Array]]:
     return start, ends
 
 
+def bone_radius(robot: Mechanism) -> float:
+    """Return the radius (m) of the bones of a robot.
+
+    Example:
+        >>> round(bone_radius(torsor.library.human()), 3)
+        0.015
+    """
+    found = [_ends(robot, index) for index in range(len(robot.links))]
+    lengths = [float(np.linalg.norm(end - start)) for start, ends in found for end in ends]
+    long = [each for each in lengths if each > 0]
+    return min(THIN * size_of(robot), SLIM * float(np.sqrt(np.mean(np.square(long)))) if long else np.inf)
+
+
 def bones(robot: Mechanism, index: int, radius: float) -> list[Triangles]:
     """Return rods (in the link's axes) from the joint of a link (-1: from the origin of the base) to those it carries.
 
@@ -55,8 +69,8 @@ def joint_mark(joint: Joint, radius: float) -> Triangles | None:
     if joint.type in ("free", "planar", "fixed") or joint.flexible is not None:
         return None
     if joint.type in ("revolute", "continuous", "helical"):
-        return cylinder(1.6 * radius, 4 * radius).at(joint.frame)
-    return (box([3 * radius] * 3) if joint.type == "prismatic" else sphere(1.6 * radius)).at(joint.frame)
+        return cylinder(1.5 * radius, 3.4 * radius).at(joint.frame)
+    return (box([2.6 * radius] * 3) if joint.type == "prismatic" else sphere(1.5 * radius)).at(joint.frame)
 
 
 def ellipsoid(link: Link) -> Triangles | None:

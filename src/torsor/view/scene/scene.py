@@ -12,13 +12,17 @@ from torsor.errors import ModelError, warn
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.view.scene.bodies import THIN, bones, ellipsoid, joint_mark, size_of
+from torsor.view.scene.bodies import bone_radius, bones, ellipsoid, joint_mark, size_of
 from torsor.view.scene.mesh_files import read_mesh
 from torsor.view.scene.triangles import Triangles, box, capsule, cylinder, joined, sphere
 
 Color = tuple[float, float, float, float]
 GREY: Color = (0.62, 0.65, 0.69, 1.0)
 DARK: Color = (0.25, 0.28, 0.33, 1.0)
+SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
+MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
+SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
+LARGE = 0.75  # an ellipsoid that is longer than this, in sizes of the robot, is not drawn as a body
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +67,13 @@ class Scene:
         return size_of(self.robot)
 
     @cached_property
-    def _tree(self) -> Robot:
-        # CasADi's virtual machine: for the postures of a picture, compiling takes too long.
+    def tree(self) -> Robot:
+        """The robot with its loops cut, in CasADi's virtual machine: for the postures of a picture compiling is slow."""
         return self.robot.open_tree().to(device="casadi")
 
     def poses(self, q: ArrayLike) -> Array:
         """Return the poses (..., L + 1, 4, 4) of the base (first) and of all links in base axes, for q (..., nq)."""
-        moving = self._tree.poses(np.asarray(q, dtype=float))
+        moving = self.tree.poses(np.asarray(q, dtype=float))
         base = np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4))
         return np.concatenate([base, moving], axis=-3)
 
@@ -86,7 +90,7 @@ class Scene:
 
 
 def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
-    radius, faults = THIN * size_of(robot), list[str]()
+    radius, faults = bone_radius(robot), list[str]()
     for index, link in enumerate((robot.base, *robot.links), start=-1):
         drawn = 0
         for number, visual in enumerate(link.visuals):
@@ -132,16 +136,21 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     rods = bones(robot, index, radius if index >= 0 else radius / 2)
     mark = joint_mark(robot.joints[index], radius) if index >= 0 else None
     body = ellipsoid(link) if index >= 0 else None
+    if body is not None and rods and np.ptp(body.vertices, axis=0).max() > LARGE * size_of(robot):
+        body = None  # some published inertias are far too large for their link
     if rods:
         yield Shown(f"{link.name}/bone", index, joined(rods), GREY, "bone")
     if mark is not None:
         yield Shown(f"{link.name}/joint", index, mark, DARK, "bone")
     if body is not None:
-        yield Shown(f"{link.name}/body", index, body, (*_palette(index)[:3], 0.55), "body")
+        yield Shown(f"{link.name}/body", index, body, (*_palette(robot, index)[:3], SOLID), "body")
 
 
-def _palette(index: int) -> Color:
-    """Return a colour of a link; neighbours differ."""
+def _palette(robot: Robot, index: int) -> Color:
+    """Return the colour of a link: red and blue for right and left where a robot has such names, else neighbours differ."""
+    names = [each.lower() for each in robot.link_names]
+    if all(any(each.startswith(side) for each in names) for side in SIDES):
+        return next((color for side, color in SIDES.items() if names[index].startswith(side)), MIDDLE)
     hue = (0.58 + 0.381966 * index) % 1.0  # steps of the golden section repeat no hue
     phase = np.clip(np.abs((hue * 6 + np.array([0.0, 4.0, 2.0])) % 6 - 3) - 1, 0, 1)
     red, green, blue = (0.35 + 0.45 * phase).tolist()
