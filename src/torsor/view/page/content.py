@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.arrays import Array
-from torsor.checks import frozen_array
 from torsor.errors import ModelError, describe
 from torsor.mechanism.loops import Loop
 from torsor.parallel import ParallelRobot
@@ -16,14 +15,13 @@ from torsor.view.page.motions import motion, packed, shown_samples
 from torsor.view.page.numbers import Numbers
 from torsor.view.page.shapes import surfaces
 from torsor.view.page.sliders import controls
-from torsor.view.scene import Scene, Timeline, timeline
+from torsor.view.scene import Scene, Timeline, home, palette, timeline, upwards
 
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
 LEAVES = 8  # ends of a tree whose trails are drawn
 ENOUGH = 24  # postures that the size of the picture is computed from
-UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is taken for that of an axis
 SUNK = 0.05  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
-TRAVELS = 0.6  # from this way of the centre of mass on, in sizes, the camera follows it
+TRAVELS = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
 USUAL = 0.95  # fraction of all arrows that are no longer than the length below
 ARROW = 0.4  # length of the longest arrow, in sizes
 
@@ -56,7 +54,7 @@ def content(
         number = scenes[id(source)]
         scene = kept[number][1]
         if played is None:
-            start = _start(each, scene.robot, q)
+            start = home(each, q)
             actor, module = controls(scene.robot, start, scene.size)
             com, potential = scene.tree.center_of_mass(start), float(scene.tree.potential_energy(start))
             actor |= {"title": title or scene.robot.name, "com": com.tolist(), "potential": potential}
@@ -84,18 +82,6 @@ def _listed(what: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def _start(robot: Robot | ParallelRobot, tree: Robot, q: ArrayLike | None) -> Array:
-    """Return the positions (nq,) that a robot with sliders begins with: those given, or at home."""
-    if q is not None:
-        given = frozen_array(q, (tree.nq,), tree.name, "q")
-        return tree.closed_positions(given) if tree.loops else np.array(given)
-    if isinstance(robot, ParallelRobot):
-        return np.concatenate([np.asarray(robot.home, dtype=float), robot.inverse_kinematics(robot.home)])
-    if tree.loops:
-        return tree.closed_positions(tree.neutral())
-    return np.clip(tree.neutral(), tree.lower, tree.upper)
-
-
 def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     robot = scene.robot
     frames = [
@@ -105,9 +91,8 @@ def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     named = [(k, link) for k, link in enumerate(robot.links) if link.mass > 0] or list(enumerate(robot.links))
     labels = [{"link": k, "place": link.com.round(6).tolist(), "name": link.name} for k, link in named]
     places = _ends(robot) if trails is None else [_place(robot, each) for each in trails]
-    colors = [each.color[:3] for each in scene.shown if each.kind == "body"]
-    for k, place in enumerate(places):
-        place["color"] = [round(value, 4) for value in (colors[k % len(colors)] if colors else (0.2, 0.45, 0.8))]
+    for place in places:
+        place["color"] = [round(value, 4) for value in palette(robot, place["link"])[:3]]
     return {
         "name": robot.name,
         "size": scene.size,
@@ -142,20 +127,11 @@ def _ends(robot: Robot) -> list[dict[str, Any]]:
     return found
 
 
-def _up(robot: Robot) -> Array:
-    size = float(np.linalg.norm(robot.gravity))
-    if not size > 0:
-        return np.array([0.0, 0.0, 1.0])
-    up = -np.asarray(robot.gravity) / size
-    axis = int(np.argmax(np.abs(up)))
-    return np.sign(up[axis]) * np.eye(3)[axis] if abs(up[axis]) > UPRIGHT else up
-
-
 def _view(
     scenes: Sequence[Scene], boxes: Sequence[tuple[Array, Array]], actors: list[dict[str, Any]], numbers: Numbers
 ) -> dict[str, Any]:
     """Return what the picture shows: direction up, ground, middle and size, scales of arrows, what is on at first."""
-    up, size = _up(scenes[0].robot), max(scene.size for scene in scenes)
+    up, size = upwards(scenes[0].robot), max(scene.size for scene in scenes)
     low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
     ends = np.array(np.meshgrid(*np.stack([low, high], axis=1))).reshape(3, -1)
     bottom = float((up @ ends).min())
@@ -195,7 +171,7 @@ def _largest(vectors: Sequence[Array]) -> float:
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, up: Array) -> Array:
-    """Return the way (T, 3) along the ground of the centre of mass of the first motion, if all links take part in it."""
+    """Return the way (T, 3) of the first motion's centre of mass along the ground, if all links take part in it."""
     played = next((each for each in actors if "times" in each), None)
     if played is None:
         return np.zeros((0, 3))

@@ -31,8 +31,8 @@ class Page:
     Example:
         >>> from torsor.view.page import page
         >>> shown = page(torsor.library.two_link())
-        >>> shown, "<iframe" in shown._repr_html_()
-        (<Page 'two_link': 0.09 MB>, True)
+        >>> shown.title, shown.html[:15], "<iframe" in shown._repr_html_()
+        ('two_link', '<!DOCTYPE html>', True)
     """
 
     def __init__(self, title: str, html: str, height: int) -> None:

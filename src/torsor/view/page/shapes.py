@@ -6,9 +6,9 @@ import numpy as np
 
 from torsor.arrays import Array
 from torsor.view.page.numbers import Numbers
-from torsor.view.page.simplify import within
 from torsor.view.scene import Scene, Triangles
 from torsor.view.scene.bodies import ellipsoid
+from torsor.view.scene.simplify import within
 
 SAME = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
 LIKE: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia

@@ -49,6 +49,23 @@ def bone_radius(robot: Mechanism) -> float:
     return min(THIN * size_of(robot), SLIM * float(np.sqrt(np.mean(np.square(long)))) if long else np.inf)
 
 
+def slides_freely(robot: Mechanism) -> set[int]:
+    """Return the links of a floating base that is made of slides and turns of links without mass; empty if it is not.
+
+    Such links are no bodies: rods and marks of joints there would be poles in the picture.
+
+    Example:
+        >>> len(slides_freely(torsor.library.human())), slides_freely(torsor.library.ur5())
+        (6, set())
+    """
+    chain = set[int]()
+    for index, parent in enumerate(robot.parents):
+        if parent < 0 or (parent in chain and not robot.links[parent].mass > 0):
+            chain.add(index)
+    slides = {k for k in chain if robot.joints[k].type == "prismatic" and not robot.links[k].mass > 0}
+    return chain if slides else set()
+
+
 def bones(robot: Mechanism, index: int, radius: float) -> list[Triangles]:
     """Return rods (in the link's axes) from the joint of a link (-1: from the origin of the base) to those it carries.
 

@@ -12,7 +12,7 @@ from torsor.errors import ModelError, warn
 from torsor.mechanism import Visual
 from torsor.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.view.scene.bodies import bone_radius, bones, ellipsoid, joint_mark, size_of
+from torsor.view.scene.bodies import bone_radius, bones, ellipsoid, joint_mark, size_of, slides_freely
 from torsor.view.scene.mesh_files import read_mesh
 from torsor.view.scene.triangles import Triangles, box, capsule, cylinder, joined, sphere
 
@@ -22,7 +22,7 @@ DARK: Color = (0.25, 0.28, 0.33, 1.0)
 SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
 MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
 SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
-LARGE = 0.75  # an ellipsoid that is longer than this, in sizes of the robot, is not drawn as a body
+LARGE = 4.0  # an ellipsoid that is longer than this, in lengths of the rods of its link, is not drawn as a body
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Scene:
 
     @cached_property
     def tree(self) -> Robot:
-        """The robot with its loops cut, in CasADi's virtual machine: for the postures of a picture compiling is slow."""
+        """The robot with its loops cut, in CasADi's virtual machine: compiling takes longer than some pictures."""
         return self.robot.open_tree().to(device="casadi")
 
     def poses(self, q: ArrayLike) -> Array:
@@ -132,22 +132,31 @@ def _color(visual: Visual) -> Color:
 
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     """Return rods and a joint of a link (-1: the base) and, if it can be seen, the ellipsoid of its inertia."""
-    link = robot.base if index < 0 else robot.links[index]
-    rods = bones(robot, index, radius if index >= 0 else radius / 2)
-    mark = joint_mark(robot.joints[index], radius) if index >= 0 else None
+    link, moved = robot.base if index < 0 else robot.links[index], slides_freely(robot)
+    rods = [] if index < 0 and moved else bones(robot, index, radius if index >= 0 else radius / 2)
+    mark = joint_mark(robot.joints[index], radius) if index >= 0 and index not in moved else None
     body = ellipsoid(link) if index >= 0 else None
-    if body is not None and rods and np.ptp(body.vertices, axis=0).max() > LARGE * size_of(robot):
+    if body is not None and rods and _extent(body) > LARGE * _extent(joined(rods)):
         body = None  # some published inertias are far too large for their link
     if rods:
         yield Shown(f"{link.name}/bone", index, joined(rods), GREY, "bone")
     if mark is not None:
         yield Shown(f"{link.name}/joint", index, mark, DARK, "bone")
     if body is not None:
-        yield Shown(f"{link.name}/body", index, body, (*_palette(robot, index)[:3], SOLID), "body")
+        yield Shown(f"{link.name}/body", index, body, (*palette(robot, index)[:3], SOLID), "body")
 
 
-def _palette(robot: Robot, index: int) -> Color:
-    """Return the colour of a link: red and blue for right and left where a robot has such names, else neighbours differ."""
+def _extent(surface: Triangles) -> float:
+    return float(np.ptp(surface.vertices, axis=0).max())
+
+
+def palette(robot: Robot, index: int) -> Color:
+    """Return the colour of a link: red and blue where names begin with right and left, else neighbours differ.
+
+    Example:
+        >>> [round(each, 2) for each in palette(torsor.library.ur5(), 0)]
+        [0.35, 0.58, 0.8, 1.0]
+    """
     names = [each.lower() for each in robot.link_names]
     if all(any(each.startswith(side) for each in names) for side in SIDES):
         return next((color for side, color in SIDES.items() if names[index].startswith(side)), MIDDLE)

@@ -126,7 +126,7 @@ class Stage {
             for (const kind of ["reactions", "external", "ground"]) {
                 if (!layers[kind === "ground" ? "external" : kind]) continue;
                 for (const { at, force, moment } of actor.wrenches(kind)) {
-                    strokes.arrow(at, this.shortened(scaled(force, data.forceScale * this.arrows)), 1.4 * thin, FORCE[kind]);
+                    strokes.arrow(at, this.shortened(scaled(force, data.forceScale * this.arrows)), 1.8 * thin, FORCE[kind]);
                     if (moment && layers.moments) {
                         strokes.arrow(at, this.shortened(scaled(moment, data.momentScale * this.arrows)), thin, MOMENT);
                     }

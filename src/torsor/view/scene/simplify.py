@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.arrays import Array
-from torsor.view.scene import Triangles
+from torsor.view.scene.triangles import Triangles
 
 SOFT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
-HALVINGS = 12  # steps of the search for the size of the cells
+HALVINGS = 9  # steps of the search for the size of the cells
 
 
 def simplified(surface: Triangles, cell: float) -> Triangles:
@@ -41,15 +41,14 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
     mean = np.stack([np.bincount(cluster, points[:, k], count) for k in range(3)], axis=-1) / sizes[:, None]
     corners = points[surface.faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])  # their length weighs by area
-    planes, moments = np.zeros((count, 3, 3)), np.zeros((count, 3))
-    for k in range(3):
-        own = cluster[surface.faces[:, k]]
-        offset = np.einsum("fi,fi->f", normals, corners[:, k] - mean[own])
-        np.add.at(planes, own, normals[:, :, None] * normals[:, None, :])
-        np.add.at(moments, own, normals * offset[:, None])
+    own, ways = cluster[surface.faces].T.ravel(), np.tile(normals, (3, 1))
+    offsets = np.einsum("fi,fi->f", ways, corners.transpose(1, 0, 2).reshape(-1, 3) - mean[own])
+    products = np.column_stack([ways[:, i] * ways[:, j] for i in range(3) for j in range(3)])
+    summed = [np.bincount(own, each, count) for each in np.column_stack([products, ways * offsets[:, None]]).T]
+    planes, moments = np.stack(summed[:9], axis=-1).reshape(-1, 3, 3), np.stack(summed[9:], axis=-1)
     weight = SOFT * np.trace(planes, axis1=1, axis2=2) + np.finfo(float).tiny
     shift = np.linalg.solve(planes + weight[:, None, None] * np.eye(3), moments[:, :, None])[:, :, 0]
-    return mean + np.clip(shift, -cell, cell)
+    return np.asarray(mean + np.clip(shift, -cell, cell))
 
 
 def _tidied(surface: Triangles) -> Triangles:
