@@ -154,6 +154,12 @@ class Drawing:
 
     def show(self, postures: Array) -> None:
         """Draw the surfaces in postures (K, nq); the last one is the most solid."""
+        triangles, colors = self.placed(postures)
+        self.surface.set_verts(triangles)
+        self.surface.set_facecolor(colors)
+
+    def placed(self, postures: Array) -> tuple[Array, Array]:
+        """Return the triangles (n, 3, 3) of all surfaces in postures (K, nq), in base axes, with colours (n, 4)."""
         poses = self.scene.poses(postures)
         polygons, colors = [], []
         for number, pose in enumerate(poses, start=1):
@@ -163,8 +169,7 @@ class Drawing:
                 placed = corners @ T[:3, :3].T + T[:3, 3]
                 polygons.append(placed)
                 colors.append(_lit(placed, each.color, strength, self.sun))
-        self.surface.set_verts(np.concatenate(polygons))
-        self.surface.set_facecolor(np.concatenate(colors))
+        return np.concatenate(polygons), np.concatenate(colors)
 
 
 def _lit(triangles: Array, color: tuple[float, float, float, float], strength: float, sun: Array) -> Array:

@@ -89,7 +89,7 @@ class App {
 
     /** Place the actors beside each other, by a multiple of the size of the scene. */
     separate(apart) {
-        const way = this.stage.camera.basis[this.data.up[1] > 0.9 ? 1 : 1];
+        const way = this.stage.camera.basis[1];
         this.apart = apart;
         this.actors.forEach((actor, k) => {
             actor.offset = scaled(way, apart * this.data.unit * (k - (this.actors.length - 1) / 2));

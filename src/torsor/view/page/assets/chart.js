@@ -39,6 +39,7 @@ function drawChart(canvas, curves, now, duration, theme) {
 function short(value) {
     if (!Number.isFinite(value)) return "";
     const size = Math.abs(value);
-    if (size && (size < 1e-3 || size >= 1e5)) return value.toExponential(1);
+    if (size < 1e-9) return "0"; // rounding
+    if (size < 1e-3 || size >= 1e5) return value.toExponential(1).replace("-", "\u2212");
     return String(+value.toFixed(size < 1 ? 3 : size < 10 ? 2 : size < 1000 ? 1 : 0)).replace(/^-0$/, "0").replace("-", "\u2212");
 }
