@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -25,6 +26,15 @@ OPTIONS = (
 SOFTWARE = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")  # WebGL without a card
 WITHOUT_WEBGL = ("--disable-gpu", "--disable-3d-apis", "--disable-webgl")
 
+# Chromium reads commands from file 3 and answers to file 4; numbers of pipes may be these.
+LAUNCH = """
+import fcntl, os, sys
+high = [fcntl.fcntl(int(each), fcntl.F_DUPFD, 50) for each in sys.argv[1:3]]
+for file, number in zip(high, (3, 4)):
+    os.dup2(file, number)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
 
 class Browser:
     """A tab of a headless Chromium; a context manager. ``errors`` has what scripts logged as errors."""
@@ -33,7 +43,7 @@ class Browser:
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         (theirs, self._to), (self._from, back) = os.pipe(), os.pipe()
         own = [*OPTIONS, *(options or SOFTWARE), f"--user-data-dir={self.folder.name}"]
-        command = ["sh", "-c", f'exec "$0" "$@" 3<&{theirs} 4>&{back}', CHROMIUM, *own, "about:blank"]
+        command = [sys.executable, "-c", LAUNCH, str(theirs), str(back), CHROMIUM, *own, "about:blank"]
         self.process = subprocess.Popen(
             command, pass_fds=(theirs, back), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -43,6 +53,14 @@ class Browser:
         self.requests, self.size = list[str](), (width, height)
 
     def __enter__(self) -> Self:
+        try:
+            self._attach()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _attach(self) -> None:
         target = next(each for each in self.send("Target.getTargets")["targetInfos"] if each["type"] == "page")
         found = self.send("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = found["sessionId"]
@@ -50,7 +68,6 @@ class Browser:
             self.send(f"{domain}.enable")
         shape = {"width": self.size[0], "height": self.size[1], "deviceScaleFactor": 1, "mobile": False}
         self.send("Emulation.setDeviceMetricsOverride", **shape)
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()

@@ -135,7 +135,7 @@ def _view(
     low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
     ends = np.array(np.meshgrid(*np.stack([low, high], axis=1))).reshape(3, -1)
     bottom = float((up @ ends).min())
-    way = _way(actors, numbers, up)
+    way = _way(actors, numbers, scenes, up)
     travels = float(np.linalg.norm(way, axis=1).max(initial=0.0)) > TRAVELS * size
     if travels:  # the picture is as large as the robot, not as its way
         low, high = low - way.min(axis=0), high - way.max(axis=0)
@@ -170,13 +170,14 @@ def _largest(vectors: Sequence[Array]) -> float:
     return float(max(lengths, default=0.0)) or 1.0
 
 
-def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, up: Array) -> Array:
-    """Return the way (T, 3) of the first motion's centre of mass along the ground, if all links take part in it."""
+def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:
+    """Return the way (T, 3) of the first motion's centre of mass along the ground, if all bodies take part."""
     played = next((each for each in actors if "times" in each), None)
     if played is None:
         return np.zeros((0, 3))
     com, links = (numbers.read(played[name])[..., :3].astype(float) for name in ("com", "poses"))
     along = np.eye(3) - np.outer(up, up)
-    stays = np.linalg.norm((links - links[0]) @ along, axis=-1).max(axis=0).min(initial=np.inf)
+    bodies = [link.mass > 0 for link in scenes[played["robot"]].robot.links]
+    stays = np.linalg.norm((links - links[0])[:, bodies] @ along, axis=-1).max(axis=0).min(initial=np.inf)
     way = np.asarray((com - com[0]) @ along)
     return way if stays > np.linalg.norm(way, axis=1).max() / 2 else np.zeros((0, 3))

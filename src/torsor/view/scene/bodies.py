@@ -9,6 +9,7 @@ from torsor.view.scene.triangles import Triangles, box, capsule, cylinder, spher
 
 THIN = 0.02  # radius of a bone, as a fraction of the size of the robot
 SLIM = 0.07  # the same, as a fraction of the length (root mean square) of all bones: trees with many short ones
+ROUND = 12  # corners of the circles of a bone, which is thin
 SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see
 
 
@@ -77,7 +78,7 @@ def bones(robot: Mechanism, index: int, radius: float) -> list[Triangles]:
         length = float(np.linalg.norm(end - start))
         if length > radius:
             pose = make_pose(axis_frame((end - start) / length), (start + end) / 2)
-            found.append(capsule(radius, length).at(pose))
+            found.append(capsule(radius, length, ROUND).at(pose))
     return found
 
 

@@ -54,23 +54,25 @@ def box(sizes: ArrayLike) -> Triangles:
     return joined(sides).scaled(np.asarray(sizes, dtype=float) / 2)
 
 
-def turned(profile: ArrayLike) -> Triangles:
+def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
     """Return the surface that a profile of (radius, z) points (n, 2), from bottom to top, sweeps about the z axis.
+
+    A circle has ``around`` corners.
 
     Example:
         >>> turned([[0, 0], [1, 0], [0, 1]]).faces.shape
         (48, 3)
     """
     points = np.asarray(profile, dtype=float)
-    angles = 2 * np.pi * np.arange(AROUND) / AROUND
+    angles = 2 * np.pi * np.arange(around) / around
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     rings = points[:, None, :1] * circle
     vertices = np.concatenate([rings, np.broadcast_to(points[:, None, 1:], (*rings.shape[:2], 1))], axis=-1)
-    here = np.arange(AROUND)
-    there = (here + 1) % AROUND
+    here = np.arange(around)
+    there = (here + 1) % around
     faces = []
     for ring in range(len(points) - 1):
-        low, high = ring * AROUND, (ring + 1) * AROUND
+        low, high = ring * around, (ring + 1) * around
         if points[ring, 0] > 0:
             faces.append(np.stack([low + here, low + there, high + there], axis=-1))
         if points[ring + 1, 0] > 0:
@@ -105,16 +107,16 @@ def cylinder(radius: float, length: float) -> Triangles:
     return joined([turned([(0.0, low[1]), low]), turned([low, high]), turned([high, (0.0, high[1])])])
 
 
-def capsule(radius: float, length: float) -> Triangles:
+def capsule(radius: float, length: float, around: int = AROUND) -> Triangles:
     """Return a cylinder of this ``length`` with half spheres at its ends, about the z axis, its middle at the origin.
 
     Example:
         >>> round(float(capsule(0.1, 2.0).vertices[:, 2].max()), 9)
         1.1
     """
-    count = AROUND // 4 + 1
+    count = around // 4 + 1
     low = _arc(-np.pi / 2, 0.0, count, radius, -length / 2)
-    return turned(np.concatenate([low, _arc(0.0, np.pi / 2, count, radius, length / 2)]))
+    return turned(np.concatenate([low, _arc(0.0, np.pi / 2, count, radius, length / 2)]), around)
 
 
 def arrow(length: float, radius: float) -> Triangles:

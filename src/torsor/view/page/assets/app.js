@@ -13,6 +13,7 @@ const THEMES = {
     },
 };
 const COLORS = [[0.16, 0.44, 0.75], [0.85, 0.42, 0.1], [0.2, 0.58, 0.3], [0.62, 0.28, 0.65], [0.75, 0.2, 0.28], [0.35, 0.38, 0.42]];
+const SLOW = 0.045; // seconds between two pictures
 
 class App {
     constructor(data) {
@@ -115,6 +116,7 @@ class App {
         if (!this.loop && this.time >= this.duration) this.seek(0);
         this.playing = true;
         this.last = null;
+        this.pace = SLOW / 2;
         this.changed();
     }
 
@@ -134,9 +136,10 @@ class App {
     tick(now) {
         this.asked = false;
         if (this.playing) {
-            const passed = this.last === null ? 0 : (this.speed * (now - this.last)) / 1000;
+            const passed = this.last === null ? 0 : (now - this.last) / 1000;
             this.last = now;
-            let time = this.time + passed;
+            this.adapt(passed);
+            let time = this.time + this.speed * passed;
             if (time > this.duration) {
                 if (this.loop) time %= this.duration;
                 else [time, this.playing] = [this.duration, false];
@@ -147,12 +150,22 @@ class App {
         if (this.playing) this.changed();
     }
 
+    /** While a slow machine plays, draw fewer pixels: a coarse motion is better than one that stutters. */
+    adapt(passed) {
+        this.pace = mix(this.pace, passed || this.pace, 0.2);
+        if (this.pace > SLOW) {
+            this.stage.quality = Math.max(LOW, 0.8 * this.stage.quality);
+            this.pace = SLOW / 2;
+        }
+    }
+
     render() {
         if (!this.panel) return;
         this.frames++;
         const { byId } = this;
+        if (!this.playing) this.stage.quality = 1;
         this.stage.draw(this.theme);
-        this.panel.update();
+        if (!this.playing || this.frames % 3 === 0) this.panel.update(); // numbers that change faster cannot be read
         byId("scrub").value = this.time;
         byId("clock").textContent = `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`;
         byId("play").textContent = this.playing ? "\u275a\u275a" : "\u25b6";

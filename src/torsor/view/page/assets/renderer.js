@@ -51,9 +51,37 @@ const PLAIN = {
         uniform vec4 color;
         uniform float reach;
         void main() {
-            float fade = 1.0 - smoothstep(0.25, 1.0, distance(vAt, middle) / reach);
-            float alpha = color.a * fade;
+            float alpha = color.a * (1.0 - smoothstep(0.25, 1.0, distance(vAt, middle) / reach));
             gl_FragColor = vec4(color.rgb * alpha, alpha);
+        }`,
+};
+// The grid is computed for each pixel: p counts cells, w is the width of a pixel in cells along both axes.
+const FLOOR = {
+    vertex: PLAIN.vertex,
+    fragment: `
+        precision highp float;
+        varying vec3 vAt;
+        uniform vec3 middle, eye, up, axis1, axis2;
+        uniform vec4 color, thin, thick;
+        uniform float reach, cell, pixel;
+        float lines(vec2 p, vec2 w) {
+            vec2 away = abs(fract(p - 0.5) - 0.5), on = 1.0 - smoothstep(0.4 * w, 1.4 * w, away);
+            on *= 1.0 - smoothstep(0.1, 0.4, w);
+            return max(on.x, on.y);
+        }
+        void main() {
+            vec3 ray = vAt - eye;
+            float far = length(ray), steep = max(abs(dot(ray, up)) / far, 0.02);
+            vec2 p = vec2(dot(vAt, axis1), dot(vAt, axis2)) / cell;
+            vec2 way = vec2(dot(ray, axis1), dot(ray, axis2));
+            way = way * way / max(dot(way, way), 1e-12);
+            vec2 w = pixel * far / cell * sqrt(1.0 - way + way / (steep * steep));
+            float off = distance(vAt, middle) / reach, fade = 1.0 - smoothstep(0.25, 1.0, off);
+            float fine = thin.a * lines(p, w) * (1.0 - smoothstep(0.1, 0.6, off));
+            float coarse = thick.a * lines(p / 5.0, w / 5.0) * fade;
+            vec4 found = vec4(color.rgb, 1.0) * color.a * fade;
+            found = mix(found, vec4(thin.rgb, 1.0), fine);
+            gl_FragColor = mix(found, vec4(thick.rgb, 1.0), coarse);
         }`,
 };
 
@@ -72,6 +100,7 @@ class Program {
             throw new Error(`a shader does not compile: ${gl.getProgramInfoLog(this.program)}`);
         }
         this.places = new Map();
+        this.slots = new Map();
     }
 
     use() {
@@ -95,7 +124,8 @@ class Program {
     read(attributes, stride) {
         const { gl } = this;
         for (const [name, size, type, offset] of attributes) {
-            const at = gl.getAttribLocation(this.program, name);
+            if (!this.slots.has(name)) this.slots.set(name, gl.getAttribLocation(this.program, name));
+            const at = this.slots.get(name);
             gl.enableVertexAttribArray(at);
             gl.vertexAttribPointer(at, size, type, type === gl.UNSIGNED_BYTE, stride, offset);
         }
@@ -112,6 +142,7 @@ class Renderer {
         this.gl = gl;
         this.lit = new Program(gl, LIT);
         this.plain = new Program(gl, PLAIN);
+        this.floor = new Program(gl, FLOOR);
         this.identity = identity();
         gl.enable(gl.DEPTH_TEST);
         gl.depthFunc(gl.LEQUAL);
@@ -210,18 +241,18 @@ class Renderer {
         gl.disable(gl.STENCIL_TEST);
     }
 
-    /** Draw places (3 numbers each) in one colour that fades away from the middle: lines, or triangles. */
-    flat(mesh, color, lines = true, reach = this.view.reach) {
-        const { gl, plain } = this;
-        plain.use();
-        plain.set("model", this.identity);
-        plain.set("color", color);
-        plain.set("reach", reach);
+    /** Draw the ground: a square (places of 3 numbers) with a grid of cells along two axes. */
+    ground(mesh, { color, thin, thick, axis1, axis2, cell, pixel }) {
+        const { gl, floor, view } = this, numbers = { color, thin, thick, axis1, axis2, cell, pixel };
+        floor.use();
+        floor.set("model", this.identity);
+        for (const name of ["camera", "middle", "reach", "eye", "up"]) floor.set(name, view[name]);
+        for (const [name, value] of Object.entries(numbers)) floor.set(name, value);
         gl.bindBuffer(gl.ARRAY_BUFFER, mesh.buffer);
-        plain.read([["place", 3, gl.FLOAT, 0]], 12);
+        floor.read([["place", 3, gl.FLOAT, 0]], 12);
         this.blends(true);
         gl.disable(gl.DEPTH_TEST);
-        gl.drawArrays(lines ? gl.LINES : gl.TRIANGLES, 0, mesh.length / 3);
+        gl.drawArrays(gl.TRIANGLES, 0, mesh.length / 3);
         gl.enable(gl.DEPTH_TEST);
     }
 }

@@ -4,10 +4,11 @@ const FORCE = { reactions: [214, 118, 20, 255], external: [170, 60, 170, 255], g
 const MOMENT = [120, 92, 214, 255];
 const CENTRE = [240, 190, 40, 255];
 const SUN = [0.35, 0.3, 0.9]; // where the light comes from: two horizontal axes, up
+const LOW = 0.5; // least quality: pixels across for each of the screen, and no shadows
 
 class Stage {
     constructor(canvas, labels, data, actors, layers) {
-        Object.assign(this, { canvas, labels, data, actors, layers, arrows: 1 });
+        Object.assign(this, { canvas, labels, data, actors, layers, arrows: 1, quality: 1 });
         this.renderer = new Renderer(canvas);
         this.camera = new Camera(data.up, data.middle, data.size);
         this.follow = data.follow;
@@ -22,29 +23,22 @@ class Stage {
     }
 
     prepareGround() {
-        const [x, y, up] = this.camera.basis, { size, ground } = this.data, lines = [[], []];
-        const power = 10 ** Math.floor(Math.log10(size / 4)), step = power * [1, 2, 5, 10].find((each) => each * power > size / 4.5);
+        const [x, y, up] = this.camera.basis, { size, ground } = this.data, half = 40 * size;
+        const power = 10 ** Math.floor(Math.log10(size / 4));
+        this.cell = power * [1, 2, 5, 10].find((each) => each * power > size / 4.5);
         this.reach = 6 * size;
-        const count = Math.ceil((1.2 * this.reach) / step), half = count * step;
-        const at = (a, b) => add(scaled(up, ground), add(scaled(x, a), scaled(y, b)));
-        for (let k = -count; k <= count; k++) {
-            const own = lines[+(k % 5 === 0)];
-            for (let j = -count; j < count; j++) { // in pieces: some drivers lose long lines that pass the camera
-                own.push(...at(k * step, j * step), ...at(k * step, (j + 1) * step), ...at(j * step, k * step), ...at((j + 1) * step, k * step));
-            }
-        }
-        this.grid = lines.map((each) => this.renderer.mesh(new Float32Array(each)));
-        const floor = [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]].flatMap(([a, b]) => at(a * half, b * half));
-        this.floor = this.renderer.mesh(new Float32Array(floor));
+        const at = (a, b) => add(scaled(up, ground), add(scaled(x, a * half), scaled(y, b * half)));
+        const square = [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]].flatMap(([a, b]) => at(a, b));
+        this.floor = this.renderer.mesh(new Float32Array(square));
     }
 
     resize() {
-        const { canvas, labels } = this, ratio = Math.min(globalThis.devicePixelRatio || 1, 2);
-        for (const each of [canvas, labels]) {
+        const { canvas, labels } = this, full = Math.min(globalThis.devicePixelRatio || 1, 2);
+        for (const [each, ratio] of [[canvas, full * this.quality], [labels, full]]) {
             const width = Math.max(1, Math.round(each.clientWidth * ratio)), height = Math.max(1, Math.round(each.clientHeight * ratio));
             if (each.width !== width || each.height !== height) Object.assign(each, { width, height });
         }
-        this.ratio = ratio;
+        this.ratio = full;
     }
 
     /** How far the camera has followed the first actor, along the ground. */
@@ -66,10 +60,13 @@ class Stage {
         const reach = Math.max(this.reach, 2.2 * camera.distance);
         renderer.begin({ eye, camera: this.matrix, up, sun: this.light, sky, earth, middle: ground, reach });
         const above = dot(eye, up) > data.ground;
-        if (this.layers.grid && above) renderer.flat(this.floor, theme.floor, false);
-        if (this.layers.grid) this.grid.forEach((each, k) => renderer.flat(each, theme.lines[k], true, k ? reach : 0.45 * reach));
+        if (this.layers.grid) {
+            const [axis1, axis2] = camera.basis, [thin, thick] = theme.lines, { cell } = this;
+            const pixel = (2 * Math.tan(WIDE / 2)) / this.canvas.height, color = above ? theme.floor : [0, 0, 0, 0];
+            renderer.ground(this.floor, { color, thin, thick, axis1, axis2, cell, pixel });
+        }
         const bodies = this.bodies();
-        if (this.layers.grid && above) {
+        if (this.layers.grid && above && this.quality > LOW) {
             const flat = shadowOn(up, data.ground, this.light);
             renderer.shadows(bodies.map((each) => [each.mesh, each.model]), flat, theme.shadow);
         }
