@@ -39,7 +39,7 @@ def platform_motion() -> torsor.Trajectory:
     legs = robot.inverse_kinematics(pose)
     q = np.concatenate([pose, legs], axis=-1)
     v = np.concatenate([twist, robot.leg_velocities(pose, twist)], axis=-1)
-    a = np.concatenate([acceleration, robot.leg_accelerations(pose, twist, acceleration)[0]], axis=-1)
+    a = np.concatenate([acceleration, robot.leg_accelerations(pose, twist, acceleration)[1]], axis=-1)
     tree = robot.as_robot()
     tau = np.zeros_like(v)
     tau[:, [tree.coordinate_names.index(name) for name in tree.active]] = robot.inverse_dynamics(

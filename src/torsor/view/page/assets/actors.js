@@ -200,8 +200,8 @@ class Posed extends Actor {
     get drives() {
         const { drives } = this.content;
         if (!drives || !this.own) return [];
-        const values = this.own.gravityForce(this.q);
-        return drives.names.map((name, k) => ({ name, unit: drives.units[k], limit: drives.limits[k], value: values[drives.at[k]] }));
+        const values = this.own.gravityForce(this.q), { names, units, limits, at } = drives;
+        return names.map((name, k) => ({ name, unit: units[k], limit: limits[k], value: values[at[k]] }));
     }
 
     wrenches() {

@@ -12,7 +12,12 @@ const THEMES = {
         faint: "#929cab", rule: "#3a4450", alarm: "#ff6b5e",
     },
 };
-const COLORS = [[0.16, 0.44, 0.75], [0.85, 0.42, 0.1], [0.2, 0.58, 0.3], [0.62, 0.28, 0.65], [0.75, 0.2, 0.28], [0.35, 0.38, 0.42]];
+const COLORS = [
+    [0.16, 0.44, 0.75], [0.85, 0.42, 0.1], [0.2, 0.58, 0.3], [0.62, 0.28, 0.65], [0.75, 0.2, 0.28], [0.35, 0.38, 0.42],
+];
+const NO_WEBGL =
+    "This page needs WebGL for its 3D picture. WebGL is missing in this browser, or switched off. " +
+    "Another browser, or hardware acceleration in its settings, helps.";
 const SLOW = 0.045; // seconds between two pictures
 
 class App {
@@ -26,14 +31,16 @@ class App {
         const any = (test) => this.actors.some(test), moves = any((each) => each instanceof Motion);
         this.has = {
             bodies: true, grid: true, links: true, com: true, names: true,
-            frames: any((each) => each.robot.frames.length), inertia: data.robots.some((each) => each.shown.some((one) => one.kind === "inertia")),
+            frames: any((each) => each.robot.frames.length),
+            inertia: data.robots.some((each) => each.shown.some((one) => one.kind === "inertia")),
             trails: moves && any((each) => each.robot.trails.length), reactions: any((each) => each.content.reactions),
             moments: any((each) => each.content.reactions || each.content.external),
             external: any((each) => each.content.external || each.content.ground), follow: moves,
         };
         this.layers = { bodies: true, grid: true, external: true, ...data.layers };
         this.duration = Math.max(...this.actors.map((each) => each.duration), 0);
-        Object.assign(this, { time: 0, playing: false, speed: 1, loop: true, chosen: this.actors[0], apart: data.apart, frames: 0 });
+        Object.assign(this, { time: 0, playing: false, speed: 1, loop: true, frames: 0 });
+        Object.assign(this, { chosen: this.actors[0], apart: data.apart });
         this.byId = (id) => document.getElementById(id);
         this.stage = new Stage(this.byId("view"), this.byId("labels"), data, this.actors, this.layers);
         this.separate(this.apart);
@@ -174,10 +181,10 @@ class App {
 
     /** What is shown now, for scripts: the numbers behind the picture. */
     state() {
-        return {
-            time: this.time, playing: this.playing, frames: this.frames,
-            actors: this.actors.map((each) => ({ poses: Array.from(each.matrices), com: each.com, drives: each.drives, q: each.q ? Array.from(each.q) : null })),
-        };
+        const actors = this.actors.map(({ matrices, com, drives, q }) => {
+            return { poses: Array.from(matrices), com, drives, q: q ? Array.from(q) : null };
+        });
+        return { time: this.time, playing: this.playing, frames: this.frames, actors };
     }
 
     /** The picture as a PNG, as a data URL. */
@@ -200,11 +207,7 @@ function start() {
             complain("The graphics card was reset. Load the page again to continue.");
         });
     } catch (error) {
-        complain(
-            error.message === "WebGL is missing"
-                ? "This browser shows no 3D pictures: WebGL is missing or switched off. The page needs it; another browser, or hardware acceleration in the settings, helps."
-                : `The page cannot be shown: ${error.message}`,
-        );
+        complain(error.message === MISSING ? NO_WEBGL : `The page cannot be shown: ${error.message}`);
     }
 }
 

@@ -37,14 +37,18 @@ class Panel {
         const parts = [];
         if (app.actors.length > 1) parts.push(section("Motions", true, this.motions()));
         parts.push(section("Show", true, this.layers()));
-        if (app.actors.some((each) => each instanceof Posed)) parts.push(section("Coordinates", true, (this.sliders = element("div"))));
+        if (app.actors.some((each) => each instanceof Posed)) {
+            this.sliders = element("div");
+            parts.push(section("Coordinates", true, this.sliders));
+        }
         this.chart = element("canvas", { className: "chart" });
         this.chartTitle = element("div", { className: "note" });
         this.drives = element("div", { className: "drives" });
         if (app.actors.some((each) => each.content.drives)) {
             const moves = app.actors.some((each) => each instanceof Motion);
             const chart = moves ? [this.chartTitle, this.chart] : [];
-            parts.push(section(moves ? "Drive forces and limits" : "Forces that hold it against gravity", true, ...chart, this.drives));
+            const title = moves ? "Drive forces and limits" : "Forces that hold it against gravity";
+            parts.push(section(title, true, ...chart, this.drives));
         }
         this.energy = element("dl", { className: "values" });
         parts.push(section("Readout", true, this.energy));
@@ -69,7 +73,11 @@ class Panel {
                     },
                 }),
                 Object.assign(element("span", { className: "swatch" }), { style: `background: ${css(actor.color)}` }),
-                element("button", { type: "button", onclick: () => app.choose(k), title: "Show its drives and readout" }, actor.content.title),
+                element(
+                    "button",
+                    { type: "button", onclick: () => app.choose(k), title: "Show its drives and readout" },
+                    actor.content.title,
+                ),
             ),
         );
         const slide = element("input", {
@@ -101,7 +109,8 @@ class Panel {
                 app.stage.follow = event.target.checked;
                 app.changed();
             };
-            boxes.push(element("label", { className: "box" }, element("input", { type: "checkbox", id: "follow", checked: app.data.follow, onchange: follow }), "Follow"));
+            const box = element("input", { type: "checkbox", id: "follow", checked: app.data.follow, onchange: follow });
+            boxes.push(element("label", { className: "box" }, box, "Follow"));
         }
         const extra = [];
         if (has.reactions || has.external) {
@@ -157,7 +166,8 @@ class Panel {
                     app.changed();
                 },
             });
-            return { slider, input, value, row: element("label", { className: "slider" }, element("span", { className: "name", title: slider.name }, slider.name), value, input) };
+            const name = element("span", { className: "name", title: slider.name }, slider.name);
+            return { slider, input, value, row: element("label", { className: "slider" }, name, value, input) };
         });
         this.inputs = rows;
         const choices = [["start", actor.content.start], ...postures.map((each) => [each.name, each.q])];
@@ -170,7 +180,8 @@ class Panel {
         });
         this.refused = element("p", { className: "note alarm" });
         const said = note ? [element("p", { className: "note" }, note)] : [];
-        return [...said, element("div", { className: "sliders" }, ...rows.map((each) => each.row)), this.refused, element("div", { className: "postures" }, ...(sliders.length ? buttons : []))];
+        const all = element("div", { className: "sliders" }, ...rows.map((each) => each.row));
+        return [...said, all, this.refused, element("div", { className: "postures" }, ...(sliders.length ? buttons : []))];
     }
 
     update() {
@@ -207,7 +218,8 @@ class Panel {
         if (actor.closure !== null) rows.push(["Closing error", actor.closure.toExponential(1)]);
         const ground = actor.wrenches("ground").reduce((sum, each) => add(sum, each.force), [0, 0, 0]);
         if (actor.content.ground) rows.push(["Force of the ground", `${short(norm(ground))} N`]);
-        rows.push(["Centre of mass", `${subtract(actor.com, actor.offset).map((each) => each.toFixed(3).replace("-", "\u2212")).join("  ")} m`]);
+        const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(3).replace(/^-(0\.0*)$/, "$1"));
+        rows.push(["Centre of mass", `${com.join("  ").replaceAll("-", "\u2212")} m`]);
         if (this.energy.children.length !== 2 * rows.length) {
             this.energy.replaceChildren(...rows.flatMap(([name]) => [element("dt", {}, name), element("dd")]));
         }

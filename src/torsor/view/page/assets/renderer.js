@@ -85,6 +85,8 @@ const FLOOR = {
         }`,
 };
 
+const MISSING = "WebGL is missing";
+
 class Program {
     constructor(gl, { vertex, fragment }) {
         this.gl = gl;
@@ -136,7 +138,7 @@ class Renderer {
     constructor(canvas) {
         const wanted = { antialias: true, alpha: true, stencil: true, premultipliedAlpha: true };
         const gl = canvas.getContext("webgl2", wanted) || canvas.getContext("webgl", wanted);
-        if (!gl) throw new Error("WebGL is missing");
+        if (!gl) throw new Error(MISSING);
         gl.getExtension("OES_element_index_uint"); // part of WebGL 2, and of all known WebGL 1
         this.canvas = canvas;
         this.gl = gl;

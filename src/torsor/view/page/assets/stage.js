@@ -35,7 +35,8 @@ class Stage {
     resize() {
         const { canvas, labels } = this, full = Math.min(globalThis.devicePixelRatio || 1, 2);
         for (const [each, ratio] of [[canvas, full * this.quality], [labels, full]]) {
-            const width = Math.max(1, Math.round(each.clientWidth * ratio)), height = Math.max(1, Math.round(each.clientHeight * ratio));
+            const width = Math.max(1, Math.round(each.clientWidth * ratio));
+            const height = Math.max(1, Math.round(each.clientHeight * ratio));
             if (each.width !== width || each.height !== height) Object.assign(each, { width, height });
         }
         this.ratio = full;
@@ -182,7 +183,8 @@ class Stage {
         for (const actor of this.actors.filter((each) => each.visible)) {
             for (const { link, place, name } of actor.robot.labels) {
                 const at = this.onScreen(actor.point(link, place));
-                if (!at || taken.some((each) => Math.abs(each[0] - at[0]) < 90 * this.ratio && Math.abs(each[1] - at[1]) < 13 * this.ratio)) continue;
+                const near = ([x, y]) => Math.abs(x - at[0]) < 90 * this.ratio && Math.abs(y - at[1]) < 13 * this.ratio;
+                if (!at || taken.some(near)) continue; // no name over another
                 taken.push(at);
                 pen.strokeStyle = theme.halo;
                 pen.fillStyle = theme.ink;
