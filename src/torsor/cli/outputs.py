@@ -1,23 +1,33 @@
 """Output files: their paths are checked before a long computation starts, and printed when they are written."""
 
-from collections.abc import Iterable
+import json
+import secrets
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
 from torsor.errors import ModelError, describe
+from torsor.files import replacing
+
+STANDARD_OUTPUT = Path("-")
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
-    """Raise ModelError if a file cannot be written there: its folder does not exist, or the suffix is not allowed.
+    """Raise ModelError if a file cannot be written there: no folder, no permission, or a suffix that is not allowed.
+
+    A file that exists is opened and left as it is; one that does not is made and removed again.
 
     Example:
         >>> check_output(Path("out.txt"), [".npz", ".csv"])
         Traceback (most recent call last):
         torsor.errors.ModelError: out.txt: the suffix is '.txt'; allowed: .npz, .csv
     """
-    if path is None:
+    if path is None or path == STANDARD_OUTPUT:
         return
     allowed = list(suffixes)
     if allowed and path.suffix.lower() not in allowed:
@@ -27,6 +37,39 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
         raise ModelError(describe("it is a folder", where=str(path), allowed="a file"))
     if not path.parent.is_dir():
         raise ModelError(describe("its folder does not exist", where=str(path), fix="make the folder first"))
+    _open_for_writing(path, str(path))
+
+
+def check_folder(folder: Path | None) -> None:
+    """Raise ModelError if files cannot be written to a folder; it need not exist, but the folder that it is in must.
+
+    Example:
+        >>> check_folder(Path("no", "such"))
+        Traceback (most recent call last):
+        torsor.errors.ModelError: no/such: its folder does not exist; fix: make the folder first
+    """
+    if folder is None:
+        return
+    if folder.is_dir():
+        _open_for_writing(folder / f".{secrets.token_hex(4)}.part", str(folder))
+    elif folder.exists():
+        raise ModelError(describe("it is a file", where=str(folder), allowed="a folder"))
+    else:
+        check_output(folder)
+
+
+def _open_for_writing(path: Path, where: str) -> None:
+    """Raise ModelError, in the words of the system, if a file cannot be opened for writing."""
+    is_new = not path.exists()
+    if not (is_new or path.is_file()):
+        return  # a device, or a pipe that would wait for its reader
+    try:
+        path.open("xb" if is_new else "ab").close()
+    except OSError as error:
+        found = f"it cannot be written ({error.strerror})"
+        raise ModelError(describe(found, where=where, fix="choose another place")) from None
+    if is_new:
+        path.unlink()
 
 
 def check_plot(path: Path | None) -> None:
@@ -49,3 +92,36 @@ def print_paths(console: Console, *paths: Path | None) -> None:
     for path in paths:
         if path is not None:
             console.print(escape(str(path)), highlight=False, soft_wrap=True)
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """Declare the option ``--json FILE``."""
+    text = "write the result as JSON to this file; - for standard output, tables then go to standard error"
+    parser.add_argument("--json", type=Path, metavar="FILE", help=text)
+
+
+def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any]) -> None:
+    """Write a result to the file of ``--json``, or to standard output, if it is given; NaN becomes null."""
+    path: Path | None = arguments.json
+    if path is None:
+        return
+    text = json.dumps(_plain(content), allow_nan=False)
+    if path == STANDARD_OUTPUT:
+        print(text)
+        return
+    with replacing(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")
+    print_paths(console, path)
+
+
+def _plain(content: Any) -> Any:
+    """Return content with lists for arrays and None for what JSON has no number for."""
+    if isinstance(content, Mapping):
+        return {str(key): _plain(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_plain(each) for each in content]
+    if isinstance(content, np.ndarray | np.generic):
+        return _plain(content.tolist())
+    if isinstance(content, float) and not np.isfinite(content):
+        return None
+    return str(content) if isinstance(content, Path) else content
