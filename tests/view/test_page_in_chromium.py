@@ -188,7 +188,9 @@ def test_without_webgl_the_page_says_so(tmp_path: Path) -> None:
     with Browser(*WITHOUT_WEBGL) as plain:
         plain.open(tmp_path / "arm.html")
         text = plain.value("document.getElementById('failure').textContent")
-        assert "WebGL is missing in this browser" in text and not plain.value("document.getElementById('failure').hidden")
+        assert "WebGL is missing in this browser" in text and not plain.value(
+            "document.getElementById('failure').hidden"
+        )
 
 
 @pytest.mark.parametrize("name", ["walking", "platform"])

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pages import Scripts, decoded
 
 import torsor
+from pages import Scripts, decoded
 from torsor.view.page import page
 from torsor.view.scene import Timeline
 
