@@ -139,7 +139,7 @@ def _view(
     travels = float(np.linalg.norm(way, axis=1).max(initial=0.0)) > TRAVELS * size
     if travels:  # the picture is as large as the robot, not as its way
         low, high = low - way.min(axis=0), high - way.max(axis=0)
-    same = len(scenes) == 1
+    same = len({scene.robot.link_names for scene in scenes}) == 1  # also one robot with two loads
     width = float(np.linalg.norm(high - low)) / 2 or size
     forces = [
         numbers.read(each[kind])[..., 3:]

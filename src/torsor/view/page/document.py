@@ -131,7 +131,7 @@ def _connection(actor: int, module: str) -> str:
 
 def _subtitle(data: dict[str, Any]) -> str:
     robots, actors = data["robots"], data["actors"]
-    links = " and ".join(f"{len(each['links'])} links" for each in robots[:2])
+    links = " and ".join(dict.fromkeys(f"{len(each['links'])} links" for each in robots[:2]))
     moving = sum("times" in each for each in actors)
     if not moving:
         return f"{links}. Drag to turn, right drag to move, wheel to zoom."

@@ -35,11 +35,11 @@ function drawChart(canvas, curves, now, duration, theme) {
     line(theme.ink, 1, [[x(now), 4 * ratio], [x(now), height - 4 * ratio]]);
 }
 
-/** A number in few characters. */
-function short(value) {
+/** A number in few characters; below ``least`` it is rounding. */
+function short(value, least = 1e-9) {
     if (!Number.isFinite(value)) return "";
     const size = Math.abs(value);
-    if (size < 1e-9) return "0"; // rounding
+    if (size <= least) return "0";
     if (size < 1e-3 || size >= 1e5) return value.toExponential(1).replace("-", "\u2212");
     return String(+value.toFixed(size < 1 ? 3 : size < 10 ? 2 : size < 1000 ? 1 : 0)).replace(/^-0$/, "0").replace("-", "\u2212");
 }

@@ -48,7 +48,7 @@ class Panel {
             const moves = app.actors.some((each) => each instanceof Motion);
             const chart = moves ? [this.chartTitle, this.chart] : [];
             const title = moves ? "Drive forces and limits" : "Forces that hold it against gravity";
-            parts.push(section(title, true, ...chart, this.drives));
+            parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
         }
         this.energy = element("dl", { className: "values" });
         parts.push(section("Readout", true, this.energy));
@@ -145,6 +145,7 @@ class Panel {
                 element("span", { className: "name" }, name), value, element("span", { className: "bar" }, bar));
             return { row, bar, value };
         });
+        if (this.driveSection) this.driveSection.hidden = !names.length;
         this.drives.replaceChildren(...this.rows.map((each) => each.row));
         this.update();
     }
@@ -215,7 +216,7 @@ class Panel {
         if (kinetic !== undefined) rows.push(["Kinetic energy", `${short(kinetic)} J`]);
         if (potential !== undefined) rows.push(["Potential energy", `${short(potential)} J`]);
         if (kinetic !== undefined) rows.push(["Total energy", `${short(kinetic + potential)} J`]);
-        if (actor.closure !== null) rows.push(["Closing error", actor.closure.toExponential(1)]);
+        if (actor.closure !== null) rows.push(["Closing error", short(actor.closure, 0)]);
         const ground = actor.wrenches("ground").reduce((sum, each) => add(sum, each.force), [0, 0, 0]);
         if (actor.content.ground) rows.push(["Force of the ground", `${short(norm(ground))} N`]);
         const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(3).replace(/^-(0\.0*)$/, "$1"));

@@ -65,7 +65,7 @@ const FLOOR = {
         uniform vec4 color, thin, thick;
         uniform float reach, cell, pixel;
         float lines(vec2 p, vec2 w) {
-            vec2 away = abs(fract(p - 0.5) - 0.5), on = 1.0 - smoothstep(0.4 * w, 1.4 * w, away);
+            vec2 away = abs(fract(p - 0.5) - 0.5), on = 1.0 - smoothstep(0.2 * w, 1.1 * w, away);
             on *= 1.0 - smoothstep(0.1, 0.4, w);
             return max(on.x, on.y);
         }
