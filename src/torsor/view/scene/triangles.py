@@ -57,7 +57,7 @@ def box(sizes: ArrayLike) -> Triangles:
 def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
     """Return the surface that a profile of (radius, z) points (n, 2), from bottom to top, sweeps about the z axis.
 
-    A circle has ``around`` corners.
+    ``around`` is the number of corners of a circle.
 
     Example:
         >>> turned([[0, 0], [1, 0], [0, 1]]).faces.shape
@@ -86,17 +86,17 @@ def _arc(start: float, end: float, count: int, radius: float, height: float) -> 
     return radius * np.stack([across, np.sin(angles)], axis=-1) + [0.0, height]
 
 
-def sphere(radius: float) -> Triangles:
+def sphere(radius: float, around: int = AROUND) -> Triangles:
     """Return a sphere about the origin, ``radius`` in m.
 
     Example:
         >>> bool(np.allclose(np.linalg.norm(sphere(0.5).vertices, axis=1), 0.5))
         True
     """
-    return turned(_arc(-np.pi / 2, np.pi / 2, AROUND // 2 + 1, radius, 0.0))
+    return turned(_arc(-np.pi / 2, np.pi / 2, around // 2 + 1, radius, 0.0), around)
 
 
-def cylinder(radius: float, length: float) -> Triangles:
+def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
     """Return a cylinder about the z axis, its middle at the origin, in m.
 
     Example:
@@ -104,19 +104,20 @@ def cylinder(radius: float, length: float) -> Triangles:
         1.0
     """
     low, high = (radius, -length / 2), (radius, length / 2)  # in three parts, so that the edges are sharp
-    return joined([turned([(0.0, low[1]), low]), turned([low, high]), turned([high, (0.0, high[1])])])
+    parts = [[(0.0, low[1]), low], [low, high], [high, (0.0, high[1])]]
+    return joined([turned(part, around) for part in parts])
 
 
-def capsule(radius: float, length: float, around: int = AROUND) -> Triangles:
+def capsule(radius: float, length: float) -> Triangles:
     """Return a cylinder of this ``length`` with half spheres at its ends, about the z axis, its middle at the origin.
 
     Example:
         >>> round(float(capsule(0.1, 2.0).vertices[:, 2].max()), 9)
         1.1
     """
-    count = around // 4 + 1
+    count = AROUND // 4 + 1
     low = _arc(-np.pi / 2, 0.0, count, radius, -length / 2)
-    return turned(np.concatenate([low, _arc(0.0, np.pi / 2, count, radius, length / 2)]), around)
+    return turned(np.concatenate([low, _arc(0.0, np.pi / 2, count, radius, length / 2)]))
 
 
 def arrow(length: float, radius: float) -> Triangles:
