@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,23 @@ def test_a_hanging_pendulum_pulls_at_its_joint_with_its_weight() -> None:
     assert np.allclose(actor["reactions"][:, 0, :3], 0.0, atol=1e-4)
     assert actor["drives"]["names"] == list(robot.coordinate_names)
     assert actor["drives"]["tau"].tolist() == [[0.5]] * 3
+
+
+def test_outside_forces_and_residuals_are_in_base_axes_and_complete() -> None:
+    robot = torsor.library.planar_chain(2)
+    line = motion(robot, 4)
+    wrench, ground = np.zeros((4, 2, 6)), np.full((4, 1, 6), np.nan)
+    wrench[:, 1, 3] = 7.0  # along x of the second link
+    residuals = np.arange(8.0).reshape(4, 2)
+    tau = np.ones((4, 2))
+    full = replace(line, tau=tau, driven=robot.coordinate_names, external=wrench, residuals=residuals)
+    actor = decoded(page(full).html)["actors"][0]
+    axis = robot.to(device="casadi").poses(line.q)[:, 1, :3, 0]
+    assert [each["link"] for each in actor["externalAt"]] == [1]
+    assert np.allclose(actor["external"][:, 0, 3:], 7.0 * axis, atol=1e-5)
+    assert actor["drives"]["residuals"].tolist() == residuals.tolist()
+    stands = decoded(page(replace(full, ground=ground)).html)["actors"][0]
+    assert "external" not in stands and np.isnan(stands["ground"]).all()  # the ground's forces are shown once
 
 
 def test_several_motions_share_their_robot_and_keep_their_titles() -> None:
