@@ -1,4 +1,4 @@
-"""Reports are one file that opens offline: tables, figures, loads of bearings and the motion, and nothing from outside."""
+"""Reports are one file that opens offline: tables, figures, loads of bearings and the motion."""
 
 import re
 from pathlib import Path
@@ -43,9 +43,8 @@ def test_a_parallel_robot_is_reported_with_its_bearings_at_rest(tmp_path: Path) 
 def test_motions_and_identifications_are_reported(tmp_path: Path) -> None:
     assert "Bearings over the motion" in report(tmp_path, "predict", "two-link-time")
     robot, t = torsor.library.two_link(), np.arange(0.0, 3.0, 0.01)
-    q, v, a = (
-        np.stack([np.sin(2 * t + k * np.pi / 2) * 2**k, np.cos(3 * t + k * np.pi / 2) * 3**k], 1) for k in range(3)
-    )
+    rates, turns = np.array([2.0, 3.0]), t[:, None] * [2.0, 3.0]
+    q, v, a = np.sin(turns), rates * np.cos(turns), -(rates**2) * np.sin(turns)
     Trajectory(robot, t, q, v, a, robot.inverse_dynamics(q, v, a)).save(tmp_path / "log.csv")
     assert "base parameters" in report(tmp_path, "identify", "two_link", str(tmp_path / "log.csv"))
 

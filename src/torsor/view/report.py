@@ -62,7 +62,7 @@ def write_report(
     parts += [_table(each) for each in (*tables, *_tables(what, q))]
     parts += [_image(each) for each in (*figures, *_figures(what))]
     parts += ["<h2>In motion</h2>" if not isinstance(what, Robot | ParallelRobot) else "<h2>The robot</h2>"]
-    parts += [page(what, title=name, **({} if q is None else {"q": q}))._repr_html_()]
+    parts += [page(what, title=name, q=q)._repr_html_()]
     version = import_module("torsor").__version__
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
