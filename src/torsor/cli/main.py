@@ -22,6 +22,7 @@ from torsor.cli.count import COUNT
 from torsor.cli.demo import DEMO
 from torsor.cli.doctor import DOCTOR
 from torsor.cli.dynamics import DYNAMICS
+from torsor.cli.examples import EXAMPLES
 from torsor.cli.export import EXPORT
 from torsor.cli.identify import IDENTIFY
 from torsor.cli.info import INFO
@@ -39,7 +40,7 @@ from torsor.startup import STOPPED, WORDS
 
 COMMANDS: tuple[Command, ...] = (
     *(INFO, DYNAMICS, KINEMATICS, COUNT, SIMULATE, PREDICT, IDENTIFY, REPRODUCE, EXPORT),
-    *(BENCH, CACHE, WARM, DOCTOR, DEMO, COMPLETION),
+    *(BENCH, CACHE, WARM, DOCTOR, DEMO, EXAMPLES, COMPLETION),
 )
 
 # Advice that has no option: by the words of the library, those of the command line.

@@ -18,10 +18,10 @@ from torsor.cli.outputs import (
     write_json,
 )
 from torsor.cli.robots import add_robot, as_robot, check_numbers, given_robot
+from torsor.cli.states import home_of
 from torsor.cli.statuses import SIMULATED
 from torsor.robot.robot import Robot
 from torsor.simulation import METHODS, SUFFIXES, simulate
-from torsor.view.postures import home_of
 
 Numbers = list[float] | None
 

@@ -20,8 +20,7 @@ from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.view.bearings import bearing_loads, bearing_table
 from torsor.view.page import page
-from torsor.view.postures import home_of
-from torsor.view.scene import timeline
+from torsor.view.scene import home, timeline
 from torsor.view.tables import drive_table, joint_table, link_table, motion_table
 
 WIDTH = 118  # characters of a table
@@ -90,7 +89,7 @@ def _tables(what: Any, q: Array | None) -> Iterable[RenderableType]:
         if robot.loops and not robot.active:
             return
         yield "Bearings at rest:"
-        yield bearing_table(robot, bearing_loads(robot, _at_rest(robot, home_of(what) if q is None else q)))
+        yield bearing_table(robot, bearing_loads(robot, _at_rest(robot, home(what, q))))
         return
     if isinstance(what, Trajectory):
         yield motion_table(what)
