@@ -25,12 +25,13 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:
-    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel
+    from torsor import autodiff, control, flexible, human, identification, library, motion, parallel, studies
     from torsor.identification.identify import identify
     from torsor.motion import MotionError, MotionProblem, MotionResult
     from torsor.parallel import Leg, ParallelRobot
     from torsor.simulation import SimulationError, Trajectory
     from torsor.simulation.simulate import simulate
+    from torsor.studies.sweep import sweep
 
 __version__ = "0.1.0"
 
@@ -78,6 +79,8 @@ __all__ = [
     "parallel",
     "simulate",
     "spatial",
+    "studies",
+    "sweep",
 ]
 
 # Packages, and names of packages, that are imported when they are first used: the dynamics of a robot needs none.
@@ -91,6 +94,7 @@ _PACKAGES = (
     "motion",
     "parallel",
     "simulation",
+    "studies",
 )
 _HOMES = {
     "identify": "identification",
@@ -102,6 +106,7 @@ _HOMES = {
     "SimulationError": "simulation",
     "Trajectory": "simulation",
     "simulate": "simulation",
+    "sweep": "studies",
 }
 _renamed = renamed_names(__name__, {"assemble": ("torsor.build", build)})
 

@@ -46,6 +46,7 @@ LAYERS = [
     "optimisation",
     "motion",
     "human",
+    "studies",
     "view",
     "reproduce",
     "bench",

@@ -25,12 +25,13 @@ from torsor.cli.predict import PREDICT
 from torsor.cli.reproduce import REPRODUCE
 from torsor.cli.simulate import SIMULATE
 from torsor.cli.statuses import ALL, DONE, INTERNAL, status_of_error, statuses_help
+from torsor.cli.sweep import SWEEP
 from torsor.errors import ModelError, ModelWarning
 from torsor.motion import MotionError
 from torsor.simulation import SimulationError
 from torsor.startup import STOPPED, WORDS
 
-COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, REPRODUCE, EXPORT, BENCH, CACHE, DEMO)
+COMMANDS: tuple[Command, ...] = (INFO, COUNT, SIMULATE, PREDICT, SWEEP, REPRODUCE, EXPORT, BENCH, CACHE, DEMO)
 
 # Advice that has no option: by the words of the library, those of the command line.
 IN_PYTHON = {

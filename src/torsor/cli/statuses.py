@@ -18,6 +18,11 @@ _EVERYWHERE = {
 }
 SIMULATED = {NONE: "the simulation failed"}
 REPRODUCED = {NONE: "an item fails: ours differs from the printed value, and no reason explains it"}
+SWEPT = {
+    DONE: "all cases are done",
+    NONE: "cases failed, or their motions were not solved; their rows have the reason",
+    STOPPED: "stopped by Ctrl-C; what is done is kept, and --resume goes on",
+}
 PREDICTED = {
     DONE: f"the command succeeded; the predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
     NONE: "the motion problem is infeasible; the nearest motion is written",
@@ -31,7 +36,8 @@ ALL = (
     | PREDICTED
     | {
         DONE: f"the command succeeded; a predicted motion is optimal, also between the nodes (to {BETWEEN:g}, see 5)",
-        NONE: "the motion problem is infeasible (the nearest motion is written), a simulation failed, or an item fails",
+        NONE: "the motion problem is infeasible (the nearest motion is written), a simulation, "
+        "an item or a case of a sweep failed",
     }
 )
 

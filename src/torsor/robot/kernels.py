@@ -117,8 +117,9 @@ class Kernels:
             if stored is not None:
                 found = made(stored)
             else:
-                with Stoppable():
-                    found = made(self.function(key, trace))
+                with Stoppable(), cache.compiling(name) as waited:
+                    stored = recall(name) if waited and self.target.device != "casadi" else None
+                    found = made(self.function(key, trace) if stored is None else stored)
             self._kernels[key] = found
             if len(self._kernels) > MOST_KEPT:
                 oldest = next(iter(self._kernels))
