@@ -45,9 +45,9 @@ class Processes(Executor):
     A process that dies is replaced by a new one. The future of its call raises ``WorkerDiedError``; all others go on.
 
     Example:
-        >>> with Processes(1) as pool:
-        ...     pool.submit(pow, 2, 10).result()
-        1024
+        >>> with Processes(2) as pool:  # processes start with the first calls
+        ...     pool.workers, pool.pids
+        (2, [])
     """
 
     def __init__(self, workers: int | None = None) -> None:
