@@ -45,7 +45,7 @@ def test_values_read_back_as_they_were(output: Path | None) -> None:
     np.testing.assert_array_equal(found["row"], [[0, 1, 2], [1, 2, 3], [np.nan] * 3, [3, 4, 5]])
     assert found["deep.x"][3] == 3 and found["t"][0] == 1 and found["sides"][0] == '["left", "right"]'
     assert found.errors() == {2: "ValueError: a is 2"} and found["state"][2] == "failed"
-    assert found.units == {"seconds": "s", "a": "m"} and found.parameters == ("a", "sides", "t")
+    assert found.units == {"elapsed": "s", "a": "m"} and found.parameters == ("a", "sides", "t")
     one = found.to_numpy(["a", "row"])[1]
     assert one["a"] == 1.0 and one["row"].tolist() == [1.0, 2.0, 3.0]
     assert next(found.rows(["word"])) == {"word": "case 0"}
@@ -57,7 +57,7 @@ def test_a_table_is_written_as_csv_with_units(tmp_path: Path) -> None:
     found = torsor.sweep(everything, [{"a": 1}, {"a": 2}], workers=0, units={"a": "m", "T": "s"})
     found.to_csv(tmp_path / "table.csv")
     lines = (tmp_path / "table.csv").read_text().splitlines()
-    assert lines[0] == "case,state,error,warning,seconds (s),a (m),T (s),is_even,word,deep.x" and len(lines) == 3
+    assert lines[0] == "case,state,error,warning,elapsed (s),a (m),T (s),is_even,word,deep.x" and len(lines) == 3
     assert found.to_dict()["rows"][1]["T"] is None
 
 

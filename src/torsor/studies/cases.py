@@ -14,7 +14,7 @@ from torsor.checks import interval, rows, table, whole_number
 from torsor.errors import ModelError, describe
 
 # Columns of a table of results that are no parameters.
-OWN = ("case", "state", "error", "warning", "seconds", "digest")
+OWN = ("case", "state", "error", "warning", "elapsed", "digest")
 LARGEST = 2**53  # whole numbers above it are not exact as floating-point numbers
 
 

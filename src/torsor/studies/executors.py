@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from importlib import import_module
 from time import monotonic
 from typing import Any, cast
 
@@ -99,11 +100,12 @@ class Pool:
     def close(self, at_once: bool) -> None:
         """Stop the workers, unless they were given by the user."""
         if not self._is_given:
-            self.executor.shutdown(wait=not at_once, cancel_futures=True)
             client = getattr(self.executor, "_client", None)
-            if client is not None:
+            if client is None:
+                self.executor.shutdown(wait=not at_once, cancel_futures=True)
+            else:
                 with contextlib.suppress(OSError):
-                    client.close()
+                    client.close()  # which also cancels its cases
 
 
 # Errors of dask.distributed, by name, since it need not be installed: a worker that died again and again with a task,
@@ -135,11 +137,11 @@ def _maker(executor: Any, workers: int | None) -> Callable[[], Executor]:
 def _connected(address: str) -> Executor:
     """Return the executor of a cluster."""
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise ImportError("clusters need dask.distributed; fix: pip install torsor[cluster]") from None
     try:
-        client = Client(address, timeout="10s", set_as_default=False)
+        client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:
         fix = "start it with: dask scheduler"
         raise ModelError(describe(f"no scheduler at {address!r}: {error}", where="sweep", fix=fix)) from None

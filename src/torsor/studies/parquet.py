@@ -69,7 +69,7 @@ class ParquetStore(Store):
         values: dict[str, list[Any]] = {name: [] for name in self.columns}
         for row in new:
             own = {"case": row.number, "digest": row.digest, "state": row.state, "error": row.error}
-            own |= {"warning": row.warning, "seconds": row.seconds}
+            own |= {"warning": row.warning, "elapsed": row.elapsed}
             all_values = own | row.values | row.results
             for name, column in values.items():
                 column.append(all_values.get(name))

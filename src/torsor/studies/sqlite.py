@@ -62,7 +62,7 @@ class SqliteStore(Store):
             for name in [each for each in self.columns if each not in self._stored]:
                 self._add(self.columns[name])
             for row in rows:
-                own = (row.number, row.digest, row.state, row.error, row.warning, row.seconds)
+                own = (row.number, row.digest, row.state, row.error, row.warning, row.elapsed)
                 values = dict(zip((each.name for each in OWN_COLUMNS), own, strict=True)) | row.values | row.results
                 values = {name: value for name, value in values.items() if value is not None}
                 names, marks = self._names(values), ", ".join("?" * len(values))

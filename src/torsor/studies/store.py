@@ -37,7 +37,7 @@ OWN_COLUMNS = (
     Column("state", "own", "text"),
     Column("error", "own", "text"),
     Column("warning", "own", "text"),
-    Column("seconds", "own", "number", "s"),
+    Column("elapsed", "own", "number", "s"),
 )
 
 

@@ -17,7 +17,7 @@ Kind = str  # "number", "truth", "text", or "array1", "array2", ... with the num
 class Row(NamedTuple):
     """A computed case: its ``number``, ``digest`` and ``values``, the ``results``, and the ``error`` if it failed.
 
-    ``warning`` has the warnings, ``seconds`` the time that it took, ``units`` those of results as far as known.
+    ``warning`` has the warnings, ``elapsed`` the time that it took (s), ``units`` those of results as far as known.
     """
 
     number: int
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     results: dict[str, Any]
     error: str = ""
     warning: str = ""
-    seconds: float = 0.0
+    elapsed: float = 0.0
     units: Mapping[str, str] = MappingProxyType({})
 
     @property

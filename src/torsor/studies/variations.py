@@ -15,9 +15,11 @@ Numbers of the robot are inputs of the compiled functions: all cases share them.
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from torsor.checks import several
 from torsor.errors import ModelError, describe, listing
-from torsor.motion import MotionProblem, Number
+from torsor.motion import MotionProblem, Number, Phase
 from torsor.motion.settings import DEFAULTS
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
@@ -129,6 +131,13 @@ def _replaced(problem: MotionProblem, place: _Place, value: Any) -> MotionProble
         changes: dict[str, Any] = {place.field: dict(getattr(problem, place.field)) | {place.name: value}}
         return replace(problem, **changes)
     parts = list(several(getattr(problem, place.field)))
-    parts[place.part] = replace(parts[place.part], **{place.name: tuple(value) if isinstance(value, list) else value})
+    part, changed = parts[place.part], {place.name: tuple(value) if isinstance(value, list) else value}
+    if (
+        isinstance(part, Phase)
+        and place.name != "nodes"
+        and np.array_equal(replace(part, nodes=None).nodes, part.nodes)
+    ):
+        changed["nodes"] = None  # the default nodes, which follow the control points
+    parts[place.part] = replace(part, **changed)
     changes = {place.field: parts}
     return replace(problem, **changes)
